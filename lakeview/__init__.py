@@ -23,7 +23,7 @@ from lakeview.model.table import Table
 
 if TYPE_CHECKING:
     from lakeview import views
-    from lakeview.discovery import create_table, find_tables, open_table, scan
+    from lakeview.discovery import convert_to_delta, create_table, find_tables, open_table, scan
     from lakeview.inspection import inspect
 
 __version__ = VERSION
@@ -33,6 +33,7 @@ __all__ = [
     "Schema",
     "Snapshot",
     "Table",
+    "convert_to_delta",
     "create_table",
     "errors",
     "find_tables",
@@ -42,7 +43,7 @@ __all__ = [
     "views",
 ]
 
-_READERS = ("create_table", "find_tables", "open_table", "scan")
+_READERS = ("convert_to_delta", "create_table", "find_tables", "open_table", "scan")
 
 
 def __getattr__(name: str) -> Any:

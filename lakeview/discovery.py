@@ -159,6 +159,28 @@ def create_table(
     return DeltaTable(storage)
 
 
+def convert_to_delta(
+    address: str | os.PathLike[str],
+    *,
+    partition_by: Schema | pa.Schema | None = None,
+    clock: Clock = system_clock,
+    storage_options: Mapping[str, Any] | None = None,
+    config: Config | None = None,
+) -> DeltaTable:
+    """Make a Delta table of a folder of Parquet files, which stay as they are: footers are read, no row is.
+
+    `partition_by`: the columns that folders such as `day=2026-01-01` tell, with their types. InvalidRequestError for a
+    folder without Parquet files, files whose columns differ, and folders that tell other columns; CommitConflictError
+    if there is a table already.
+    """
+    from lakeview.delta.write.first_commit import convert
+
+    storage = open_storage(address, options=storage_options, config=config, decode=True)
+    partitions = partition_by if isinstance(partition_by, Schema) else Schema.from_arrow(partition_by or [])
+    convert(storage, partitions, clock)
+    return DeltaTable(storage)
+
+
 def _refuse_catalog(catalog: Mapping[str, Any] | None) -> None:
     if catalog is not None:
         raise InvalidRequestError(

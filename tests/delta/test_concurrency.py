@@ -145,6 +145,16 @@ def vectors(address: Path, level: str = "Serializable") -> DeltaTable:
     return table
 
 
+def count_statistics(txn: Transaction) -> None:
+    for file in txn.live_files(None):
+        txn.files.add_again(file.row, '{"numRecords":10}')
+    txn._touched = True
+
+
+def track_rows(txn: Transaction) -> None:
+    txn.set_properties({"delta.enableRowTracking": "true"})
+
+
 SERIAL, WRITE_SERIAL = "Serializable", "WriteSerializable"
 ROW_CONFLICTS: list[tuple[str, Step, Step, str, str | None, list[int]]] = [
     ("deletes of other rows of a file are joined", delete_rows("id = 1"), delete_rows("id IN (2, 3)"), SERIAL, None,
@@ -168,6 +178,11 @@ ROW_CONFLICTS: list[tuple[str, Step, Step, str, str | None, list[int]]] = [
      "concurrent-append", []),
     ("it does where writes alone are serializable", delete_rows("id = 9"), append("Rome"), WRITE_SERIAL, None, []),
     ("a delete follows an append of other values", delete_rows("id = 3"), append("Rome"), SERIAL, None, [3]),
+    ("statistics of a file that went do not bring it back", count_statistics, overwrite(None), SERIAL,
+     "concurrent-delete-delete", [*range(8), 9, *range(100, 110)]),
+    ("row ids for a file that went do not either", track_rows, delete_rows("id < 10"), SERIAL,
+     "concurrent-delete-delete", [*range(10)]),
+    ("nor for one whose rows were deleted", track_rows, delete_rows("id = 3"), SERIAL, "concurrent-delete-delete", [3]),
     ("a file written again is not joined", delete_rows("id = 1"), overwrite(None), SERIAL, "concurrent-delete-delete",
      [*range(8), 9, *range(100, 110)]),
 ]  # fmt: skip

@@ -12,6 +12,7 @@ from lakeview.delta.features import READER_FEATURES, WRITER_FEATURES
 from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.commits import encode_actions
 from lakeview.delta.log.paths import LOG_FOLDER, commit_name
+from lakeview.delta.log.times import asks_for_in_commit_times
 from lakeview.delta.write.column_ids import MAX_ID, with_column_ids
 from lakeview.delta.write.evolution import check_types
 from lakeview.delta.write.property_checks import check_settable
@@ -41,7 +42,7 @@ def create_log(
     CommitConflictError if there is a table already, InvalidRequestError for a schema, partitioning or properties
     that no table can have, UnsupportedTableError for a type or feature that is not written.
     """
-    _check(schema, partition_by)
+    check_schema(schema, partition_by)
     check_settable(properties or {})
     now = milliseconds(clock())
     configuration: dict[str, str | None] = dict(properties or {})
@@ -55,19 +56,36 @@ def create_log(
         created_time=now,
         configuration=configuration,
     )
+    told = {"partitionBy": list(partition_by), "properties": configuration}
+    protocol = lowest_protocol(metadata, storage.root)
+    put_first(storage, "CREATE TABLE", told, None, protocol, metadata, now, [], engine=engine, user=user)
+
+
+def put_first(
+    storage: Storage,
+    operation: str,
+    parameters: Mapping[str, Any],
+    metrics: Mapping[str, str] | None,
+    protocol: Protocol,
+    metadata: Metadata,
+    now: int,
+    actions: Sequence[tuple[str, Any]],
+    *,
+    engine: str | None = None,
+    user: str | None = None,
+) -> None:
+    """Commit version 0; `now` in milliseconds. CommitConflictError if there is a table already."""
     info: dict[str, Any] = {
         "timestamp": now,
-        "operation": "CREATE TABLE",
-        "operationParameters": {"partitionBy": list(partition_by), "properties": configuration},
+        "operation": operation,
+        "operationParameters": parameters,
         "engineInfo": engine or ENGINE,
         "txnId": str(uuid.uuid4()),
     }
-    if user is not None:
-        info["userName"] = user
-    protocol = _protocol(metadata, storage.root)
-    if "inCommitTimestamp" in (protocol.writer_features or ()):
+    info |= {k: v for k, v in (("userName", user), ("operationMetrics", metrics)) if v is not None}
+    if asks_for_in_commit_times(metadata.properties):
         info["inCommitTimestamp"] = now
-    data = encode_actions([("commitInfo", info), ("protocol", protocol), ("metaData", metadata)])
+    data = encode_actions([("commitInfo", info), ("protocol", protocol), ("metaData", metadata), *actions])
     try:
         storage.put_if_absent(f"{LOG_FOLDER}/{commit_name(0)}", data)
     except FileExistsError as error:
@@ -92,13 +110,14 @@ def _prepared(schema: Schema, configuration: dict[str, str | None]) -> Schema:
 
 def check_creatable(schema: Schema, partition_by: Sequence[str], properties: Mapping[str, str], address: str) -> None:
     """Raises what `create_log` would, before rows are written for a table that their commit creates."""
-    _check(schema, partition_by)
+    check_schema(schema, partition_by)
     check_settable(properties)
     configuration: dict[str, str | None] = dict(properties)
-    _protocol(Metadata(id="", schema_string=schema_text(schema), configuration=configuration), address)
+    lowest_protocol(Metadata(id="", schema_string=schema_text(schema), configuration=configuration), address)
 
 
-def _check(schema: Schema, partition_by: Sequence[str]) -> None:
+def check_schema(schema: Schema, partition_by: Sequence[str]) -> None:
+    """InvalidRequestError or UnsupportedTableError for columns and partitions that no table can have."""
     check_types(schema)
     unknown = [c for c in partition_by if c not in schema]
     if unknown:
@@ -116,7 +135,7 @@ def _check(schema: Schema, partition_by: Sequence[str]) -> None:
         )
 
 
-def _protocol(metadata: Metadata, address: str) -> Protocol:
+def lowest_protocol(metadata: Metadata, address: str) -> Protocol:
     """The lowest protocol: (1, 2), or exactly the table features needed (today's protocol, Table Features)."""
     needed = with_required(active_features(metadata))
     if missing := sorted(needed - WRITER_FEATURES):

@@ -14,7 +14,7 @@ from lakeview.delta.log.replay import Replay
 from lakeview.delta.write.definition import Definition
 from lakeview.delta.write.evolution import check_evolution, check_types
 from lakeview.delta.write.existing_rows import check_rows, condition_of_rule, counterexamples
-from lakeview.delta.write.file_changes import LIVE_COLUMNS, FileChanges, add_of
+from lakeview.delta.write.file_changes import LIVE_COLUMNS, FileChanges
 from lakeview.delta.write.property_checks import check_settable
 from lakeview.delta.write.protocol_upgrade import upgraded
 from lakeview.delta.write.row_operations import live_files
@@ -198,9 +198,9 @@ class DefinitionChanges:
         if self.definition.starts_row_tracking() and not self.files.adds:
             # "all existing files must be assigned row ids": added again, they get them with the commit
             live = self._base.adds(LIVE_COLUMNS)
-            self.files.adds += [
-                add_of(row, data_change=False) for row in live.iter_rows(named=True) if row["base_row_id"] is None
-            ]
+            for row in live.iter_rows(named=True):
+                if row["base_row_id"] is None:
+                    self.files.add_again(row, row["stats"])
 
     def _check_existing(self, condition: pl.Expr, against: Node, what: str) -> None:
         self.reads(pl.lit(value=True))

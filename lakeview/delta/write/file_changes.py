@@ -30,8 +30,9 @@ LIVE_COLUMNS = (*REMOVAL_COLUMNS, "modified", "stats")
 class FileChanges:
     """Adds, removes and change data of one commit, each file once.
 
-    `adds`, `removes` and `changes` are actions; removes go by their key. `written`: paths, decoded, of the files that
-    this process wrote and that nobody needs unless the commit is made.
+    `adds`, `removes` and `changes` are actions; removes go by their key. `live_again`: canonical paths of live files
+    that are added once more. `written`: paths, decoded, of the files that this process wrote, which nothing needs
+    unless the commit is made.
     """
 
     def __init__(self, storage: Storage) -> None:
@@ -40,6 +41,7 @@ class FileChanges:
         self.removes: dict[Key, RemoveFile] = {}
         self.changes: list[AddCDCFile] = []
         self.written: list[str] = []
+        self.live_again: set[str] = set()
 
     def remove(self, row: Mapping[str, Any], now: int, *, data_change: bool) -> None:
         """Remove a live file: a row of FILE_ACTIONS with REMOVAL_COLUMNS; `now` in milliseconds since 1970."""
@@ -80,6 +82,11 @@ class FileChanges:
                 fix="add and remove each file once",
                 kind="duplicate-file-action",
             )
+
+    def add_again(self, row: Mapping[str, Any], stats: str | None) -> None:
+        """Add a file that is live once more, `dataChange` false; a commit that removes it meanwhile collides."""
+        self.live_again.add(row["key"])
+        self.adds.append(add_of(row, stats=stats, data_change=False))
 
     def withdraw(self, paths: Collection[str]) -> None:
         """Take back what was said of files, by their canonical paths."""

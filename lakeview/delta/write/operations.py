@@ -150,6 +150,26 @@ class Operations:
             txn.overwrite_partitions(frame)
         return txn.version
 
+    def recompute_statistics(self: Target, where: str | pl.Expr | None = None) -> int | None:
+        """Count the statistics of files again, by reading their rows; returns the version, None if all were right."""
+        with self.transaction("COMPUTE STATS", parameters={"predicate": predicates(where)}) as txn:
+            txn.recompute_statistics(where)
+        return txn.version
+
+    def clone(
+        self: Target, address: str, *, clock: Clock | None = None, storage_options: Mapping[str, Any] | None = None
+    ) -> None:
+        """Make a table at another address of the files that this one has now (a shallow clone): they stay where they
+        are, so that reading the clone needs this folder among the allowed roots, and a vacuum here breaks it.
+
+        CommitConflictError if there is a table at the address.
+        """
+        from lakeview.delta.write.first_commit import clone
+        from lakeview.model.clock import system_clock
+        from lakeview.storage import open_storage
+
+        clone(self, open_storage(address, options=storage_options, config=self.storage.config), clock or system_clock)
+
     def restore(self: Target, version: int | None = None, *, at: datetime | None = None) -> int | None:
         """Make the table what it was at a version or a moment, as a new version, which it returns; None if it is that.
 

@@ -37,6 +37,7 @@ from lakeview.delta.write.identity import Identity, with_marks
 from lakeview.delta.write.live_files import LiveFile
 from lakeview.delta.write.merge import Merge, condition_of
 from lakeview.delta.write.moved_rows import follow_deletes
+from lakeview.delta.write.new_statistics import recompute_statistics
 from lakeview.delta.write.optimize import TARGET_BYTES, Rearrangement, optimize
 from lakeview.delta.write.partition_conditions import one_of, partition_condition, selected
 from lakeview.delta.write.reconcile import join_vectors
@@ -324,6 +325,16 @@ class Transaction(DefinitionChanges):
         changes = metrics["numRemovedFiles"] or metrics["numRestoredFiles"] or self.domains
         self._touched = self._touched or bool(changes) or self.definition.changes_metadata
 
+    def recompute_statistics(self, where: str | pl.Expr | None = None) -> int:
+        """Count the statistics of files again, of all or those of the partitions `where` selects; returns how many had
+        others. The rows are read, and stay as they are."""
+        expression = None if where is None else self._on_partitions(where)
+        self.reads(_EVERY if expression is None else expression)
+        self._row_by_row = False
+        count = recompute_statistics(self, expression)
+        self._touched = self._touched or bool(count)
+        return count
+
     def run_merge(self, merge: Merge) -> None:
         """Do what the clauses of a merge say."""
         self.check_may_remove()
@@ -399,7 +410,7 @@ class Transaction(DefinitionChanges):
         changes = {a.data_change for a in self.files.adds} | {r.data_change for r in self.files.removes.values()}
         return Intent(
             reads=self._reads,
-            removes=self.files.removed_paths,
+            removes=self.files.removed_paths | self.files.live_again,
             vectors=frozenset(change.file.key for change in self._vector_changes)
             | frozenset(file.key for move in self._rearrangements if move.ordered for file in move.files),
             app_ids=frozenset(self._txns),

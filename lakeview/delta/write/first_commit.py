@@ -1,0 +1,189 @@
+"""Version 0 of a table that names files which are there already: a clone's, or those of a folder of Parquet files."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import unquote
+
+import msgspec
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakeview.delta.data.deletion_vectors import DeletionVector
+from lakeview.delta.data.partition_values import partition_columns
+from lakeview.delta.data.schemas import schema_text
+from lakeview.delta.log.actions import AddFile, DomainMetadata, Metadata
+from lakeview.delta.log.file_actions import PARTITION_VALUES
+from lakeview.delta.log.paths import encode_path
+from lakeview.delta.write.create import check_schema, lowest_protocol, put_first
+from lakeview.delta.write.file_changes import LIVE_COLUMNS, add_of
+from lakeview.delta.write.target import Target
+from lakeview.model.addresses import is_absolute, is_local
+from lakeview.model.clock import Clock
+from lakeview.model.errors import CorruptTableError, InvalidRequestError
+from lakeview.model.schema import Schema
+from lakeview.model.snapshot import milliseconds
+from lakeview.storage import Storage
+
+_NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
+_FOLDER = re.compile(r"([^=/]+)=([^/]*)")
+_EXACT = (pa.types.is_integer, pa.types.is_date)
+"""Types whose bounds in a footer are those of the values, whoever wrote them."""
+
+
+def clone(source: Target, target: Storage, clock: Clock) -> None:
+    """Make a table at `target` of the files of another (a shallow clone): they stay where they are.
+
+    Reading the clone needs the source's folder among the allowed roots, where roots are configured. CommitConflictError
+    if there is a table at `target`.
+    """
+    state = source.state()
+    now = milliseconds(clock())
+    adds = [_from_elsewhere(row, source.storage.root) for row in state.adds(LIVE_COLUMNS).iter_rows(named=True)]
+    domains = [DomainMetadata(name, text) for name, text in state.domain_metadata().iter_rows()]
+    metadata = msgspec.structs.replace(state.metadata, id=str(uuid.uuid4()), created_time=now)
+    told = {"source": source.storage.root, "sourceVersion": str(state.version)}
+    metrics = {"sourceTableSize": str(sum(a.size for a in adds)), "sourceNumOfFiles": str(len(adds))}
+    put_first(target, "CLONE", told, metrics, state.protocol, metadata, now, [*_named(adds), *_named(domains)])
+
+
+def convert(storage: Storage, partitions: Schema, clock: Clock) -> None:
+    """Make a table of the Parquet files of a folder, which stay as they are: each footer is read, no row is.
+
+    `partitions`: the columns that folders such as `day=2026-01-01` tell, in their types. InvalidRequestError for a
+    folder without Parquet files, files whose columns differ, and folders that do not tell these columns;
+    CommitConflictError if there is a table.
+    """
+    listing = storage.walk().filter(pl.col("name").str.ends_with(".parquet"))
+    names = [n for n in listing["name"] if not any(part.startswith(("_", ".")) for part in n.split("/"))]
+    if not names:
+        raise InvalidRequestError(
+            f"{storage.root} holds no Parquet file that could be part of a table", fix="give a folder of data files"
+        )
+    files = {row["name"]: row for row in listing.iter_rows(named=True)}
+    footers = dict(zip(names, storage.each_ahead(lambda n: _footer(storage, n, files[n]["size"]), names), strict=True))
+    schema = _agreed(footers)
+    taken = [f.name for f in partitions if f.name in schema]
+    whole = Schema((*(f for f in schema if f.name not in taken), *partitions))
+    check_schema(whole, partitions.names)
+    values = {name: _hive_values(name, partitions) for name in names}
+    texts = pl.Series([values[name] for name in names], dtype=PARTITION_VALUES)
+    partition_columns(texts, list(partitions))  # CorruptTableError names a value that is none of its type
+    adds = [
+        AddFile(
+            encode_path(name),
+            files[name]["size"],
+            values[name],
+            None if files[name]["modified"] is None else milliseconds(files[name]["modified"]),
+            stats=_statistics(footers[name]),
+        )
+        for name in names
+    ]
+    now = milliseconds(clock())
+    metadata = Metadata(
+        id=str(uuid.uuid4()), schema_string=schema_text(whole), partition_columns=partitions.names, created_time=now,
+        configuration={},
+    )  # fmt: skip
+    told = {"numFiles": str(len(adds)), "partitionedBy": msgspec.json.encode(partitions.names).decode()}
+    metrics = {"numConvertedFiles": str(len(adds))}
+    put_first(storage, "CONVERT", told, metrics, lowest_protocol(metadata, storage.root), metadata, now, _named(adds))
+
+
+def _named(actions: Sequence[AddFile | DomainMetadata]) -> list[tuple[str, Any]]:
+    return [("add" if isinstance(action, AddFile) else "domainMetadata", action) for action in actions]
+
+
+def _from_elsewhere(row: Mapping[str, Any], root: str) -> AddFile:
+    """The add of a file of another table, by absolute paths."""
+    add = add_of(row, data_change=True)
+    vector = DeletionVector.of(row["vector"])
+    found = add.deletion_vector
+    if found is not None and vector is not None and vector.path is not None:
+        place = encode_path(_absolute(vector.path, root))
+        found = msgspec.structs.replace(found, storage_type="p", path_or_inline_dv=place)
+    return msgspec.structs.replace(add, path=encode_path(_absolute(row["path"], root)), deletion_vector=found)
+
+
+def _absolute(path: str, root: str) -> str:
+    if is_absolute(path):
+        return path
+    return f"file://{root}/{path}" if is_local(root) else f"{root}/{path}"
+
+
+def _footer(storage: Storage, name: str, size: int) -> pq.FileMetaData:
+    try:
+        with storage.open(name, size) as handle, pq.ParquetFile(handle) as file:
+            return file.metadata
+    except pa.ArrowException as error:
+        raise CorruptTableError(
+            f"{name} is no Parquet file: {str(error).splitlines()[0]}",
+            fix="take it out of the folder, or give it a name that begins with _",
+            place=name,
+            kind="corrupt-data-file",
+        ) from error
+
+
+def _agreed(footers: Mapping[str, pq.FileMetaData]) -> Schema:
+    """The schema of all files. InvalidRequestError names a file that has another one, and the column."""
+    (first, footer), *rest = footers.items()
+    schema = Schema.from_arrow(footer.schema.to_arrow_schema()).relaxed()
+    for name, other in rest:
+        found = Schema.from_arrow(other.schema.to_arrow_schema()).relaxed()
+        types, others = ({f.name: f.type for f in s} for s in (schema, found))
+        differing = sorted(n for n in types.keys() | others.keys() if types.get(n) != others.get(n))
+        if differing:
+            column = differing[0]
+            raise InvalidRequestError(
+                f"column {column} is {types.get(column, 'not there')} in {first} and {others.get(column, 'not there')} "
+                f"in {name}",
+                fix="convert files of one schema, or write the others again first",
+                place=name,
+                kind="schema-mismatch",
+            )
+    return schema
+
+
+def _hive_values(name: str, partitions: Schema) -> dict[str, str | None]:
+    told = {unquote(m[1]): unquote(m[2]) for m in map(_FOLDER.fullmatch, name.split("/")[:-1]) if m is not None}
+    if set(told) != set(partitions.names):
+        raise InvalidRequestError(
+            f"the folders of {name} tell {', '.join(told) or 'no column'}, and partitions are by "
+            f"{', '.join(partitions.names) or 'no column'}",
+            fix="name the columns that folders tell, with their types: partition_by=",
+            place=name,
+            kind="partition-mismatch",
+        )
+    return {n: None if told[n] in ("", _NULL_FOLDER) else told[n] for n in partitions.names}
+
+
+def _statistics(footer: pq.FileMetaData) -> str:
+    """What a footer says of all row groups: the number of rows, and exact bounds and null counts where it has them."""
+    low: dict[str, Any] = {}
+    high: dict[str, Any] = {}
+    nulls: dict[str, int] = {}
+    schema = footer.schema.to_arrow_schema()
+    for index, chunks in _chunks(footer):
+        name = footer.schema.column(index).path
+        if name not in schema.names or any(c.statistics is None or not c.statistics.has_null_count for c in chunks):
+            continue
+        nulls[name] = sum(c.statistics.null_count for c in chunks)
+        known = [c.statistics for c in chunks if c.statistics.null_count < c.num_values]
+        if any(test(schema.field(name).type) for test in _EXACT) and known and all(s.has_min_max for s in known):
+            low[name] = _json(min(s.min for s in known))
+            high[name] = _json(max(s.max for s in known))
+    found = {"numRecords": footer.num_rows, "minValues": low, "maxValues": high, "nullCount": nulls}
+    return msgspec.json.encode(found).decode()
+
+
+def _json(value: Any) -> Any:
+    return value if isinstance(value, int) else value.isoformat()
+
+
+def _chunks(footer: pq.FileMetaData) -> Iterator[tuple[int, list[pq.ColumnChunkMetaData]]]:
+    groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
+    for index in range(footer.num_columns):
+        yield index, [group.column(index) for group in groups]

@@ -1,0 +1,40 @@
+"""Statistics of files that are in a table, counted again from their rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pyarrow as pa
+import pyroaring
+
+from lakeview.delta.data.file_statistics import FileStatistics
+from lakeview.delta.write.live_files import LiveFile, ahead
+from lakeview.delta.write.statistics_text import with_deletions
+from lakeview.delta.write.stored_columns import stored_table
+
+if TYPE_CHECKING:
+    from lakeview.delta.write.transaction import Transaction
+
+
+def recompute_statistics(txn: Transaction, where: pl.Expr | None) -> int:
+    """Add files again with statistics counted from their rows, `dataChange` false; returns how many.
+
+    Statistics are of all rows of a file, those that a deletion vector names among them; then bounds are not tight.
+    """
+    context = txn.context()
+    data = pa.schema([f for f in context.schema.relaxed().to_arrow() if f.name not in context.partition_columns])
+
+    def text(file: LiveFile) -> str:
+        counted = FileStatistics(context.indexed, prefix=context.string_prefix)
+        columns = context.schema.select(data.names)
+        for batch in file.batches(txn.storage, columns, deleted=pyroaring.BitMap64()):
+            counted.add(stored_table(pa.Table.from_batches([batch]), list(columns)))
+        found = counted.text()
+        return found if file.row["vector"] is None else with_deletions(found, counted.records)
+
+    files = txn.live_files(where)
+    for file, stats in zip(files, ahead(text, files), strict=True):
+        if stats != file.row["stats"]:
+            txn.files.add_again(file.row, stats)
+    return len(txn.files.adds)

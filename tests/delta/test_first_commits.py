@@ -1,0 +1,136 @@
+"""Tables made of files that are there: clones of others, and folders of Parquet files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import lakeview as lv
+from lakeview.delta.table import DeltaTable
+from lakeview.model.config import settings
+from lakeview.model.errors import CommitConflictError, CorruptTableError, InvalidRequestError, LakeviewError
+
+SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
+
+
+def rows(first: int, count: int = 5) -> pa.Table:
+    return pa.table({"id": range(first, first + count), "name": [f"n{i}" for i in range(count)]}, SCHEMA)
+
+
+def by_deltalake(address: Path) -> pl.DataFrame:
+    query = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(str(address))).execute("select * from t")
+    return pl.DataFrame(query.read_all())
+
+
+# -- clones
+
+
+@pytest.mark.parametrize("properties", [{}, {"delta.enableDeletionVectors": "true"}], ids=["plain", "with vectors"])
+def test_a_clone_has_the_rows_and_goes_its_own_way(tmp_path: Path, properties: dict[str, str]) -> None:
+    source = lv.create_table(str(tmp_path / "a b"), SCHEMA, properties=properties)
+    source.append(rows(0))
+    source.delete("id = 2")
+    source.clone(str(tmp_path / "clone"))
+    config = replace(settings(), roots=(str(tmp_path),))
+    found = lv.open_table(str(tmp_path / "clone"), config=config)
+    assert isinstance(found, DeltaTable)
+    assert sorted(found.scan().collect()["id"]) == [0, 1, 3, 4]
+    found.append(rows(10))
+    found.delete("id = 0")
+    assert sorted(found.scan().collect()["id"]) == [1, 3, 4, *range(10, 15)]
+    assert sorted(lv.open_table(source.address).scan().collect()["id"]) == [0, 1, 3, 4]
+    assert found.snapshot().id != source.snapshot().id
+    assert found.history()["operation"].to_list()[-1] == "CLONE"
+    with pytest.raises(CommitConflictError, match="holds a table already"):
+        source.clone(str(tmp_path / "clone"))
+
+
+# -- folders
+
+
+def folder(root: Path, **tables: pa.Table) -> Path:
+    for name, table in tables.items():
+        path = root / name.replace("__", "/").replace("_is_", "=")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(table, f"{path}.parquet")
+    return root
+
+
+def test_a_folder_of_files_becomes_a_table_and_they_stay(tmp_path: Path) -> None:
+    folder(tmp_path, a=rows(0), b=rows(5), _hidden=rows(50), part__c=rows(10))
+    (tmp_path / "readme.txt").write_text("no data")
+    before = {p: p.read_bytes() for p in tmp_path.rglob("*.parquet")}
+    table = lv.convert_to_delta(tmp_path)
+    assert {p: p.read_bytes() for p in tmp_path.rglob("*.parquet")} == before
+    assert sorted(table.scan().collect()["id"]) == list(range(15))
+    assert table.snapshot().num_records == 15
+    assert table.plan("id > 11")["kept"].sum() == 1
+    assert sorted(by_deltalake(tmp_path)["id"]) == list(range(15))
+    assert [f for f in table.check() if f.severity.value == "error"] == []
+    table.append(rows(20))
+    assert lv.open_table(str(tmp_path)).snapshot().num_records == 20
+
+
+def test_folders_tell_partitions_in_the_types_that_are_given(tmp_path: Path) -> None:
+    for day, first in (("2026-01-01", 0), ("__HIVE_DEFAULT_PARTITION__", 5)):
+        (tmp_path / f"day={day}" / "n=7").mkdir(parents=True)
+        pq.write_table(rows(first), tmp_path / f"day={day}/n=7/f.parquet")
+    table = lv.convert_to_delta(tmp_path, partition_by=pa.schema([("day", pa.date32()), ("n", pa.int32())]))
+    found = table.scan().collect().sort("id")
+    assert found["day"].to_list() == [date(2026, 1, 1)] * 5 + [None] * 5
+    assert found["n"].unique().to_list() == [7]
+    assert table.snapshot().partition_columns == ["day", "n"]
+
+
+def test_statistics_are_counted_again_where_they_are_missing_or_wrong(tmp_path: Path) -> None:
+    table = lv.create_table(str(tmp_path), SCHEMA, properties={"delta.enableDeletionVectors": "true"})
+    with table.transaction() as txn:
+        txn.append(rows(0), statistics=False)
+    table.append(rows(10))
+    table.delete("id = 12")
+    assert table.snapshot().num_records is None
+    assert table.recompute_statistics() == 4
+    found = lv.open_table(str(tmp_path))
+    assert isinstance(found, DeltaTable)
+    assert found.snapshot().num_records == 9
+    assert found.plan("id = 3")["kept"].sum() == 1
+    assert sorted(found.scan().collect()["id"]) == [0, 1, 2, 3, 4, 10, 11, 13, 14]
+    assert found.recompute_statistics() is None
+    assert found.history(1)["data_change"].to_list() == [False]
+    assert [f for f in found.check() if f.severity.value == "error"] == []
+
+
+REFUSED: list[tuple[str, dict[str, pa.Table], dict[str, Any], type[LakeviewError], str]] = [
+    ("no files", {}, {}, InvalidRequestError, "holds no Parquet file"),
+    ("files of other columns", {"a": rows(0), "b": rows(0).drop_columns("name")}, {}, InvalidRequestError,
+     "column name is string in a.parquet and not there in b.parquet"),
+    ("folders that tell too much", {"day_is_1__a": rows(0)}, {}, InvalidRequestError, "tell day, and partitions are"),
+    ("a value of another type", {"day_is_x__a": rows(0)}, {"partition_by": pa.schema([("day", pa.date32())])},
+     CorruptTableError, "partition value 'x' of column day is no date"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("files", "arguments", "error", "words"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED]
+)
+def test_a_folder_that_is_no_table_is_refused_and_stays(
+    tmp_path: Path, files: dict[str, pa.Table], arguments: dict[str, Any], error: type[LakeviewError], words: str
+) -> None:
+    folder(tmp_path, **files)
+    with pytest.raises(error, match=words):
+        lv.convert_to_delta(tmp_path, **arguments)
+    assert not (tmp_path / "_delta_log").exists()
+
+
+def test_what_is_no_parquet_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_bytes(b"no")
+    with pytest.raises(CorruptTableError, match=r"a\.parquet is no Parquet file"):
+        lv.convert_to_delta(tmp_path)
