@@ -164,7 +164,9 @@ def orphans(facts: LogFacts) -> Iterator[Finding]:
     ).unique()
     # hidden names are no data: what Spark's vacuum leaves alone; a partition folder may begin with an underscore
     hidden = pl.col("name").str.contains(r"(^|/)(\.[^/]*|_[^/=]*)(/|$)")
-    alone = facts.data.filter(~hidden & ~pl.col("name").is_in(named.implode()))
+    # but for what a writer of ours had begun when it was killed, which a vacuum deletes
+    temporary = pl.col("name").str.contains(r"(^|/)\.[^/]+\.[0-9a-f]{32}\.tmp$")
+    alone = facts.data.filter((~hidden | temporary) & ~pl.col("name").is_in(named.implode()))
     if facts.now is not None:
         alone = alone.filter(pl.col("modified").is_null() | (pl.col("modified") < facts.now - _YOUNG))
     if alone.height:

@@ -1,0 +1,182 @@
+"""Many processes on one table, and processes that are killed: the counts add up, and the table opens.
+
+`LAKEVIEW_PROCESSES_SECONDS=60` has the processes work for longer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import duckdb
+import polars as pl
+import pytest
+
+import lakeview as lv
+from lakeview.delta.table import DeltaTable
+from lakeview.model.schema import Field, PrimitiveType, Schema
+
+ROOT = Path(__file__).parents[2]
+SCHEMA = Schema((Field("id", PrimitiveType("long")), Field("v", PrimitiveType("long"))))
+SECONDS = float(os.environ.get("LAKEVIEW_PROCESSES_SECONDS", "4"))
+FOREIGN = 5_000_000
+
+
+def run(code: list[str], **settings: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS + 120,
+        check=False,
+        **settings,
+    )
+
+
+def together(address: str, processes: int, options: dict[str, Any]) -> tuple[set[int], set[int]]:
+    """Processes that work on a table at once; the ids that are live and merged by their word."""
+
+    def one(seed: int) -> dict[str, Any]:
+        done = run(["-m", "tests.simulation.processes", address, str(seed), str(SECONDS), json.dumps(options)])
+        assert done.returncode == 0, done.stderr[-2000:]
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    with ThreadPoolExecutor(processes) as threads:
+        words = list(threads.map(one, range(processes)))
+    return {i for word in words for i in word["live"]}, {i for word in words for i in word["merged"]}
+
+
+@pytest.mark.slow
+def test_what_eight_processes_did_adds_up(tmp_path: Path) -> None:
+    address = str(tmp_path / "table")
+    lv.create_table(address, SCHEMA)
+    with ThreadPoolExecutor(1) as threads:
+        foreign = threads.submit(_deltalake_appends, address, 10)
+        live, merged = together(address, 8, {})
+        appended = foreign.result()
+    expected = sorted(live | merged | appended)
+    table = lv.open_table(address)
+    assert sorted(table.scan().collect()["id"]) == expected, "each row once"
+    assert sorted(deltalake.DeltaTable(address).to_pyarrow_table()["id"].to_pylist()) == expected
+    names = [f"{address}/{path}" for path in table.snapshot().files["path"]]
+    assert duckdb.sql(f"SELECT count(*) FROM read_parquet({names})").fetchall() == [(len(expected),)]
+    assert [f for f in table.check() if f.severity.value == "error"] == []
+
+
+def _deltalake_appends(address: str, times: int) -> set[int]:
+    """Appends by another engine, meanwhile."""
+    found = set()
+    for number in range(times):
+        rows = pl.DataFrame({"id": [FOREIGN + number], "v": [0]})
+        deltalake.write_deltalake(address, rows.to_arrow(), mode="append")
+        found.add(FOREIGN + number)
+    return found
+
+
+KILLS = """
+import os, signal, sys
+from datetime import timedelta
+import polars as pl
+import lakeview as lv
+import lakeview.delta.table, lakeview.delta.write.transaction, lakeview.delta.write.vacuum
+
+operation, address, last = sys.argv[1], sys.argv[2], int(sys.argv[3])
+
+def work(step):
+    calls = 0
+    def dying(real):
+        def call(*arguments, **options):
+            nonlocal calls
+            calls += 1
+            if calls == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(*arguments, **options)
+        return call
+    table = lv.open_table(f"{address}-{step}")
+    for name in ("link", "replace", "unlink"):  # what puts a file in its place, and what takes it away
+        setattr(os, name, dying(getattr(os, name)))
+    if operation == "append":
+        table.append(pl.DataFrame({"id": [9], "v": [9]}))
+    elif operation == "delete":
+        table.delete("id = 2")
+    elif operation == "optimize":
+        table.optimize()
+    elif operation == "checkpoint":
+        table.checkpoint()
+    elif operation == "vacuum":
+        table.vacuum(timedelta(0), dry_run=False, allow_short_retention=True)
+    os._exit(0)
+
+for step in range(1, last + 1):
+    child = os.fork()  # nothing has been read yet: there are no threads
+    if not child:
+        work(step)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    print(code, flush=True)
+    if code != -signal.SIGKILL:
+        break
+"""
+MOST_STEPS = 16
+
+ENDS = {
+    "append": [(1, 10), (2, 20), (3, 30), (9, 9)], "delete": [(1, 10), (3, 30)], "optimize": None, "checkpoint": None,
+    "vacuum": None,
+}  # fmt: skip
+"""The rows after each operation, None where they stay."""
+BEFORE = [(1, 10), (2, 20), (3, 30)]
+
+
+def killable(folder: Path, name: str) -> str:
+    """Three rows in two files, one file that a vacuum deletes; the next commit makes a checkpoint."""
+    address = str(folder / name)
+    properties = {"delta.checkpointInterval": "5", "delta.enableDeletionVectors": "true"}
+    table = lv.create_table(address, SCHEMA, properties=properties)
+    assert isinstance(table, DeltaTable)
+    table.append(pl.DataFrame({"id": [0], "v": [0]}))
+    table.delete("id = 0")
+    table.append(pl.DataFrame({"id": [1, 2], "v": [10, 20]}))
+    table.append(pl.DataFrame({"id": [3], "v": [30]}))
+    return address
+
+
+def rows(table: Any, version: int | None = None) -> list[tuple[int, int]]:
+    return sorted(table.scan(version).collect().iter_rows())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("operation", ENDS)
+def test_a_process_killed_at_any_step_leaves_the_old_or_the_new_table(tmp_path: Path, operation: str) -> None:
+    whole = killable(tmp_path, "whole")
+    for step in range(1, MOST_STEPS + 1):
+        shutil.copytree(whole, f"{whole}-{step}")
+    codes = run(["-c", KILLS, operation, whole, str(MOST_STEPS)]).stdout.split()
+    assert codes[-1] == "0", "every step was its last once"
+    assert len(codes) > 2
+    for step in range(1, len(codes)):
+        address = f"{whole}-{step}"
+        table = lv.open_table(address)
+        assert isinstance(table, DeltaTable)
+        after = BEFORE if ENDS[operation] is None else ENDS[operation]
+        assert rows(table) == (BEFORE if table.latest_version == 4 else after), step
+        assert rows(table, 4) == BEFORE, step
+        findings = table.check()
+        assert [f for f in findings if f.severity.value == "error"] == [], step
+        words = " ".join(map(str, findings))
+        assert [name for name in left_behind(Path(address)) if name not in words] == [], step
+        table.append(pl.DataFrame({"id": [7], "v": [7]}))
+        assert (7, 7) in rows(lv.open_table(address))
+
+
+def left_behind(folder: Path) -> list[str]:
+    """Data files and temporary files of the folder that no version of the table names."""
+    log = "".join(path.read_text() for path in (folder / "_delta_log").glob("*.json"))
+    return [path.name for path in folder.glob("*parquet*") if path.name not in log]
