@@ -68,8 +68,8 @@ def source(rows: int) -> pl.DataFrame:
 def ours(name: str, address: str, rows: int) -> Callable[[], Any]:
     table = lv.open_table(address)
     assert isinstance(table, DeltaTable)
-    given = frame(rows, rows // 10) if name in ("append", "overwrite") else None
-    merging = source(rows) if name.startswith("merge") else None
+    given = frame(rows, rows // 10)
+    merging = source(rows)
     jobs: dict[str, Callable[[], Any]] = {
         "append": lambda: table.append(given),
         "overwrite": lambda: table.overwrite(given),
@@ -89,8 +89,8 @@ def theirs(name: str, address: str, rows: int) -> Callable[[], Any]:
     import deltalake
 
     table = deltalake.DeltaTable(address)
-    given = frame(rows, rows // 10).to_arrow() if name in ("append", "overwrite") else None
-    merging = source(rows).to_arrow() if name.startswith("merge") else None
+    given = frame(rows, rows // 10).to_arrow()
+    merging = source(rows).to_arrow()
 
     def merge() -> None:
         found = table.merge(merging, "target.id = source.id", source_alias="source", target_alias="target")

@@ -8,21 +8,16 @@ from __future__ import annotations
 
 import logging
 
-import polars as pl
-
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.log_cleanup import clean_log
 from lakeview.delta.write.vacuum import vacuum
-from lakeview.delta.write.writer import discard, write_files
 from lakeview.model.clock import Clock
-from lakeview.model.errors import CommitConflictError, InvalidRequestError, LakeviewError
-from lakeview.rows.parquet import read_task
+from lakeview.model.errors import LakeviewError
 
 SMALL_FILES = 64
 """Compaction starts at so many small files."""
 
 _SMALL = 8 << 20
-_MAX_COMPACTION_BYTES = 64 << 20
 _LOG = logging.getLogger(__name__)
 
 
@@ -55,21 +50,11 @@ def delete_old(table: DeltaTable, clock: Clock) -> None:
 
 
 def _compact(table: DeltaTable, clock: Clock) -> bool:
+    """Pack small files where there are many; false if there are few."""
     table.refresh()
-    files = table.files(columns=["path", "size", "deletion_vector"])
-    small = files.filter((pl.col("size") < _SMALL) & pl.col("deletion_vector").is_null()).sort("size")
-    small = small.filter(pl.col("size").cum_sum() <= _MAX_COMPACTION_BYTES)
-    if small.height < SMALL_FILES:
+    sizes = table.files(columns=["size"])["size"]
+    if (sizes < _SMALL).sum() < SMALL_FILES:
         return False
-    paths = set(small["path"])
-    batches = [b for task in table.tasks() if task.path in paths for b in read_task(task, table.storage)]
     with table.transaction("OPTIMIZE", parameters={"predicate": "[]"}, engine="lakeview share", clock=clock) as txn:
-        written = write_files(txn.context(), batches, data_change=False, clock=clock, storage=table.storage)
-        try:
-            txn.remove(paths=sorted(paths), data_change=False)
-            txn.add(written)
-            txn.commit()
-        except (CommitConflictError, InvalidRequestError):  # another process was first
-            discard(written, table.storage)
-            raise
-    return True
+        txn.optimize(target_bytes=_SMALL)
+    return txn.version is not None

@@ -99,7 +99,7 @@ def test_the_reduction_loses_no_end(text: str) -> None:
 
 
 def test_a_violation_is_told_with_a_schedule_that_shows_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lakeview.delta.write.transaction.check_conflict", lambda *_: None)
+    monkeypatch.setattr("lakeview.delta.write.pending_commit.check_conflict", lambda *_: None)
     with pytest.raises(Violation) as caught:
         Simulation("plain").explore(Scenario.of("prune+append@plain!0"))
     schedule = str(caught.value).partition("replay '")[2].rstrip("'")

@@ -16,7 +16,7 @@ from lakeview.delta.log.log_segment import (
     checkpoints_of,
     no_log,
 )
-from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, SIDECARS, LogFile, log_files, log_frame
+from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, SIDECARS, LogFile, checksum_name, log_files, log_frame
 from lakeview.delta.log.probing import probe_log
 from lakeview.model.errors import AccessDeniedError, UnsupportedTableError
 from lakeview.model.frames import LOG_FILES
@@ -100,6 +100,12 @@ class LogListing:
             if self.latest > before:
                 self.tips = (*self.tips[1 - _TIPS :], before)
             return self.latest > before
+
+    def has_checksum(self, version: int) -> bool:
+        """Whether the version checksum file of a version has been listed."""
+        name = checksum_name(version)
+        with self._lock:
+            return any(file.name == name for file in self._listed.files)
 
     def forget(self, names: Collection[str]) -> None:
         """Leave out files that were deleted: a refresh only looks for new ones."""

@@ -10,11 +10,10 @@ import polars as pl
 
 from lakeview.delta.data.column_rules import clustering_columns, rules
 from lakeview.delta.features import column_mapping_mode
-from lakeview.delta.log.replay import Replay
-from lakeview.delta.write.definition import Definition
 from lakeview.delta.write.evolution import check_evolution, check_types
 from lakeview.delta.write.existing_rows import check_rows, condition_of_rule, counterexamples
-from lakeview.delta.write.file_changes import LIVE_COLUMNS, FileChanges
+from lakeview.delta.write.file_changes import LIVE_COLUMNS
+from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.property_checks import check_settable
 from lakeview.delta.write.protocol_upgrade import upgraded
 from lakeview.delta.write.row_operations import live_files
@@ -25,27 +24,16 @@ from lakeview.model.frames import DOMAIN_METADATA
 from lakeview.model.schema import DataType, Field, Schema
 from lakeview.predicates.condition import row_expression
 from lakeview.predicates.tree import IsNull, Node
-from lakeview.storage import Storage
 
 _CONSTRAINT = "delta.constraints."
 
 
-class DefinitionChanges:
+class DefinitionChanges(PendingCommit):
     """The part of a transaction that changes the table's definition.
 
     Whatever a change needs of the protocol, the commit upgrades it to; a change that files or rules of the table do not
     bear is refused before anything is written. Columns go by name, fields of structs by path (`a.b`).
     """
-
-    definition: Definition
-    files: FileChanges
-    _base: Replay
-    _storage: Storage
-    _touched: bool
-
-    def reads(self, expression: pl.Expr) -> None:
-        """Note that the commit depends on all rows for which a condition may be true."""
-        raise NotImplementedError
 
     # -- columns
 

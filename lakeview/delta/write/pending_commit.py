@@ -1,0 +1,268 @@
+"""What a transaction has gathered to the bytes of one log entry, placed after all that was committed meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from types import TracebackType
+from typing import Any, Self
+
+import polars as pl
+import pyarrow as pa
+
+from lakeview.delta.data.column_rules import clustering_columns
+from lakeview.delta.data.row_tracking import tracked_fields
+from lakeview.delta.data.schemas import schema_text
+from lakeview.delta.log.actions import AddFile, DomainMetadata, Txn
+from lakeview.delta.log.commits import Commit, encode_actions
+from lakeview.delta.log.replay import Replay
+from lakeview.delta.properties import value
+from lakeview.delta.write.change_data import record_whole_files
+from lakeview.delta.write.checkpoint import write_checkpoint
+from lakeview.delta.write.checksum import write_checksum
+from lakeview.delta.write.commit_loop import CommitLoop
+from lakeview.delta.write.conflicts import Intent, Winner, check_conflict, isolation_level
+from lakeview.delta.write.context import WriteContext, write_context
+from lakeview.delta.write.definition import Definition
+from lakeview.delta.write.entry import Entry, next_in_commit_time
+from lakeview.delta.write.evolution import check_types
+from lakeview.delta.write.file_changes import FileChanges
+from lakeview.delta.write.identity import with_marks
+from lakeview.delta.write.log_cleanup import clean_log
+from lakeview.delta.write.moved_rows import follow_deletes
+from lakeview.delta.write.optimize import Rearrangement
+from lakeview.delta.write.reconcile import join_vectors
+from lakeview.delta.write.row_changes import RowChanges
+from lakeview.delta.write.row_ids import high_water_mark, later_mark, tracks_rows, with_row_ids
+from lakeview.delta.write.stored_columns import VARIANT
+from lakeview.delta.write.target import Target
+from lakeview.delta.write.vector_changes import VectorChange, replace_vectors
+from lakeview.delta.write.writer import ENGINE
+from lakeview.model.clock import Clock
+from lakeview.model.errors import CorruptTableError, LakeviewError
+from lakeview.model.schema import Schema
+from lakeview.model.snapshot import milliseconds
+from lakeview.storage import Storage
+
+
+class PendingCommit:
+    """What a transaction has gathered on one version of a table, and how it becomes the next one.
+
+    `definition` and `files` are what the commit holds, `entry` what it says about itself; `version` is what it became.
+    """
+
+    def __init__(
+        self,
+        table: Target,
+        operation: str,
+        *,
+        parameters: Mapping[str, Any] | None,
+        metrics: Mapping[str, Any] | None,
+        user: str | None,
+        user_metadata: str | None,
+        engine: str | None,
+        clock: Clock,
+    ) -> None:
+        self._table = table
+        self._storage = table.storage
+        table.refresh()
+        if table.log.replaced:  # a commit would follow those of a table that is no longer there
+            raise CorruptTableError(
+                f"{table.storage.root} was moved away, or deleted and made anew, since it was opened",
+                fix="open it again",
+                place=table.storage.root,
+                kind="another-table",
+            )
+        self._base: Replay = table.state()
+        self.clock = clock
+        self.entry = Entry(
+            operation, dict(parameters or {}), dict(metrics or {}), user, user_metadata, engine or ENGINE, clock
+        )
+        self.definition = Definition(self._base, table.storage.root)
+        self.files = FileChanges(table.storage)
+        self._whole_adds: list[AddFile] = []
+        self._whole_removes: list[dict[str, Any]] = []
+        self._vector_changes: list[VectorChange] = []
+        self._rearrangements: list[Rearrangement] = []
+        self.domains: list[DomainMetadata] = []
+        self._marks: dict[str, int] = {}
+        self._txns: dict[str, Txn] = {}
+        self._reads: pl.Expr | None = None
+        self._row_by_row = True
+        self._only_deletes = True
+        self._done_before = False
+        self._touched = False
+        self.version: int | None = None
+        self.checkpoint_error: str | None = None
+        self.definition.check_writable()
+
+    @property
+    def storage(self) -> Storage:
+        """The store of the table."""
+        return self._storage
+
+    @property
+    def schema(self) -> Schema:
+        """The schema rows are written as: the table's, or the evolved one."""
+        return self.definition.schema
+
+    def context(self) -> WriteContext:
+        """What another process needs to write files for this transaction.
+
+        UnsupportedTableError for a type that is not written, and a rule that cannot be evaluated.
+        """
+        check_types(Schema(tuple(f for f in self.schema if f.type != VARIANT)))  # rows leave such columns out
+        found = write_context(
+            self._storage.root, self.schema, self.definition.partition_columns, self.definition.properties,
+            self._clustering,
+        )  # fmt: skip
+        if not self.definition.enables("rowTracking", "delta.enableRowTracking"):
+            return found
+        return replace(found, tracked=tracked_fields(self.definition.properties))
+
+    def row_changes(self) -> RowChanges:
+        """Where an operation says which rows go and come."""
+        return RowChanges(
+            self.context(),
+            self.files,
+            self._storage,
+            self.clock,
+            vectors=self.definition.enables("deletionVectors", "delta.enableDeletionVectors"),
+            feed=bool(value(self.definition.properties, "delta.enableChangeDataFeed")),
+        )
+
+    def reads(self, expression: pl.Expr) -> None:
+        """Note that the operation depends on all rows for which a condition may be true."""
+        self._reads = expression if self._reads is None else self._reads | expression
+
+    # -- committing
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.commit()
+        else:
+            self.files.discard()
+
+    def commit(self) -> int | None:
+        """Commit; returns the version, or None if nothing was changed. What did not commit leaves no data files."""
+        if not self._touched or self.version is not None:
+            return self.version
+        if self._done_before:
+            self.files.discard()
+            return None
+        if self._marks:
+            self.definition.change_metadata(schema_string=schema_text(with_marks(self.schema, self._marks)))
+        loop = CommitLoop(self._table, self.entry.txn_id)
+        try:
+            if self.files.changes:
+                record_whole_files(self.row_changes(), self.definition, self._whole_adds, self._whole_removes)
+            self.files.check()
+            self.version = loop.run(self._base.version, self._encode, self._follow)
+        except LakeviewError:
+            if not loop.unsure:  # a commit that may be there needs its files
+                self.files.discard()
+            raise
+        self.files.discard_unused()
+        self._follow_up(self.version)
+        return self.version
+
+    def _intent(self) -> Intent:
+        changes = {a.data_change for a in self.files.adds} | {r.data_change for r in self.files.removes.values()}
+        return Intent(
+            reads=self._reads,
+            removes=self.files.removed_paths | self.files.live_again,
+            vectors=frozenset(change.file.key for change in self._vector_changes)
+            | frozenset(file.key for move in self._rearrangements if move.ordered for file in move.files),
+            app_ids=frozenset(self._txns),
+            domains=frozenset(d.domain for d in self.domains),
+            changes_metadata=self.definition.changes_metadata,
+            changes_protocol=self.definition.changes_protocol,
+            rearranges=not self.definition.changes_metadata and changes == {False},
+            row_by_row=self._row_by_row,
+            level=isolation_level(self.definition.properties),
+            schema=self.schema,
+            partitions=tuple(self.definition.partitions),
+        )
+
+    def _follow(self, commit: Commit) -> None:
+        """Place what we mean to do after a commit that was first; CommitConflictError if the two collide."""
+        winner = Winner(commit, self._storage.root)
+        check_conflict(winner, self._intent(), self.definition.metadata)
+        overlap = self._only_deletes and not self.files.changes
+        joined = join_vectors(self._vector_changes, winner, self._storage, overlap=overlap)
+        if joined is not None:
+            self._replace_vectors(joined)
+        now = milliseconds(self.clock())
+        self._rearrangements = follow_deletes(self._rearrangements, winner, self.files, self._storage, now)
+        if winner.changes_protocol() or winner.metadata() is not None:
+            self.definition.adopt(self._table.state(commit.version))
+            self.definition.check_writable()
+        if tracks_rows(self.definition):
+            self._row_id_mark = later_mark(commit, self._row_id_mark)
+
+    def _replace_vectors(self, changes: list[VectorChange]) -> None:
+        before = sum(len(change.positions) for change in self._vector_changes)
+        self.files.withdraw({change.file.key for change in self._vector_changes})
+        self._vector_changes = [change for change in changes if change.positions]
+        replace_vectors(self._vector_changes, self.files, self._storage, self.context().folder_prefix(), self.clock)
+        if "numDeletedRows" in self.entry.metrics:
+            now = sum(len(change.positions) for change in self._vector_changes)
+            self.entry.metrics["numDeletedRows"] -= before - now
+
+    def _encode(self, version: int) -> bytes:
+        """The bytes of the commit as that version."""
+        adds, domain = self.files.adds, None
+        if adds and tracks_rows(self.definition):
+            adds, domain = with_row_ids(adds, version, self._row_id_mark)
+        in_commit = next_in_commit_time(self._table.log, self.definition, version, self.clock())
+        info = self.entry.info(
+            read_version=self._base.version,
+            blind=bool(adds) and not self.files.removes and self._reads is None,
+            files=self.files.metrics(),
+            in_commit=in_commit,
+            level=isolation_level(self.definition.properties),
+            row_ids_kept=bool(adds) and tracks_rows(self.definition),
+        )
+        domains = [("domainMetadata", d) for d in (*self.domains, domain) if d is not None]
+        txns = [("txn", txn) for txn in self._txns.values()]
+        return encode_actions(
+            [
+                ("commitInfo", info),
+                *self.definition.actions(version, in_commit),
+                *txns,
+                *domains,
+                *self.files.actions(adds),
+            ]
+        )
+
+    def _follow_up(self, version: int) -> None:
+        """What is due after a commit: a checksum, a checkpoint, and the cleanup of the log where the table wants it."""
+        every: int = value(self.definition.properties, "delta.checkpointInterval") or 10
+        try:
+            self._table.refresh()
+            if self._table.log.has_checksum(version - 1):  # a chain that some engine began goes on
+                # what is added again without a remove was live before: counting actions would count it twice
+                write_checksum(self._table, version, reconciled=not self.files.live_again)
+            if version % every == 0:
+                write_checkpoint(self._table, version)
+                if value(self.definition.properties, "delta.enableExpiredLogCleanup"):
+                    clean_log(self._table, dry_run=False, clock=self.clock)
+        except (LakeviewError, OSError, ValueError, TypeError, pa.ArrowException, pl.exceptions.PolarsError) as error:
+            # a side effect that must never fail a commit: the next one is due in a few commits
+            self.checkpoint_error = str(error)
+
+    @cached_property
+    def _row_id_mark(self) -> int:
+        return high_water_mark(self._base)
+
+    @cached_property
+    def _clustering(self) -> list[str]:
+        if not self.definition.supports("clustering"):
+            return []
+        return clustering_columns(self.schema, self._base.domain_metadata())

@@ -1,0 +1,88 @@
+"""Stores that fail in the midst of an operation: a clear error, and the table and its folder as they were."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import lakeview as lv
+from lakeview.delta.table import DeltaTable
+from lakeview.model.config import Config
+from lakeview.model.errors import AccessDeniedError, LakeviewError, StoreUnavailableError
+from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.storage import LocalStorage
+from lakeview.storage.interface import Translated
+
+SCHEMA = Schema((Field("id", PrimitiveType("long")), Field("name", PrimitiveType("string"))))
+PROPERTIES = {"delta.enableDeletionVectors": "true", "delta.enableChangeDataFeed": "true"}
+
+
+def rows(first: int, count: int = 10) -> pl.DataFrame:
+    return pl.DataFrame({"id": range(first, first + count), "name": [f"n{i}" for i in range(count)]})
+
+
+def files_below(folder: Path) -> set[Path]:
+    return {path for path in folder.rglob("*") if path.is_file()}
+
+
+class Fails(LocalStorage):
+    """A folder whose writes fail from one on: the disk is full, or the folder must not be written to."""
+
+    def __init__(self, root: object, after: int, number: int) -> None:
+        super().__init__(str(root), Config())
+        self._left = after
+        self._number = number
+
+    def _spend(self, path: str) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise OSError(self._number, "on purpose", path)
+
+    def put(self, path: str, data: bytes) -> None:
+        with Translated(path):
+            self._spend(path)
+        super().put(path, data)
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        with Translated(path):
+            self._spend(path)
+        super().put_if_absent(path, data)
+
+
+OPERATIONS: dict[str, Callable[[DeltaTable], Any]] = {
+    "append": lambda table: table.append(rows(100)),
+    "overwrite": lambda table: table.overwrite(rows(100)),
+    "delete": lambda table: table.delete("id % 3 = 1"),
+    "update": lambda table: table.update({"name": "'x'"}, "id % 3 = 1"),
+    "merge": lambda table: table.merge(rows(5, 20), ["id"]).when_matched_update().when_not_matched_insert().execute(),
+    "optimize": lambda table: table.optimize(),
+}
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES], ids=["a full disk", "no permission"])
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=list(OPERATIONS))
+def test_a_store_that_fails_at_any_write_leaves_the_table_and_the_folder_as_they_were(
+    tmp_path: Path, operation: Callable[[DeltaTable], Any], number: int
+) -> None:
+    table = lv.create_table(str(tmp_path), SCHEMA, properties=PROPERTIES)
+    table.append(rows(0))
+    table.append(rows(10))
+    before, version = files_below(tmp_path), table.latest_version
+    expected: type[LakeviewError] = StoreUnavailableError if number == errno.ENOSPC else AccessDeniedError
+    for after in range(100):
+        try:
+            operation(DeltaTable(Fails(tmp_path, after, number)))
+        except expected:
+            assert files_below(tmp_path) == before
+            assert lv.open_table(str(tmp_path)).snapshot().version == version
+            continue
+        break
+    assert after > 0
+    found = lv.open_table(str(tmp_path))
+    assert found.snapshot().version == version + 1
+    assert [f for f in found.check() if f.severity.value == "error"] == []
