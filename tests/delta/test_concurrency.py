@@ -211,6 +211,17 @@ def test_which_changes_of_rows_may_follow_which(
     assert [f for f in again(table).check() if f.severity.value == "error"] == []
 
 
+def test_a_delete_does_not_follow_a_restore_of_rows_it_would_have_deleted(tmp_path: Path) -> None:
+    table = vectors(tmp_path)
+    table.delete("id = 1")
+    mine = again(table).transaction("MINE")
+    mine.delete("id = 1 OR id = 105")
+    again(table).restore(2)
+    with pytest.raises(CommitConflictError) as caught, mine:
+        pass
+    assert caught.value.kind == "concurrent-append"
+
+
 def test_a_lost_attempt_costs_one_listing_and_the_winners_commit(tmp_path: Path) -> None:
     table = again(created(tmp_path))
     mine = table.transaction()

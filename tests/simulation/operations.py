@@ -213,6 +213,10 @@ OPERATIONS: Mapping[str, Operation] = {
     "policy": _set("delta.checkpointPolicy", "classic"),
     "unvector": _set("delta.enableDeletionVectors", "false"),
     "rework": Operation(_rework, _reworked, commits=2),
+    "restore": Operation(lambda t: t.restore(5), lambda versions, _: versions[0]),
+    "rewind": Operation(
+        lambda t: t.restore(3), lambda versions, _: versions[0].changed([(1, 30), (2, 10), (3, 20), (11, 110)])
+    ),
     "checkpoint": Operation(lambda t: t.checkpoint() and None, commits=0),
     "vacuum": Operation(
         lambda t: t.vacuum(dry_run=False, clock=t.clock) is None, commits=2, walks=True, deletes=True

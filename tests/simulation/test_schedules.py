@@ -25,7 +25,9 @@ OTHERS = [
     "delete+vacuum@plain", "append+append@due", "append+append@tracked", "delete+optimize@tracked",
     "ingest+ingest@plain", "prune+append@plain", "fill+delete@vectors", "overwrite+delete@vectors",
     "order+delete@vectors", "widen+mark@plain", "widen+policy@plain", "policy+unvector@vectors", "protect+delete@plain",
-    "read+rework@plain", "clean+append@due", "append+append@plain/local",
+    "read+rework@plain", "restore+delete@vectors", "restore+optimize@vectors", "restore+vacuum@vectors",
+    "restore+rework@vectors!0", "rewind+delete@vectors", "rewind+vacuum@vectors!0", "restore+checkpoint@vectors",
+    "clean+append@due", "append+append@plain/local",
 ]  # fmt: skip
 """Pairs beyond the matrix; `python -m tests.simulation pairs` explores the rest."""
 

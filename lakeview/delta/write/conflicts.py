@@ -82,6 +82,14 @@ class Winner:
         """Paths that it removed and added: their deletion vectors changed."""
         return frozenset(self.removed["key"]) & frozenset(self.added["key"])
 
+    @property
+    def deleted_from(self) -> frozenset[str]:
+        """Paths that it removed and added with more rows deleted."""
+        cardinality = pl.col("vector").struct.field("cardinality").fill_null(0)
+        before = self.removed.select("key", cardinality.alias("before"))
+        after = self.added.select("key", cardinality.alias("after")).join(before, on="key")
+        return frozenset(after.filter(pl.col("after") > pl.col("before"))["key"])
+
     def metadata(self) -> Metadata | None:
         """Its metaData action."""
         found = only("meta_data", [self.commit])
@@ -148,8 +156,8 @@ def _harmless(before: Metadata, after: Metadata) -> bool:
 
 def _check_reads(winner: Winner, ours: Intent) -> None:
     again = winner.added_again
-    # rows that others only deleted are no rows that ours had to read
-    new = winner.added.filter(pl.col("data_change") & ~pl.col("key").is_in(list(again)))
+    # rows that others only deleted are no rows that ours had to read; those that a restore brought back are
+    new = winner.added.filter(pl.col("data_change") & ~pl.col("key").is_in(list(winner.deleted_from)))
     blind = winner.commit.info.is_blind_append is True and winner.removed.is_empty()
     if not (blind and ours.level == WRITE_SERIALIZABLE and not ours.changes_metadata):
         held = _matching(new, ours)
