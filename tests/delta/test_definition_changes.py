@@ -181,7 +181,22 @@ def test_a_constraint_is_added_once_its_rows_satisfy_it_and_goes_again(tmp_path:
     assert len(held(table)) == 6
 
 
+def after_rows(change: Any) -> Any:
+    """A change of the definition after rows of the same transaction."""
+
+    def both(table: DeltaTable) -> None:
+        with table.transaction() as txn:
+            txn.append(rows(-5))
+            change(txn)
+
+    return both
+
+
 REFUSED: list[tuple[str, Any, type[LakeviewError], str]] = [
+    ("a constraint after rows", after_rows(lambda t: t.add_constraint("c", "id > 0")), InvalidRequestError,
+     "has written rows already"),
+    ("NOT NULL after rows", after_rows(lambda t: t.set_nullable("id", nullable=False)), InvalidRequestError,
+     "has written rows already"),
     ("a rename without mapping", lambda t: t.rename_column("id", "key"), InvalidRequestError, "map them first"),
     ("a drop without mapping", lambda t: t.drop_column("id"), InvalidRequestError, "map them first"),
     ("widening without the property", lambda t: t.widen_column("id", LONG), InvalidRequestError, "enableTypeWidening"),
@@ -221,6 +236,12 @@ USED: list[tuple[str, Any, str]] = [
     ("by a constraint, renamed", lambda t: t.rename_column("ID".lower(), "key"), "the rule c"),
     ("by the partitions", lambda t: t.drop_column("city"), "partitioned by it"),
     ("as the only field", lambda t: (t.drop_column("at.x"), t.drop_column("at.y")), "is the only field"),
+    (
+        "as the last that is no partition",
+        lambda t: (t.drop_constraint("c"), t.drop_column("id"), t.drop_column("at"), t.drop_column("tags")),
+        "files would hold nothing",
+    ),
+    ("by writers", lambda t: t.unset_properties(["delta.columnMapping.maxColumnId"]), "writers keep for themselves"),
     ("under that name", lambda t: t.rename_column("tags", "CITY"), "case aside"),
 ]
 
@@ -230,6 +251,27 @@ def test_columns_in_use_stay(tmp_path: Path, change: Any, words: str) -> None:
     table = made(tmp_path, MAPPED | {"delta.constraints.c": "id >= 0"}, partition_by=["city"])
     with pytest.raises(InvalidRequestError, match=words):
         change(table)
+
+
+def test_row_tracking_begins_for_rows_of_the_same_commit_too(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    with table.transaction() as txn:
+        txn.append(rows(10))
+        txn.set_properties({"delta.enableRowTracking": "true"})
+    ids = again(table).scan(row_tracking=True).collect()["_row_id"]
+    assert (ids.null_count(), ids.n_unique()) == (0, 6)
+
+
+def test_fields_called_as_steps_of_lists_widen(tmp_path: Path) -> None:
+    inner = StructType((Field("value", INTEGER), Field("element", ArrayType(StructType((Field("key", INTEGER),))))))
+    table = lv.create_table(
+        str(tmp_path), Schema((Field("s", inner),)), properties={"delta.enableTypeWidening": "true"}
+    )
+    table.append(pl.DataFrame({"s": [{"value": 1, "element": [{"key": 2}]}]}, Schema((Field("s", inner),)).to_polars()))
+    for path in ("s.value", "s.element.element.key"):
+        table.widen_column(path, LONG)
+    assert held(table) == [{"s": {"value": 1, "element": [{"key": 2}]}}]
+    assert str(table.snapshot().schema["s"].type) == "struct<value: long, element: array<struct<key: long>>>"
 
 
 # -- tables of others

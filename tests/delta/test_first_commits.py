@@ -16,7 +16,15 @@ import pytest
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.model.config import settings
-from lakeview.model.errors import CommitConflictError, CorruptTableError, InvalidRequestError, LakeviewError
+from lakeview.model.errors import (
+    CommitConflictError,
+    CorruptTableError,
+    InvalidRequestError,
+    LakeviewError,
+    UnsupportedTableError,
+)
+from tests.builders.actions import metadata, protocol
+from tests.builders.history import DeltaHistory
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
 
@@ -51,6 +59,22 @@ def test_a_clone_has_the_rows_and_goes_its_own_way(tmp_path: Path, properties: d
     assert found.history()["operation"].to_list()[-1] == "CLONE"
     with pytest.raises(CommitConflictError, match="holds a table already"):
         source.clone(str(tmp_path / "clone"))
+
+
+def test_a_clone_times_its_own_commits_and_a_table_that_is_not_written_has_none(
+    tmp_path: Path, history: DeltaHistory
+) -> None:
+    source = lv.create_table(str(tmp_path / "source"), SCHEMA)
+    source.append(rows(0))
+    source.set_properties({"delta.enableInCommitTimestamps": "true"})
+    source.clone(str(tmp_path / "clone"))
+    found = lv.open_table(str(tmp_path / "clone"), config=replace(settings(), roots=(str(tmp_path),)))
+    assert found.history()["timestamp_source"].to_list() == ["in-commit"]
+    history.commit(protocol(1, 7, writerFeatures=["timeMachine"]), metadata())
+    other = lv.open_table(history.address)
+    assert isinstance(other, DeltaTable)
+    with pytest.raises(UnsupportedTableError, match="timeMachine"):
+        other.clone(str(tmp_path / "other"))
 
 
 # -- folders

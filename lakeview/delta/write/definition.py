@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -20,7 +20,7 @@ from lakeview.delta.log.times import asks_for_in_commit_times
 from lakeview.delta.write.column_ids import MAX_ID, with_column_ids
 from lakeview.delta.write.property_checks import check_honoured
 from lakeview.delta.write.protocol_upgrade import upgraded
-from lakeview.delta.write.rules import active_features
+from lakeview.delta.write.rules import active_features, property_features
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Field, Schema
 from lakeview.model.snapshot import TableProtocol, milliseconds
@@ -88,14 +88,14 @@ class Definition:
         """Whether a feature is supported and the property that turns it on is true."""
         return self.supports(feature) and self.properties.get(name, "").lower() == "true"
 
-    def change_metadata(self, **changes: Any) -> None:
-        """Replace fields of the metaData action; the protocol is upgraded to what the change needs.
+    def change_metadata(self, *, features: Collection[str] = (), **changes: Any) -> None:
+        """Replace fields of the metaData action; the protocol is upgraded to what the change needs, and `features`.
 
         UnsupportedTableError for a feature that is not written here.
         """
         changed = msgspec.structs.replace(self.metadata, **changes)
         needed = active_features(changed) - active_features(self._base.metadata)
-        self.protocol = upgraded(self.protocol, needed, self._address)
+        self.protocol = upgraded(self.protocol, needed | set(features), self._address)
         self.metadata = changed
 
     def change_schema(self, schema: Schema) -> None:
@@ -117,12 +117,14 @@ class Definition:
         schema = self.schema
         self._check_mapping(before, configuration)
         if _mode(configuration) != "none" and _mode(before) == "none":
-            schema, largest = with_column_ids(schema, 0, keep_names=True)
+            schema, largest = with_column_ids(schema, int(configuration.get(MAX_ID) or 0), keep_names=True)
             configuration[MAX_ID] = str(largest)
         if _is_on(configuration, ROW_TRACKING) and not _is_on(before, ROW_TRACKING):
             for key in MATERIALIZED.values():
                 configuration.setdefault(key, f"_row-{uuid.uuid4()}")
-        self.change_metadata(schema_string=schema_text(schema), configuration=configuration)
+        # a property that is there without its feature has no force: who sets it again means it
+        features = frozenset(property_features({k: v for k, v in properties.items() if v is not None}))
+        self.change_metadata(features=features, schema_string=schema_text(schema), configuration=configuration)
 
     def _check_mapping(self, before: Mapping[str, str], after: Mapping[str, str | None]) -> None:
         old, new = _mode(before), _mode(after)

@@ -10,6 +10,7 @@ import polars as pl
 
 from lakeview.delta.data.column_rules import clustering_columns, rules
 from lakeview.delta.features import column_mapping_mode
+from lakeview.delta.properties import PROPERTIES, Effect
 from lakeview.delta.write.evolution import check_evolution, check_types
 from lakeview.delta.write.existing_rows import check_rows, condition_of_rule, counterexamples
 from lakeview.delta.write.file_changes import LIVE_COLUMNS
@@ -21,7 +22,7 @@ from lakeview.delta.write.row_rules import Expression
 from lakeview.delta.write.schema_changes import column_path, drop, edit, rename, reorder, widen
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.model.frames import DOMAIN_METADATA
-from lakeview.model.schema import DataType, Field, Schema
+from lakeview.model.schema import DataType, Field, Schema, leaf_name
 from lakeview.predicates.condition import row_expression
 from lakeview.predicates.tree import IsNull, Node
 
@@ -67,9 +68,14 @@ class DefinitionChanges(PendingCommit):
         self._refuse_used(path, "dropped")
         if path[0] in self.definition.partition_columns:
             raise _used(path, "dropped", "the table is partitioned by it")
-        if path[0] in clustering_columns(self.definition.schema, self._base.domain_metadata()):
+        name = leaf_name(path)
+        clustered = clustering_columns(self.definition.schema, self._base.domain_metadata())
+        if any(c == name or c.startswith(f"{name}.") for c in clustered):
             raise _used(path, "dropped", "the table is clustered by it")
-        self._change_schema(drop(self.definition.schema, path))
+        rest = drop(self.definition.schema, path)
+        if set(rest.names) == set(self.definition.partition_columns):
+            raise _used(path, "dropped", "beside it there are partition columns alone, and files would hold nothing")
+        self._change_schema(rest)
 
     def widen_column(self, column: str, type_: DataType) -> None:
         """Give a column a type that holds all values of the one it has; no file changes.
@@ -139,6 +145,13 @@ class DefinitionChanges(PendingCommit):
                     f"the table has no property {name}", fix=f"choose from {', '.join(sorted(known)[:20])}", place=name,
                     kind="unknown-property",
                 )  # fmt: skip
+            if name in PROPERTIES and PROPERTIES[name].effect is Effect.ENGINE:
+                raise InvalidRequestError(
+                    f"{name} is what writers keep for themselves: files could not be read right without it",
+                    fix="leave it as it is",
+                    place=name,
+                    kind="property-of-writers",
+                )
         self._change_properties(dict.fromkeys(names))
 
     def add_constraint(self, name: str, expression: str) -> None:
@@ -183,14 +196,20 @@ class DefinitionChanges(PendingCommit):
         self._touched = True
         self.definition.change_properties(properties)
         self.definition.check_writable()
-        if self.definition.starts_row_tracking() and not self.files.adds:
+        if self.definition.starts_row_tracking():
             # "all existing files must be assigned row ids": added again, they get them with the commit
-            live = self._base.adds(LIVE_COLUMNS)
-            for row in live.iter_rows(named=True):
-                if row["base_row_id"] is None:
+            settled = self.files.removed_paths | self.files.live_again
+            for row in self._base.adds(LIVE_COLUMNS).iter_rows(named=True):
+                if row["base_row_id"] is None and row["key"] not in settled:
                     self.files.add_again(row, row["stats"])
 
     def _check_existing(self, condition: pl.Expr, against: Node, what: str) -> None:
+        if self.files.adds:
+            raise InvalidRequestError(
+                f"this transaction has written rows already, which were not held against {what}",
+                fix="change the table first, then write, or do it in two transactions",
+                kind="rule-after-rows",
+            )
         self.reads(pl.lit(value=True))
         files = live_files(self._base, self.definition, self._storage, against)
         check_rows(files, self._storage, condition, what)

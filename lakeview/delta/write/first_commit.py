@@ -20,6 +20,7 @@ from lakeview.delta.log.actions import AddFile, DomainMetadata, Metadata
 from lakeview.delta.log.file_actions import PARTITION_VALUES
 from lakeview.delta.log.paths import encode_path
 from lakeview.delta.write.create import check_schema, lowest_protocol, put_first
+from lakeview.delta.write.definition import Definition
 from lakeview.delta.write.file_changes import LIVE_COLUMNS, add_of
 from lakeview.delta.write.target import Target
 from lakeview.model.addresses import is_absolute, is_local
@@ -39,13 +40,16 @@ def clone(source: Target, target: Storage, clock: Clock) -> None:
     """Make a table at `target` of the files of another (a shallow clone): they stay where they are.
 
     Reading the clone needs the source's folder among the allowed roots, where roots are configured. CommitConflictError
-    if there is a table at `target`.
+    if there is a table at `target`, UnsupportedTableError for a source that is not written here.
     """
     state = source.state()
+    Definition(state, source.storage.root).check_writable()
     now = milliseconds(clock())
     adds = [_from_elsewhere(row, source.storage.root) for row in state.adds(LIVE_COLUMNS).iter_rows(named=True)]
     domains = [DomainMetadata(name, text) for name, text in state.domain_metadata().iter_rows()]
-    metadata = msgspec.structs.replace(state.metadata, id=str(uuid.uuid4()), created_time=now)
+    # the clone's own commits are timed from its first one on
+    properties = {k: v for k, v in state.properties.items() if not k.startswith("delta.inCommitTimestampEnablement")}
+    metadata = msgspec.structs.replace(state.metadata, id=str(uuid.uuid4()), created_time=now, configuration=properties)
     told = {"source": source.storage.root, "sourceVersion": str(state.version)}
     metrics = {"sourceTableSize": str(sum(a.size for a in adds)), "sourceNumOfFiles": str(len(adds))}
     put_first(target, "CLONE", told, metrics, state.protocol, metadata, now, [*_named(adds), *_named(domains)])

@@ -210,6 +210,34 @@ class Operations:
             txn.widen_column(column, type_)
         return txn.version
 
+    def reorder_columns(self: Target, names: Sequence[str]) -> int | None:
+        """Put columns in this order, those that are not named behind."""
+        with self.transaction("CHANGE COLUMNS", parameters={"columns": _json(list(names))}) as txn:
+            txn.reorder_columns(names)
+        return txn.version
+
+    def set_nullable(self: Target, column: str, *, nullable: bool) -> int | None:
+        """Let a column hold null, or no longer, once no row has null in it."""
+        with self.transaction(
+            "CHANGE COLUMN", parameters={"column": _json({"name": column, "nullable": nullable})}
+        ) as txn:
+            txn.set_nullable(column, nullable=nullable)
+        return txn.version
+
+    def set_comment(self: Target, column: str, comment: str | None) -> int | None:
+        """Say what a column is, or no longer."""
+        with self.transaction(
+            "CHANGE COLUMN", parameters={"column": _json({"name": column, "comment": comment})}
+        ) as txn:
+            txn.set_comment(column, comment)
+        return txn.version
+
+    def upgrade_protocol(self: Target, features: Sequence[str]) -> int | None:
+        """Let the protocol name more table features, and those that they need."""
+        with self.transaction("UPGRADE PROTOCOL", parameters={"newProtocol": _json(list(features))}) as txn:
+            txn.upgrade_protocol(features)
+        return txn.version
+
     def set_properties(self: Target, properties: Mapping[str, str]) -> int | None:
         """Set table properties; the others stay. The protocol is upgraded to what they need."""
         with self.transaction("SET TBLPROPERTIES", parameters={"properties": _json(dict(properties))}) as txn:

@@ -33,10 +33,11 @@ _BY_TYPE = {"timestamp_ntz": "timestampNtz", "variant": "variantType"}
 
 def active_features(metadata: Metadata) -> frozenset[str]:
     """The features that this table really uses: each needs its property, its type or its column metadata."""
-    return frozenset({*_of_properties(metadata.properties), *_of_columns(parse_schema(metadata.schema_string))})
+    return frozenset({*property_features(metadata.properties), *_of_columns(parse_schema(metadata.schema_string))})
 
 
-def _of_properties(properties: Mapping[str, str]) -> Iterator[str]:
+def property_features(properties: Mapping[str, str]) -> Iterator[str]:
+    """The features that properties turn on."""
     for key, text in properties.items():
         if (feature := _BY_PROPERTY.get((key, text.lower()))) is not None:
             yield feature

@@ -49,8 +49,8 @@ def widen(schema: Schema, path: Path, type_: DataType) -> Schema:
 
     InvalidRequestError for a change that the protocol does not list.
     """
-    inner = next((i for i, part in enumerate(path) if i and part in ("element", "key", "value")), None)
-    owner, below = (path, ()) if inner is None else (path[:inner], path[inner:])
+    fields = _last_field(schema, path)
+    owner, below = path[:fields], path[fields:]
 
     def changed(field: Field) -> Field:
         before = _type_at(field.type, below, path)
@@ -114,6 +114,21 @@ def _edited_type(type_: DataType, path: Path, whole: Path, change: Callable[[Fie
         case MapType(_, value), "value" if len(path) > 1:
             return replace(type_, value=_edited_type(value, path[1:], whole, change))
     raise _unknown(whole, [])
+
+
+def _last_field(schema: Schema, path: Path) -> int:
+    """How many parts of a path lead to its last column or field of a struct: lists and maps have steps of their own."""
+    type_: DataType = StructType(schema.fields)
+    last = 0
+    for i, part in enumerate(path):
+        match type_, part:
+            case StructType(fields), _ if found := [f.type for f in fields if f.name == part]:
+                type_, last = found[0], i + 1
+            case (ArrayType(inner), "element") | (MapType(inner), "key") | (MapType(_, inner), "value"):
+                type_ = inner
+            case _:
+                raise _unknown(path, [])
+    return last
 
 
 def _type_at(type_: DataType, below: Path, whole: Path) -> DataType:
