@@ -17,6 +17,7 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
@@ -47,7 +48,19 @@ _KINDS = {
     "older": "stale listing", "gap": "delayed listing",
 }  # fmt: skip
 
-sys.setrecursionlimit(20_000)
+_DEPTH = 20_000
+"""Calls of the longest schedule, one within the other."""
+
+
+@contextmanager
+def _deep_calls() -> Iterator[None]:
+    """Within it calls may be nested as deep as schedules are long; other tests rely on the usual limit."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(_DEPTH)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 @dataclass(frozen=True)
@@ -142,7 +155,8 @@ class Simulation:
         """Every schedule of a scenario; a Violation ends with the id of the schedule that shows it."""
         run = _Run(self, scenario)
         before = self.runs
-        run.report.schedules = run.count(run.start())
+        with _deep_calls():
+            run.report.schedules = run.count(run.start())
         run.report.runs = self.runs - before
         self.stop()
         return run.report
@@ -150,7 +164,8 @@ class Simulation:
     def ends(self, scenario: Scenario, *, reduced: bool) -> set[object]:
         """The ends that the schedules of a scenario come to: the files, and what writers reported."""
         run = _Run(self, replace(scenario, reduced=reduced))
-        run.count(run.start())
+        with _deep_calls():
+            run.count(run.start())
         self.stop()
         return run.ends
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import polars as pl
 import pytest
 
@@ -15,6 +16,7 @@ from lakeview.model.frames import COMMITS, FILES, RULES
 from lakeview.model.schema import ArrayType, Field, PrimitiveType, Schema, StructType
 from lakeview.model.snapshot import Snapshot, TableMetadata, TableProtocol
 from lakeview.views.engines.requirements import Origin
+from lakeview.views.engines.rules import engines
 from tests.builders.iceberg import IcebergHistory
 from tests.views.story import FLIGHTS
 
@@ -123,9 +125,14 @@ def test_a_feature_that_was_dropped_and_came_back_is_new() -> None:
     ],
 )
 def test_legacy_features_that_are_not_used_ask_nothing_of_who_spares_them(
-    rules: list[Any], properties: dict[str, str], write: str
+    monkeypatch: pytest.MonkeyPatch, rules: list[Any], properties: dict[str, str], write: str
 ) -> None:
+    (ours,) = (engine for engine in engines("delta") if engine.name == "lakeview")
     made = snapshot(TableProtocol(1, 6), properties=properties, rules=pl.DataFrame(rules, schema=RULES, orient="row"))
+    assert answers(made, "lakeview")["write"] == "yes", "it writes them all"
+    source = msgspec.structs.replace(ours.sources[0], writes=("appendOnly",))
+    lesser = msgspec.structs.replace(ours, sources=(source,))
+    monkeypatch.setattr("lakeview.views.engines.compatibility.engines", lambda _: (lesser,))
     assert answers(made, "lakeview")["write"] == write
 
 

@@ -86,7 +86,7 @@ def write_conformed(
             pending.append(batch)
             rows += batch.num_rows
             size += batch.nbytes
-            if rows >= _GROUP_ROWS or size >= _GROUP_BYTES:
+            if rows >= min(_GROUP_ROWS, context.rows_per_file) or size >= _GROUP_BYTES:
                 files.write(pending)
                 pending, rows, size = [], 0, 0
         if pending:
