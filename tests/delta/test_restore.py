@@ -104,6 +104,15 @@ def test_a_restore_collides_with_whatever_came_in_between(tmp_path: Path) -> Non
     assert again(table).snapshot().num_records == 30
 
 
+def test_a_restore_collides_with_a_property_that_it_would_have_taken_back(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    mine = again(table).transaction("RESTORE")
+    mine.restore(1)
+    table.set_properties({"delta.checkpointPolicy": "classic"})
+    with pytest.raises(CommitConflictError, match="changed the table's metadata"), mine:
+        pass
+
+
 def test_rows_of_an_append_only_table_are_not_taken_back(tmp_path: Path) -> None:
     table = made(tmp_path, {"delta.appendOnly": "true"})
     with pytest.raises(ConstraintViolationError, match="append-only"):

@@ -97,7 +97,7 @@ MUTANTS = [
     _of("paths that were added or removed count as added again", "optimize+optimize@vectors!0",
         "conflicts", "Winner.added_again", ') & frozenset(self.added["key"])', ') | frozenset(self.added["key"])'),
     _of("two changes of metadata replace each other", "policy+unvector@vectors!0",
-        "conflicts", "_check_definition", "(ours.changes_metadata or not", "(not"),
+        "conflicts", "_check_definition", "ours.changes_metadata or ours", "ours"),
     _of("a property is set under a delete", "delete+protect@plain!0",
         "conflicts", "_check_definition", "or not _harmless(base, metadata)", ""),
     _of("every property counts as harmless", "delete+protect@plain!0",

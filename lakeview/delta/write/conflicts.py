@@ -36,7 +36,8 @@ class Intent:
     """What a transaction read and changes, as far as it can collide.
 
     `reads`: the condition whose files were read; None when nothing was; `removes`: canonical paths; `vectors`: those
-    of them that stay, with more rows deleted; `row_by_row`: what becomes of a row depends on that row alone, so that
+    of them that stay, with more rows deleted; `reads_metadata`: what ours does depends on the whole definition, as that
+    of a restore does; `row_by_row`: what becomes of a row depends on that row alone, so that
     rows which others delete make no difference; `rearranges`: only dataChange=false actions, which read nothing but the
     files they remove; `level`: the isolation level of the table.
     """
@@ -48,6 +49,7 @@ class Intent:
     domains: frozenset[str] = frozenset()
     changes_metadata: bool = False
     changes_protocol: bool = False
+    reads_metadata: bool = False
     rearranges: bool = False
     row_by_row: bool = False
     level: str = SERIALIZABLE
@@ -139,7 +141,8 @@ def _check_definition(winner: Winner, ours: Intent, base: Metadata) -> None:
     if winner.changes_protocol() and ours.changes_protocol:
         raise winner.conflict("both change the protocol", "protocol-changed")
     metadata = winner.metadata()
-    if metadata is not None and (ours.changes_metadata or not _harmless(base, metadata)):
+    strict = ours.changes_metadata or ours.reads_metadata
+    if metadata is not None and (strict or not _harmless(base, metadata)):
         raise winner.conflict("it changed the table's metadata", "metadata-changed")
 
 

@@ -89,6 +89,7 @@ class PendingCommit:
         self._marks: dict[str, int] = {}
         self._txns: dict[str, Txn] = {}
         self._reads: pl.Expr | None = None
+        self._reads_metadata = False
         self._row_by_row = True
         self._only_deletes = True
         self._done_before = False
@@ -183,6 +184,7 @@ class PendingCommit:
             domains=frozenset(d.domain for d in self.domains),
             changes_metadata=self.definition.changes_metadata,
             changes_protocol=self.definition.changes_protocol,
+            reads_metadata=self._reads_metadata,
             rearranges=not self.definition.changes_metadata and changes == {False},
             row_by_row=self._row_by_row,
             level=isolation_level(self.definition.properties),

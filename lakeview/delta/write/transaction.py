@@ -224,6 +224,7 @@ class Transaction(DefinitionChanges):
         self.check_may_remove()
         then = self._table.state(version, at)
         self._row_by_row = self._only_deletes = False
+        self._reads_metadata = True
         self.reads(_EVERY)
         metrics = restore(self, self._base, then)
         self.entry.metrics.update(metrics)
