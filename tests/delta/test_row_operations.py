@@ -229,6 +229,26 @@ def test_the_partitions_that_rows_fall_into_are_replaced_and_no_others(tmp_path:
         made(tmp_path / "plain", {}, ()).overwrite_partitions(new)
 
 
+TWICE = {
+    "two deletes": lambda txn: (txn.delete("id = 1"), txn.delete("id = 2")),
+    "a delete and an update": lambda txn: (txn.delete("id = 1"), txn.update({"id": "0"}, "id = 2")),
+    "a delete and all": lambda txn: (txn.delete("id = 1"), txn.delete()),
+    "an optimize and a delete": lambda txn: (txn.optimize(), txn.delete("id = 2")),
+}
+
+
+@pytest.mark.parametrize("properties", [{}, VECTORS, FEED], ids=["files", "vectors", "feed"])
+@pytest.mark.parametrize("operations", TWICE.values(), ids=list(TWICE))
+def test_one_transaction_does_not_change_a_file_twice(
+    tmp_path: Path, operations: Any, properties: dict[str, str]
+) -> None:
+    table = made(tmp_path, properties, ())
+    before = held(table)
+    with pytest.raises(InvalidRequestError, match="two operations of one transaction"), table.transaction() as txn:
+        operations(txn)
+    assert_frame_equal(held(table), before)
+
+
 # -- again, and never twice
 
 

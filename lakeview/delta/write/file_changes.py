@@ -44,7 +44,18 @@ class FileChanges:
         self.live_again: set[str] = set()
 
     def remove(self, row: Mapping[str, Any], now: int, *, data_change: bool) -> None:
-        """Remove a live file: a row of FILE_ACTIONS with REMOVAL_COLUMNS; `now` in milliseconds since 1970."""
+        """Remove a live file: a row of FILE_ACTIONS with REMOVAL_COLUMNS; `now` in milliseconds since 1970.
+
+        InvalidRequestError where the transaction has removed it: what took its place would be there twice.
+        """
+        if (row["key"], row["deletion_vector"]) in self.removes:
+            raise InvalidRequestError(
+                f"two operations of one transaction change the file {row['path']}: each works on the table as it was "
+                "before the transaction",
+                fix="do them in one operation, or in two transactions",
+                place=row["path"],
+                kind="duplicate-file-action",
+            )
         self.removes[row["key"], row["deletion_vector"]] = RemoveFile(
             encode_path(row["path"]),
             now,

@@ -42,6 +42,9 @@ class Transaction(DefinitionChanges):
     Data files are written as changes are made; the commit is one file, created only if it is not there. When another
     writer was first, ours follows it if nothing collides (appends never do), otherwise CommitConflictError names what
     did. Left by an exception, nothing is committed and the files written are removed.
+
+    Each operation works on the table as it was before the transaction: rows that it appends itself are not deleted or
+    merged into, and two operations that change the same file are refused.
     """
 
     def append(
