@@ -182,6 +182,8 @@ REFUSED: list[tuple[str, Any, str]] = [
      "no column target.planet"),
     ("a column without a side", lambda t: t.merge(rows([1], 0, "x"), "id = 1").when_matched_delete().execute(),
      "no column id"),
+    ("two columns of one name", lambda t: t.merge(pl.DataFrame({"id": [1], "ID": [2]}), ["id"]).when_matched_delete()
+     .execute(), "are called id, case aside"),
     ("keys that do not compare", lambda t: t.merge(pl.DataFrame({"id": ["x"]}), ["id"]).when_matched_delete()
      .execute(), "do not compare"),
     ("a clause that is never reached", lambda t: t.merge(rows([1], 0, "x"), ["id"]).when_matched_delete()

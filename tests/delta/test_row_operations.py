@@ -201,6 +201,24 @@ def test_rows_of_an_append_only_table_stay(tmp_path: Path) -> None:
         table.update({"id": "1"})
 
 
+ODD = ["^x$", "a.b", "source", "target", "\u00fc ", "^.*$"]
+
+
+@pytest.mark.parametrize("properties", [{}, VECTORS | MAPPED], ids=["plain", "mapped"])
+def test_names_that_mean_something_to_others_are_names(tmp_path: Path, properties: dict[str, str]) -> None:
+    every = pl.DataFrame({name: [float(n), n + 0.5, None] for n, name in enumerate(ODD)})
+    table = lv.create_table(str(tmp_path), every.to_arrow().schema, properties=properties)
+    table.append(every)
+    table.delete('"a.b" = 1.5')
+    table.update({"^x$": '"a.b" * 10'}, "source = 2")
+    other = every.with_columns(pl.lit(7.0).alias("^x$"))
+    table.merge(other, ["a.b"]).when_matched_update().when_not_matched_insert().execute()
+    table.optimize(z_order_by=["^x$", "a.b"])
+    found = lv.open_table(str(tmp_path)).scan().collect()
+    assert sorted(map(repr, found["a.b"])) == ["1.0", "1.5", "None", "None"]
+    assert sorted(map(repr, found["^x$"])) == ["7.0", "7.0", "7.0", "None"]
+
+
 # -- overwriting
 
 

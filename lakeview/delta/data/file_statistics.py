@@ -99,6 +99,7 @@ def _put(tree: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
 
 def _bounds(series: pl.Series) -> tuple[Any, Any] | None:
     """The least and the greatest value, None each where all are null; None for values that no bounds can tell."""
+    series = series.alias("values")  # a name such as ^x$ would be a pattern to polars
     if series.dtype.is_float():
         series = series.fill_nan(None)
         return None if series.is_infinite().any() else (series.min(), series.max())  # JSON has no word for infinity

@@ -64,8 +64,9 @@ def _ends(values: pl.Series) -> pl.Series:
 
 
 def _ordinal(values: pl.Series) -> pl.Series:
-    """Values that can be searched: polars searches no truth values."""
-    return values.cast(pl.Int8) if values.dtype == pl.Boolean else values
+    """Values that can be searched: polars searches no truth values, and takes a name such as ^x$ for a pattern."""
+    plain = values.alias("values")
+    return plain.cast(pl.Int8) if plain.dtype == pl.Boolean else plain
 
 
 def _places(batch: pa.RecordBatch, bounds: dict[str, pl.Series]) -> Places:
@@ -74,7 +75,7 @@ def _places(batch: pa.RecordBatch, bounds: dict[str, pl.Series]) -> Places:
     for i, (name, ends) in enumerate(bounds.items()):
         if ends.is_empty():
             continue  # every value is null
-        values = _ordinal(pl.Series(name, pl.from_arrow(batch.column(name))))
+        values = _ordinal(pl.Series("values", pl.from_arrow(batch.column(name))))
         quantile = ends.search_sorted(values.fill_null(ends[0]), side="right").to_numpy().astype(np.uint64)
         numbers = quantile * (2**_BITS - 1) // len(ends)  # few values spread over all bits
         numbers[values.is_null().to_numpy()] = 0

@@ -160,6 +160,8 @@ class DefinitionChanges(PendingCommit):
         Files are read only where statistics do not prove it. ConstraintViolationError tells how many rows do not, and
         one of them; UnsupportedTableError an expression that cannot be evaluated here.
         """
+        if not name.strip():
+            raise InvalidRequestError("a constraint needs a name", fix="give one", kind="constraint-name")
         if any(key.lower() == f"{_CONSTRAINT}{name}".lower() for key in self.definition.properties):
             raise InvalidRequestError(
                 f"the table has a constraint {name} already", fix="drop it first, or choose another name", place=name,

@@ -33,11 +33,21 @@ _LISTED_VALUES = 1_000
 
 @dataclass(frozen=True)
 class _Rule:
-    """A clause, its expressions checked; `values`: of each column that it sets."""
+    """A clause, its expressions checked; `values`: of each column that it sets, None for the source column of its name
+    (which a name such as ^x$ could not tell polars)."""
 
     clause: Clause
     where: pl.Expr | None
-    values: Mapping[str, pl.Expr]
+    values: Mapping[str, pl.Expr | None]
+
+    def values_of(self, rows: pl.DataFrame) -> dict[str, pl.Series]:
+        """The values of rows, by column."""
+        named = any(e is None for e in self.values.values())
+        source = rows[SOURCE].struct.unnest() if named else pl.DataFrame()
+        return {
+            name: source[name] if e is None else evaluated(rows, e, f"the value of column {name}")
+            for name, e in self.values.items()
+        }
 
 
 class MergeRows:
@@ -54,6 +64,14 @@ class MergeRows:
         self._source = merge.source.with_row_index(_SOURCE_ROW).with_columns(pl.col(_SOURCE_ROW).cast(pl.Int64))
         given = Schema.from_arrow(merge.source.head(0).to_arrow().schema)
         self._given = Schema(tuple(_spelt(f, schema) for f in given))
+        if len(set(self._given.names)) < len(self._given):
+            twice = next(n for n in self._given.names if self._given.names.count(n) > 1)
+            raise InvalidRequestError(
+                f"two columns of the source are called {twice}, case aside",
+                fix="rename one of them, or drop it",
+                place=twice,
+                kind="duplicate-column",
+            )
         self._source.columns = [_SOURCE_ROW, *self._given.names]
         sides = (Field(TARGET, StructType(schema.fields)), Field(SOURCE, StructType(self._given.fields)))
         self._condition: JoinCondition = join_condition(merge.on, Schema(sides))
@@ -106,15 +124,14 @@ class MergeRows:
             return
         unseen = ~self._source[_SOURCE_ROW].is_in(pl.Series(self._met.to_array(), dtype=pl.Int64).implode())
         rows = self._source.filter(unseen)
-        frame = _sides(rows.select(self._given.names), {SOURCE: rows.select(self._given.names)})
+        frame = _sides(_named(rows, self._given.names), {SOURCE: _named(rows, self._given.names)})
         left = pl.repeat(True, frame.height, eager=True)
         for rule in self._inserts:
             holds = left & _holds(frame, rule)
             left = left & ~holds
             part = frame.filter(holds)
             if part.height:
-                made = {n: evaluated(part, e, f"the value of column {n}") for n, e in rule.values.items()}
-                append(pl.DataFrame(made).to_arrow())
+                append(pl.DataFrame(rule.values_of(part)).to_arrow())
                 self.counts["numTargetRowsInserted"] += part.height
 
     def _changed(self, files: list[LiveFile], storage: Storage) -> Iterator[pa.RecordBatch]:
@@ -165,7 +182,7 @@ class MergeRows:
 
     def _rows_of(self, pairs: pl.DataFrame) -> pl.DataFrame:
         """The source rows of pairs, in the order of the pairs."""
-        return self._source[pairs[_SOURCE_ROW]].select(self._given.names)
+        return _named(self._source[pairs[_SOURCE_ROW]], self._given.names)
 
     def _refuse_ambiguous(self, pairs: pl.DataFrame) -> None:
         only = self._matched[0] if len(self._matched) == 1 else None
@@ -200,7 +217,7 @@ class MergeRows:
             return
         for batch in file.located(storage, self._work.schema, selected=positions):
             frame = frame_of(batch)
-            own = frame.select(self._schema.names)
+            own = _named(frame, self._schema.names)
             sides = {TARGET: own}
             if pairs is not None:
                 joined = frame.select(POSITION).join(pairs, on=POSITION, how="left", maintain_order="left")
@@ -225,7 +242,7 @@ class MergeRows:
             if self._work.feed:
                 self._work.record("delete", [before])
             return
-        values = {n: evaluated(both, e, f"the value of column {n}") for n, e in rule.values.items()}
+        values = rule.values_of(both)
         computed = {r.name for r in self._rules.generated} - values.keys()
         given = [n for n in names if n not in computed]
         columns = [values[n].to_arrow() if n in values else rows.column(n) for n in given]
@@ -244,7 +261,7 @@ class MergeRows:
             names = [n for n in self._given.names if n in self._schema]
             if clause.does == "insert":
                 self._schema.require(self._given.names, place="source")
-            return _Rule(clause, condition, {n: pl.col(SOURCE).struct.field(n) for n in names})
+            return _Rule(clause, condition, dict.fromkeys(names))
         return _Rule(clause, condition, _expressions(clause.assignments, self._schema, sides))
 
 
@@ -267,6 +284,11 @@ def merge_metrics(files: Mapping[str, int], rows: Mapping[str, int], adds: Seque
 def _expressions(assignments: Assignments, schema: Schema, sides: Schema) -> dict[str, pl.Expr]:
     schema.require(list(assignments), place="assignments")
     return {n: row_expression(e, sides) if isinstance(e, str) else e for n, e in assignments.items()}
+
+
+def _named(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Columns by their names alone: polars takes some, such as ^x$, for patterns."""
+    return pl.DataFrame({name: frame[name] for name in names})
 
 
 def _spelt(field: Field, schema: Schema) -> Field:
