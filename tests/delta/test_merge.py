@@ -160,6 +160,13 @@ def test_source_rows_that_match_one_row_are_refused_by_their_key(tmp_path: Path)
     assert len(held(table)) == 58, "a source row that matched is not inserted, whichever of its like did the work"
 
 
+def test_keys_of_another_type_match_what_they_equal_and_nothing_else(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    source = pl.DataFrame({"id": [1.5, 2.0, None, float("nan")]})
+    table.merge(source, ["id"]).when_matched_delete().execute()
+    assert [r["id"] for r in held(table)][:4] == [0, 1, 3, 4]
+
+
 def test_null_keys_match_nothing_and_are_inserted(tmp_path: Path) -> None:
     table = made(tmp_path)
     source = rows([1], 0.0, "x").with_columns(id=pl.lit(None, pl.Int64))

@@ -100,16 +100,18 @@ class MergeRows:
         """The source's keys in the types of the table's columns; a null matches nothing."""
         made = {}
         for column, other in self._condition.keys:
-            type_ = polars_type(self._schema[column].type)
-            try:
-                made[other] = self._source[other].cast(type_)
-            except pl.exceptions.PolarsError as error:
+            values, type_ = self._source[other], polars_type(self._schema[column].type)
+            if not _comparable(values.dtype, type_):
                 raise InvalidRequestError(
-                    f"source.{other} is {self._source[other].dtype}, and target.{column} {type_}: they do not compare",
+                    f"source.{other} is {values.dtype}, and target.{column} {type_}: they do not compare",
                     fix="cast the column of the source",
                     place="on",
                     kind="type-mismatch",
-                ) from error
+                )
+            cast = values.cast(type_, strict=False)
+            # what the table's type does not hold, such as 1.5 of a whole number, equals none of its values
+            lost = cast.cast(values.dtype, strict=False).ne_missing(values)
+            made[other] = cast.set(lost, None) if lost.any() else cast
         return pl.DataFrame({_SOURCE_ROW: self._source[_SOURCE_ROW], **made})
 
     # -- changing rows
@@ -284,6 +286,22 @@ def merge_metrics(files: Mapping[str, int], rows: Mapping[str, int], adds: Seque
 def _expressions(assignments: Assignments, schema: Schema, sides: Schema) -> dict[str, pl.Expr]:
     schema.require(list(assignments), place="assignments")
     return {n: row_expression(e, sides) if isinstance(e, str) else e for n, e in assignments.items()}
+
+
+def _comparable(one: pl.DataType, other: pl.DataType) -> bool:
+    """Whether values of two types may be equal: of the same type, or both numbers, or both times."""
+    return (
+        one == other
+        or one == pl.Null()
+        or (one.is_numeric() and other.is_numeric())
+        or (
+            isinstance(one, pl.Datetime)
+            and isinstance(other, pl.Datetime)
+            and (one.time_zone is None) == (other.time_zone is None)
+        )
+        or (isinstance(one, pl.Categorical | pl.Enum)
+        and other == pl.String())
+    )
 
 
 def _named(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
