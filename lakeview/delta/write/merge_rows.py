@@ -299,8 +299,7 @@ def _comparable(one: pl.DataType, other: pl.DataType) -> bool:
             and isinstance(other, pl.Datetime)
             and (one.time_zone is None) == (other.time_zone is None)
         )
-        or (isinstance(one, pl.Categorical | pl.Enum)
-        and other == pl.String())
+        or (isinstance(one, pl.Categorical | pl.Enum) and other == pl.String())
     )
 
 
