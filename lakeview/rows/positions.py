@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyroaring
 
@@ -63,15 +64,18 @@ class LiveRows:
         self._position += batch.num_rows
         if self._deleted is None and self._selected is None:
             return batch, pa.arange(start, self._position)
-        rows = pyroaring.BitMap64(range(start, self._position))
+        rows = np.full(batch.num_rows, fill_value=self._selected is None)
         if self._selected is not None:
-            rows &= self._selected
+            rows[self._here(self._selected, start)] = True
         if self._deleted is not None:
-            rows -= self._deleted
-        positions = pa.array(rows.to_array(), pa.int64())
-        if len(rows) == batch.num_rows:
-            return batch, positions
-        return batch.take(pc.subtract(positions, start)), positions
+            rows[self._here(self._deleted, start)] = False
+        positions = pa.array(np.flatnonzero(rows) + start)
+        return (batch if len(positions) == batch.num_rows else batch.filter(pa.array(rows))), positions
+
+    def _here(self, positions: pyroaring.BitMap64, start: int) -> npt.NDArray[np.int64]:
+        """Those of the batch that begins at `start`, from 0."""
+        found = positions & pyroaring.BitMap64(range(start, self._position))
+        return np.frombuffer(found.to_array(), np.uint64).astype(np.int64) - start
 
 
 def _batches(file: pq.ParquetFile, columns: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:

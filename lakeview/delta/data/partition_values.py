@@ -103,7 +103,7 @@ def partition_columns(values: pl.Series, fields: Sequence[Field]) -> list[pl.Ser
 def calendar(values: pl.Series) -> pl.Series:
     """Whether each date or time lies in the years 1 to 9999; true for other types, null for null."""
     if not isinstance(values.dtype, pl.Date | pl.Datetime):
-        return pl.Series([True] * values.len(), dtype=pl.Boolean)
+        return pl.repeat(True, values.len(), eager=True)
     units = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
     day = units[values.dtype.time_unit] if isinstance(values.dtype, pl.Datetime) else 1
     return values.to_physical().is_between(_FIRST_DAY * day, (_LAST_DAY + 1) * day - 1)

@@ -21,7 +21,7 @@ MOST_COLUMNS = 6
 """Their bits fill a number of 64."""
 
 _SAMPLE = 200_000
-_MEMORY_BYTES = 256 << 20
+_MEMORY_BYTES = 64 << 20
 """Rows that are sorted at once; more are divided by their place on the curve first, and wait on disk."""
 
 Places = npt.NDArray[np.uint64]
@@ -30,7 +30,7 @@ Places = npt.NDArray[np.uint64]
 def in_curve_order(batches: Callable[[], Iterator[pa.RecordBatch]], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The rows in order of their places. `batches` is called twice: once for the quantiles, once for the rows.
 
-    Memory stays below twice 256 MiB of rows, whatever their number.
+    Memory stays below a few times 64 MiB of rows, whatever their number.
     """
     bounds, size = _bounds(batches(), columns)
     parts = max(1, -(-size // _MEMORY_BYTES))

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyroaring
 
 from lakeview.delta.log.actions import AddFile
+from lakeview.delta.write.batches import read_ahead
 from lakeview.delta.write.curve import MOST_COLUMNS, in_curve_order
 from lakeview.delta.write.file_changes import paths_of
 from lakeview.delta.write.live_files import LiveFile
@@ -126,7 +127,7 @@ def _rewrite(txn: Transaction, work: RowChanges, group: Sequence[LiveFile], z_or
             yield from file.batches(work.storage, work.schema)
 
     ordered = in_curve_order(batches, z_order_by) if z_order_by else batches()
-    adds = write_conformed(work.context, ordered, data_change=False, clock=txn.clock, storage=work.storage)
+    adds = write_conformed(work.context, read_ahead(ordered), data_change=False, clock=txn.clock, storage=work.storage)
     txn.files.written += paths_of(adds)
     now = milliseconds(txn.clock())
     for file in group:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from threading import Lock
 from typing import Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyroaring
 
 from lakeview.delta.log.actions import AddCDCFile, AddFile
 from lakeview.delta.write.context import WriteContext
 from lakeview.delta.write.file_changes import FileChanges, paths_of
-from lakeview.delta.write.live_files import LiveFile
+from lakeview.delta.write.live_files import POSITION, LiveFile
 from lakeview.delta.write.vector_changes import VectorChange, replace_vectors
 from lakeview.delta.write.writer import write_conformed
 from lakeview.model.change_columns import CHANGE_TYPE
@@ -54,6 +56,7 @@ class RowChanges:
         self._pending: list[VectorChange] = []
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="lakeview-write")
         self._copies: list[Future[list[AddFile]]] = []
+        self._lock = Lock()  # change data is written in those threads too
         self.counts: Counter[str] = Counter()
 
     @property
@@ -80,6 +83,37 @@ class RowChanges:
             self.counts["numCopiedRows"] += rows - len(before) - len(positions)
             self._drop(file)
 
+    def replace(
+        self, file: LiveFile, positions: pyroaring.BitMap64, change: Callable[[pa.RecordBatch], pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        """Let rows of a file give way to those that `change` makes of them, `schema` in and out. A file that is written
+        again holds them in their place; the rows that belong to other files are given, for `write`."""
+        if not positions:
+            return
+        if self._vectors:
+            for batch in file.batches(self.storage, self.schema, selected=positions):
+                yield change(batch)
+            self.remove(file, positions, None)
+            return
+        self._copies.append(self._threads.submit(self._write, self._changed(file, positions, change)))
+        rows, before = file.physical_rows(self.storage), file.deletions(self.storage)
+        self.counts["numCopiedRows"] += rows - len(before) - len(positions)
+        self._drop(file)
+
+    def _changed(
+        self, file: LiveFile, positions: pyroaring.BitMap64, change: Callable[[pa.RecordBatch], pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        for batch in file.located(self.storage, self.schema):
+            if not batch.num_rows:
+                continue
+            here = batch.column(POSITION)
+            near = positions & pyroaring.BitMap64(range(here[0].as_py(), here[-1].as_py() + 1))
+            chosen = pc.is_in(here, pa.array(near.to_array(), pa.int64()))
+            rows = batch.drop_columns([POSITION])
+            yield rows.filter(pc.invert(chosen))
+            if near:
+                yield change(rows.filter(chosen))
+
     def write(self, batches: Iterable[pa.RecordBatch]) -> list[AddFile]:
         """Write rows that are conformed, in the columns of `schema` or without those of row tracking."""
         adds = self._write(batches)
@@ -103,9 +137,10 @@ class RowChanges:
         adds = write_conformed(
             context, _labelled(batches, names, change), statistics=False, clock=self._clock, storage=self.storage
         )
-        self._changes.written += paths_of(adds)
-        self._changes.changes += [AddCDCFile(a.path, a.partition_values, a.size) for a in adds]
-        self.counts["numAddedChangeFiles"] += len(adds)
+        with self._lock:
+            self._changes.written += paths_of(adds)
+            self._changes.changes += [AddCDCFile(a.path, a.partition_values, a.size) for a in adds]
+            self.counts["numAddedChangeFiles"] += len(adds)
 
     def finish(self) -> list[VectorChange]:
         """Wait for all files, write the deletion vectors, and replace the files that got one; returns what was changed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -42,7 +43,7 @@ def live_files(base: Replay, definition: Definition, storage: Storage, where: pl
 def change_rows(txn: Transaction, where: pl.Expr, assignments: Assignments | None) -> int:
     """Delete the rows for which a condition is true, or set columns of them; returns how many.
 
-    What an update makes of rows goes to files of its own, those of many files together.
+    What an update makes of rows that go by deletion vectors is in files of its own, of many files together.
     """
     txn.reads(where)
     count = 0
@@ -53,9 +54,10 @@ def change_rows(txn: Transaction, where: pl.Expr, assignments: Assignments | Non
         files = txn.live_files(where)
         for file, positions in zip(files, ahead(lambda f: f.matches(work.storage, where), files), strict=True):
             count += len(positions)
-            if change is not None and positions:
-                yield from change.batches(work, file, positions, txn.clock)
-            work.remove(file, positions, "delete" if change is None else None)
+            if change is None:
+                work.remove(file, positions)
+            else:
+                yield from work.replace(file, positions, partial(change.apply, work=work, clock=txn.clock))
 
     with txn.row_changes() as work:
         work.write(each_file(work))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import polars as pl
 import pyarrow as pa
-import pyroaring
 
 from lakeview.delta.data.row_tracking import ROW_COMMIT_VERSION
 from lakeview.delta.write.context import WriteContext
-from lakeview.delta.write.live_files import LiveFile, evaluated, frame_of
+from lakeview.delta.write.live_files import evaluated, frame_of
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_rules import RowRules, row_rules
 from lakeview.model.clock import Clock
@@ -40,16 +39,13 @@ class RowChange:
         columns = [values[n].to_arrow() if n in values else source.column(n) for n in names]
         return self.rules.conform(pa.RecordBatch.from_arrays(columns, names=names), clock=clock)
 
-    def batches(
-        self, work: RowChanges, file: LiveFile, positions: pyroaring.BitMap64, clock: Clock
-    ) -> Iterator[pa.RecordBatch]:
-        """The rows of a file at these positions with the assignments applied, before and after as change data."""
-        for batch in file.batches(work.storage, work.schema, selected=positions):
-            rows = self.rows(frame_of(batch), batch, clock)
-            if work.feed:
-                work.record("update_preimage", [batch])
-                work.record("update_postimage", [rows])
-            yield with_tracking(rows, batch, self.tracked)
+    def apply(self, batch: pa.RecordBatch, work: RowChanges, clock: Clock) -> pa.RecordBatch:
+        """The rows of a batch of the table with the assignments applied, before and after as change data."""
+        rows = self.rows(frame_of(batch), batch, clock)
+        if work.feed:
+            work.record("update_preimage", [batch])
+            work.record("update_postimage", [rows])
+        return with_tracking(rows, batch, self.tracked)
 
 
 def with_tracking(rows: pa.RecordBatch, source: pa.RecordBatch, tracked: Schema) -> pa.RecordBatch:
