@@ -13,19 +13,15 @@ from lakeview.delta.properties import SPELLINGS, nearest
 from lakeview.delta.write.property_checks import check_settable
 from lakeview.model.errors import InvalidRequestError
 
-_READING = ("path", "version", "timestamp", "where")
+_READING = ("path", "version", "timestamp", "where", "versionAsOf", "timestampAsOf")
 _WRITING = (
     "path", "partitionBy", "replaceWhere", "replaceFiles", "mergeSchema", "operation", "userName", "userMetadata",
-    "commitTimestamp", "dataChange", "statistics",
+    "commitTimestamp", "dataChange", "statistics", "txnAppId", "txnVersion", "partitionOverwriteMode",
+    "overwriteSchema", "maxRecordsPerFile",
 )  # fmt: skip
 _ELSEWHERE = {
-    "partitionoverwritemode": "name the partitions to replace with option replaceWhere",
-    "overwriteschema": "replace files and schema in a transaction of lakeview, or write to another path",
-    "maxrecordsperfile": "set delta.targetFileSize when the table is created, or repartition the rows",
     "optimizewrite": "repartition the rows before writing",
     "compression": "set delta.parquet.compression.codec when the table is created",
-    "versionasof": "use option version",
-    "timestampasof": "use option timestamp, with an offset",
     "readchangefeed": "read changes with lakeview.open_table(address).changes(...)",
 }
 """Options of other sources, in lower case, to what serves here instead."""
@@ -43,7 +39,10 @@ class Statistics(StrEnum):
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """`path`, one of `version` and `timestamp` (an ISO moment with its offset), and `where` (SQL) to skip files by."""
+    """`path`, one of `version` and `timestamp` (an ISO moment with its offset), and `where` (SQL) to skip files by.
+
+    `versionAsOf` and `timestampAsOf`, as Delta's own source calls them, are the same as `version` and `timestamp`.
+    """
 
     path: str
     version: int | None = None
@@ -54,6 +53,11 @@ class ReadOptions:
     def parse(options: Mapping[str, str]) -> "ReadOptions":
         """Raises InvalidRequestError for an unknown option and for a value that cannot be meant."""
         options = _known_options(options, _READING, "reading")
+        for name, other in (("version", "versionasof"), ("timestamp", "timestampasof")):
+            if other in options:
+                if name in options:
+                    raise InvalidRequestError(f"{name} is given twice, as {other} too", fix="give one of them")
+                options[name] = options.pop(other)
         if "version" in options and "timestamp" in options:
             raise InvalidRequestError("version and timestamp are both given", fix="give one of them")
         return ReadOptions(
@@ -68,8 +72,12 @@ class ReadOptions:
 class WriteOptions:
     """How a write becomes a commit.
 
-    `partitionBy`: comma list, when the table is created; `replaceWhere`: with mode overwrite, a predicate on partition
-    columns; `mergeSchema`: new columns are added to the table; `operation`, `userName`, `userMetadata`: for the commit;
+    `partitionBy`: comma list, when the table is created; `replaceWhere`: with mode overwrite, the condition of the rows
+    that go; `partitionOverwriteMode` dynamic: with mode overwrite, only partitions that rows fall into are replaced;
+    `overwriteSchema`: with mode overwrite, the table gets the columns of the rows; `txnAppId` and `txnVersion`: a write
+    that names a version which the table has of this application changes nothing (for foreachBatch);
+    `maxRecordsPerFile`: rows of a file at most; `mergeSchema`: new columns are added to the table; `operation`,
+    `userName`, `userMetadata`: for the commit;
     `commitTimestamp`: the commit's time (ISO with offset; else the clock's); `replaceFiles`: with mode overwrite, a
     JSON list of the paths that are replaced, and nothing else; `dataChange` false: their rows stay, in other files;
     `statistics`: of the files, full, counts (rows only) or none; `delta.*`: properties, when the table is created.
@@ -88,6 +96,11 @@ class WriteOptions:
     replace_files: tuple[str, ...] | None = None
     statistics: Statistics = Statistics.FULL
     properties: Mapping[str, str] = field(default_factory=dict)
+    app_id: str | None = None
+    app_version: int | None = None
+    dynamic: bool = False
+    overwrite_schema: bool = False
+    max_rows: int | None = None
 
     @staticmethod
     def parse(options: Mapping[str, str], *, overwrite: bool) -> "WriteOptions":
@@ -107,6 +120,11 @@ class WriteOptions:
             replace_files=_paths(options),
             statistics=_statistics(options),
             properties={SPELLINGS[name]: value for name, value in options.items() if name in SPELLINGS},
+            app_id=options.get("txnappid"),
+            app_version=_number(options, "txnversion"),
+            dynamic=overwrite and _is_dynamic(options),
+            overwrite_schema=_flag(options, "overwriteschema", default=False),
+            max_rows=_number(options, "maxrecordsperfile") or None,
         )
         check_settable(parsed.properties)
         parsed._refuse_contradictions(overwrite)
@@ -117,6 +135,21 @@ class WriteOptions:
             raise InvalidRequestError("replaceWhere and replaceFiles say what to replace", fix='use mode("overwrite")')
         if self.replace_where is not None and self.replace_files is not None:
             raise InvalidRequestError("replaceWhere and replaceFiles are both given", fix="give one of them")
+        if (self.app_id is None) != (self.app_version is None):
+            raise InvalidRequestError(
+                "txnAppId and txnVersion are of use together alone",
+                fix="give both: an application's name, and a number that grows with each batch",
+            )
+        if self.dynamic and (self.replace_where is not None or self.replace_files is not None):
+            raise InvalidRequestError(
+                "partitionOverwriteMode dynamic and replaceWhere or replaceFiles both say what to replace",
+                fix="give one of them",
+            )
+        if self.overwrite_schema and (not overwrite or self.merge_schema or self.dynamic or self.replace_where):
+            raise InvalidRequestError(
+                "overwriteSchema gives the table other columns, which needs all of its rows to go",
+                fix='use mode("overwrite"), without mergeSchema, replaceWhere and dynamic partition overwrite',
+            )
         if not self.data_change and self.replace_files is None:
             # Otherwise rows that were appended since they were read would be removed without a trace.
             raise InvalidRequestError(
@@ -182,6 +215,13 @@ def _flag(options: Mapping[str, str], name: str, *, default: bool) -> bool:
     if text.lower() not in _TRUTH:
         raise InvalidRequestError(f"{name} is {text!r}", fix="give true or false")
     return _TRUTH[text.lower()]
+
+
+def _is_dynamic(options: Mapping[str, str]) -> bool:
+    text = options.get("partitionoverwritemode", "static").lower()
+    if text not in ("static", "dynamic"):
+        raise InvalidRequestError(f"partitionOverwriteMode is {text!r}", fix="give static or dynamic")
+    return text == "dynamic"
 
 
 def _statistics(options: Mapping[str, str]) -> Statistics:

@@ -5,27 +5,25 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-import polars as pl
 import pyarrow as pa
 import pyspark
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 import lakeview as lv
-from lakeview.delta.data.partition_values import typed
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.conform import check_columns_fit
 from lakeview.delta.write.context import WriteContext, write_context
 from lakeview.delta.write.create import check_creatable
 from lakeview.delta.write.evolution import merge_schemas
-from lakeview.delta.write.partition_conditions import partition_condition, selected
 from lakeview.delta.write.transaction import Transaction
 from lakeview.delta.write.writer import discard, write_files
 from lakeview.model.clock import Clock, system_clock
-from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, NotATableError, UnsupportedTableError
+from lakeview.model.errors import InvalidRequestError, NotATableError, UnsupportedTableError
 from lakeview.model.schema import Schema
 from lakeview.spark.options import Statistics, WriteOptions
+from lakeview.spark.replacement import Replacement, check_replaceable
 from lakeview.spark.types import from_spark
 from lakeview.storage import open_storage
 
@@ -58,17 +56,18 @@ class LakeviewWriter(DataSourceArrowWriter):
             self.rows_schema: Schema | None = None
             self.context = context_of_new(options, rows_schema)
         else:
-            self.rows_schema = rows_schema if options.merge_schema else None
+            self.rows_schema = rows_schema if options.merge_schema or options.overwrite_schema else None
             self.context = context_of(table, options, rows_schema, overwrite=overwrite)
-        if options.replace_where is not None:
-            partition_condition(options.replace_where, self.context.schema, self.context.partition_columns)
+        if options.max_rows is not None:
+            self.context = replace(self.context, rows_per_file=options.max_rows)
+        self.replacement = Replacement(options, self.context, overwrite)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> FilesWritten:
         """The rows of one task to files. A task that fails removes what it wrote; Spark may then run it again.
 
         The row that a refusal names is counted from 0 in the rows of the task.
         """
-        rows = _Counted(iterator)
+        rows = _Counted(self.replacement.checked(iterator))
         counts_only = self.options.statistics is Statistics.COUNTS
         adds = write_files(
             replace(self.context, indexed=frozenset()) if counts_only else self.context,
@@ -98,12 +97,13 @@ class LakeviewWriter(DataSourceArrowWriter):
             engine=ENGINE,
             clock=clock,
         ) as transaction:
-            if self.rows_schema is not None:
+            if self.options.app_id is not None and self.options.app_version is not None:
+                transaction.set_transaction(self.options.app_id, self.options.app_version, once=True)
+            if self.rows_schema is not None and self.options.merge_schema:
                 _evolve(transaction, self.rows_schema)
-            if self.overwrite:
-                self._refuse_rows_elsewhere(adds)
-                _remove(transaction, self.options)
-            transaction.add(adds)
+            self.replacement.apply(transaction, adds, self.rows_schema)
+        if transaction.version is None and adds:
+            self.abort(messages)  # the application had got there before: the rows are in the table
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Remove the files of the tasks that ended well; the failed ones have removed theirs.
@@ -142,33 +142,11 @@ class LakeviewWriter(DataSourceArrowWriter):
             "mode": "Overwrite" if self.overwrite else "Append",
             "partitionBy": list(self.context.partition_columns),
         }
+        if self.options.dynamic:
+            parameters["partitionOverwriteMode"] = "dynamic"
         if self.options.replace_where is not None:
             parameters["predicate"] = self.options.replace_where
         return parameters, {"numFiles": len(adds), "numOutputRows": rows, "numOutputBytes": size}
-
-    def _refuse_rows_elsewhere(self, adds: Sequence[AddFile]) -> None:
-        """A row outside the replaced partitions would be there twice after the next try."""
-        if self.options.replace_where is None:
-            return
-        values = {
-            name: typed(
-                pl.Series(name, [(add.partition_values or {}).get(name) for add in adds], pl.String()),
-                self.context.schema[name].type,
-            )
-            for name in self.context.partition_columns
-        }
-        condition = partition_condition(self.options.replace_where, self.context.schema, list(values))
-        inside = (
-            selected(pl.DataFrame(values), len(adds), condition).fill_null(value=False) if adds else pl.Series([True])
-        )
-        if not inside.all():
-            stray = next(add for add, is_inside in zip(adds, inside, strict=True) if not is_inside)
-            raise ConstraintViolationError(
-                f"rows of partition {stray.partition_values} are not in {self.options.replace_where}, "
-                "which they are to replace",
-                fix="filter the rows, or widen replaceWhere",
-                place="replaceWhere",
-            )
 
 
 def context_of_new(options: WriteOptions, rows_schema: Schema) -> WriteContext:
@@ -212,7 +190,10 @@ def context_of(table: DeltaTable, options: WriteOptions, rows_schema: Schema, *,
     an overwrite may not, or cannot, remove.
     """
     transaction = table.transaction(options.operation)
-    if options.merge_schema:
+    if options.overwrite_schema:
+        transaction.remove()
+        transaction.replace_schema(rows_schema)
+    elif options.merge_schema:
         _evolve(transaction, rows_schema)
     context = replace(transaction.context(), fill_missing=options.merge_schema)
     if options.partition_by and options.partition_by != context.partition_columns:
@@ -233,16 +214,8 @@ def context_of(table: DeltaTable, options: WriteOptions, rows_schema: Schema, *,
             )
     check_columns_fit(rows_schema.to_arrow(), context.schema, fill_missing=options.merge_schema)
     if overwrite:
-        _remove(transaction, options)
+        check_replaceable(transaction, options)
     return context
-
-
-def _remove(transaction: Transaction, options: WriteOptions) -> None:
-    """What an overwrite replaces: the files that are named, else those that the condition selects, else all."""
-    if options.replace_files is not None:
-        transaction.remove(paths=options.replace_files, data_change=options.data_change)
-    else:
-        transaction.remove(where=options.replace_where)
 
 
 def _evolve(transaction: Transaction, rows: Schema) -> None:

@@ -14,6 +14,15 @@ def test_reading_takes_a_version_or_a_moment_whatever_the_case_of_names() -> Non
     assert moment == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
+def test_options_of_delta_mean_the_same() -> None:
+    assert ReadOptions.parse({"path": "t", "versionAsOf": "7"}) == ReadOptions("t", 7)
+    moment = ReadOptions.parse({"path": "t", "timestampAsOf": "2026-01-02T03:04:05Z"}).timestamp
+    assert moment == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    given = {"path": "t", "txnappid": "loads", "txnversion": "3", "maxrecordsperfile": "10"}
+    parsed = WriteOptions.parse({**given, "partitionOverwriteMode": "DYNAMIC"}, overwrite=True)
+    assert (parsed.app_id, parsed.app_version, parsed.max_rows, parsed.dynamic) == ("loads", 3, 10, True)
+
+
 def test_writing_takes_all_its_options() -> None:
     given = {
         "path": "t",
@@ -56,10 +65,11 @@ def test_overwrite_says_what_it_replaces() -> None:
         ({"path": "t", "versoin": "1"}, "versoin: no such option for reading"),
         ({"path": "t", "version": "-1"}, "version is '-1', which is no version number"),
         ({"path": "t", "version": "1", "timestamp": "2026-01-01T00:00Z"}, "version and timestamp are both given"),
+        ({"path": "t", "version": "1", "versionAsOf": "1"}, "version is given twice, as versionasof too"),
         ({"path": "t", "timestamp": "yesterday"}, "timestamp is 'yesterday', which is no ISO moment"),
         ({"path": "t", "timestamp": "2026-01-01T00:00:00"}, "timestamp 2026-01-01T00:00:00 has no offset"),
     ],
-    ids=["no path", "misspelt", "negative version", "two moments", "no moment", "naive moment"],
+    ids=["no path", "misspelt", "negative version", "two moments", "two names", "no moment", "naive moment"],
 )
 def test_reading_refuses(options: dict[str, str], message: str) -> None:
     with pytest.raises(InvalidRequestError) as caught:
@@ -75,6 +85,18 @@ def test_reading_refuses(options: dict[str, str], message: str) -> None:
         ({"statistics": "some"}, False, "statistics is 'some'"),
         ({"replaceWhere": "m = 1"}, False, "replaceWhere and replaceFiles say what to replace"),
         ({"replaceWhere": "m = 1", "replaceFiles": "[]"}, True, "replaceWhere and replaceFiles are both given"),
+        ({"txnAppId": "a"}, False, "txnAppId and txnVersion are of use together alone"),
+        ({"partitionOverwriteMode": "some"}, True, "partitionOverwriteMode is 'some'"),
+        (
+            {"partitionOverwriteMode": "dynamic", "replaceWhere": "m = 1"},
+            True,
+            "partitionOverwriteMode dynamic and replaceWhere or replaceFiles both say what to replace",
+        ),
+        (
+            {"overwriteSchema": "true"},
+            False,
+            "overwriteSchema gives the table other columns, which needs all of its rows to go",
+        ),
         (
             {"dataChange": "false"},
             True,
@@ -87,6 +109,10 @@ def test_reading_refuses(options: dict[str, str], message: str) -> None:
         "no kind of statistics",
         "replace in append",
         "two ways to replace",
+        "half a transaction",
+        "no mode of partitions",
+        "dynamic and a condition",
+        "another schema in append",
         "compaction of nothing",
     ],
 )

@@ -95,6 +95,52 @@ def test_rows_outside_what_they_replace_are_refused_and_leave_nothing(spark: Spa
     assert lv.open_table(str(address)).latest_version == 1
 
 
+def test_a_batch_that_is_written_twice_is_there_once(spark: SparkSession, tmp_path: Path) -> None:
+    address = tmp_path / "numbers"
+    for first, batch in ((0, 1), (0, 1), (10, 2), (10, 2), (0, 1)):
+        writing(numbers(spark, first, first + 4), txnAppId="loads", txnVersion=str(batch)).save(str(address))
+    assert ids(address) == [*range(5), *range(10, 15)]
+    named = lv.open_table(str(address)).files(columns=["path"])["path"]
+    assert len(data_files(address)) == len(named), "files of the batches that changed nothing are still there"
+    writing(numbers(spark, 20, 21), txnAppId="other", txnVersion="1").save(str(address))
+    assert ids(address)[-1] == 21
+
+
+def test_only_the_partitions_that_rows_fall_into_are_replaced(spark: SparkSession, tmp_path: Path) -> None:
+    address = tmp_path / "numbers"
+    writing(numbers(spark, 0, 5), partitionBy="part").save(str(address))
+    few = numbers(spark, 30, 38).where("part = 1")
+    writing(few, "overwrite", partitionOverwriteMode="dynamic").save(str(address))
+    assert ids(address) == [0, 2, 3, 5, 31, 34, 37]
+    told = json.loads(lv.open_table(str(address)).history(1)["parameters"][0])
+    assert told["partitionOverwriteMode"] == "dynamic"
+    writing(numbers(spark, 0, 1), "append").save(str(tmp_path / "whole"))
+    with pytest.raises(Exception, match=r"InvalidRequestError.*has no partitions that rows could fall into"):
+        writing(few, "overwrite", partitionOverwriteMode="dynamic").save(str(tmp_path / "whole"))
+
+
+def test_rows_that_a_condition_selects_are_replaced(spark: SparkSession, tmp_path: Path) -> None:
+    address = tmp_path / "numbers"
+    writing(numbers(spark, 0, 9)).save(str(address))
+    writing(numbers(spark, 3, 4), "overwrite", replaceWhere="id BETWEEN 3 AND 7").save(str(address))
+    assert ids(address) == [0, 1, 2, 3, 4, 8, 9]
+    with pytest.raises(Exception, match=r"ConstraintViolationError.*1 rows are not in id < 3"):
+        writing(numbers(spark, 2, 3, 1), "overwrite", replaceWhere="id < 3").save(str(address))
+    assert ids(address) == [0, 1, 2, 3, 4, 8, 9]
+
+
+def test_an_overwrite_may_bring_other_columns(spark: SparkSession, tmp_path: Path) -> None:
+    address = tmp_path / "numbers"
+    writing(numbers(spark, 0, 9)).save(str(address))
+    writing(spark.sql("SELECT 'a' AS id, 2 AS n"), "overwrite", overwriteSchema=True).save(str(address))
+    assert lv.open_table(str(address)).scan().collect().rows() == [("a", 2)]
+
+
+def test_files_hold_as_many_rows_as_asked(spark: SparkSession, tmp_path: Path) -> None:
+    writing(numbers(spark, 0, 9, 1), maxRecordsPerFile="4").save(str(tmp_path / "numbers"))
+    assert sorted(lv.open_table(str(tmp_path / "numbers")).files()["records"].to_list()) == [2, 4, 4]
+
+
 def test_new_columns_come_in_only_when_asked(spark: SparkSession, tmp_path: Path) -> None:
     address = str(tmp_path / "numbers")
     writing(numbers(spark, 0, 2)).save(address)
@@ -138,10 +184,13 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
     "a value out of range": ("CAST(1e300 AS DOUBLE) AS part", {}, "column part is double and does not fit int32"),
     "a column in an append": ("id; 1 AS x", {}, "the rows have a column x that the table has not"),
     "a type of Spark's": ("INTERVAL 1 DAY AS id", {}, "UnsupportedTableError: column id has the type interval day"),
-    "replaceWhere on a data column": ("id", {"replaceWhere": "id = 1"}, "id is no partition column"),
+    "replaceWhere on no column": ("id", {"replaceWhere": "ix = 1"}, "InvalidRequestError: "),
+    "replaceWhere on what the rows lack": ("1 AS part", {"replaceWhere": "id = 1"}, "id, which the rows do not have"),
     "replaceWhere of another type": ("id", {"replaceWhere": "part = 'x'"}, "part = 'x' cannot be evaluated"),
     "replaceWhere that is no condition": ("id", {"replaceWhere": "part"}, "part is Int32, not true"),
-    "dynamic overwrite": ("id", {"partitionOverwriteMode": "dynamic"}, "fix: name the partitions to replace"),
+    "two ways to replace": (
+        "id", {"partitionOverwriteMode": "dynamic", "replaceWhere": "part = 1"}, "both say what to replace"
+    ),
     "a misspelt option": ("id", {"mergeSchma": "true"}, "fix: did you mean mergeSchema"),
     "a property of its own": ("id", {"delta.appendOnly": "true"}, "InvalidRequestError: delta.appendOnly is true, and"),
     "a property that is none": ("id", {"delta.checkpointInterval": "-3"}, "delta.checkpointInterval is '-3', which it"),
@@ -155,7 +204,7 @@ def test_what_spark_users_meet_first_is_refused_by_design_and_leaves_nothing(
     writing(numbers(spark, 0, 2), partitionBy="part").save(str(address))
     before = sorted(address.rglob("*"))
     for what, (columns, options, message) in REFUSED.items():
-        mode = "overwrite" if "replaceWhere" in options or "partitionOverwriteMode" in options else "append"
+        mode = "overwrite" if "replaceWhere" in options else "append"
         with pytest.raises(Exception, match=re.escape(message)) as caught:
             writing(spark.range(1).selectExpr(*columns.split("; ")), mode, **options).save(str(address))
         assert "  fix: " in str(caught.value), what

@@ -109,6 +109,20 @@ class Transaction(DefinitionChanges):
 
         Returns how many files went. InvalidRequestError for a table without partitions.
         """
+        self.check_has_partitions()
+        before = len(self.files.adds)
+        self.append(frame)
+        return self._take_out_partitions(self.files.adds[before:])
+
+    def replace_partitions(self, adds: Sequence[AddFile]) -> int:
+        """As `overwrite_partitions`, with files that are written already."""
+        self.check_has_partitions()
+        self.add(adds)
+        return self._take_out_partitions(adds)
+
+    def check_has_partitions(self) -> None:
+        """InvalidRequestError for a table without partitions; ConstraintViolationError for one whose rows have to
+        stay."""
         if not self.definition.partition_columns:
             raise InvalidRequestError(
                 f"{self._storage.root} has no partitions that rows could fall into",
@@ -116,9 +130,10 @@ class Transaction(DefinitionChanges):
                 kind="not-partitioned",
             )
         self.check_may_remove()
-        before = len(self.files.adds)
-        self.append(frame)
-        values = pl.Series([dict(a.partition_values or {}) for a in self.files.adds[before:]], dtype=PARTITION_VALUES)
+
+    def _take_out_partitions(self, adds: Sequence[AddFile]) -> int:
+        """Remove what was in the partitions of these files before them; returns how many files went."""
+        values = pl.Series([dict(a.partition_values or {}) for a in adds], dtype=PARTITION_VALUES)
         partitions = pl.DataFrame(partition_columns(values, self.definition.partitions)).unique()
         live = self._base.adds([*REMOVAL_COLUMNS, "records"])
         of_file = pl.DataFrame(partition_columns(live["partition_values"], self.definition.partitions))

@@ -1,0 +1,131 @@
+"""The options of an overwrite to what it replaces: all rows, some of them, partitions, or files by their names."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+import pyarrow as pa
+
+from lakeview.delta.data.partition_values import typed
+from lakeview.delta.log.actions import AddFile
+from lakeview.delta.write.context import WriteContext
+from lakeview.delta.write.partition_conditions import partition_condition, selected
+from lakeview.delta.write.transaction import Transaction
+from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
+from lakeview.model.schema import Schema
+from lakeview.predicates import predicate
+from lakeview.spark.options import WriteOptions
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """What the rows of one write take the place of, in a table whose files are written as `context` says.
+
+    Raises InvalidRequestError for a replaceWhere that is no condition on the table's columns, before any row is
+    written.
+    """
+
+    options: WriteOptions
+    context: WriteContext
+    overwrite: bool
+
+    def __post_init__(self) -> None:
+        where = self.options.replace_where
+        if where is not None and self.of_rows:
+            predicate(where, self.context.schema)
+        elif where is not None:
+            partition_condition(where, self.context.schema, self.context.partition_columns)
+
+    @property
+    def of_rows(self) -> bool:
+        """Whether single rows go: where the condition is not on partition columns alone."""
+        where = self.options.replace_where
+        if where is None:
+            return False
+        return not set(predicate(where, self.context.schema).meta.root_names()) <= set(self.context.partition_columns)
+
+    def checked(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The batches, on an executor. ConstraintViolationError for rows that the condition does not select: they would
+        be there twice after the next write."""
+        where = self.options.replace_where
+        if where is None or not self.of_rows:
+            yield from batches
+            return
+        condition = predicate(where, self.context.schema)
+        names = list(dict.fromkeys(condition.meta.root_names()))
+        for batch in batches:
+            missing = [name for name in names if name not in batch.schema.names]
+            if missing:
+                raise InvalidRequestError(
+                    f"replaceWhere is a condition on {missing[0]}, which the rows do not have",
+                    fix="give the rows the column",
+                    place="replaceWhere",
+                )
+            values = pl.DataFrame({name: pl.from_arrow(batch.column(name)) for name in names})
+            outside = batch.num_rows - int(selected(values, batch.num_rows, condition).sum() or 0)
+            if outside:
+                raise _outside(f"{outside:,} rows are", where)
+            yield batch
+
+    def apply(self, transaction: Transaction, adds: Sequence[AddFile], schema: Schema | None) -> None:
+        """Take what is replaced out of the table, and the files into it; with `overwriteSchema` the table's columns
+        become those of `schema`."""
+        options = self.options
+        if not self.overwrite:
+            transaction.add(adds)
+        elif options.dynamic:
+            transaction.replace_partitions(adds)
+        else:
+            self._check_partitions(adds)
+            remove_replaced(transaction, options, of_rows=self.of_rows)
+            if options.overwrite_schema and schema is not None:
+                transaction.replace_schema(schema)
+            transaction.add(adds)
+
+    def _check_partitions(self, adds: Sequence[AddFile]) -> None:
+        where = self.options.replace_where
+        if where is None or self.of_rows or not adds:
+            return
+        values = {
+            name: typed(
+                pl.Series(name, [(add.partition_values or {}).get(name) for add in adds], pl.String()),
+                self.context.schema[name].type,
+            )
+            for name in self.context.partition_columns
+        }
+        condition = partition_condition(where, self.context.schema, list(values))
+        inside = selected(pl.DataFrame(values), len(adds), condition).fill_null(value=False)
+        if not inside.all():
+            stray = next(add for add, is_inside in zip(adds, inside, strict=True) if not is_inside)
+            raise _outside(f"rows of partition {stray.partition_values} are", where)
+
+
+def remove_replaced(transaction: Transaction, options: WriteOptions, *, of_rows: bool) -> None:
+    """What an overwrite replaces: the files that are named, else the rows or partitions that the condition selects,
+    else all."""
+    if options.replace_files is not None:
+        transaction.remove(paths=options.replace_files, data_change=options.data_change)
+    elif of_rows:
+        transaction.delete(options.replace_where)
+    else:
+        transaction.remove(where=options.replace_where)
+
+
+def check_replaceable(transaction: Transaction, options: WriteOptions) -> None:
+    """Errors of what an overwrite may not, or cannot, remove, before any row is written; of a transaction that is never
+    committed."""
+    if options.data_change:
+        transaction.check_may_remove()
+    if options.dynamic:
+        transaction.check_has_partitions()
+    elif options.replace_files is not None:
+        transaction.remove(paths=options.replace_files, data_change=options.data_change)
+
+
+def _outside(rows: str, where: str) -> ConstraintViolationError:
+    return ConstraintViolationError(
+        f"{rows} not in {where}, which they are to replace",
+        fix="filter the rows, or widen replaceWhere",
+        place="replaceWhere",
+        kind="replace-where",
+    )
