@@ -5,7 +5,13 @@ from datetime import datetime
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
 from pyspark.sql.types import StructType
 
 import lakeview as lv
@@ -13,6 +19,9 @@ from lakeview.model.errors import InvalidRequestError, NotATableError
 from lakeview.predicates import predicate
 from lakeview.spark.options import ReadOptions, WriteOptions
 from lakeview.spark.reader import LakeviewReader
+from lakeview.spark.stream_options import StreamOptions, without_stream_options
+from lakeview.spark.stream_reader import LakeviewStreamReader
+from lakeview.spark.stream_writer import LakeviewStreamWriter
 from lakeview.spark.types import to_spark
 from lakeview.spark.writer import LakeviewWriter
 
@@ -36,7 +45,7 @@ class LakeviewDataSource(DataSource):
 
     def schema(self) -> StructType:
         """All columns of the pinned version."""
-        options = ReadOptions.parse(self.options)
+        options = ReadOptions.parse(without_stream_options(self.options))
         return to_spark(lv.open_table(options.path).snapshot(self.version).schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -48,6 +57,16 @@ class LakeviewDataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """A writer of rows that have these columns."""
         return LakeviewWriter(WriteOptions.parse(self.options, overwrite=overwrite), schema, overwrite=overwrite)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """A reader of what these columns hold, and of what is added to them. Spark passes the schema by this name."""
+        options = StreamOptions.parse(self.options)
+        version = lv.open_table(options.path).latest_version if self.version is None else self.version
+        return LakeviewStreamReader(options, version, schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        """A writer of micro-batches; `overwrite`: each replaces all rows (output mode complete)."""
+        return LakeviewStreamWriter(self.options, schema, overwrite=overwrite)
 
 
 def register(spark: SparkSession) -> None:
@@ -87,7 +106,7 @@ def table(
 def _pin(options: Mapping[str, str]) -> int | None:
     """The version these options mean now; None for the options of a write, and where no table is."""
     try:
-        read = ReadOptions.parse(options)
+        read = ReadOptions.parse(without_stream_options(options))
         if read.version is not None:
             return read.version
         opened = lv.open_table(read.path)

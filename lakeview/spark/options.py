@@ -52,7 +52,7 @@ class ReadOptions:
     @staticmethod
     def parse(options: Mapping[str, str]) -> "ReadOptions":
         """Raises InvalidRequestError for an unknown option and for a value that cannot be meant."""
-        options = _known_options(options, _READING, "reading")
+        options = known_options(options, _READING, "reading")
         for name, other in (("version", "versionasof"), ("timestamp", "timestampasof")):
             if other in options:
                 if name in options:
@@ -61,9 +61,9 @@ class ReadOptions:
         if "version" in options and "timestamp" in options:
             raise InvalidRequestError("version and timestamp are both given", fix="give one of them")
         return ReadOptions(
-            path=_path(options),
-            version=_number(options, "version"),
-            timestamp=_moment(options, "timestamp"),
+            path=path_of(options),
+            version=number(options, "version"),
+            timestamp=moment(options, "timestamp"),
             where=options.get("where"),
         )
 
@@ -106,25 +106,25 @@ class WriteOptions:
     def parse(options: Mapping[str, str], *, overwrite: bool) -> "WriteOptions":
         """Raises InvalidRequestError for an unknown option and for a value or a combination that cannot be meant,
         UnsupportedTableError for a property that the writer would not honour."""
-        options = _known_options(options, _WRITING, "writing")
+        options = known_options(options, _WRITING, "writing")
         parsed = WriteOptions(
-            path=_path(options),
+            path=path_of(options),
             partition_by=tuple(name.strip() for name in options.get("partitionby", "").split(",") if name.strip()),
             replace_where=options.get("replacewhere"),
-            merge_schema=_flag(options, "mergeschema", default=False),
+            merge_schema=flag(options, "mergeschema", default=False),
             operation=options.get("operation", "WRITE"),
             user_name=options.get("username"),
             user_metadata=options.get("usermetadata"),
-            commit_timestamp=_moment(options, "committimestamp"),
-            data_change=_flag(options, "datachange", default=True),
+            commit_timestamp=moment(options, "committimestamp"),
+            data_change=flag(options, "datachange", default=True),
             replace_files=_paths(options),
             statistics=_statistics(options),
             properties={SPELLINGS[name]: value for name, value in options.items() if name in SPELLINGS},
             app_id=options.get("txnappid"),
-            app_version=_number(options, "txnversion"),
+            app_version=number(options, "txnversion"),
             dynamic=overwrite and _is_dynamic(options),
-            overwrite_schema=_flag(options, "overwriteschema", default=False),
-            max_rows=_number(options, "maxrecordsperfile") or None,
+            overwrite_schema=flag(options, "overwriteschema", default=False),
+            max_rows=number(options, "maxrecordsperfile") or None,
         )
         check_settable(parsed.properties)
         parsed._refuse_contradictions(overwrite)
@@ -158,7 +158,7 @@ class WriteOptions:
             )
 
 
-def _known_options(options: Mapping[str, str], allowed: Sequence[str], doing: str) -> dict[str, str]:
+def known_options(options: Mapping[str, str], allowed: Sequence[str], doing: str) -> dict[str, str]:
     """Options by name in lower case, as Spark hands them over. InvalidRequestError for one that means nothing here."""
     by_name = {name.lower(): value for name, value in options.items()}
     known = {name.lower(): name for name in allowed}
@@ -179,7 +179,8 @@ def _closest(name: str, names: Mapping[str, str]) -> str:
     return next(iter(difflib.get_close_matches(name, names, 1, 0.8)), "")
 
 
-def _path(options: Mapping[str, str]) -> str:
+def path_of(options: Mapping[str, str]) -> str:
+    """Where the table is. InvalidRequestError if no option says it."""
     if not options.get("path"):
         raise InvalidRequestError(
             "no table is named", fix='use .load("address") or .save("address"), not saveAsTable, or option path'
@@ -187,7 +188,8 @@ def _path(options: Mapping[str, str]) -> str:
     return options["path"]
 
 
-def _number(options: Mapping[str, str], name: str) -> int | None:
+def number(options: Mapping[str, str], name: str) -> int | None:
+    """A whole number, None without the option. InvalidRequestError for anything else."""
     text = options.get(name)
     if text is None:
         return None
@@ -208,7 +210,8 @@ def _paths(options: Mapping[str, str]) -> tuple[str, ...] | None:
         ) from error
 
 
-def _flag(options: Mapping[str, str], name: str, *, default: bool) -> bool:
+def flag(options: Mapping[str, str], name: str, *, default: bool) -> bool:
+    """True or false. InvalidRequestError for anything else."""
     text = options.get(name)
     if text is None:
         return default
@@ -231,14 +234,15 @@ def _statistics(options: Mapping[str, str]) -> Statistics:
     return Statistics(text)
 
 
-def _moment(options: Mapping[str, str], name: str) -> datetime | None:
+def moment(options: Mapping[str, str], name: str) -> datetime | None:
+    """An ISO moment with its offset, None without the option. InvalidRequestError for anything else."""
     text = options.get(name)
     if text is None:
         return None
     try:
-        moment = datetime.fromisoformat(text)
+        found = datetime.fromisoformat(text)
     except ValueError as error:
         raise InvalidRequestError(f"{name} is {text!r}, which is no ISO moment") from error
-    if moment.tzinfo is None:
+    if found.tzinfo is None:
         raise InvalidRequestError(f"{name} {text} has no offset", fix=f"write {text}Z for UTC")
-    return moment
+    return found

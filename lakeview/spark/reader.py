@@ -50,11 +50,16 @@ class LakeviewReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition's files."""
-        assert isinstance(partition, FilePartition)
-        target = arrow_schema(self.schema)
-        for task in partition.tasks:
-            for batch in read_task(task):
-                yield batch.select(target.names).cast(target)
+        return partition_rows(partition, self.schema)
+
+
+def partition_rows(partition: InputPartition, schema: StructType) -> Iterator[pa.RecordBatch]:
+    """The rows of a FilePartition, in batches of exactly the Arrow schema that Spark expects."""
+    assert isinstance(partition, FilePartition)
+    target = arrow_schema(schema)
+    for task in partition.tasks:
+        for batch in read_task(task):
+            yield batch.select(target.names).cast(target)
 
 
 def pack(tasks: Sequence[FileTask]) -> list[list[FileTask]]:

@@ -1,6 +1,6 @@
 """Batch writing: Arrow batches on the executors to data files, and on the driver those files to one commit."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -78,19 +78,22 @@ class LakeviewWriter(DataSourceArrowWriter):
         )
         return FilesWritten(adds, rows.count)
 
-    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+    def commit(
+        self, messages: Sequence[WriterCommitMessage | None], parameters: Mapping[str, Any] | None = None
+    ) -> None:
         """All files of all tasks as one commit, after a commit that creates the table if it is not there.
 
+        `parameters`: operationParameters in place of those of a write.
         CommitConflictError when another writer was first and the two collide; Spark then calls `abort`.
         """
         written = _file_messages(messages)
         adds = [add for message in written for add in message.adds]
         clock = clock_of(self.options.commit_timestamp)
         table = self._table(clock)
-        parameters, metrics = self._described(adds, sum(message.rows for message in written))
+        described, metrics = self._described(adds, sum(message.rows for message in written))
         with table.transaction(
             self.options.operation,
-            parameters=parameters,
+            parameters=described if parameters is None else dict(parameters),
             metrics=metrics,
             user=self.options.user_name,
             user_metadata=self.options.user_metadata,

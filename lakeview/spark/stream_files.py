@@ -1,0 +1,215 @@
+"""Offsets of a stream to the files between them: the rows of a version, then what each commit adds."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import lakeview as lv
+from lakeview.delta.data.column_mapping import table_schema
+from lakeview.delta.data.commit_files import changes_rows, commit_tasks
+from lakeview.delta.data.partition_values import partition_fields
+from lakeview.delta.data.scan import Scan
+from lakeview.delta.log.commits import Commit, only
+from lakeview.delta.log.replay import Replay
+from lakeview.delta.log.times import first_version_from
+from lakeview.delta.table import DeltaTable
+from lakeview.model.errors import InvalidRequestError, UnsupportedTableError, VersionNotFoundError
+from lakeview.model.schema import Field, Schema
+from lakeview.rows.tasks import FileTask, select_columns
+from lakeview.spark.stream_options import StreamOptions
+
+
+@dataclass(frozen=True)
+class Offset:
+    """What a stream has read: all files before number `index` of `version`. `initial`: of all files that the version
+    has, else of those that its commit adds. `table`: the id of the table."""
+
+    table: str
+    version: int
+    index: int
+    initial: bool
+
+    @staticmethod
+    def parse(value: Mapping[str, Any]) -> "Offset":
+        """An offset of a checkpoint. InvalidRequestError if it is none of ours."""
+        match value:
+            case {"table": str(), "version": int(), "index": int(), "initial": bool()} if len(value) == 4:
+                return Offset(**value)
+        raise InvalidRequestError(
+            f"{dict(value)!r} is no offset of a lakeview stream",
+            fix="give the query a checkpoint location of its own",
+            place="checkpointLocation",
+        )
+
+    def json(self) -> dict[str, Any]:
+        """As a checkpoint records it."""
+        return asdict(self)
+
+    def next_version(self) -> "Offset":
+        """The end of the version."""
+        return replace(self, version=self.version + 1, index=0, initial=False)
+
+
+class StreamFiles:
+    """The files of a Delta table in the order in which a stream reads them.
+
+    `version`: the one whose schema the stream has; a later commit that changes the columns stops it.
+    """
+
+    def __init__(self, options: StreamOptions, version: int, columns: list[str]) -> None:
+        table = lv.open_table(options.path)
+        if not isinstance(table, DeltaTable):
+            raise UnsupportedTableError(
+                f"a {table.format} table is not read as a stream",
+                fix="read it in batches, each with the option version",
+                place=options.path,
+                kind="unsupported-format",
+            )
+        self.table = table
+        self._options = options
+        self._version = version
+        self._columns = columns
+        self._tasks: dict[tuple[int, bool], list[FileTask]] = {}
+
+    @cached_property
+    def _state(self) -> Replay:
+        return self.table.state(self._version)
+
+    @cached_property
+    def _schema(self) -> Schema:
+        return self.table.snapshot(self._version).schema
+
+    @property
+    def latest(self) -> int:
+        """The newest version, after one listing."""
+        self.table.refresh()
+        return self.table.latest_version
+
+    def first(self) -> Offset:
+        """Where a new stream begins."""
+        options, latest = self._options, self.latest
+        table_id = str(self._state.metadata.id)
+        if options.starting_latest:
+            return Offset(table_id, latest + 1, 0, initial=False)
+        if options.starting_timestamp is not None:
+            times = self.table.versions(look=False).select("version", "timestamp").sort("version")
+            return Offset(table_id, first_version_from(times, options.starting_timestamp), 0, initial=False)
+        if options.starting_version is not None:
+            if options.starting_version > latest + 1:
+                raise VersionNotFoundError(
+                    f"{self.table.address} has no version {options.starting_version}: it is at {latest}",
+                    fix=f"start at a version up to {latest + 1}",
+                    place="startingVersion",
+                )
+            return Offset(table_id, options.starting_version, 0, initial=False)
+        return Offset(table_id, latest, 0, initial=True)
+
+    def end(self, start: Offset, latest: int, max_files: int | None, max_bytes: int | None) -> Offset:
+        """How far a batch goes: at most so many files and bytes, at least one file, no further than `latest`."""
+        files = size = 0
+        offset = start
+        while offset.version <= latest:
+            for task in self._files(offset)[offset.index :]:
+                full = max_files is not None and files >= max_files
+                if full or (max_bytes is not None and files and size + task.size > max_bytes):
+                    return offset
+                files, size = files + 1, size + task.size
+                offset = replace(offset, index=offset.index + 1)
+            offset = offset.next_version()
+        return offset
+
+    def between(self, start: Offset, end: Offset) -> Iterator[FileTask]:
+        """The files from one offset to another."""
+        offset = start
+        while (offset.version, not offset.initial) < (end.version, not end.initial):
+            yield from self._files(offset)[offset.index :]
+            offset = offset.next_version()
+        if offset.index < end.index:
+            yield from self._files(offset)[offset.index : end.index]
+
+    # -- inside
+
+    def _files(self, offset: Offset) -> list[FileTask]:
+        key = offset.version, offset.initial
+        if offset.table != self._state.metadata.id:
+            raise self._replaced(offset.table, str(self._state.metadata.id))
+        if key not in self._tasks:
+            # what lies before is not asked for again: offsets only grow
+            self._tasks = {k: tasks for k, tasks in self._tasks.items() if k[0] >= offset.version - 1}
+            tasks = self._rows_of(offset.version) if offset.initial else self._added(offset.version)
+            self._tasks[key] = select_columns(tasks, self._schema, self._columns)
+        return self._tasks[key]
+
+    def _partitions(self) -> list[Field]:
+        return partition_fields(self._schema, self._state.metadata.partition_columns or [])
+
+    def _rows_of(self, version: int) -> list[FileTask]:
+        scan = Scan(self.table.state(version), self._schema, self._partitions(), self.table.address)
+        return sorted(self._with_roots(scan.tasks(None)), key=lambda task: task.path)
+
+    def _added(self, version: int) -> list[FileTask]:
+        commit = self._commit(version)
+        if commit is None:
+            return []
+        self._check_definition(commit)
+        if changes_rows(commit):
+            if self._options.skip_change_commits:
+                return []
+            self._check_changes(commit)
+        root = self.table.address
+        return self._with_roots(commit_tasks(commit, self._state, self._schema, self._partitions(), root))
+
+    def _commit(self, version: int) -> Commit | None:
+        there = self.table.log.commit_files()["version"]
+        if version in there:
+            return self.table.log.commit(version)
+        if not self._options.fail_on_data_loss:
+            return None
+        raise VersionNotFoundError(
+            f"commit {version} of {self.table.address} is gone from the log: what it added cannot be read",
+            fix="start again with a new checkpoint location, or set failOnDataLoss to false to go on without it",
+            place=f"version {version}",
+        )
+
+    def _check_definition(self, commit: Commit) -> None:
+        if commit.version <= self._version:
+            return
+        for _, metadata in only("meta_data", [commit]):
+            if metadata.id != self._state.metadata.id:
+                raise self._replaced(str(self._state.metadata.id), str(metadata.id))
+            depth = self.table.storage.config.max_schema_depth
+            protocol = self.table.state(commit.version).table_protocol
+            schema = table_schema(metadata.schema_string, protocol, metadata.properties, max_depth=depth)
+            if schema.to_arrow() != self._schema.to_arrow():
+                raise InvalidRequestError(
+                    f"version {commit.version} of {self.table.address} has other columns than the stream",
+                    fix="start the query again: it goes on from its checkpoint with the new columns",
+                    place=f"version {commit.version}",
+                    kind="schema-change",
+                )
+
+    def _check_changes(self, commit: Commit) -> None:
+        adds = any(a.add is not None and a.add.data_change is not False for a in commit.actions)
+        if self._options.ignore_changes or (self._options.ignore_deletes and not adds):
+            return
+        raise InvalidRequestError(
+            f"version {commit.version} of {self.table.address} takes rows away"
+            f"{' and adds others' if adds else ''} ({commit.info.operation or 'no operation named'}), and a stream "
+            "only brings rows",
+            fix="set skipChangeCommits to leave such commits out, ignoreChanges to read what they add (rows that were "
+            "only moved come again)" + ("" if adds else ", or ignoreDeletes to pass over commits that only remove"),
+            place=f"version {commit.version}",
+            kind="change-commit",
+        )
+
+    def _replaced(self, before: str, now: str) -> InvalidRequestError:
+        return InvalidRequestError(
+            f"{self.table.address} is another table ({now}) than the one that the stream began with ({before})",
+            fix="start again with a new checkpoint location",
+            place=self.table.address,
+            kind="other-table",
+        )
+
+    def _with_roots(self, tasks: list[FileTask]) -> list[FileTask]:
+        return [replace(task, roots=self.table.storage.config.roots) for task in tasks]

@@ -1,0 +1,76 @@
+"""A table that grows to micro-batches: offsets on the driver, the files between two of them on the executors."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxFiles,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from lakeview.spark.reader import FilePartition, pack, partition_rows
+from lakeview.spark.stream_files import Offset, StreamFiles
+from lakeview.spark.stream_options import StreamOptions
+
+
+class LakeviewStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Tails the log of a Delta table.
+
+    `version`: the one whose columns the stream has. An offset says which files have been read, so that a batch that is
+    planned again after a restart has the same rows. `read` alone runs on executors.
+    """
+
+    def __init__(self, options: StreamOptions, version: int, schema: StructType) -> None:
+        self.options = options
+        self.schema = schema
+        self._version = version
+        self._until: int | None = None
+        self._opened: StreamFiles | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Executors read files that they are given, and open no log."""
+        return {**self.__dict__, "_opened": None}
+
+    @property
+    def files(self) -> StreamFiles:
+        """The table as the stream sees it, opened once."""
+        if self._opened is None:
+            self._opened = StreamFiles(self.options, self._version, self.schema.fieldNames())
+        return self._opened
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Where a query without a checkpoint begins."""
+        return self.files.first().json()
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """The limit of the options that counts files; that of bytes is held in `latestOffset`."""
+        return ReadMaxFiles(self.options.max_files)
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """How far the next batch goes; `start` where nothing is new."""
+        max_files = limit.max_files if isinstance(limit, ReadMaxFiles) else None
+        max_bytes = None if isinstance(limit, ReadAllAvailable) else self.options.max_bytes
+        if isinstance(limit, ReadMaxBytes):
+            max_bytes = limit.max_bytes
+        latest = self.files.latest
+        until = latest if self._until is None else min(latest, self._until)
+        return self.files.end(Offset.parse(start), until, max_files, max_bytes).json()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Commits that come from now on are left to the next run."""
+        self._until = self.files.latest
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[FilePartition]:
+        """The files between two offsets, packed for tasks."""
+        tasks = list(self.files.between(Offset.parse(start), Offset.parse(end)))
+        return [FilePartition(tuple(packed)) for packed in pack(tasks)] or [FilePartition(())]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition's files."""
+        return partition_rows(partition, self.schema)

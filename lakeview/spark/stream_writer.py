@@ -1,0 +1,78 @@
+"""Micro-batches to commits, each at most once: a commit names the query and the number of its batch."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from lakeview.model.errors import InvalidRequestError
+from lakeview.spark.options import WriteOptions
+from lakeview.spark.writer import FilesWritten, LakeviewWriter
+from lakeview.storage import open_storage
+
+_OF_SPARK = ("checkpointlocation", "queryname")
+"""Options of a query that Spark hands on to its sink."""
+
+
+class _Query(msgspec.Struct, frozen=True):
+    """The file `metadata` of a checkpoint location."""
+
+    id: str
+
+
+class LakeviewStreamWriter(DataSourceStreamArrowWriter):
+    """Writes each micro-batch as one commit with `txn {appId, version}`: the id of the query, which its checkpoint
+    location keeps, and the number of the batch (delta protocol, Transaction Identifiers). A batch that Spark runs again
+    after a crash is known by them, and changes nothing.
+
+    Output mode append, or complete, which replaces all rows. Made on the driver for each batch, and copied to tasks.
+    """
+
+    def __init__(self, options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> None:
+        by_name = {name.lower(): value for name, value in options.items()}
+        app_id = by_name.pop("txnappid", None) or _query_id(by_name.get("checkpointlocation"))
+        given = {name: value for name, value in by_name.items() if name not in _OF_SPARK}
+        self.mode = "Complete" if overwrite else "Append"
+        self.query_name = by_name.get("queryname")
+        parsed = WriteOptions.parse({**given, "txnappid": app_id, "txnversion": "0"}, overwrite=overwrite)
+        self.batch = LakeviewWriter(replace(parsed, operation="STREAMING UPDATE"), schema, overwrite=overwrite)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> FilesWritten:
+        """The rows of one task to files."""
+        return self.batch.write(iterator)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
+        """The files of a batch as one commit, unless the table has it already."""
+        self.batch.options = replace(self.batch.options, app_version=batchId)
+        self.batch.commit(messages, self.parameters(batchId))
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002
+        """Remove the files of the tasks that ended well; the failed ones have removed theirs."""
+        self.batch.abort(messages)
+
+    def parameters(self, batch: int) -> dict[str, Any]:
+        """operationParameters of a batch's commit."""
+        return {"outputMode": self.mode, "queryId": self.batch.options.app_id, "epochId": str(batch)}
+
+
+def _query_id(checkpoint: str | None) -> str:
+    """The id of the query that a checkpoint location belongs to. InvalidRequestError where none is known."""
+    if checkpoint is None:
+        raise InvalidRequestError(
+            "the query has no checkpointLocation: a batch that is run again could not be told from a new one",
+            fix='give .option("checkpointLocation", folder), or txnAppId, a name that no other query has',
+            place="checkpointLocation",
+        )
+    try:
+        data = open_storage(checkpoint).read("metadata")
+        return msgspec.json.decode(data, type=_Query).id
+    except (FileNotFoundError, msgspec.DecodeError) as error:
+        raise InvalidRequestError(
+            f"{checkpoint} names no query: its file metadata is missing or broken",
+            fix="give txnAppId, a name that no other query has, if lakeview cannot read the checkpoint location",
+            place="checkpointLocation",
+        ) from error
