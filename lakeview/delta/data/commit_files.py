@@ -42,7 +42,7 @@ class CommitFiles:
         return found.filter(found["added"] & found["data_change"].fill_null(value=True))
 
     def removes(self) -> pl.DataFrame:
-        """No tombstones: nobody reads them of a commit."""
+        """No tombstones."""
         return file_actions([], self._root)
 
     def transactions(self) -> pl.DataFrame:
