@@ -2,6 +2,7 @@
 
 from lakeview.spark.compaction import compact
 from lakeview.spark.datasource import register, table
+from lakeview.spark.dml import DeltaTable
 from lakeview.spark.session import session
 
-__all__ = ["compact", "register", "session", "table"]
+__all__ = ["DeltaTable", "compact", "register", "session", "table"]

@@ -69,6 +69,12 @@ class FileChanges:
             default_row_commit_version=row["default_row_commit_version"],
         )
 
+    def take(self, adds: Sequence[AddFile], removes: Mapping[Key, RemoveFile], changes: Sequence[AddCDCFile]) -> None:
+        """Take over what another process did to other files; `written` stays with the caller."""
+        self.adds += adds
+        self.removes.update(removes)
+        self.changes += changes
+
     @property
     def removed_paths(self) -> frozenset[str]:
         """Canonical paths of the removes."""

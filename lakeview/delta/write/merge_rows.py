@@ -96,6 +96,21 @@ class MergeRows:
             found = expression if found is None else found & expression
         return found
 
+    @property
+    def left_only(self) -> pl.Expr | None:
+        """What of the condition is about rows of the table alone."""
+        return self._condition.left_only
+
+    @property
+    def met(self) -> pyroaring.BitMap64:
+        """The source rows that matched a row of the files so far, by their number."""
+        return self._met
+
+    def check_keys(self) -> tuple[tuple[str, str], ...]:
+        """The columns that have to be equal, of the table and of the source. InvalidRequestError if they never are."""
+        self._keys()
+        return self._condition.keys
+
     def _keys(self) -> pl.DataFrame:
         """The source's keys in the types of the table's columns; a null matches nothing."""
         made = {}

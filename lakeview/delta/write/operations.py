@@ -66,7 +66,7 @@ class Operations:
                 txn.append(frame)
             return txn.version
 
-        return attempt() if one_pass(frame) else _until_made(attempt)
+        return attempt() if one_pass(frame) else until_made(attempt)
 
     def delete(self: Target, where: str | pl.Expr | None = None) -> int | None:
         """Delete the rows for which a condition is true, all without one; returns the version, None if there was none.
@@ -80,7 +80,7 @@ class Operations:
                 txn.delete(where)
             return txn.version
 
-        return _until_made(attempt)
+        return until_made(attempt)
 
     def update(self: Target, assignments: Assignments, where: str | pl.Expr | None = None) -> int | None:
         """Set columns of the rows for which a condition is true, of all without one; returns the version.
@@ -93,7 +93,7 @@ class Operations:
                 txn.update(assignments, where)
             return txn.version
 
-        return _until_made(attempt)
+        return until_made(attempt)
 
     def merge(self: Target, source: Frame, on: str | Sequence[str]) -> Merge:
         """A merge of rows into the table: add clauses to it, then `execute`, which returns the version.
@@ -109,7 +109,7 @@ class Operations:
                     txn.run_merge(merge)
                 return txn.version
 
-            return _until_made(attempt)
+            return until_made(attempt)
 
         return Merge(frame_from(source), condition_of(on), run)
 
@@ -135,7 +135,7 @@ class Operations:
                 txn.optimize(where, target_bytes=target_bytes, z_order_by=z_order_by, progress=progress)
             return txn.version
 
-        return _until_made(attempt)
+        return until_made(attempt)
 
     def overwrite(self: Target, frame: Frame, where: str | pl.Expr | None = None) -> int | None:
         """Replace the rows, or those of the partitions that `where` selects; returns the version."""
@@ -346,7 +346,7 @@ class Operations:
         return compact_log(self, start, end)
 
 
-def _until_made(attempt: Callable[[], int | None]) -> int | None:
+def until_made(attempt: Callable[[], int | None]) -> int | None:
     """What an operation gives, done again from the table as it is now where another writer's commit collided with it.
 
     What it decides follows from the rows that it finds: done again, it is the operation after that commit.

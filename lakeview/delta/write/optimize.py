@@ -14,11 +14,12 @@ import pyroaring
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.write.batches import read_ahead
 from lakeview.delta.write.curve import MOST_COLUMNS, in_curve_order
-from lakeview.delta.write.file_changes import paths_of
+from lakeview.delta.write.file_changes import FileChanges, paths_of
 from lakeview.delta.write.live_files import LiveFile
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.target import Progress
 from lakeview.delta.write.writer import write_conformed
+from lakeview.model.clock import Clock
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.snapshot import milliseconds
 
@@ -65,19 +66,24 @@ def optimize(
     Without `z_order_by` only small files and those with many deleted rows are taken, as many together as make one of
     about `target_bytes`. InvalidRequestError for a column to order by that has no order.
     """
-    _check_order(txn, z_order_by)
-    groups = list(_groups(txn.live_files(where), target_bytes, whole=bool(z_order_by)))
+    check_order(txn, z_order_by)
+    groups = groups_of(txn.live_files(where), target_bytes, z_order_by)
     work = txn.row_changes()
     context = replace(work.context, target_bytes=target_bytes)
     work.context = context
     total, done, found = sum(_size(group) for group in groups), 0, []
     for group in groups:
-        found.append(_rewrite(txn, work, group, z_order_by))
+        found.append(rewrite(work, txn.files, group, z_order_by, txn.clock))
         done += _size(group)
         if progress is not None:
             progress(done, total)
-    txn.entry.metrics.update(_metrics(groups, found))
+    txn.entry.metrics.update(optimize_metrics(found))
     return found
+
+
+def groups_of(files: Iterable[LiveFile], target_bytes: int, z_order_by: Sequence[str]) -> list[list[LiveFile]]:
+    """The files that are written together: of one partition each; those that are well as they are left out."""
+    return list(_groups(files, target_bytes, whole=bool(z_order_by)))
 
 
 def _groups(files: Iterable[LiveFile], target: int, *, whole: bool) -> Iterator[list[LiveFile]]:
@@ -118,7 +124,10 @@ def _size(group: Sequence[LiveFile]) -> int:
     return sum(file.task.size for file in group)
 
 
-def _rewrite(txn: Transaction, work: RowChanges, group: Sequence[LiveFile], z_order_by: Sequence[str]) -> Rearrangement:
+def rewrite(
+    work: RowChanges, changes: FileChanges, group: Sequence[LiveFile], z_order_by: Sequence[str], clock: Clock
+) -> Rearrangement:
+    """Write the rows of these files again; `changes` gets what goes and comes."""
     before = tuple(file.deletions(work.storage) for file in group)
     rows = tuple(file.physical_rows(work.storage) for file in group)
 
@@ -127,16 +136,17 @@ def _rewrite(txn: Transaction, work: RowChanges, group: Sequence[LiveFile], z_or
             yield from file.batches(work.storage, work.schema)
 
     ordered = in_curve_order(batches, z_order_by) if z_order_by else batches()
-    adds = write_conformed(work.context, read_ahead(ordered), data_change=False, clock=txn.clock, storage=work.storage)
-    txn.files.written += paths_of(adds)
-    now = milliseconds(txn.clock())
+    adds = write_conformed(work.context, read_ahead(ordered), data_change=False, clock=clock, storage=work.storage)
+    changes.written += paths_of(adds)
+    now = milliseconds(clock())
     for file in group:
-        txn.files.remove(file.row, now, data_change=False)
-    txn.files.adds += adds
+        changes.remove(file.row, now, data_change=False)
+    changes.adds += adds
     return Rearrangement(tuple(group), rows, before, before, tuple(adds), ordered=not z_order_by)
 
 
-def _check_order(txn: Transaction, columns: Sequence[str]) -> None:
+def check_order(txn: Transaction, columns: Sequence[str]) -> None:
+    """InvalidRequestError for columns that no curve goes through."""
     if len(columns) > MOST_COLUMNS:
         raise InvalidRequestError(
             f"{len(columns)} columns are more than a curve orders rows by",
@@ -160,10 +170,10 @@ def _check_order(txn: Transaction, columns: Sequence[str]) -> None:
             )
 
 
-def _metrics(groups: Sequence[Sequence[LiveFile]], moves: Sequence[Rearrangement]) -> dict[str, int]:
+def optimize_metrics(moves: Sequence[Rearrangement]) -> dict[str, int]:
     """operationMetrics of an OPTIMIZE, in the words of other engines."""
     adds = [add for move in moves for add in move.adds]
-    files = [file for group in groups for file in group]
+    files = [file for move in moves for file in move.files]
     sizes = pl.Series([add.size for add in adds] or [0], dtype=pl.Int64)
     at = {"min": 0.0, "p25": 0.25, "p50": 0.5, "p75": 0.75, "max": 1.0}
     return {

@@ -51,7 +51,7 @@ class RowChanges:
         self._changes = changes
         self.storage = storage
         self._clock = clock
-        self._vectors = vectors
+        self.vectors = vectors
         self.feed = feed
         self._pending: list[VectorChange] = []
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="lakeview-write")
@@ -75,7 +75,7 @@ class RowChanges:
         if len(positions) + len(before) == rows:
             self._drop(file)
             self.counts["numDeletionVectorsRemoved"] += bool(before)
-        elif self._vectors:
+        elif self.vectors:
             self._pending.append(VectorChange(file, before, positions, rows))
         else:
             rest = file.batches(self.storage, self.schema, deleted=before | positions)
@@ -90,7 +90,7 @@ class RowChanges:
         again holds them in their place; the rows that belong to other files are given, for `write`."""
         if not positions:
             return
-        if self._vectors:
+        if self.vectors:
             for batch in file.batches(self.storage, self.schema, selected=positions):
                 yield change(batch)
             self.remove(file, positions, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from lakeview.delta.write.merge import Merge
 from lakeview.delta.write.merge_rows import MergeRows, merge_metrics
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.update import Assignments, changed_rows
+from lakeview.model.clock import Clock
 from lakeview.predicates.tree import Node
 from lakeview.storage import Storage
 
@@ -46,22 +47,29 @@ def change_rows(txn: Transaction, where: pl.Expr, assignments: Assignments | Non
     What an update makes of rows that go by deletion vectors is in files of its own, of many files together.
     """
     txn.reads(where)
+    with txn.row_changes() as work:
+        count = change_files(work, txn.live_files(where), where, assignments, txn.clock)
+        txn.finish(work, {"numDeletedRows" if assignments is None else "numUpdatedRows": count})
+    return count
+
+
+def change_files(
+    work: RowChanges, files: Sequence[LiveFile], where: pl.Expr, assignments: Assignments | None, clock: Clock
+) -> int:
+    """As `change_rows`, of these files; the caller finishes the work."""
     count = 0
 
-    def each_file(work: RowChanges) -> Iterator[pa.RecordBatch]:
+    def each_file() -> Iterator[pa.RecordBatch]:
         nonlocal count
         change = None if assignments is None else changed_rows(assignments, work.context)
-        files = txn.live_files(where)
         for file, positions in zip(files, ahead(lambda f: f.matches(work.storage, where), files), strict=True):
             count += len(positions)
             if change is None:
                 work.remove(file, positions)
             else:
-                yield from work.replace(file, positions, partial(change.apply, work=work, clock=txn.clock))
+                yield from work.replace(file, positions, partial(change.apply, work=work, clock=clock))
 
-    with txn.row_changes() as work:
-        work.write(each_file(work))
-        txn.finish(work, {"numDeletedRows" if assignments is None else "numUpdatedRows": count})
+    work.write(each_file())
     return count
 
 

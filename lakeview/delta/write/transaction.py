@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -25,6 +26,7 @@ from lakeview.delta.write.partition_conditions import one_of, partition_conditio
 from lakeview.delta.write.restore import restore
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_operations import change_rows, live_files, merge_rows
+from lakeview.delta.write.row_work import RowOutcome, RowWork
 from lakeview.delta.write.target import Progress
 from lakeview.delta.write.update import Assignments
 from lakeview.delta.write.writer import write_files
@@ -261,9 +263,13 @@ class Transaction(DefinitionChanges):
 
     def run_merge(self, merge: Merge) -> None:
         """Do what the clauses of a merge say."""
+        self.begin_merge()
+        merge_rows(self, merge)
+
+    def begin_merge(self) -> None:
+        """What follows decides by several rows at once what becomes of each."""
         self.check_may_remove()
         self._row_by_row = self._only_deletes = False
-        merge_rows(self, merge)
 
     def replace_schema(self, schema: Schema) -> None:
         """Give the table another schema altogether, for the rows that come next.
@@ -316,6 +322,24 @@ class Transaction(DefinitionChanges):
         """Take what an operation did into the commit, and its counts into operationMetrics."""
         self._vector_changes += work.finish()
         self.entry.metrics.update({**work.counts, **metrics})
+        self._touched = self._touched or bool(self.files.removes or self.files.adds)
+
+    def row_work(self) -> RowWork:
+        """How other processes change rows for this transaction; `take` takes what they did."""
+        with self.row_changes() as work:
+            return RowWork(work.context, work.vectors, work.feed, tuple(self._storage.config.roots))
+
+    def take(self, outcomes: Sequence[RowOutcome], metrics: Mapping[str, int], *, only_deletes: bool = False) -> None:
+        """Take what other processes did to rows, each to other files, into the commit, and what it adds up to."""
+        self._only_deletes = self._only_deletes and only_deletes
+        counts: Counter[str] = Counter()
+        for outcome in outcomes:
+            self.files.take(outcome.adds, outcome.removes, outcome.changes)
+            self._whole_adds += outcome.whole_adds
+            self._vector_changes += outcome.vectors
+            self._rearrangements += outcome.moves
+            counts += outcome.counts
+        self.entry.metrics.update({**counts, **metrics})
         self._touched = self._touched or bool(self.files.removes or self.files.adds)
 
     def check_may_remove(self) -> None:

@@ -1,0 +1,113 @@
+"""Deletes, updates and rearrangements of files, each file by one task."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+import msgspec
+import polars as pl
+from pyspark.sql import SparkSession
+
+from lakeview.delta.properties import value
+from lakeview.delta.table import DeltaTable
+from lakeview.delta.write.file_changes import FileChanges
+from lakeview.delta.write.live_files import LiveFile
+from lakeview.delta.write.operations import predicates, until_made
+from lakeview.delta.write.optimize import TARGET_BYTES, Rearrangement, check_order, groups_of, optimize_metrics, rewrite
+from lakeview.delta.write.row_changes import RowChanges
+from lakeview.delta.write.row_operations import change_files
+from lakeview.delta.write.row_work import RowOutcome, RowWork
+from lakeview.model.clock import system_clock
+from lakeview.predicates import predicate
+from lakeview.spark.dml.jobs import run_parts, take_paths
+from lakeview.spark.writer import ENGINE
+
+_PART_BYTES = 128 << 20
+"""Of the files of one task."""
+
+
+def delete(spark: SparkSession, table: DeltaTable, where: str | None) -> int | None:
+    """Delete the rows for which a condition is true, all without one; returns the version, None if there was none."""
+
+    def attempt() -> int | None:
+        with table.transaction("DELETE", parameters={"predicate": predicates(where)}, engine=ENGINE) as txn:
+            condition = pl.lit(value=True) if where is None else predicate(where, txn.schema)
+            if set(condition.meta.root_names()) <= set(txn.definition.partition_columns):
+                txn.delete(where)  # whole files, by the log alone
+            else:
+                txn.check_may_remove()
+                txn.reads(condition)
+                outcomes = run_parts(
+                    spark, parts(txn.live_files(condition)), partial(_change, txn.row_work(), condition, None)
+                )
+                txn.take(take_paths(txn, outcomes), {}, only_deletes=True)
+        return txn.version
+
+    return until_made(attempt)
+
+
+def update(spark: SparkSession, table: DeltaTable, where: str | None, assignments: Mapping[str, str]) -> int | None:
+    """Set columns of the rows for which a condition is true, of all without one; returns the version, None if there was
+    none."""
+
+    def attempt() -> int | None:
+        with table.transaction("UPDATE", parameters={"predicate": predicates(where)}, engine=ENGINE) as txn:
+            txn.check_may_remove()
+            condition = pl.lit(value=True) if where is None else predicate(where, txn.schema)
+            txn.reads(condition)
+            outcomes = run_parts(
+                spark, parts(txn.live_files(condition)), partial(_change, txn.row_work(), condition, assignments)
+            )
+            txn.take(take_paths(txn, outcomes), {})
+        return txn.version
+
+    return until_made(attempt)
+
+
+def optimize(spark: SparkSession, table: DeltaTable, where: str | None, z_order_by: Sequence[str] = ()) -> int | None:
+    """Write small files again as few large ones, or all files along a curve; returns the version, None if all files are
+    well as they are. Files of one partition are written by one task."""
+    told = {"predicate": predicates(where), "zOrderBy": msgspec.json.encode(list(z_order_by)).decode()}
+
+    def attempt() -> int | None:
+        with table.transaction("OPTIMIZE", parameters=told, engine=ENGINE) as txn:
+            condition = None if where is None else predicate(where, txn.schema)
+            check_order(txn, z_order_by)
+            size: int = value(txn.definition.properties, "delta.targetFileSize") or TARGET_BYTES
+            work = txn.row_work()
+            work = replace(work, context=replace(work.context, target_bytes=size))
+            groups = groups_of(txn.live_files(condition), size, z_order_by)
+            outcomes = take_paths(txn, run_parts(spark, groups, partial(_rewrite, work, tuple(z_order_by))))
+            txn.take(outcomes, optimize_metrics([m for o in outcomes for m in o.moves]), only_deletes=True)
+        return txn.version
+
+    return until_made(attempt)
+
+
+def parts(files: Sequence[LiveFile]) -> list[list[LiveFile]]:
+    """Files in runs, each for one task."""
+    found: list[list[LiveFile]] = []
+    room = 0
+    for file in files:
+        if not found or file.task.size > room:
+            found.append([])
+            room = _PART_BYTES
+        found[-1].append(file)
+        room -= file.task.size
+    return found
+
+
+def _change(
+    work: RowWork, condition: pl.Expr, assignments: Mapping[str, str] | None, files: Sequence[LiveFile]
+) -> RowOutcome:
+    name = "numDeletedRows" if assignments is None else "numUpdatedRows"
+
+    def do(rows: RowChanges, _: FileChanges) -> Sequence[Rearrangement]:
+        rows.counts[name] += change_files(rows, files, condition, assignments, system_clock)
+        return ()
+
+    return work.run(do)
+
+
+def _rewrite(work: RowWork, z_order_by: Sequence[str], group: Sequence[LiveFile]) -> RowOutcome:
+    return work.run(lambda rows, changes: [rewrite(rows, changes, group, z_order_by, system_clock)])

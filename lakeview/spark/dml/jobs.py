@@ -1,0 +1,76 @@
+"""Parts of an operation to Spark tasks, and what the tasks did back to the driver: actions of files, never rows."""
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from lakeview.delta.write.row_work import RowOutcome
+from lakeview.delta.write.transaction import Transaction
+from lakeview.model.errors import LakeviewError
+
+T = TypeVar("T")
+
+OUTCOME = "outcome binary"
+"""The column that a task gives back: a pickle of what it did, or of the LakeviewError that stopped it."""
+
+
+def parts_frame(spark: SparkSession, parts: Sequence[object]) -> DataFrame:
+    """One row a part, each in a task of its own: column `part`, its pickle."""
+    rows = [(pickle.dumps(part),) for part in parts]
+    return spark.createDataFrame(rows, "part binary").repartition(max(1, len(parts)))
+
+
+def parts_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
+    """The parts of a task's rows. They come from the driver of the same job, and from nowhere else."""
+    for batch in batches:
+        for part in batch.column("part"):
+            yield pickle.loads(part.as_py())
+
+
+def attempt(do: Callable[[], T]) -> T | LakeviewError:
+    """What a part gives, or the error of ours that stopped it: raised in a task, it would be tried again, and reach
+    the user inside a stack of Java's."""
+    try:
+        return do()
+    except LakeviewError as error:
+        return error
+
+
+def outcome_batch(outcomes: Sequence[object]) -> pa.RecordBatch:
+    """OUTCOME of these."""
+    return pa.RecordBatch.from_pydict({"outcome": pa.array([pickle.dumps(o) for o in outcomes], pa.binary())})
+
+
+def run_parts(spark: SparkSession, parts: Sequence[T], do: Callable[[T], object]) -> list[Any]:
+    """What each part gives, done by tasks of Spark."""
+    if not parts:
+        return []
+
+    def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for part in parts_of(batches):
+            yield outcome_batch([attempt(partial(do, part))])
+
+    return collect(parts_frame(spark, parts).mapInArrow(task, OUTCOME))
+
+
+def collect(outcomes: DataFrame) -> list[Any]:
+    """What tasks gave back in OUTCOME, errors among them."""
+    return [pickle.loads(row[0]) for row in outcomes.select("outcome").collect()]
+
+
+def take_paths(transaction: Transaction, outcomes: Iterable[RowOutcome | LakeviewError]) -> list[RowOutcome]:
+    """The outcomes, whose files the transaction removes if it fails; raises the first error among them."""
+    good, errors = [], []
+    for outcome in outcomes:
+        if isinstance(outcome, RowOutcome):
+            transaction.files.written += outcome.paths
+            good.append(outcome)
+        else:
+            errors.append(outcome)
+    if errors:
+        raise errors[0]
+    return good

@@ -1,0 +1,262 @@
+"""A merge as Spark jobs: which source rows meet which file, then each file with its source rows by one task."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyroaring
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import IntegerType, StructField, StructType
+
+from lakeview.delta.table import DeltaTable
+from lakeview.delta.write.batches import batches_of
+from lakeview.delta.write.file_changes import FileChanges, paths_of
+from lakeview.delta.write.live_files import LiveFile
+from lakeview.delta.write.merge import Merge
+from lakeview.delta.write.merge_rows import MergeRows, merge_metrics
+from lakeview.delta.write.operations import until_made
+from lakeview.delta.write.optimize import Rearrangement
+from lakeview.delta.write.row_changes import RowChanges
+from lakeview.delta.write.row_work import RowOutcome, RowWork
+from lakeview.delta.write.transaction import Transaction
+from lakeview.delta.write.writer import write_files
+from lakeview.model.clock import system_clock
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.schema import PrimitiveType
+from lakeview.spark.dml.changes import parts
+from lakeview.spark.dml.jobs import (
+    OUTCOME,
+    attempt,
+    collect,
+    outcome_batch,
+    parts_frame,
+    parts_of,
+    run_parts,
+    take_paths,
+)
+from lakeview.spark.types import arrow_schema, from_spark, to_spark
+from lakeview.spark.writer import ENGINE
+
+_ROW, _FILE = "\1row", "\1file"
+_RANGED = ("long", "integer", "short", "byte", "string", "date")
+"""Types of keys whose least and greatest value skip files."""
+
+
+@dataclass
+class MergeOutcome:
+    """What a task did for some files. `counts`: of rows; `met`: the source rows that matched any; `files`: by keys."""
+
+    done: RowOutcome
+    counts: Counter[str]
+    met: pyroaring.BitMap64
+    files: list[str]
+
+
+def merge(spark: SparkSession, table: DeltaTable, source: DataFrame, plan: Merge) -> int | None:
+    """Do what the clauses of `plan` say with the rows of `source`; returns the version, None if nothing changed.
+
+    InvalidRequestError (kind no-merge-key) for a condition without an equality of columns, and as the library's merge.
+    """
+
+    def once() -> int | None:
+        with table.transaction("MERGE", parameters=dict(plan.parameters()), engine=ENGINE) as txn:
+            _Merging(spark, txn, source, plan).run()
+        return txn.version
+
+    return until_made(once)
+
+
+def empty_source(source: DataFrame) -> pl.DataFrame:
+    """A frame without rows that has the columns of a source."""
+    return pl.DataFrame(schema=from_spark(source.schema).to_polars())
+
+
+class _Merging:
+    def __init__(self, spark: SparkSession, txn: Transaction, source: DataFrame, plan: Merge) -> None:
+        self._spark = spark
+        self._txn = txn
+        self._plan = plan
+        txn.begin_merge()
+        with txn.row_changes() as rows:
+            self._rows = MergeRows(plan, txn.schema, rows, txn.clock)
+        self._keys = self._rows.check_keys()
+        if not self._keys:
+            raise InvalidRequestError(
+                f"{plan.on} does not say which columns of target and source are equal",
+                fix="merge on an equality, such as target.id = source.id",
+                place="on",
+                kind="no-merge-key",
+            )
+        self._work: RowWork = txn.row_work()
+        # ids of rows have to stay what they are: what is checkpointed is not computed a second time
+        self._source = source.withColumn(_ROW, f.monotonically_increasing_id()).localCheckpoint()
+
+    def run(self) -> None:
+        txn = self._txn
+        condition = None if self._plan.of("not matched by source") else self._condition()
+        txn.reads(pl.lit(value=True) if condition is None else condition)
+        files = txn.live_files(condition)
+        outcomes = self._changed(files)
+        inserts = self._inserted(outcomes) if self._plan.of("not matched") else []
+        rows = sum((o.counts for o in (*outcomes, *inserts)), Counter({"numSourceRows": self._source.count()}))
+        done = [o.done for o in (*outcomes, *inserts)]
+        counts = sum((o.counts for o in done), Counter())
+        txn.take(done, {})
+        txn.entry.metrics.update(merge_metrics(counts, rows, txn.files.adds))
+
+    def _condition(self) -> pl.Expr | None:
+        """What rows of the table the merge can change, as a condition by which files are skipped."""
+        types = {field.name: field.type for field in from_spark(self._source.drop(_ROW).schema)}
+        found = self._rows.left_only
+        for column, other in self._keys:
+            type_ = self._txn.schema[column].type
+            if not isinstance(type_, PrimitiveType) or type_.name not in _RANGED or types.get(other) != type_:
+                continue
+            low, high = self._source.agg(f.min(_quoted(other)), f.max(_quoted(other))).collect()[0]
+            if low is None:
+                return pl.lit(value=False)
+            inside = pl.col(column).is_between(pl.lit(low), pl.lit(high))
+            found = inside if found is None else found & inside
+        return found
+
+    def _changed(self, files: Sequence[LiveFile]) -> list[MergeOutcome]:
+        """Apply the clauses for rows of the table."""
+        of_number = dict(enumerate(files))
+        if not files:
+            return []
+        met = self._met_files(of_number)
+        work, plan = self._work, self._plan  # a task gets what its function names, and must not get this object
+
+        def merging(rows: pa.Table) -> pa.Table:  # Spark reads the annotations, which a partial has not
+            return _merge_rows(work, plan, of_number, rows)
+
+        found = self._with_paths(collect(met.groupBy(_quoted(_FILE)).applyInArrow(merging, OUTCOME)))
+        if self._plan.of("not matched by source"):
+            seen = {key for outcome in found for key in outcome.files}
+            rest = [file for file in files if file.key not in seen]
+            found += self._with_paths(run_parts(self._spark, parts(rest), partial(_merge_alone, work, plan)))
+        return found
+
+    def _met_files(self, files: dict[int, LiveFile]) -> DataFrame:
+        """Each source row with the number of each file that has its key."""
+        columns = [column for column, _ in self._keys]
+        names = [f"\1key{i}" for i in range(len(columns))]
+        kinds = to_spark(self._txn.schema.select(columns))
+        fields = [StructField(n, kind.dataType) for n, kind in zip(names, kinds, strict=True)]
+        schema = StructType([StructField(_FILE, IntegerType()), *fields])
+        groups = parts(list(files.values()))
+        numbers = {file.key + (file.row["deletion_vector"] or ""): n for n, file in files.items()}
+        numbered = [[(numbers[x.key + (x.row["deletion_vector"] or "")], x) for x in group] for group in groups]
+        keys = parts_frame(self._spark, numbered).mapInArrow(
+            partial(_key_rows, self._work, columns, arrow_schema(schema)), schema
+        )
+        equal = [
+            keys[_quoted(name)] == self._source[_quoted(other)]
+            for name, (_, other) in zip(names, self._keys, strict=True)
+        ]
+        return keys.join(self._source, reduce(lambda a, b: a & b, equal)).drop(*names)
+
+    def _inserted(self, outcomes: Sequence[MergeOutcome]) -> list[MergeOutcome]:
+        """Insert the source rows that matched none."""
+        met = pyroaring.BitMap64.union(*(o.met for o in outcomes)) if outcomes else pyroaring.BitMap64()
+        inserting = partial(_insert_rows, self._work, self._plan, met.serialize())
+        return self._with_paths(collect(self._source.mapInArrow(inserting, OUTCOME)))
+
+    def _with_paths(self, outcomes: Sequence[Any]) -> list[Any]:
+        take_paths(self._txn, [o.done if isinstance(o, MergeOutcome) else o for o in outcomes])
+        return list(outcomes)
+
+
+# -- in tasks
+
+
+def _key_rows(
+    work: RowWork, columns: Sequence[str], schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The number of each file, and the keys that it has; a null matches nothing."""
+    storage = work.storage()
+    for part in parts_of(batches):
+        for number, file in part:
+            for frame in file.frames(storage, list(columns)):
+                keys = pl.DataFrame([frame[c].alias(n) for c, n in zip(columns, schema.names[1:], strict=True)])
+                distinct = keys.unique().drop_nulls().to_arrow()
+                numbers = pa.array([number] * distinct.num_rows, pa.int32())
+                rows = pa.Table.from_arrays([numbers, *distinct.columns], names=schema.names)
+                yield from rows.cast(schema).to_batches()
+
+
+def _merge_rows(work: RowWork, plan: Merge, files: dict[int, LiveFile], table: pa.Table) -> pa.Table:
+    """The clauses for rows of the table, of one file and the source rows that have keys of it."""
+    file = files[table.column(_FILE)[0].as_py()]
+    frame = pl.DataFrame(pl.from_arrow(table.drop_columns([_FILE]))).unique(_ROW, maintain_order=True)
+    done = attempt(lambda: _merge_files(work, plan, [file], frame.drop(_ROW), frame[_ROW]))
+    return pa.Table.from_batches([outcome_batch([done])])
+
+
+def _merge_alone(work: RowWork, plan: Merge, files: Sequence[LiveFile]) -> MergeOutcome:
+    """The clauses for rows of the table, of files that no source row meets."""
+    return _merge_files(work, plan, files, plan.source, pl.Series([], dtype=pl.Int64))
+
+
+def _merge_files(
+    work: RowWork, plan: Merge, files: Sequence[LiveFile], source: pl.DataFrame, ids: pl.Series
+) -> MergeOutcome:
+    counts: Counter[str] = Counter()
+    met = pyroaring.BitMap64()
+
+    def do(rows: RowChanges, _: FileChanges) -> Sequence[Rearrangement]:
+        merging = MergeRows(replace(plan, source=source), work.context.schema, rows, system_clock)
+        merging.change(list(files), rows.storage)
+        counts.update(merging.counts)
+        met.update(ids.gather(list(merging.met)).to_list())
+        return ()
+
+    done = work.run(do)
+    del counts["numSourceRows"]
+    return MergeOutcome(done, counts, met, [file.key for file in files])
+
+
+def _insert_rows(
+    work: RowWork, plan: Merge, met_bytes: bytes, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The clauses that insert, of the source rows of a task that are not among those that matched."""
+    met = pyroaring.BitMap64.deserialize(met_bytes)
+    yield outcome_batch([attempt(lambda: _inserted_rows(work, plan, met, batches))])
+
+
+def _inserted_rows(
+    work: RowWork, plan: Merge, met: pyroaring.BitMap64, batches: Iterable[pa.RecordBatch]
+) -> MergeOutcome:
+    counts: Counter[str] = Counter()
+
+    def do(rows: RowChanges, changes: FileChanges) -> Sequence[Rearrangement]:
+        def inserted() -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                frame = pl.DataFrame(pl.from_arrow(batch))
+                unmet = [number not in met for number in frame[_ROW]]
+                source = frame.drop(_ROW).filter(pl.Series(unmet, dtype=pl.Boolean))
+                merging = MergeRows(replace(plan, source=source), work.context.schema, rows, system_clock)
+                tables: list[pa.Table] = []
+                merging.insert(tables.append)
+                counts.update(merging.counts)
+                for table in tables:
+                    yield from batches_of(table)
+
+        adds = write_files(work.context, inserted(), storage=rows.storage)
+        changes.adds += adds
+        changes.written += paths_of(adds)
+        return ()
+
+    done = work.run(do)
+    del counts["numSourceRows"]
+    done.whole_adds = list(done.adds)
+    return MergeOutcome(done, counts, pyroaring.BitMap64(), [])
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,215 @@
+"""A Delta table for those who know Delta's own `DeltaTable`: the same calls, done by Spark jobs and our commits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+import polars as pl
+from pyspark.sql import DataFrame, SparkSession
+
+import lakeview as lv
+from lakeview import delta
+from lakeview.delta.write.merge import SOURCE, TARGET, Merge
+from lakeview.model.errors import InvalidRequestError, NotATableError, UnsupportedTableError
+from lakeview.predicates.qualifiers import with_qualifiers
+from lakeview.spark.datasource import table
+from lakeview.spark.dml import changes
+from lakeview.spark.dml.merge import empty_source, merge
+
+Values = Mapping[str, str]
+"""Column of the table -> SQL text of its value."""
+
+
+class DeltaTable:
+    """A Delta table and a session. Conditions and values are SQL text over the columns of the table.
+
+    Raises the errors of the library, on the driver: a task's own are brought there.
+    """
+
+    def __init__(self, spark: SparkSession, target: delta.table.DeltaTable, alias: str = TARGET) -> None:
+        self._spark = spark
+        self._table = target
+        self._alias = alias
+
+    @classmethod
+    def forPath(cls, sparkSession: SparkSession, path: str) -> DeltaTable:
+        """The table at an address. NotATableError, UnsupportedTableError for one of another format."""
+        target = lv.open_table(path)
+        if not isinstance(target, delta.table.DeltaTable):
+            raise UnsupportedTableError(
+                f"lakeview does not write {target.format} tables",
+                fix="read it with lakeview.spark.table()",
+                place=path,
+                kind="unsupported-format",
+            )
+        return cls(sparkSession, target)
+
+    @classmethod
+    def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:  # noqa: ARG003 (Delta's call)
+        """Whether a Delta table is at an address."""
+        try:
+            return isinstance(lv.open_table(identifier), delta.table.DeltaTable)
+        except NotATableError:
+            return False
+
+    def alias(self, aliasName: str) -> DeltaTable:
+        """The same table under another name, for the conditions of a merge."""
+        return DeltaTable(self._spark, self._table, aliasName)
+
+    def toDF(self) -> DataFrame:
+        """The rows of the latest version."""
+        self._table.refresh()
+        return table(self._spark, self._table.address)
+
+    def delete(self, condition: str | None = None) -> int | None:
+        """Delete the rows for which a condition is true, all without one; returns the version, None without any."""
+        return changes.delete(self._spark, self._table, None if condition is None else _text(condition))
+
+    def update(self, condition: str | None = None, set: Values | None = None) -> int | None:  # noqa: A002
+        """Set columns of the rows for which a condition is true, of all without one; returns the version."""
+        if not set:
+            raise InvalidRequestError("an update without assignments changes nothing", fix="say which columns to set")
+        where = None if condition is None else _text(condition)
+        return changes.update(self._spark, self._table, where, {name: _text(value) for name, value in set.items()})
+
+    def merge(self, source: DataFrame, condition: str) -> DeltaMergeBuilder:
+        """A merge of rows into the table; add clauses, then `execute`. The source's columns go by `source.`, or by any
+        name that is not the table's alias."""
+        return DeltaMergeBuilder(self._spark, self._table, source, _text(condition), self._alias)
+
+    def optimize(self) -> DeltaOptimizeBuilder:
+        """Files to rearrange; then `executeCompaction` or `executeZOrderBy`."""
+        return DeltaOptimizeBuilder(self._spark, self._table)
+
+    # -- what the log alone tells or does
+
+    def vacuum(self, retentionHours: float | None = None, *, dry_run: bool = True) -> pl.DataFrame:
+        """VACUUM: the files that no version within the retention needs; deleted with `dry_run=False` alone."""
+        hours = None if retentionHours is None else timedelta(hours=retentionHours)
+        return self._table.vacuum(hours, dry_run=dry_run)
+
+    def history(self, limit: int | None = None) -> pl.DataFrame:
+        """COMMITS, newest first."""
+        self._table.refresh()
+        return self._table.history(limit)
+
+    def restoreToVersion(self, version: int) -> int | None:
+        """Make the table what it was at a version; returns the new one."""
+        return self._table.restore(version)
+
+    def restoreToTimestamp(self, timestamp: datetime) -> int | None:
+        """Make the table what it was at a moment, one with its offset; returns the new version."""
+        return self._table.restore(at=timestamp)
+
+
+class DeltaMergeBuilder:
+    """A merge in the making. Of clauses of one kind, the first whose condition holds counts."""
+
+    def __init__(
+        self, spark: SparkSession, target: delta.table.DeltaTable, source: DataFrame, condition: str, alias: str
+    ) -> None:
+        self._spark = spark
+        self._table = target
+        self._source = source
+        self._alias = alias
+        self._merge = Merge(empty_source(source), self._sql(condition), _elsewhere)
+
+    def whenMatchedUpdate(self, condition: str | None = None, set: Values | None = None) -> DeltaMergeBuilder:  # noqa: A002
+        """Set columns of rows that a source row matches."""
+        return self._with(lambda m: m.when_matched_update(self._values(set), where=self._where(condition)))
+
+    def whenMatchedUpdateAll(self, condition: str | None = None) -> DeltaMergeBuilder:
+        """Set all columns that the source has of rows that a source row matches."""
+        return self._with(lambda m: m.when_matched_update(where=self._where(condition)))
+
+    def whenMatchedDelete(self, condition: str | None = None) -> DeltaMergeBuilder:
+        """Delete rows that a source row matches."""
+        return self._with(lambda m: m.when_matched_delete(where=self._where(condition)))
+
+    def whenNotMatchedInsert(self, condition: str | None = None, values: Values | None = None) -> DeltaMergeBuilder:
+        """Insert source rows that match no row."""
+        return self._with(lambda m: m.when_not_matched_insert(self._values(values), where=self._where(condition)))
+
+    def whenNotMatchedInsertAll(self, condition: str | None = None) -> DeltaMergeBuilder:
+        """Insert source rows that match no row, with all of their columns."""
+        return self._with(lambda m: m.when_not_matched_insert(where=self._where(condition)))
+
+    def whenNotMatchedBySourceUpdate(
+        self,
+        condition: str | None = None,
+        set: Values | None = None,  # noqa: A002
+    ) -> DeltaMergeBuilder:
+        """Set columns of rows that no source row matches."""
+        return self._with(
+            lambda m: m.when_not_matched_by_source_update(self._values(set), where=self._where(condition))
+        )
+
+    def whenNotMatchedBySourceDelete(self, condition: str | None = None) -> DeltaMergeBuilder:
+        """Delete rows that no source row matches."""
+        return self._with(lambda m: m.when_not_matched_by_source_delete(where=self._where(condition)))
+
+    def execute(self) -> int | None:
+        """Do it; returns the version, None if nothing changed."""
+        if not self._merge.clauses:
+            raise InvalidRequestError("the merge has no clause, and would change nothing", fix="add one")
+        return merge(self._spark, self._table, self._source, self._merge)
+
+    def _with(self, add: Callable[[Merge], Merge]) -> DeltaMergeBuilder:
+        add(self._merge)
+        return self
+
+    def _sql(self, text: str) -> str:
+        own = {*self._table.snapshot().schema.names, *self._source.columns}
+        return with_qualifiers(_text(text), {self._alias: TARGET}, SOURCE, own)
+
+    def _where(self, condition: str | None) -> str | None:
+        return None if condition is None else self._sql(condition)
+
+    def _values(self, values: Values | None) -> dict[str, str]:
+        if not values:
+            raise InvalidRequestError(
+                "the clause sets no column", fix="name the columns, or use the clause for all of them"
+            )
+        return {self._column(name): self._sql(value) for name, value in values.items()}
+
+    def _column(self, name: str) -> str:
+        return name.removeprefix(f"{self._alias}.").removeprefix(f"{TARGET}.")
+
+
+class DeltaOptimizeBuilder:
+    """Files to write again: all, or those of the partitions that a condition selects."""
+
+    def __init__(self, spark: SparkSession, target: delta.table.DeltaTable, where: str | None = None) -> None:
+        self._spark = spark
+        self._table = target
+        self._where = where
+
+    def where(self, partitionFilter: str) -> DeltaOptimizeBuilder:
+        """Only partitions that a condition on partition columns selects."""
+        return DeltaOptimizeBuilder(self._spark, self._table, _text(partitionFilter))
+
+    def executeCompaction(self) -> int | None:
+        """Write small files again as few large ones; returns the version, None if all are well."""
+        return changes.optimize(self._spark, self._table, self._where)
+
+    def executeZOrderBy(self, *cols: str | Sequence[str]) -> int | None:
+        """Order rows along a curve through columns; returns the version."""
+        names = [name for col in cols for name in ([col] if isinstance(col, str) else col)]
+        if not names:
+            raise InvalidRequestError("no column to order by is named", fix="name one to six", kind="bad-order")
+        return changes.optimize(self._spark, self._table, self._where, names)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    raise InvalidRequestError(
+        f"{value!r} is {type(value).__name__}, and lakeview takes SQL text",
+        fix="write the expression as text, such as 'price * 2'",
+        kind="bad-predicate",
+    )
+
+
+def _elsewhere(plan: Merge) -> int | None:
+    raise InvalidRequestError(f"the merge on {plan.on} is run by its builder", fix="call execute() of the builder")

@@ -1,0 +1,177 @@
+"""Changes of rows by Spark: what each does to a table is what the same call of the library does to a copy of it."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+import polars as pl
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import lakeview as lv
+from lakeview import delta
+from lakeview.model.errors import ConstraintViolationError, DataFileMissingError, InvalidRequestError, LakeviewError
+from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.spark import DeltaTable
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = Schema(
+    (Field("id", PrimitiveType("long")), Field("part", PrimitiveType("string")), Field("n", PrimitiveType("integer")))
+)
+ROWS = pl.DataFrame(
+    {
+        "id": [1, 2, 3, 4, 5, 6, 7, None],
+        "part": ["a", "b", None, "a", "b", "a", "c", "c"],
+        "n": [1, 2, 3, 4, 5, 6, 7, 8],
+    },
+    schema=SCHEMA.to_polars(),
+)
+SOURCE = pl.DataFrame(
+    {"id": [2, 4, 9, 10, None], "part": ["b", "z", "a", None, "c"], "n": [20, None, 90, 100, 0]},
+    schema=SCHEMA.to_polars(),
+)
+KINDS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "vectors": {"properties": {"delta.enableDeletionVectors": "true"}},
+    "partitions": {"partition_by": ["part"]},
+    "feed": {"properties": {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "true"}},
+    "tracked": {"properties": {"delta.enableRowTracking": "true"}},
+}
+Library: TypeAlias = Callable[[Any], int | None]
+Builder: TypeAlias = Callable[[DeltaTable, DataFrame], object]
+CALLS: dict[str, tuple[Library, Builder]] = {
+    "delete": (lambda t: t.delete("n > 6 OR id = 1"), lambda t, _: t.delete("n > 6 OR id = 1")),
+    "delete of none": (lambda t: t.delete("n > 60"), lambda t, _: t.delete("n > 60")),
+    "update": (
+        lambda t: t.update({"n": "n * 10"}, "part = 'a'"),
+        lambda t, _: t.update("part = 'a'", {"n": "n * 10"}),
+    ),
+    "upsert": (
+        lambda t: t.merge(SOURCE, ["id"]).when_matched_update().when_not_matched_insert().execute(),
+        lambda t, s: t.alias("t").merge(s, "t.id = s.id").whenMatchedUpdateAll().whenNotMatchedInsertAll().execute(),
+    ),
+    "clauses": (
+        lambda t: (
+            t.merge(SOURCE, "target.id = source.id AND target.n < 100")
+            .when_matched_delete(where="source.n IS NULL")
+            .when_matched_update({"n": "target.n + source.n"})
+            .when_not_matched_insert({"id": "source.id", "n": "1"}, where="source.id > 9")
+            .when_not_matched_by_source_update({"n": "0 - n"}, where="target.part = 'b'")
+            .when_not_matched_by_source_delete(where="target.id = 7")
+            .execute()
+        ),
+        lambda t, s: (
+            t.merge(s, "target.id = source.id AND target.n < 100")
+            .whenMatchedDelete("source.n IS NULL")
+            .whenMatchedUpdate(set={"target.n": "target.n + source.n"})
+            .whenNotMatchedInsert("source.id > 9", {"id": "source.id", "n": "1"})
+            .whenNotMatchedBySourceUpdate("target.part = 'b'", {"n": "0 - n"})
+            .whenNotMatchedBySourceDelete("target.id = 7")
+            .execute()
+        ),
+    ),
+    "compaction": (lambda t: t.optimize(), lambda t, _: t.optimize().executeCompaction()),
+    "curve": (lambda t: t.optimize(z_order_by=["n"]), lambda t, _: t.optimize().executeZOrderBy("n")),
+}
+PAIRS = [
+    *((call, "vectors") for call in CALLS),
+    ("update", "plain"), ("upsert", "plain"), ("clauses", "plain"), ("delete", "partitions"),
+    ("clauses", "partitions"), ("curve", "partitions"), ("clauses", "feed"), ("update", "tracked"),
+]  # fmt: skip
+
+
+def made(address: Path, **kind: Any) -> Any:
+    table = lv.create_table(str(address), SCHEMA, **kind)
+    for rows in (ROWS[:3], ROWS[3:6], ROWS[6:]):
+        table.append(rows)
+    return table
+
+
+@pytest.fixture(scope="module")
+def source(spark: SparkSession) -> DataFrame:
+    return spark.createDataFrame(SOURCE.rows(), "id long, part string, n int")
+
+
+def content(address: Path) -> list[Any]:
+    return sorted(delta_rows(str(address)).rows(), key=str)
+
+
+def delta_rows(address: str) -> pl.DataFrame:
+    return lv.open_table(address).scan().collect()
+
+
+@pytest.mark.parametrize(("call", "kind"), PAIRS, ids=lambda p: p)
+def test_an_operation_is_that_of_the_library(
+    spark: SparkSession, source: DataFrame, tmp_path: Path, call: str, kind: str
+) -> None:
+    ours, theirs = tmp_path / "library", tmp_path / "spark"
+    made(ours, **KINDS[kind])
+    shutil.copytree(ours, theirs)
+    library, builder = CALLS[call]
+    version = library(lv.open_table(str(ours)))
+    assert builder(DeltaTable.forPath(spark, str(theirs)), source) == version
+    assert content(theirs) == content(ours)
+    if version is None:
+        return  # nothing to compare
+    commits = [lv.open_table(str(a)).history(1).row(0, named=True) for a in (ours, theirs)]
+    assert commits[0]["operation"] == commits[1]["operation"]
+    told = [pl.Series([c["metrics"]]).str.json_decode(pl.Struct(dict.fromkeys(COUNTS, pl.String)))[0] for c in commits]
+    assert told[0] == told[1]
+    audit = lv.open_table(str(theirs)).audit()
+    assert audit.filter(pl.col("verdict") == "violated").is_empty()
+    if kind == "feed":
+        changes = [lv.open_table(str(a)).changes(version).drop("_commit_timestamp").collect() for a in (ours, theirs)]
+        assert sorted(changes[0].rows(), key=str) == sorted(changes[1].rows(), key=str)
+
+
+COUNTS = (
+    "numDeletedRows", "numUpdatedRows", "numCopiedRows", "numSourceRows", "numTargetRowsInserted",
+    "numTargetRowsUpdated", "numTargetRowsDeleted", "numTargetRowsNotMatchedBySourceDeleted", "numTargetRowsCopied",
+)  # fmt: skip
+
+
+def test_what_fails_leaves_the_table_and_no_files(spark: SparkSession, source: DataFrame, tmp_path: Path) -> None:
+    address = tmp_path / "table"
+    table = made(address)
+    table.add_constraint("small", "n < 1000")
+    before = sorted(path for path in address.rglob("*") if path.is_file())
+    ours = DeltaTable.forPath(spark, str(address))
+    twice = source.union(source)
+    refusals: list[tuple[type[LakeviewError], str, Callable[[], object]]] = [
+        (ConstraintViolationError, "small", lambda: ours.update("n = 5 OR n = 1", {"n": "n * 500"})),
+        (InvalidRequestError, "rows of the source match one row", lambda: upsert(ours, twice)),
+        (
+            InvalidRequestError,
+            "which columns of target and source are equal",
+            lambda: upsert(ours, source, "t.n < s.n"),
+        ),
+        (InvalidRequestError, "lakeview takes SQL text", lambda: ours.delete(cast(str, source["n"] > 1))),
+        (InvalidRequestError, "nope", lambda: ours.update("n = 1", {"nope": "1"})),
+        (InvalidRequestError, "they do not compare", lambda: upsert(ours, source, "t.id = s.part")),
+    ]
+    for kind, message, call in refusals:
+        with pytest.raises(kind, match=message):
+            call()
+        assert sorted(path for path in address.rglob("*") if path.is_file()) == before, message
+    gone = address / table.files()["path"][0]
+    gone.rename(tmp_path / "elsewhere")
+    with pytest.raises(DataFileMissingError, match="is in the log"):
+        ours.update(None, {"n": "n + 1"})
+
+
+def upsert(table: DeltaTable, source: DataFrame, on: str = "t.id = s.id") -> object:
+    return table.alias("t").merge(source, on).whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+
+
+def test_a_table_is_opened_as_with_delta(spark: SparkSession, tmp_path: Path) -> None:
+    table = made(tmp_path / "table")
+    assert DeltaTable.isDeltaTable(spark, table.address)
+    assert not DeltaTable.isDeltaTable(spark, str(tmp_path))
+    ours = DeltaTable.forPath(spark, table.address)
+    table.append(ROWS[:1])
+    assert ours.toDF().count() == 9
+    assert ours.history(1)["version"].to_list() == [table.latest_version]
+    assert ours.restoreToVersion(1) == table.latest_version + 1
+    assert isinstance(lv.open_table(table.address), delta.table.DeltaTable)
