@@ -28,7 +28,7 @@ def read_task(task: FileTask, storage: Storage | None = None, batch_rows: int = 
     the log wins over the file's. DataFileMissingError if the file is gone, CorruptTableError if it is no Parquet file,
     UnsupportedTableError for a type that has no rows.
     """
-    store = storage or _store(task)
+    store = storage or task_storage(task)
     live = LiveRows(task, store)
     if live.nothing:
         return
@@ -79,7 +79,7 @@ def _errors_of(task: FileTask) -> Iterator[None]:
         ) from error
 
 
-def _store(task: FileTask) -> Storage:
+def task_storage(task: FileTask) -> Storage:
     """The store of a task that came without one; roots configured in this process win over those of the task."""
     config = settings()
     return open_storage(task.root, config=config if config.roots else replace(config, roots=task.roots))

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 import lakeview as lv
 from lakeview.model.errors import InvalidRequestError
 from lakeview.predicates import predicate
-from lakeview.spark.datasource import table
+from lakeview.spark.table import table
 
 
 def compact(

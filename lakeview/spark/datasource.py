@@ -1,10 +1,8 @@
 """`format("lakeview")`: Spark's options and schemas to a reader of one version, or a writer of one commit."""
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as f
+from pyspark.sql import SparkSession
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -16,7 +14,6 @@ from pyspark.sql.types import StructType
 
 import lakeview as lv
 from lakeview.model.errors import InvalidRequestError, NotATableError
-from lakeview.predicates import predicate
 from lakeview.spark.options import ReadOptions, WriteOptions
 from lakeview.spark.reader import LakeviewReader
 from lakeview.spark.stream_options import StreamOptions, without_stream_options
@@ -52,7 +49,7 @@ class LakeviewDataSource(DataSource):
         """A reader of these columns. Spark passes the schema by this name."""
         options = ReadOptions.parse(self.options)
         version = lv.open_table(options.path).latest_version if self.version is None else self.version
-        return LakeviewReader(options.path, version, schema, options.where)
+        return LakeviewReader(options.path, version, schema, options.where, options.files)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """A writer of rows that have these columns."""
@@ -72,35 +69,6 @@ class LakeviewDataSource(DataSource):
 def register(spark: SparkSession) -> None:
     """Make `format("lakeview")` known to a session; `lakeview.spark.session` has done so."""
     spark.dataSource.register(LakeviewDataSource)
-
-
-def table(
-    spark: SparkSession,
-    address: str,
-    *,
-    version: int | None = None,
-    at: datetime | None = None,
-    columns: Sequence[str] | None = None,
-    where: str | None = None,
-) -> DataFrame:
-    """A version of a table (latest, `version`, or that of a moment) with only these columns and rows.
-
-    Spark does not tell a Python source which columns it needs: named here, the others are not read. `where` is a SQL
-    condition; files it rules out are not opened. The version is pinned now. Raises the errors of `open_table`.
-    """
-    opened = lv.open_table(address)
-    snapshot = opened.snapshot(version, at=at)
-    names = list(snapshot.schema.names if columns is None else columns)
-    filtered = [] if where is None else predicate(where).meta.root_names()
-    snapshot.schema.require([*names, *filtered])
-    # Rows without any column would not be counted on their way to Spark.
-    needed = snapshot.schema.select(list(dict.fromkeys([*names, *filtered])) or snapshot.schema.names[:1])
-    reader = spark.read.format("lakeview").schema(to_spark(needed)).option("version", snapshot.version)
-    if where is None:
-        rows = reader.load(opened.address)
-    else:
-        rows = reader.option("where", where).load(opened.address).where(where)
-    return rows.select(*[f.col(f"`{name.replace('`', '``')}`") for name in names])
 
 
 def _pin(options: Mapping[str, str]) -> int | None:

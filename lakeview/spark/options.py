@@ -13,7 +13,7 @@ from lakeview.delta.properties import SPELLINGS, nearest
 from lakeview.delta.write.property_checks import check_settable
 from lakeview.model.errors import InvalidRequestError
 
-_READING = ("path", "version", "timestamp", "where", "versionAsOf", "timestampAsOf")
+_READING = ("path", "version", "timestamp", "where", "versionAsOf", "timestampAsOf", "files")
 _WRITING = (
     "path", "partitionBy", "replaceWhere", "replaceFiles", "mergeSchema", "operation", "userName", "userMetadata",
     "commitTimestamp", "dataChange", "statistics", "txnAppId", "txnVersion", "partitionOverwriteMode",
@@ -42,12 +42,14 @@ class ReadOptions:
     """`path`, one of `version` and `timestamp` (an ISO moment with its offset), and `where` (SQL) to skip files by.
 
     `versionAsOf` and `timestampAsOf`, as Delta's own source calls them, are the same as `version` and `timestamp`.
+    `files`: a JSON list of the paths of data files (as the log has them, decoded) to read, and no others.
     """
 
     path: str
     version: int | None = None
     timestamp: datetime | None = None
     where: str | None = None
+    files: tuple[str, ...] | None = None
 
     @staticmethod
     def parse(options: Mapping[str, str]) -> "ReadOptions":
@@ -65,6 +67,7 @@ class ReadOptions:
             version=number(options, "version"),
             timestamp=moment(options, "timestamp"),
             where=options.get("where"),
+            files=_paths(options, "files"),
         )
 
 
@@ -117,7 +120,7 @@ class WriteOptions:
             user_metadata=options.get("usermetadata"),
             commit_timestamp=moment(options, "committimestamp"),
             data_change=flag(options, "datachange", default=True),
-            replace_files=_paths(options),
+            replace_files=_paths(options, "replaceFiles"),
             statistics=_statistics(options),
             properties={SPELLINGS[name]: value for name, value in options.items() if name in SPELLINGS},
             app_id=options.get("txnappid"),
@@ -198,16 +201,14 @@ def number(options: Mapping[str, str], name: str) -> int | None:
     return int(text)
 
 
-def _paths(options: Mapping[str, str]) -> tuple[str, ...] | None:
-    text = options.get("replacefiles")
+def _paths(options: Mapping[str, str], name: str) -> tuple[str, ...] | None:
+    text = options.get(name.lower())
     if text is None:
         return None
     try:
         return tuple(msgspec.json.decode(text, type=list[str]))
     except msgspec.DecodeError as error:
-        raise InvalidRequestError(
-            f"replaceFiles is no list of paths: {error}", fix="give a JSON list of text"
-        ) from error
+        raise InvalidRequestError(f"{name} is no list of paths: {error}", fix="give a JSON list of text") from error
 
 
 def flag(options: Mapping[str, str], name: str, *, default: bool) -> bool:

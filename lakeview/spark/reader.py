@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 
 import lakeview as lv
 from lakeview.rows.parquet import read_task
-from lakeview.rows.tasks import FileTask
+from lakeview.rows.tasks import FileTask, of_files
 from lakeview.spark.types import arrow_schema
 
 # As Spark plans its own file scans: opening a file costs as much as reading four megabytes.
@@ -26,18 +26,21 @@ class FilePartition(InputPartition):
 
 
 class LakeviewReader(DataSourceReader):
-    """Reads the columns of `schema` of one version; `where` only skips files.
+    """Reads the columns of `schema` of one version; `where` only skips files. `files`: of these paths alone.
 
     There is no `pushFilters` on purpose: Spark 4.3 keeps the reader that one query narrowed by its filters and answers
     the next, unfiltered query of the same DataFrame with it (tests/spark/test_spark_itself.py shows it).
     Every batch has exactly the Arrow schema Spark expects: it compares the first and trusts the others.
     """
 
-    def __init__(self, address: str, version: int, schema: StructType, where: str | None) -> None:
+    def __init__(
+        self, address: str, version: int, schema: StructType, where: str | None, files: Sequence[str] | None = None
+    ) -> None:
         self.address = address
         self.version = version
         self.schema = schema
         self.where = where
+        self.files = files
 
     def partitions(self) -> Sequence[FilePartition]:
         """The files to read, packed for tasks; one empty partition when no file is left.
@@ -45,8 +48,9 @@ class LakeviewReader(DataSourceReader):
         An empty list would come back to `read` as a partition we did not make.
         """
         table = lv.open_table(self.address)
-        tasks = table.tasks(version=self.version, columns=self.schema.fieldNames(), where=self.where)
-        return [FilePartition(tuple(packed)) for packed in pack(tasks)] or [FilePartition(())]
+        names = self.schema.fieldNames()
+        tasks = of_files(lambda _: table.tasks(self.version, names, self.where), self.files)(None)
+        return [FilePartition(tuple(packed)) for packed in pack(list(tasks))] or [FilePartition(())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition's files."""

@@ -13,7 +13,7 @@ from lakeview import delta
 from lakeview.delta.write.merge import SOURCE, TARGET, Merge
 from lakeview.model.errors import InvalidRequestError, NotATableError, UnsupportedTableError
 from lakeview.predicates.qualifiers import with_qualifiers
-from lakeview.spark.datasource import table
+from lakeview.spark.table import table
 from lakeview.spark.dml import changes
 from lakeview.spark.dml.merge import empty_source, merge
 

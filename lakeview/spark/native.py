@@ -1,0 +1,182 @@
+"""Data files to rows by Spark's own Parquet reader: one scan for the files alike, joined with what the log records.
+
+A scan yields the columns of the table, under positions as names (`c0`, `c1`, ...), so that no column of a table can
+collide with one of ours. Partition values are literals where few combinations are read. Otherwise, and for deletion
+vectors, a broadcast table of the files is joined by path: Spark's own spelling of each path is taken from Spark, and a
+row of a file that is not in that table fails the job, for it would lose its partition values or be a deleted row.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql import types as spark_types
+
+from lakeview.model.arrow_types import arrow_type
+from lakeview.model.errors import CorruptTableError
+from lakeview.model.schema import DataType, DecimalType, Field, PrimitiveType, Schema
+from lakeview.spark.native_files import NativeFile
+from lakeview.spark.types import to_spark
+
+LITERAL_SCANS = 32
+"""How many combinations of partition values are read as scans of their own; beyond, the values are joined."""
+
+_SETTINGS: Mapping[str, str] = {
+    "recursiveFileLookup": "true",  # otherwise the names of folders become columns
+    # the session may have Spark leave out what it cannot read, and read old dates by the old calendar
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+}
+_PREFIX = "file://"
+METADATA_PREFIX = "file:"
+"""What stands before a path in `_metadata.file_path`, and not in `inputFiles`."""
+
+
+def native_rows(spark: SparkSession, files: Sequence[NativeFile], schema: Schema) -> list[DataFrame]:
+    """Frames that together hold the rows of the files, with the columns of `schema` under positions as names."""
+    whole = [file for file in files if not file.deleted]
+    masked = [file for file in files if file.deleted]
+    alike = _grouped(whole, by_values=True)
+    if len(alike) > LITERAL_SCANS and len(alike) > len(_grouped(whole, by_values=False)):
+        alike, masked = [], list(files)
+    literal = [_Scan(spark, group, schema).with_literals() for group in alike]
+    return literal + [_Scan(spark, group, schema).with_join() for group in _grouped(masked, by_values=False)]
+
+
+def _grouped(files: Iterable[NativeFile], *, by_values: bool) -> list[list[NativeFile]]:
+    """Files of one layout, and with the same values in the log."""
+    groups: dict[Any, list[NativeFile]] = {}
+    for file in files:
+        # by their text: -0.0 equals 0.0, and NaN does not equal itself
+        values = (
+            tuple((name, repr(value)) for name, value in file.constants.items()) if by_values else tuple(file.constants)
+        )
+        groups.setdefault((file.layout.key, values), []).append(file)
+    return list(groups.values())
+
+
+class _Scan:
+    """One scan of files of one layout, whose log has values of the same columns."""
+
+    def __init__(self, spark: SparkSession, files: Sequence[NativeFile], schema: Schema) -> None:
+        self._spark = spark
+        self._files = files
+        self._schema = schema
+        self._types = [field.dataType for field in to_spark(schema)]
+        self._layout = files[0].layout
+        self._rows = self._read()
+
+    def with_literals(self) -> DataFrame:
+        """The rows of files that share their partition values; no row is deleted."""
+        constants = self._files[0].constants
+        values = {name: _literal(constants[name], self._schema[name]) for name in constants if name in self._schema}
+        return self._rows.select(*self._columns(values))
+
+    def with_join(self) -> DataFrame:
+        """The rows of files with partition values and deletion vectors of their own."""
+        names = [name for name in self._files[0].constants if name in self._schema]
+        values = {name: f.col(f"v{number}") for number, name in enumerate(names)}
+        metadata = self._rows.metadataColumn("_metadata")
+        stored = self._rows.select(
+            *self._columns({name: f.lit(None) for name in names}),
+            metadata.getField("file_path").alias("path"),
+            metadata.getField("row_index").alias("position"),
+        )
+        facts = f.broadcast(self._facts(names))
+        joined = stored.join(facts, stored["path"] == facts["key"], "left")
+        word = f.get("words", (f.col("position") / 64).cast("int"))
+        deleted = f.coalesce(f.getbit(word, (f.col("position") % 64).cast("int")), f.lit(0)) == 1
+        known = f.when(
+            f.col("key").isNull(), f.raise_error(f.concat(f.lit("lakeview planned no file "), "path")).cast("boolean")
+        ).otherwise(~deleted)
+        return joined.where(known).select(
+            *[
+                values.get(field.name, f.col(f"c{number}")).alias(f"c{number}")
+                for number, field in enumerate(self._schema)
+            ]
+        )
+
+    def _read(self) -> DataFrame:
+        """The scan itself. CorruptTableError if Spark would read other files than planned."""
+        schema = self._layout.schema
+        if not schema:  # rows without columns: of one that no file has
+            schema = spark_types.StructType([spark_types.StructField("none", spark_types.BooleanType())])
+        reader = self._spark.read.schema(schema).options(**_SETTINGS)
+        rows = reader.parquet(*[_PREFIX + file.path for file in self._files])
+        listed = sorted(unquote(uri.removeprefix(_PREFIX)) for uri in rows.inputFiles())
+        if listed != sorted(file.path for file in self._files):
+            missing = sorted({file.path for file in self._files}.symmetric_difference(listed))
+            raise CorruptTableError(
+                f"Spark lists {len(listed)} of {len(self._files)} data files; they differ by {missing[:1]}",
+                fix="read the table with native=False",
+                place=missing[0] if missing else "",
+                kind="files-not-listed",
+            )
+        return rows
+
+    def _columns(self, values: Mapping[str, Column]) -> list[Column]:
+        """The columns of the schema: values of the log, else what the files store, else null."""
+        stored = iter(self._layout.columns)
+        columns = []
+        for number, (field, kind) in enumerate(zip(self._schema, self._types, strict=True)):
+            in_log = field.name in self._files[0].constants
+            name = None if in_log else next(stored)
+            if in_log:
+                column = values[field.name]
+            elif name is None:
+                column = f.lit(None).cast(kind)
+            else:
+                column = f.col(quoted(name))
+                if self._layout.schema[name].dataType != kind:  # fields of structs are renamed
+                    column = column.cast(kind)
+            columns.append(column.alias(f"c{number}"))
+        return columns
+
+    def _facts(self, names: Sequence[str]) -> DataFrame:
+        """One row a file: `key`, the path as `_metadata.file_path` has it, `words`, and the values of the log."""
+        keys = {
+            unquote(uri.removeprefix(_PREFIX)): METADATA_PREFIX + uri.removeprefix(_PREFIX)
+            for uri in self._rows.inputFiles()
+        }
+        fields = [spark_types.StructField("key", spark_types.StringType())]
+        fields.append(spark_types.StructField("words", spark_types.ArrayType(spark_types.LongType())))
+        arrays = [
+            pa.array([keys[file.path] for file in self._files], pa.string()),
+            pa.array([file.words() if file.deleted else None for file in self._files], pa.list_(pa.int64())),
+        ]
+        for number, name in enumerate(names):
+            kind = to_spark(Schema((self._schema[name],)))[0].dataType
+            fields.append(spark_types.StructField(f"v{number}", kind))
+            arrays.append(pa.array([file.constants[name] for file in self._files], arrow_type(self._schema[name].type)))
+        schema = spark_types.StructType(fields)
+        return self._spark.createDataFrame(pa.table(arrays, names=schema.names), schema)
+
+
+def quoted(name: str) -> str:
+    """A column's name as Spark takes it for nothing but a name."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def _literal(value: Any, field: Field) -> Column:
+    """A value of the log as a column that Spark folds, and believes may be null, as every column of a table."""
+    kind = to_spark(Schema((field,)))[0].dataType
+    constant = f.lit(None).cast(kind) if value is None else _constant(value, field.type).cast(kind)
+    return f.when(f.lit(None).cast("boolean"), f.lit(None).cast(kind)).otherwise(constant)
+
+
+def _constant(value: Any, type_: DataType) -> Column:
+    match type_:
+        case DecimalType():
+            return f.lit(format(value, "f"))
+        case PrimitiveType("timestamp"):
+            return f.timestamp_micros(f.lit(pa.scalar(value, pa.timestamp("us", "UTC")).value))
+        case PrimitiveType("timestamp_ntz" | "date"):
+            return f.lit(value.isoformat())
+        case PrimitiveType("binary"):
+            return f.unhex(f.lit(value.hex()))
+    return f.lit(value)

@@ -1,0 +1,156 @@
+"""The footer of a Parquet file to a layout: the Spark schema that Spark's own reader gives the table's columns with.
+
+Spark reads a file differently from lakeview, or not at all, where a type needs more than a plain widening, where a
+file has no field ids, and where names differ in case alone. Such a file has no layout: the Python source reads it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+from pyarrow import types as arrow
+from pyspark.sql import types as spark_types
+
+from lakeview.model.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
+from lakeview.rows.casts import Match, located
+from lakeview.spark.types import PRIMITIVES
+
+INT96_UNIT = "s"
+"""The unit that INT96 timestamps are asked for in, so that they are known from all others: Parquet has no seconds."""
+
+_INTEGERS: tuple[Callable[[pa.DataType], bool], ...] = (arrow.is_int8, arrow.is_int16, arrow.is_int32, arrow.is_int64)
+_Test: TypeAlias = Callable[[pa.DataType], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class NativeLayout:
+    """What Spark is to read from a file. `schema`: with the names that the file has; `columns`: for each column of the
+    table its name there, None for one that the file lacks."""
+
+    schema: spark_types.StructType
+    columns: tuple[str | None, ...]
+
+    @property
+    def key(self) -> tuple[str, tuple[str | None, ...]]:
+        """Equal for equal layouts."""
+        return self.schema.json(), self.columns
+
+
+def native_layout(file_fields: Sequence[pa.Field], fields: Sequence[Field], match: Match) -> NativeLayout | None:
+    """The layout of a file with these fields, read with INT96 in INT96_UNIT; None if Spark would not read it alike.
+
+    ArrowInvalid if the file's fields cannot be told apart, or have no ids where they are found by id.
+    """
+    if not _distinct([f.name for f in file_fields]):
+        return None
+    read: list[spark_types.StructField] = []
+    columns: list[str | None] = []
+    for field, place in zip(fields, located(file_fields, fields, match), strict=True):
+        if field.type == PrimitiveType("void") or place is None:
+            columns.append(None)
+            continue
+        kind = _native_type(file_fields[place].type, field.type, match)
+        if kind is None:
+            return None
+        read.append(spark_types.StructField(file_fields[place].name, kind))
+        columns.append(file_fields[place].name)
+    if not _distinct([f.name for f in read]):
+        return None
+    return NativeLayout(spark_types.StructType(read), tuple(columns))
+
+
+def _native_type(file_type: pa.DataType, column_type: DataType, match: Match) -> spark_types.DataType | None:
+    """The Spark type to read values with, fields under the file's names; None if Spark would not read them alike."""
+    if arrow.is_dictionary(file_type):  # what Arrow had in memory: the file has the values
+        file_type = file_type.value_type
+    match column_type:
+        case StructType(fields):
+            return _native_struct(list(file_type), fields, match) if arrow.is_struct(file_type) else None
+        case ArrayType(element):
+            if not arrow.is_list(file_type) and not arrow.is_large_list(file_type):
+                return None
+            inner = _native_type(file_type.value_type, element, match)
+            return None if inner is None else spark_types.ArrayType(inner)
+        case MapType(key, value):
+            if not arrow.is_map(file_type):
+                return None
+            native_key = _native_type(file_type.key_type, key, match)
+            native_value = _native_type(file_type.item_type, value, match)
+            return None if native_key is None or native_value is None else spark_types.MapType(native_key, native_value)
+        case DecimalType(precision, scale):
+            fits = (
+                arrow.is_decimal128(file_type)
+                and file_type.scale <= scale
+                and file_type.precision - file_type.scale <= precision - scale
+            )
+            return spark_types.DecimalType(precision, scale) if fits else None
+        case PrimitiveType(name):
+            return PRIMITIVES[name] if any(test(file_type) for test in _STORED.get(name, ())) else None
+
+
+def _native_struct(
+    file_fields: Sequence[pa.Field], fields: Sequence[Field], match: Match
+) -> spark_types.StructType | None:
+    """A struct whose missing fields have names that the file does not have, so that Spark makes them null."""
+    names = [f.name for f in file_fields]
+    places = located(file_fields, fields, match)
+    if not _distinct(names) or all(place is None for place in places):
+        return None
+    unused = "_" * (max(map(len, names)) + 1)
+    read: list[spark_types.StructField] = []
+    for number, (field, place) in enumerate(zip(fields, places, strict=True)):
+        if place is not None:
+            kind = _native_type(file_fields[place].type, field.type, match)
+            name = names[place]
+        else:
+            kind = None if field.metadata.get("initial-default") is not None else _spark_type(field.type)
+            name = f"{unused}{number}"
+        if kind is None:
+            return None
+        read.append(spark_types.StructField(name, kind))
+    return spark_types.StructType(read) if _distinct([f.name for f in read]) else None
+
+
+def _spark_type(column_type: DataType) -> spark_types.DataType | None:
+    """The type of a field that a file lacks; None for one that has parts, or that Parquet does not store."""
+    match column_type:
+        case DecimalType(precision, scale):
+            return spark_types.DecimalType(precision, scale)
+        case PrimitiveType(name) if name in _STORED:
+            return PRIMITIVES[name]
+    return None
+
+
+def _distinct(names: Sequence[str]) -> bool:
+    """Whether names are told apart by Spark, which may ignore case."""
+    return len({name.lower() for name in names}) == len(names)
+
+
+def _is_instant(type_: pa.DataType) -> bool:
+    """Microseconds and milliseconds in UTC, and INT96, which Spark reads as such."""
+    if not arrow.is_timestamp(type_):
+        return False
+    return type_.unit == INT96_UNIT or (type_.tz is not None and type_.unit in ("us", "ms"))
+
+
+def _is_local_time(type_: pa.DataType) -> bool:
+    return arrow.is_timestamp(type_) and type_.tz is None and type_.unit in ("us", "ms")
+
+
+_STORED: Mapping[str, tuple[_Test, ...]] = {
+    "string": (arrow.is_string, arrow.is_large_string, arrow.is_string_view),
+    "long": _INTEGERS,
+    "integer": _INTEGERS[:3],
+    "short": _INTEGERS[:2],
+    "byte": _INTEGERS[:1],
+    "float": (arrow.is_float32,),
+    "double": (arrow.is_float64, arrow.is_float32, *_INTEGERS[:3]),
+    "boolean": (arrow.is_boolean,),
+    "binary": (arrow.is_binary, arrow.is_large_binary, arrow.is_binary_view, arrow.is_fixed_size_binary),
+    "date": (arrow.is_date32,),
+    "timestamp": (_is_instant,),
+    "timestamp_ntz": (_is_local_time,),
+}
+"""What a file may store for a column, so that Spark and lakeview read the same values: the type itself, and what it was
+widened from. Other widenings (integers to decimals, dates to timestamps) are left to the Python source."""

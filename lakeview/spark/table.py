@@ -1,0 +1,90 @@
+"""A version of a table to a DataFrame: by Spark's own Parquet reader where it can, else by the Python data source."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from functools import reduce
+from typing import TypeAlias
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+import lakeview as lv
+from lakeview.delta.table import DeltaTable
+from lakeview.iceberg.table import IcebergTable
+from lakeview.model.schema import Schema
+from lakeview.model.snapshot import Snapshot
+from lakeview.predicates import predicate
+from lakeview.rows.tasks import FileTask
+from lakeview.sharing.client.table import SharedTable
+from lakeview.spark.native import native_rows, quoted
+from lakeview.spark.native_files import divide
+from lakeview.spark.types import to_spark
+from lakeview.storage import open_storage
+
+OpenTable: TypeAlias = DeltaTable | IcebergTable | SharedTable
+
+
+def table(
+    spark: SparkSession,
+    address: str,
+    *,
+    version: int | None = None,
+    at: datetime | None = None,
+    columns: Sequence[str] | None = None,
+    where: str | None = None,
+    native: bool = True,
+) -> DataFrame:
+    """A version of a table (latest, `version`, or that of a moment) with only these columns and rows.
+
+    Local Parquet files are read by Spark itself, which then reads the columns that a query needs and skips row groups;
+    what it cannot read (remote stores, Avro and ORC, equality deletes, ...) comes through the Python source, file by
+    file. There Spark does not say which columns it needs: those not in `columns` are not read. `native` false reads all
+    files through the Python source. `where` is a SQL condition; files that it rules out are not opened. The version
+    is pinned now; planning opens the footer of each file. Raises the errors of `open_table`.
+    """
+    opened = lv.open_table(address)
+    snapshot = opened.snapshot(version, at=at)
+    names = list(snapshot.schema.names if columns is None else columns)
+    filtered = [] if where is None else predicate(where).meta.root_names()
+    snapshot.schema.require([*names, *filtered])
+    # Rows without any column would not be counted on their way to Spark.
+    needed = snapshot.schema.select(list(dict.fromkeys([*names, *filtered])) or snapshot.schema.names[:1])
+    rows = _rows(spark, opened, snapshot, needed, where, native=native)
+    if where is not None:
+        rows = rows.where(where)
+    return rows.select(*[f.col(quoted(name)) for name in names])
+
+
+def _rows(
+    spark: SparkSession, opened: OpenTable, snapshot: Snapshot, needed: Schema, where: str | None, *, native: bool
+) -> DataFrame:
+    """The needed columns of all files that `where` does not rule out."""
+    # A share's files have signed URLs that expire: they are asked for when they are read.
+    if not native or isinstance(opened, SharedTable) or open_storage(opened.address).remote:
+        return _python_rows(spark, opened, snapshot, needed, where)
+    to_spark(needed)  # refuses types before any footer is read
+    files, others = divide(opened.tasks(version=snapshot.version, columns=needed.names, where=where), needed)
+    if not files:
+        return _python_rows(spark, opened, snapshot, needed, where)
+    frames = native_rows(spark, files, needed)
+    if others:
+        frames.append(_python_rows(spark, opened, snapshot, needed, where, others))
+    return reduce(DataFrame.union, frames).toDF(*needed.names)
+
+
+def _python_rows(
+    spark: SparkSession,
+    opened: OpenTable,
+    snapshot: Snapshot,
+    needed: Schema,
+    where: str | None,
+    tasks: Sequence[FileTask] | None = None,
+) -> DataFrame:
+    """The rows through `format("lakeview")`; of these tasks alone, if they are given."""
+    reader = spark.read.format("lakeview").schema(to_spark(needed)).option("version", snapshot.version)
+    if where is not None:
+        reader = reader.option("where", where)
+    if tasks is not None:
+        reader = reader.option("files", json.dumps(sorted({task.path for task in tasks})))
+    return reader.load(opened.address)

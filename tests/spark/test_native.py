@@ -1,0 +1,159 @@
+"""Spark's own reader under `lakeview.spark.table`: the rows and the schema that the Python source gives."""
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import lakeview as lv
+from lakeview.spark import native, table
+from tests.golden.conformance import conformance_root
+
+pytestmark = pytest.mark.spark
+
+CONFORMANCE = [
+    "delta/data-reader-primitives-column-mapping-name",
+    "delta/data-reader-timestamp_ntz-id-mode",
+    "delta/delta-0.8.0-special-partition",
+    "delta/kernel-timestamp-int96",
+    "delta/partitioned-table-with-dv-large",
+    "delta/parquet-all-types",
+    "delta/type-widening",
+    "iceberg/gen_schema_nested",
+    "iceberg/gen_schema_promote",
+    "iceberg/gen_schema_swap_names",
+    "iceberg/synth_eq_partition",
+    "iceberg/synth_identity_from_partition",
+]
+
+
+def same_rows(fast: DataFrame, slow: DataFrame) -> int:
+    """The number of rows, which both have; NaN and -0.0 are told from other numbers."""
+    assert fast.schema == slow.schema
+    found, expected = ([repr(row) for row in frame.toArrow().to_pylist()] for frame in (fast, slow))
+    assert Counter(found) == Counter(expected)
+    return len(found)
+
+
+def scans(frame: DataFrame) -> str:
+    plan: str = frame._jdf.queryExecution().toString()
+    return plan
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("name", CONFORMANCE)
+def test_conformance_tables_have_the_same_rows_both_ways(spark: SparkSession, name: str) -> None:
+    address = str(conformance_root() / name / "table")
+    assert same_rows(table(spark, address), table(spark, address, native=False))
+
+
+VALUES: dict[str, list[Any]] = {
+    "text": ["a", "y=1 %:/", None, "", "__HIVE_DEFAULT_PARTITION__"],
+    "number": [1, None, -5, 0, 7],
+    "fraction": [0.0, -0.0, float("nan"), None, 1e300],
+    "exact": [Decimal("1.50"), None, Decimal("-99999999.99"), Decimal("0.00"), Decimal("0.01")],
+    "day": [date(2013, 1, 1), date(1, 1, 1), None, date(9999, 12, 31), date(1582, 10, 10)],
+    "at": [datetime(2013, 1, 1, 10, 0, 0, 123456, tzinfo=UTC), None, datetime(1, 1, 1, tzinfo=UTC)] * 2,
+    "local": [datetime(2013, 1, 1, 10, 0, 0, 123456), None, datetime(1582, 10, 10)] * 2,  # noqa: DTZ001 (without zone)
+    "flag": [True, None, False, True, False],
+}
+
+
+@pytest.mark.parametrize("literal_scans", [native.LITERAL_SCANS, 1], ids=["as literals", "joined"])
+def test_partition_values_of_every_type(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, literal_scans: int
+) -> None:
+    monkeypatch.setattr(native, "LITERAL_SCANS", literal_scans)
+    rows = pa.table(
+        {
+            "id": pa.array(range(5)),
+            **{name: values[:5] for name, values in VALUES.items()},
+        }
+    )
+    rows = rows.set_column(4, "exact", rows["exact"].cast(pa.decimal128(10, 2)))
+    address = str(tmp_path / "parts")
+    lv.create_table(address, rows.schema, partition_by=list(VALUES)).append(rows)
+    frame = table(spark, address)
+    assert same_rows(frame, table(spark, address, native=False)) == 5
+    assert ("lakeview planned no file" in scans(frame)) == (literal_scans == 1)
+    assert frame.where("text = 'a'").select("number").collect() == [(1,)]
+    assert table(spark, address, columns=["day"], where="number = -5").collect() == [(None,)]
+
+
+def test_deleted_rows_stay_deleted_and_columns_of_all_names_pass(spark: SparkSession, tmp_path: Path) -> None:
+    """Columns called as ours are; a file with deletions, one without, and one that lacks a column."""
+    names = ["_metadata", "path", "position", "key", "words", "c0", "v0", "a.b", "tick`"]
+    rows = pa.table({name: list(range(200)) for name in names}).append_column("part", pa.array([1, 2] * 100))
+    address = str(tmp_path / "vectors")
+    made = lv.create_table(
+        address, rows.schema, partition_by=["part"], properties={"delta.enableDeletionVectors": "true"}
+    )
+    made.append(rows)
+    made.delete("part = 1 AND path IN (0, 62, 64, 66, 128, 198)")
+    made.append(pa.table({"path": [1000], "part": [3]}))
+    assert lv.open_table(address).files(columns=["deletion_vector"])["deletion_vector"].null_count() == 2
+    frame = table(spark, address)
+    assert same_rows(frame, table(spark, address, native=False)) == 195
+    assert frame.where("path < 3").select("path", "`a.b`").collect() == [(1, 1), (2, 2)]
+    assert frame.count() == 195
+    assert table(spark, address, columns=["part"]).groupBy("part").count().orderBy("part").collect() == [
+        (1, 94), (2, 100), (3, 1),
+    ]  # fmt: skip
+
+
+def test_a_file_that_spark_names_otherwise_fails_the_job(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A join by path that finds nothing would give null for partition values, and deleted rows."""
+    address = str(tmp_path / "parts")
+    deltalake.write_deltalake(address, pa.table({"id": [1, 2], "p": ["x", "y"]}), partition_by=["p"])
+    monkeypatch.setattr(native, "LITERAL_SCANS", 1)
+    monkeypatch.setattr(native, "METADATA_PREFIX", "file:///")
+    with pytest.raises(Exception, match="lakeview planned no file"):
+        table(spark, address).collect()
+    with pytest.raises(Exception, match="lakeview planned no file"):
+        table(spark, address).count()
+
+
+@pytest.mark.parametrize("folder", ["[a-z]", "{x,y}", "st*r", "que?tion", "_hidden", ".dot", "p=1", "co:lon", "% 20é"])
+def test_tables_in_folders_of_all_names(spark: SparkSession, tmp_path: Path, folder: str) -> None:
+    rows = pa.table({"id": [1, 2], "p": ["x", "y"]})
+    address = (tmp_path / folder / "t").as_uri()
+    lv.create_table(address, rows.schema, partition_by=["p"]).append(rows)
+    assert sorted(table(spark, address).collect()) == [(1, "x"), (2, "y")]
+
+
+def test_settings_that_leave_rows_out_are_overruled(
+    spark: SparkSession, tmp_path: Path, setting: Callable[[str, str], None]
+) -> None:
+    setting("spark.sql.files.ignoreMissingFiles", "true")
+    setting("spark.sql.files.ignoreCorruptFiles", "true")
+    setting("spark.sql.caseSensitive", "true")
+    address = tmp_path / "gone"
+    deltalake.write_deltalake(address, pa.table({"id": [1]}))
+    frame = table(spark, str(address))
+    assert frame.collect() == [(1,)]
+    (file,) = address.glob("*.parquet")
+    file.unlink()
+    with pytest.raises(Exception, match=file.name):
+        frame.select("id").where("id > 0").collect()
+
+
+@pytest.fixture
+def setting(spark: SparkSession, request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Sets one of Spark's settings for a test."""
+
+    def set_one(name: str, value: str) -> None:
+        before = spark.conf.get(name)
+        assert before is not None
+        spark.conf.set(name, value)
+        request.addfinalizer(lambda: spark.conf.set(name, before))
+
+    return set_one
