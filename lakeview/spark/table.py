@@ -40,51 +40,59 @@ def table(
     Local Parquet files are read by Spark itself, which then reads the columns that a query needs and skips row groups;
     what it cannot read (remote stores, Avro and ORC, equality deletes, ...) comes through the Python source, file by
     file. There Spark does not say which columns it needs: those not in `columns` are not read. `native` false reads all
-    files through the Python source. `where` is a SQL condition; files that it rules out are not opened. The version
+    files through the Python source. `where` is a SQL condition; files that it rules out are not source_table. The version
     is pinned now; planning opens the footer of each file. Raises the errors of `open_table`.
     """
-    opened = lv.open_table(address)
-    snapshot = opened.snapshot(version, at=at)
+    source_table = lv.open_table(address)
+    snapshot = source_table.snapshot(version, at=at)
     names = list(snapshot.schema.names if columns is None else columns)
     filtered = [] if where is None else predicate(where).meta.root_names()
     snapshot.schema.require([*names, *filtered])
     # Rows without any column would not be counted on their way to Spark.
-    needed = snapshot.schema.select(list(dict.fromkeys([*names, *filtered])) or snapshot.schema.names[:1])
-    rows = _rows(spark, opened, snapshot, needed, where, native=native)
+    read_schema = snapshot.schema.select(list(dict.fromkeys([*names, *filtered])) or snapshot.schema.names[:1])
+    rows = _rows(spark, source_table, snapshot, read_schema, where, native=native)
     if where is not None:
         rows = rows.where(where)
     return rows.select(*[f.col(quoted(name)) for name in names])
 
 
 def _rows(
-    spark: SparkSession, opened: OpenTable, snapshot: Snapshot, needed: Schema, where: str | None, *, native: bool
+    spark: SparkSession,
+    source_table: OpenTable,
+    snapshot: Snapshot,
+    read_schema: Schema,
+    where: str | None,
+    *,
+    native: bool,
 ) -> DataFrame:
-    """The needed columns of all files that `where` does not rule out."""
+    """The columns of all files that `where` does not rule out."""
     # A share's files have signed URLs that expire: they are asked for when they are read.
-    if not native or isinstance(opened, SharedTable) or open_storage(opened.address).remote:
-        return _python_rows(spark, opened, snapshot, needed, where)
-    to_spark(needed)  # refuses types before any footer is read
-    files, others = divide(opened.tasks(version=snapshot.version, columns=needed.names, where=where), needed)
+    if not native or isinstance(source_table, SharedTable) or open_storage(source_table.address).remote:
+        return _python_rows(spark, source_table, snapshot, read_schema, where)
+    to_spark(read_schema)  # refuses types before any footer is read
+    files, others = divide(
+        source_table.tasks(version=snapshot.version, columns=read_schema.names, where=where), read_schema
+    )
     if not files:
-        return _python_rows(spark, opened, snapshot, needed, where)
-    frames = native_rows(spark, files, needed)
+        return _python_rows(spark, source_table, snapshot, read_schema, where)
+    frames = native_rows(spark, files, read_schema)
     if others:
-        frames.append(_python_rows(spark, opened, snapshot, needed, where, others))
-    return reduce(DataFrame.union, frames).toDF(*needed.names)
+        frames.append(_python_rows(spark, source_table, snapshot, read_schema, where, others))
+    return reduce(DataFrame.union, frames).toDF(*read_schema.names)
 
 
 def _python_rows(
     spark: SparkSession,
-    opened: OpenTable,
+    source_table: OpenTable,
     snapshot: Snapshot,
-    needed: Schema,
+    read_schema: Schema,
     where: str | None,
     tasks: Sequence[FileTask] | None = None,
 ) -> DataFrame:
     """The rows through `format("lakeview")`; of these tasks alone, if they are given."""
-    reader = spark.read.format("lakeview").schema(to_spark(needed)).option("version", snapshot.version)
+    reader = spark.read.format("lakeview").schema(to_spark(read_schema)).option("version", snapshot.version)
     if where is not None:
         reader = reader.option("where", where)
     if tasks is not None:
         reader = reader.option("files", json.dumps(sorted({task.path for task in tasks})))
-    return reader.load(opened.address)
+    return reader.load(source_table.address)

@@ -13,9 +13,9 @@ from lakeview import delta
 from lakeview.delta.write.merge import SOURCE, TARGET, Merge
 from lakeview.model.errors import InvalidRequestError, NotATableError, UnsupportedTableError
 from lakeview.predicates.qualifiers import with_qualifiers
-from lakeview.spark.table import table
 from lakeview.spark.dml import changes
 from lakeview.spark.dml.merge import empty_source, merge
+from lakeview.spark.table import table
 
 Values = Mapping[str, str]
 """Column of the table -> SQL text of its value."""
