@@ -19,7 +19,7 @@ export LAKEVIEW_DEMO
 
 PY      := $(VENV)/bin/python
 PIP     := $(PY) -m pip install --quiet --disable-pip-version-check
-SOURCES := $(wildcard app.py lakeview pages tests benches .ci/*.py)
+SOURCES := $(wildcard app.py lakeview pyspark_lakeview pages tests benches .ci/*.py)
 PEERS   := $(patsubst tests/environments/%.txt,$(VENV)/%.stamp,$(wildcard tests/environments/*.txt))
 FAST    := not golden and not app and not slow and not spark and not browser
 
@@ -117,4 +117,4 @@ pins:
 clean:
 	rm -rf .venv demo-lake build dist test-results fuzz-findings spark-warehouse metastore_db derby.log
 	rm -rf .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis
-	find app.py lakeview pages tests benches -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find app.py lakeview pyspark_lakeview pages tests benches -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -237,10 +237,10 @@ class DeltaTable(Operations, OneLine):
             self._states.require_parquet(state)
         first, last = ((state, self._states.schema(state)) for state in ends)
         found = end_difference(first, last, self.address)
-        return RangeRead(found.plan, partial(found.rows, self.storage))
+        return RangeRead(found.plan, partial(found.rows, self.storage), found.tasks)
 
     def _changes(self, start: int | datetime, end: int | datetime | None) -> RangeRead:
         first, last = commit_range(start, end, self._log.latest, self._history.times, self.address)
         self._states.require_parquet(self._state(last))
         found = change_scan(self._log, self._state, first, last)
-        return RangeRead(found.plan, partial(found.rows, self.storage))
+        return RangeRead(found.plan, partial(found.rows, self.storage), found.all_tasks)

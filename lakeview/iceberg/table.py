@@ -35,7 +35,7 @@ from lakeview.model.frames import LOG_FILES
 from lakeview.model.physical import PhysicalFile
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot, TableMetadata, milliseconds
-from lakeview.model.table import RangeRead, TableBody
+from lakeview.model.table import RangeRead, RangeTasks, TableBody
 from lakeview.predicates import predicate
 from lakeview.rows.difference import difference
 from lakeview.rows.footers import listed_size, physical_file
@@ -342,7 +342,10 @@ class IcebergTable(TableBody):
         def rows() -> pl.LazyFrame:
             return lazy_rows(lambda _where: (task for _, _, task in tasks()), change_schema(schema), state.storage)
 
-        return RangeRead(lambda: plan_frame(tasks()), rows)
+        def all_tasks() -> RangeTasks:
+            return change_schema(schema), [(task, None) for _, _, task in tasks()]
+
+        return RangeRead(lambda: plan_frame(tasks()), rows, all_tasks)
 
     def _difference(self, base: int, version: int | None) -> RangeRead:
         """Of any two snapshots, on any branches; the columns are those of the one that was made later."""
@@ -353,7 +356,7 @@ class IcebergTable(TableBody):
         tasks = self._tasks_of(state)
         sides = [(NO_SNAPSHOT if entry is None else entry.snapshot_id, tasks(entry, schema)) for entry, _ in ends]
         found = difference(sides[0], sides[1], schema)
-        return RangeRead(found.plan, partial(found.rows, state.storage))
+        return RangeRead(found.plan, partial(found.rows, state.storage), found.tasks)
 
     def _scan(self, state: State, entry: SnapshotEntry | None, schema: Schema) -> Scan:
         files = self._files(state, entry)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
-from typing import Protocol, cast, runtime_checkable
+from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import polars as pl
 
@@ -158,12 +158,21 @@ class Table(Protocol):
         """True if there is a newer version; costs one listing and the new commits."""
 
 
+RangeTasks: TypeAlias = tuple[Schema, list[tuple[Any, str | None]]]
+"""Columns of rows, and the files to read: `lakeview.rows.tasks.FileTask` each, and the kind of change of its rows, None
+where they say it."""
+
+
 @dataclass(frozen=True, slots=True)
 class RangeRead:
-    """The files that differ between two versions, ready to be listed as CHANGES_PLAN or read."""
+    """The files that differ between two versions, ready to be listed as CHANGES_PLAN or read.
+
+    `tasks`: the same for other processes, None where the files cannot be read elsewhere.
+    """
 
     plan: Callable[[], pl.DataFrame]
     rows: Callable[[], pl.LazyFrame]
+    tasks: Callable[[], RangeTasks] | None = None
 
 
 class TableBody:
@@ -215,6 +224,14 @@ class TableBody:
     def difference_plan(self, base: int, version: int | None = None) -> pl.DataFrame:
         """CHANGES_PLAN: the files that `difference` reads, so that the cost is known before. Errors as `difference`."""
         return self._difference(base, version).plan()
+
+    def change_tasks(self, start: int | datetime, end: int | datetime | None = None) -> RangeTasks:
+        """`changes` for other processes. UnsupportedTableError for a shared table; else errors as `changes`."""
+        return _tasks_of(self._changes(start, end))
+
+    def difference_tasks(self, base: int, version: int | None = None) -> RangeTasks:
+        """`difference` for other processes, as `change_tasks`."""
+        return _tasks_of(self._difference(base, version))
 
     @property
     def schema(self: Table) -> Schema:
@@ -281,6 +298,16 @@ class OneLine(TableBody):
     def log_files(self) -> pl.DataFrame:
         """LOG_FILES, empty: the place of the log is unknown."""
         return pl.DataFrame(schema=LOG_FILES)
+
+
+def _tasks_of(read: RangeRead) -> RangeTasks:
+    if read.tasks is None:
+        raise UnsupportedTableError(
+            "the changes of a shared table are read by one process alone",
+            fix="read them with lakeview.open_table(address).changes(...)",
+            kind="log-not-shared",
+        )
+    return read.tasks()
 
 
 def check_point(version: int | None, at: datetime | None, ref: str | None = None) -> None:

@@ -11,6 +11,7 @@ import pyroaring
 from lakeview.model.change_columns import CHANGE_TYPE, change_schema
 from lakeview.model.frames import CHANGES_PLAN
 from lakeview.model.schema import Schema
+from lakeview.model.table import RangeTasks
 from lakeview.rows.lazy import lazy_rows
 from lakeview.rows.tasks import FileTask, RowPositions
 from lakeview.storage import Storage
@@ -50,6 +51,25 @@ class Difference:
             for task in tasks
         ]
         return pl.DataFrame(rows, schema=CHANGES_PLAN, orient="row")
+
+    def tasks(self) -> RangeTasks:
+        """The columns of `rows`, and the files to read with the kind of change of their rows."""
+        fields = change_schema(self.schema).fields[: len(self.schema) + 1]
+        names = {field.name: renamed.name for field, renamed in zip(self.schema, fields, strict=False)}
+        sides = ((LOST, self.lost), (GAINED, self.gained))
+        found: list[tuple[FileTask, str | None]] = [
+            (
+                replace(
+                    task,
+                    schema=Schema(fields[:-1]),
+                    constants={names.get(n, n): value for n, value in task.constants.items()},
+                ),
+                kind,
+            )
+            for kind, tasks in sides
+            for task in tasks
+        ]
+        return Schema(fields), found
 
     def rows(self, storage: Storage) -> pl.LazyFrame:
         """The rows of these files: the columns of the schema, then `_change_type` (insert, delete), as CHANGES."""

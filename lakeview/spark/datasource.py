@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 
 import lakeview as lv
 from lakeview.model.errors import InvalidRequestError, NotATableError
+from lakeview.spark.change_reader import ChangeOptions, LakeviewChangeReader
 from lakeview.spark.options import ReadOptions, WriteOptions
 from lakeview.spark.reader import LakeviewReader
 from lakeview.spark.stream_options import StreamOptions, without_stream_options
@@ -33,7 +34,8 @@ class LakeviewDataSource(DataSource):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(dict(options))
-        self.version = _pin(options)
+        self.changes = ChangeOptions.parse(options).pin() if ChangeOptions.apply_to(options) else None
+        self.version = None if self.changes is not None else _pin(options)
 
     @classmethod
     def name(cls) -> str:
@@ -42,11 +44,15 @@ class LakeviewDataSource(DataSource):
 
     def schema(self) -> StructType:
         """All columns of the pinned version."""
+        if self.changes is not None:
+            return to_spark(self.changes.read()[0])
         options = ReadOptions.parse(without_stream_options(self.options))
         return to_spark(lv.open_table(options.path).snapshot(self.version).schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of these columns. Spark passes the schema by this name."""
+        if self.changes is not None:
+            return LakeviewChangeReader(self.changes, schema)
         options = ReadOptions.parse(self.options)
         version = lv.open_table(options.path).latest_version if self.version is None else self.version
         return LakeviewReader(options.path, version, schema, options.where, options.files)

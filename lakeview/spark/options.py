@@ -22,7 +22,6 @@ _WRITING = (
 _ELSEWHERE = {
     "optimizewrite": "repartition the rows before writing",
     "compression": "set delta.parquet.compression.codec when the table is created",
-    "readchangefeed": "read changes with lakeview.open_table(address).changes(...)",
 }
 """Options of other sources, in lower case, to what serves here instead."""
 

@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from hashlib import blake2b
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyspark
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
@@ -20,7 +22,7 @@ from lakeview.delta.write.evolution import merge_schemas
 from lakeview.delta.write.transaction import Transaction
 from lakeview.delta.write.writer import discard, write_files
 from lakeview.model.clock import Clock, system_clock
-from lakeview.model.errors import InvalidRequestError, NotATableError, UnsupportedTableError
+from lakeview.model.errors import CommitConflictError, InvalidRequestError, NotATableError, UnsupportedTableError
 from lakeview.model.schema import Schema
 from lakeview.spark.options import Statistics, WriteOptions
 from lakeview.spark.replacement import Replacement, check_replaceable
@@ -32,10 +34,11 @@ ENGINE = f"lakeview/{lv.__version__} Apache-Spark/{pyspark.__version__}"
 
 @dataclass
 class FilesWritten(WriterCommitMessage):
-    """The files of one task and its number of rows, for the driver."""
+    """The files of one task and its number of rows, for the driver; `definition`: what the table was to the task."""
 
     adds: list[AddFile]
     rows: int
+    definition: str
 
 
 class LakeviewWriter(DataSourceArrowWriter):
@@ -54,10 +57,12 @@ class LakeviewWriter(DataSourceArrowWriter):
             table = _open(options.path)
         except NotATableError:
             self.rows_schema: Schema | None = None
+            self.definition = ""
             self.context = context_of_new(options, rows_schema)
         else:
             self.rows_schema = rows_schema if options.merge_schema or options.overwrite_schema else None
             self.context = context_of(table, options, rows_schema, overwrite=overwrite)
+            self.definition = _definition(table)
         if options.max_rows is not None:
             self.context = replace(self.context, rows_per_file=options.max_rows)
         self.replacement = Replacement(options, self.context, overwrite)
@@ -76,7 +81,7 @@ class LakeviewWriter(DataSourceArrowWriter):
             statistics=self.options.statistics is not Statistics.NONE,
             clock=clock_of(self.options.commit_timestamp),
         )
-        return FilesWritten(adds, rows.count)
+        return FilesWritten(adds, rows.count, self.definition)
 
     def commit(
         self, messages: Sequence[WriterCommitMessage | None], parameters: Mapping[str, Any] | None = None
@@ -84,12 +89,14 @@ class LakeviewWriter(DataSourceArrowWriter):
         """All files of all tasks as one commit, after a commit that creates the table if it is not there.
 
         `parameters`: operationParameters in place of those of a write.
-        CommitConflictError when another writer was first and the two collide; Spark then calls `abort`.
+        CommitConflictError when another writer was first and the two collide, or when the table's columns, rules or
+        features are no longer those by which the files were written; Spark then calls `abort`.
         """
         written = _file_messages(messages)
         adds = [add for message in written for add in message.adds]
         clock = clock_of(self.options.commit_timestamp)
-        table = self._table(clock)
+        created = self._create(clock)
+        table = _open(self.options.path) if created is None else created
         described, metrics = self._described(adds, sum(message.rows for message in written))
         with table.transaction(
             self.options.operation,
@@ -100,6 +107,8 @@ class LakeviewWriter(DataSourceArrowWriter):
             engine=ENGINE,
             clock=clock,
         ) as transaction:
+            if created is None:
+                _check_definition(table, written)
             if self.options.app_id is not None and self.options.app_version is not None:
                 transaction.set_transaction(self.options.app_id, self.options.app_version, once=True)
             if self.rows_schema is not None and self.options.merge_schema:
@@ -118,9 +127,10 @@ class LakeviewWriter(DataSourceArrowWriter):
         for message in _file_messages(messages):
             discard(message.adds, storage)
 
-    def _table(self, clock: Clock) -> DeltaTable:
+    def _create(self, clock: Clock) -> DeltaTable | None:
+        """The table, made now; None if it is there."""
         try:
-            return _open(self.options.path)
+            _open(self.options.path)
         except NotATableError:
             return lv.create_table(
                 self.options.path,
@@ -130,6 +140,7 @@ class LakeviewWriter(DataSourceArrowWriter):
                 user=self.options.user_name,
                 clock=clock,
             )
+        return None
 
     def _described(self, adds: Sequence[AddFile], rows: int) -> tuple[dict[str, Any], dict[str, Any]]:
         """operationParameters and operationMetrics, in the words the operation is known by."""
@@ -150,6 +161,22 @@ class LakeviewWriter(DataSourceArrowWriter):
         if self.options.replace_where is not None:
             parameters["predicate"] = self.options.replace_where
         return parameters, {"numFiles": len(adds), "numOutputRows": rows, "numOutputBytes": size}
+
+
+def _definition(table: DeltaTable) -> str:
+    """A digest of what tells how the latest version is written: protocol, columns and properties."""
+    state = table.state()
+    return blake2b(msgspec.json.encode((state.protocol, state.metadata)), digest_size=16).hexdigest()
+
+
+def _check_definition(table: DeltaTable, messages: Sequence[FilesWritten]) -> None:
+    if any(message.definition != _definition(table) for message in messages):
+        raise CommitConflictError(
+            f"the columns, properties or features of {table.address} changed while the rows were written",
+            fix="write again: the rows are then held against the table as it is now",
+            place=table.address,
+            kind="metadata-changed",
+        )
 
 
 def context_of_new(options: WriteOptions, rows_schema: Schema) -> WriteContext:

@@ -34,5 +34,5 @@ def test_every_module_is_in_it(names: frozenset[str]) -> None:
 
 
 def test_nothing_else_is_in_it(names: frozenset[str]) -> None:
-    assert {name.split("/")[0] for name in names} == {"lakeview", "lakeview-0.1.0.dist-info"}
+    assert {name.split("/")[0] for name in names} == {"lakeview", "lakeview-0.1.0.dist-info", "pyspark_lakeview"}
     assert not [name for name in names if "secrets" in name or "__pycache__" in name]

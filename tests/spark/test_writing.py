@@ -14,10 +14,12 @@ import pytest
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 import lakeview as lv
+from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import CommitConflictError, ConstraintViolationError, InvalidRequestError, LakeviewError
 from lakeview.spark import compact, table
 from lakeview.spark.options import WriteOptions
 from lakeview.spark.writer import LakeviewWriter
+from lakeview.storage import open_storage
 from tests.spark.test_reading import ROWS
 
 pytestmark = pytest.mark.spark
@@ -309,6 +311,24 @@ def test_an_aborted_write_removes_the_files_of_tasks_that_ended_well(spark: Spar
     assert len(data_files(address)) == 2
     writer.abort([*messages, None])
     assert data_files(address) == []
+
+
+def test_rows_that_were_held_against_other_rules_are_not_committed(spark: SparkSession, tmp_path: Path) -> None:
+    """The writer's own life, without Spark between: a rule comes, or a table, while the rows are written."""
+    address = tmp_path / "numbers"
+    frame = numbers(spark, 0, 5, tasks=1)
+    options = WriteOptions.parse({"path": str(address)}, overwrite=False)
+    for change in (
+        lambda: lv.create_table(str(address), lv.Schema.from_arrow(frame.toArrow().schema)),
+        lambda: DeltaTable(open_storage(str(address))).add_constraint("few", "id < 3"),
+    ):
+        writer = LakeviewWriter(options, frame.schema, overwrite=False)
+        message = writer.write(iter(frame.toArrow().to_batches()))
+        change()
+        with pytest.raises(CommitConflictError, match="changed while the rows were written"):
+            writer.commit([message])
+        writer.abort([message])
+        assert data_files(address) == []
 
 
 def test_a_commit_that_loses_is_taken_back(spark: SparkSession, tmp_path: Path) -> None:

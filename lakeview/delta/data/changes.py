@@ -14,6 +14,7 @@ from lakeview.model.change_columns import CHANGE_FIELDS, CHANGE_TYPE, TIMESTAMP,
 from lakeview.model.errors import CorruptTableError, DataFileMissingError
 from lakeview.model.frames import CHANGES_PLAN
 from lakeview.model.schema import Field, Schema
+from lakeview.model.table import RangeTasks
 from lakeview.predicates.bounds import Bounds, may_match
 from lakeview.predicates.expressions import parse
 from lakeview.predicates.tree import Path
@@ -56,6 +57,10 @@ class ChangeScan:
     def rows(self, storage: Storage) -> pl.LazyFrame:
         """The changed rows; filters on versions, times, kinds of change and partition columns skip files."""
         return lazy_rows(self.tasks, self._schema, storage, _read)
+
+    def all_tasks(self) -> RangeTasks:
+        """The schema of changes, and every file; rows say themselves what became of them."""
+        return self._schema, [(task, None) for task in self.tasks(None)]
 
     def tasks(self, where: pl.Expr | None) -> Iterator[FileTask]:
         """The files a filter needs, by version; each yields the whole schema of changes."""

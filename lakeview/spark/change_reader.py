@@ -1,0 +1,120 @@
+"""What commits, or two versions, changed to Spark partitions of files, and those to Arrow batches with CHANGES."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+import lakeview as lv
+from lakeview.model.change_columns import CHANGE_TYPE
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.schema import Schema
+from lakeview.model.table import TableBody
+from lakeview.rows.parquet import read_task
+from lakeview.rows.tasks import FileTask
+from lakeview.spark.options import flag, known_options, moment, number, path_of
+from lakeview.spark.reader import pack
+from lakeview.spark.types import arrow_schema
+
+_FEED, _DIFFERENCE = "readchangefeed", "differencefrom"
+_NAMES = (
+    "path", "readChangeFeed", "startingVersion", "endingVersion", "startingTimestamp", "endingTimestamp",
+    "differenceFrom", "versionAsOf",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ChangeOptions:
+    """`readChangeFeed` with `startingVersion` or `startingTimestamp`, and `endingVersion` or `endingTimestamp` (both
+    included, the latest without): the rows that commits changed, from the change feed or derived from files.
+    `differenceFrom`, a version, and `versionAsOf` (the latest without): the rows that one of the two has alone."""
+
+    path: str
+    start: int | datetime
+    end: int | datetime | None
+    difference: bool
+
+    @staticmethod
+    def apply_to(options: Mapping[str, str]) -> bool:
+        """Whether these options ask for changes."""
+        by_name = {name.lower(): value for name, value in options.items()}
+        return by_name.get(_FEED, "false").lower() != "false" or _DIFFERENCE in by_name
+
+    @staticmethod
+    def parse(options: Mapping[str, str]) -> "ChangeOptions":
+        """Raises InvalidRequestError for an unknown option and for a value or a combination that cannot be meant."""
+        options = known_options(options, _NAMES, "reading changes")
+        if flag(options, _FEED, default=False) and _DIFFERENCE in options:
+            raise InvalidRequestError("readChangeFeed and differenceFrom are both given", fix="give one of them")
+        if _DIFFERENCE in options:
+            base, version = number(options, _DIFFERENCE), number(options, "versionasof")
+            assert base is not None
+            return ChangeOptions(path_of(options), base, version, difference=True)
+        start, end = (_end(options, name) for name in ("starting", "ending"))
+        if start is None:
+            raise InvalidRequestError(
+                "it is not said from where on changes are read", fix="give startingVersion or startingTimestamp"
+            )
+        return ChangeOptions(path_of(options), start, end, difference=False)
+
+    def pin(self) -> "ChangeOptions":
+        """With the version that is the latest now, where no end is given."""
+        return self if self.end is not None else replace(self, end=lv.open_table(self.path).latest_version)
+
+    def read(self) -> tuple[Schema, list[tuple[FileTask, str | None]]]:
+        """The columns of the changes, and the files that hold them. Errors as `changes` and `difference`."""
+        table: TableBody = lv.open_table(self.path)
+        if self.difference:
+            assert isinstance(self.start, int)
+            assert self.end is None or isinstance(self.end, int)
+            return table.difference_tasks(self.start, self.end)
+        return table.change_tasks(self.start, self.end)
+
+
+@dataclass
+class ChangePartition(InputPartition):
+    """The files one task reads, and what is said of the rows of each where they do not say it themselves."""
+
+    tasks: tuple[tuple[FileTask, str | None], ...]
+
+
+class LakeviewChangeReader(DataSourceReader):
+    """Reads the columns of `schema` of what changed."""
+
+    def __init__(self, options: ChangeOptions, schema: StructType) -> None:
+        self.options = options
+        self.schema = schema
+
+    def partitions(self) -> Sequence[ChangePartition]:
+        """The files to read, packed for tasks; one empty partition when there are none."""
+        _, tasks = self.options.read()
+        kinds = {id(task): kind for task, kind in tasks}
+        packed = pack([task for task, _ in tasks])
+        return [ChangePartition(tuple((t, kinds[id(t)]) for t in run)) for run in packed] or [ChangePartition(())]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition's files."""
+        assert isinstance(partition, ChangePartition)
+        return change_rows(partition.tasks, self.schema)
+
+
+def change_rows(tasks: Iterable[tuple[FileTask, str | None]], schema: StructType) -> Iterator[pa.RecordBatch]:
+    """The rows of files of changes, in batches of exactly the Arrow schema that Spark expects."""
+    target = arrow_schema(schema)
+    for task, kind in tasks:
+        for batch in read_task(task):
+            if kind is None:
+                rows = batch
+            else:
+                rows = batch.append_column(CHANGE_TYPE, pa.repeat(pa.scalar(kind), batch.num_rows))
+            yield rows.select(target.names).cast(target)
+
+
+def _end(options: Mapping[str, str], side: str) -> int | datetime | None:
+    version, at = number(options, f"{side}version"), moment(options, f"{side}timestamp")
+    if version is not None and at is not None:
+        raise InvalidRequestError(f"{side}Version and {side}Timestamp are both given", fix="give one of them")
+    return at if version is None else version

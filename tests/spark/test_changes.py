@@ -1,0 +1,79 @@
+"""Changes and differences of versions as Spark sources: the rows that the library gives, read on executors."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from pyspark.sql import SparkSession
+
+import lakeview as lv
+from lakeview.delta.table import DeltaTable
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.schema import PrimitiveType
+from lakeview.spark.change_reader import ChangeOptions
+
+
+@pytest.fixture(scope="module", params=["derived", "feed"])
+def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> DeltaTable:
+    """Rows that come, change, go, and get another column; partitioned."""
+    rows = pl.DataFrame({"id": [1, 2, 3, 4], "part": ["a", "b", None, "a"]})
+    properties = {"delta.enableChangeDataFeed": str(request.param == "feed"), "delta.enableDeletionVectors": "true"}
+    address = str(tmp_path_factory.mktemp("changes") / "table")
+    made = lv.create_table(address, rows.to_arrow().schema, partition_by=["part"], properties=properties)
+    made.append(rows)
+    made.update({"id": "id * 10"}, "part = 'a'")
+    made.delete("id = 2")
+    made.add_column("_change_type", PrimitiveType("string"))
+    made.append(pl.DataFrame({"id": [7], "part": ["c"], "_change_type": ["mine"]}))
+    return made
+
+
+def frame(spark: SparkSession, table: DeltaTable, **options: str) -> pl.DataFrame:
+    found = spark.read.format("lakeview").options(**options).load(table.address)
+    return pl.DataFrame(pl.from_arrow(found.toArrow()))
+
+
+def rows(found: pl.DataFrame) -> list[Any]:
+    return sorted(found.rows(), key=str)
+
+
+@pytest.mark.spark
+def test_changes_are_those_of_the_library(spark: SparkSession, table: DeltaTable) -> None:
+    expected = table.changes(1, 3).collect()
+    found = frame(spark, table, readChangeFeed="true", startingVersion="1", endingVersion="3")
+    assert (found.columns, rows(found)) == (expected.columns, rows(expected))
+    late = frame(spark, table, readChangeFeed="true", startingVersion="4")
+    assert rows(late) == rows(table.changes(4).collect())
+
+
+@pytest.mark.spark
+def test_a_difference_is_that_of_the_library(spark: SparkSession, table: DeltaTable) -> None:
+    expected = table.difference(1).collect()
+    found = frame(spark, table, differenceFrom="1")
+    assert (found.columns, rows(found)) == (expected.columns, rows(expected))
+    assert rows(frame(spark, table, differenceFrom="1", versionAsOf="2")) == rows(table.difference(1, 2).collect())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"readChangeFeed": "true"}, "it is not said from where on"),
+        ({"readChangeFeed": "true", "startingVersion": "1", "startingTimestamp": "2026-01-01T00:00Z"}, "both given"),
+        ({"readChangeFeed": "true", "startingVersion": "1", "differenceFrom": "1"}, "both given"),
+        ({"readChangeFeed": "true", "startingVersion": "1", "where": "id = 1"}, "where: no such option"),
+        ({"readChangeFeed": "perhaps"}, "is 'perhaps'"),
+    ],
+)
+def test_options_that_contradict_each_other(options: dict[str, str], message: str) -> None:
+    assert ChangeOptions.apply_to(options)
+    with pytest.raises(InvalidRequestError, match=message):
+        ChangeOptions.parse({"path": "t", **options})
+
+
+def test_the_tasks_of_an_iceberg_table_are_read_alike(demo_lake: Path) -> None:
+    table = lv.open_table(str(demo_lake / "departures"))
+    versions = table.history()["version"]
+    schema, tasks = table.change_tasks(versions[1], versions[0])
+    assert schema.names[-3:] == ["_change_type", "_commit_version", "_commit_timestamp"]
+    assert len(tasks) == table.changes_plan(versions[1], versions[0]).height
