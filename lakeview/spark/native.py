@@ -1,9 +1,10 @@
 """Data files to rows by Spark's own Parquet reader: one scan for the files alike, joined with what the log records.
 
 A scan yields the columns of the table, under positions as names (`c0`, `c1`, ...), so that no column of a table can
-collide with one of ours. Partition values are literals where few combinations are read. Otherwise, and for deletion
-vectors, a broadcast table of the files is joined by path: Spark's own spelling of each path is taken from Spark, and a
-row of a file that is not in that table fails the job, for it would lose its partition values or be a deleted row.
+collide with one of ours. Partition values are Spark's own where the names of folders say what the log says, literals
+where few combinations are read. Otherwise, and for deletion vectors, a broadcast table of the files is joined by path:
+Spark's own spelling of each path is taken from Spark, and a row of a file that is not in that table fails the job, for
+it would lose its partition values or be a deleted row.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +20,7 @@ from lakeview.model.arrow_types import arrow_type
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.schema import DataType, DecimalType, Field, PrimitiveType, Schema
 from lakeview.spark.native_files import NativeFile
+from lakeview.spark.native_partitions import are_distinct, folder_values, partition_fields
 from lakeview.spark.types import to_spark
 
 LITERAL_SCANS = 32
@@ -39,13 +41,40 @@ METADATA_PREFIX = "file:"
 
 def native_rows(spark: SparkSession, files: Sequence[NativeFile], schema: Schema) -> list[DataFrame]:
     """Frames that together hold the rows of the files, with the columns of `schema` under positions as names."""
-    whole = [file for file in files if not file.deleted]
     masked = [file for file in files if file.deleted]
-    alike = _grouped(whole, by_values=True)
-    if len(alike) > LITERAL_SCANS and len(alike) > len(_grouped(whole, by_values=False)):
-        alike, masked = [], list(files)
-    literal = [_Scan(spark, group, schema).with_literals() for group in alike]
-    return literal + [_Scan(spark, group, schema).with_join() for group in _grouped(masked, by_values=False)]
+    alike = _grouped((file for file in files if not file.deleted), by_values=True)
+    frames: list[DataFrame] = []
+    if len(alike) > 1:
+        groups = _grouped((file for group in alike for file in group), by_values=False)
+        for group in groups:
+            partitions = _partitions(group, schema)
+            if partitions is None:
+                continue
+            frames.append(_Scan(spark, group, schema, partitions).with_folders())
+            read = {file.path for file in group}
+            alike = [rest for rest in alike if rest[0].path not in read]
+        if len(alike) > LITERAL_SCANS and len(alike) > len(groups):
+            masked += [file for group in alike for file in group]
+            alike = []
+    frames += [_Scan(spark, group, schema).with_literals() for group in alike]
+    return frames + [_Scan(spark, group, schema).with_join() for group in _grouped(masked, by_values=False)]
+
+
+def _partitions(files: Sequence[NativeFile], schema: Schema) -> list[spark_types.StructField] | None:
+    """The columns that Spark reads from the names of these files' folders; None if one says other values than the log.
+
+    The files are of one layout.
+    """
+    found: list[spark_types.StructField] | None = None
+    for file in files:
+        if file.root is None or file.root != files[0].root or not file.constants:
+            return None
+        folders = folder_values(file.path.removeprefix(f"{file.root}/"))
+        fields = None if folders is None else partition_fields(folders, file.constants, schema)
+        if fields is None or (found is not None and fields != found):
+            return None
+        found = fields
+    return found if found and are_distinct(found, files[0].layout.schema.fields) else None
 
 
 def _grouped(files: Iterable[NativeFile], *, by_values: bool) -> list[list[NativeFile]]:
@@ -63,13 +92,24 @@ def _grouped(files: Iterable[NativeFile], *, by_values: bool) -> list[list[Nativ
 class _Scan:
     """One scan of files of one layout, whose log has values of the same columns."""
 
-    def __init__(self, spark: SparkSession, files: Sequence[NativeFile], schema: Schema) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        files: Sequence[NativeFile],
+        schema: Schema,
+        partitions: Sequence[spark_types.StructField] = (),
+    ) -> None:
         self._spark = spark
         self._files = files
         self._schema = schema
         self._types = [field.dataType for field in to_spark(schema)]
         self._layout = files[0].layout
+        self._partitions = partitions
         self._rows = self._read()
+
+    def with_folders(self) -> DataFrame:
+        """The rows of files whose folders have the partition values; no row is deleted."""
+        return self._rows.select(*self._columns({name: f.col(quoted(name)) for name in self._files[0].constants}))
 
     def with_literals(self) -> DataFrame:
         """The rows of files that share their partition values; no row is deleted."""
@@ -106,7 +146,9 @@ class _Scan:
         schema = self._layout.schema
         if not schema:  # rows without columns: of one that no file has
             schema = spark_types.StructType([spark_types.StructField("none", spark_types.BooleanType())])
-        reader = self._spark.read.schema(schema).options(**_SETTINGS)
+        reader = self._spark.read.schema(spark_types.StructType([*schema, *self._partitions])).options(**_SETTINGS)
+        if self._partitions:
+            reader = reader.options(basePath=f"{_PREFIX}{self._files[0].root}", recursiveFileLookup=False)
         rows = reader.parquet(*[_PREFIX + file.path for file in self._files])
         listed = sorted(unquote(uri.removeprefix(_PREFIX)) for uri in rows.inputFiles())
         if listed != sorted(file.path for file in self._files):

@@ -31,12 +31,14 @@ _BITMAP_BYTES = 64 << 20
 class NativeFile:
     """A data file of this machine for Spark's reader.
 
-    `path`: absolute; `constants`: the log's values of columns, by name; `deleted`: positions of rows to leave out.
+    `path`: absolute; `constants`: the log's values of columns, by name; `root`: the table's folder, if the file lies
+    below it; `deleted`: positions of rows to leave out.
     """
 
     path: str
     layout: NativeLayout
     constants: Mapping[str, Any]
+    root: str | None = None
     deleted: pyroaring.BitMap64 | None = field(default=None, hash=False)
 
     def words(self) -> npt.NDArray[np.int64]:
@@ -102,7 +104,9 @@ class _Footers:
         deleted = None if task.deleted is None else task.deleted.bitmap(store)
         if deleted and deleted.max() >= rows:  # reading its rows refuses it
             return None
-        return NativeFile(path, layout, task.constants, deleted)
+        inside = path.endswith(f"/{task.path}")
+        root = path.removesuffix(f"/{task.path}") if inside else None
+        return NativeFile(path, layout, task.constants, root, deleted)
 
     def _layout(self, stored: pa.Schema, task: FileTask) -> NativeLayout | None:
         fields = [f for f in self._schema if f.name not in task.constants]

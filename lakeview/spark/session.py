@@ -52,6 +52,8 @@ def settings(
         # INT96, the default, has no statistics and overflows in readers that convert it to nanoseconds.
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
+        # Listing by a job costs a second and more; by the driver, a tenth of a millisecond a file.
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
         # Two attempts of one task at the same time would only leave orphan files.
         "spark.speculation": "false",
         "spark.driver.extraJavaOptions": " ".join(java_options),

@@ -40,7 +40,7 @@ def table(
     Local Parquet files are read by Spark itself, which then reads the columns that a query needs and skips row groups;
     what it cannot read (remote stores, Avro and ORC, equality deletes, ...) comes through the Python source, file by
     file. There Spark does not say which columns it needs: those not in `columns` are not read. `native` false reads all
-    files through the Python source. `where` is a SQL condition; files that it rules out are not source_table. The version
+    files through the Python source. `where` is a SQL condition; files that it rules out are not opened. The version
     is pinned now; planning opens the footer of each file. Raises the errors of `open_table`.
     """
     source_table = lv.open_table(address)

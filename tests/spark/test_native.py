@@ -87,6 +87,28 @@ def test_partition_values_of_every_type(
     assert table(spark, address, columns=["day"], where="number = -5").collect() == [(None,)]
 
 
+TEXTS = ["a", "01", "1", " 1", "1.0", "true", "2020-01-01", "y=1 %41:/", "é", "%41", "A", "a", "null", None]
+
+
+@pytest.mark.parametrize(
+    ("texts", "by_folders"),
+    [([text for text in TEXTS if text != "é"], True), (TEXTS, False), (["__HIVE_DEFAULT_PARTITION__", None], False)],
+    ids=["folders say what the log says", "an escape beyond ASCII", "one folder for null and for a text"],
+)
+def test_partition_values_of_folders(
+    spark: SparkSession, tmp_path: Path, texts: list[str | None], by_folders: bool
+) -> None:
+    count = len(texts)
+    days = [date(1, 1, 1), date(9999, 12, 31), None, date(1582, 10, 10)] * count
+    numbers = [None, -5, 1 << 62] * count
+    rows = pa.table({"id": range(count), "text": texts, "day": days[:count], "number": numbers[:count]})
+    address = str(tmp_path / "parts")
+    deltalake.write_deltalake(address, rows, partition_by=["text", "day", "number"])
+    frame = table(spark, address)
+    assert same_rows(frame, table(spark, address, native=False)) == count
+    assert ("Union" not in scans(frame)) == by_folders
+
+
 def test_deleted_rows_stay_deleted_and_columns_of_all_names_pass(spark: SparkSession, tmp_path: Path) -> None:
     """Columns called as ours are; a file with deletions, one without, and one that lacks a column."""
     names = ["_metadata", "path", "position", "key", "words", "c0", "v0", "a.b", "tick`"]
@@ -113,7 +135,7 @@ def test_a_file_that_spark_names_otherwise_fails_the_job(
 ) -> None:
     """A join by path that finds nothing would give null for partition values, and deleted rows."""
     address = str(tmp_path / "parts")
-    deltalake.write_deltalake(address, pa.table({"id": [1, 2], "p": ["x", "y"]}), partition_by=["p"])
+    deltalake.write_deltalake(address, pa.table({"id": [1, 2], "p": [0.5, 1.5]}), partition_by=["p"])
     monkeypatch.setattr(native, "LITERAL_SCANS", 1)
     monkeypatch.setattr(native, "METADATA_PREFIX", "file:///")
     with pytest.raises(Exception, match="lakeview planned no file"):

@@ -99,6 +99,6 @@ def test_deleted_rows_beyond_the_file_are_left_to_the_reader_that_refuses_them(
 def test_words_hold_a_bit_for_each_deleted_row() -> None:
     layout = native_layout(list(ROWS.schema), list(SCHEMA), "name")
     assert layout is not None
-    file = NativeFile("x", layout, {}, pyroaring.BitMap64([0, 63, 64, 130]))
+    file = NativeFile("x", layout, {}, None, pyroaring.BitMap64([0, 63, 64, 130]))
     assert file.words().tolist() == [1 - (1 << 63), 1, 4]
     assert NativeFile("x", layout, {}).words().tolist() == []
