@@ -23,13 +23,13 @@ SOURCES := $(wildcard app.py lakeview pyspark_lakeview pages tests benches .ci/*
 PEERS   := $(patsubst tests/environments/%.txt,$(VENV)/%.stamp,$(wildcard tests/environments/*.txt))
 FAST    := not golden and not app and not slow and not spark and not browser
 
-.PHONY: run test check demo bench azurite pins clean install install-test chromium format lint types contracts fast all-tests fuzz simulate help
+.PHONY: run test check demo bench azurite pins clean install install-test chromium format lint types contracts fast all-tests fuzz simulate stream-kills help
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
 help:
 	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
-	@echo "Also: make check (format, lint, types, contracts, fast tests), demo, bench, azurite, fuzz, simulate, pins, clean."
+	@echo "Also: make check (format, lint, types, contracts, fast tests), demo, bench, azurite, fuzz, simulate, stream-kills, pins, clean."
 
 # ------------------------------------------------------------------------------------------- the app
 
@@ -75,6 +75,10 @@ bench: install-test demo
 # Three writers and up to two faults by chance, for SECONDS. A schedule that violates a law is printed, and stops the run.
 simulate: install-test
 	$(PY) -m tests.simulation search --seconds $(SECONDS)
+
+# A stream whose driver is killed at random moments, for SECONDS; rows that are lost or there twice stop the run.
+stream-kills: install-test
+	$(PY) -m tests.spark.stream_kills --seconds $(SECONDS) --folder build/stream-kills
 
 # Each target for FUZZ_SECONDS; what breaks one is kept in fuzz-findings/ and stops the run.
 fuzz: install-test

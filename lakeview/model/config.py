@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lakeview.model.errors import InvalidRequestError
@@ -79,6 +79,13 @@ def settings(environment: Mapping[str, str] | None = None) -> Config:
         catalogs=given.get("catalogs", {}),
         storage=given.get("storage", {}),
     )
+
+
+def task_settings(roots: Sequence[str]) -> Config:
+    """The settings of this process, for a task that was made elsewhere under these roots: roots that are configured
+    here win over them."""
+    config = settings()
+    return config if config.roots else replace(config, roots=tuple(roots))
 
 
 def _roots(text: str) -> tuple[str, ...]:

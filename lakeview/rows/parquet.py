@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lakeview.model.config import settings
+from lakeview.model.config import task_settings
 from lakeview.model.errors import CorruptTableError, DataFileMissingError, LakeviewError, UnsupportedTableError
 from lakeview.model.schema import Field
 from lakeview.rows.casts import conformed, located
@@ -81,8 +80,7 @@ def _errors_of(task: FileTask) -> Iterator[None]:
 
 def task_storage(task: FileTask) -> Storage:
     """The store of a task that came without one; roots configured in this process win over those of the task."""
-    config = settings()
-    return open_storage(task.root, config=config if config.roots else replace(config, roots=task.roots))
+    return open_storage(task.root, config=task_settings(task.roots))
 
 
 class _Columns:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -34,6 +35,27 @@ _THREADS = 8
 
 ActionsFile = ParquetActions | JsonActions
 _T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointPiece:
+    """One file of a checkpoint that may hold file actions, as a value that can travel to another process: where it is,
+    its bytes (0 where unknown), and the top file that names a sidecar."""
+
+    path: str
+    size: int
+    version: int
+    parent: str | None = None
+
+    def each_action(self, storage: Storage, kind: str, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """As `Checkpoint.each_action`, of this file."""
+        name = self.path.rpartition("/")[2]
+        if self.parent is None and name.endswith(".json"):
+            yield JsonActions(storage, self.path, name, self.version).files(kind, columns)
+            return
+        file = ParquetActions(storage, self.path, self.size, name, self.parent)
+        with readable(file.name, file.parent):
+            yield from each_file_actions(file, kind, columns, storage.root)
 
 
 class LastListing:
@@ -133,12 +155,17 @@ class Checkpoint:
 
     def each_action(self, kind: str, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """What `adds` or `removes` (by `kind`: add, remove) gives, some thousand at a time; nothing is retained."""
-        for file in [*self._tops, *(self._sidecar(*sidecar) for sidecar in self._sidecar_sizes.items())]:
-            if isinstance(file, JsonActions):
-                yield file.files(kind, columns)
-            else:
-                with readable(file.name, file.parent):
-                    yield from each_file_actions(file, kind, columns, self._storage.root)
+        for piece in self.pieces():
+            yield from piece.each_action(self._storage, kind, columns)
+
+    def pieces(self) -> list[CheckpointPiece]:
+        """The files that may hold file actions: those of the checkpoint, and its sidecars."""
+        tops = zip(self.files.names, self.files.sizes, strict=True)
+        found = [CheckpointPiece(f"{LOG_FOLDER}/{name}", size, self.version) for name, size in tops]
+        for path, size in self._sidecar_sizes.items():
+            place = path if is_absolute(path) else f"{SIDECARS}/{path}"
+            found.append(CheckpointPiece(place, size, self.version, self.files.names[0]))
+        return found
 
     def problem(self) -> str | None:
         """Why this checkpoint cannot be a base, as far as its footers (of a JSON file: all of it) tell; None if it can.

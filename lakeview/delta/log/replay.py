@@ -11,6 +11,7 @@ from typing import TypeVar
 import polars as pl
 
 from lakeview.delta.log.actions import Action, DomainMetadata, Metadata, Protocol, Txn
+from lakeview.delta.log.checkpoints import CheckpointPiece
 from lakeview.delta.log.commits import mentions, parse_commit
 from lakeview.delta.log.file_actions import each_frame, newest_actions
 from lakeview.delta.log.log_segment import LogSegment
@@ -138,6 +139,14 @@ class Replay:
                 self._earlier = None  # carried on: a table that is refreshed for weeks retains no chain of states
             return found
 
+    def pieces(self, columns: Sequence[str]) -> tuple[list[CheckpointPiece], pl.DataFrame]:
+        """The two phases of a replay for other processes: the files of the checkpoint, and the newest action of each
+        file that the commits after it touch (`added`, and as `adds`). A file of the checkpoint is live unless the
+        second names it, by key and deletion vector."""
+        with self._lock:
+            pieces = [] if self._checkpoint is None else self._checkpoint.pieces()
+            return pieces, self._tail(columns, self.segment.commits)
+
     def newest_first(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """`adds` in the reverse order, some files at a time. Commits are decoded in pieces, and nothing is retained."""
         wanted = ["key", "path", "deletion_vector", "deleted_records", *columns]
@@ -185,7 +194,7 @@ class Replay:
             return live
         if not tail.height:
             return old
-        return pl.concat([_replaced(old, tail), live], how="diagonal", rechunk=False)
+        return pl.concat([not_replaced(old, tail), live], how="diagonal", rechunk=False)
 
     def _carried(self, columns: Sequence[str]) -> tuple[Replay, pl.DataFrame] | None:
         """The state to go on from, and its listing; None to start from the checkpoint."""
@@ -220,7 +229,7 @@ class Replay:
             gone = _where(tail, ~tail["added"]).select(wanted)
             if self._checkpoint is None:
                 return gone
-            kept = _replaced(self._checkpoint.removes(columns), tail)
+            kept = not_replaced(self._checkpoint.removes(columns), tail)
             return pl.concat([kept.select(wanted), gone])
 
     # -- transactions and domains
@@ -273,7 +282,7 @@ def _once(adds: pl.DataFrame) -> pl.DataFrame:
     return adds if all_differ(adds["key"]) else adds.unique(_KEY, keep="last", maintain_order=True)
 
 
-def _replaced(old: pl.DataFrame, tail: pl.DataFrame) -> pl.DataFrame:
+def not_replaced(old: pl.DataFrame, tail: pl.DataFrame) -> pl.DataFrame:
     """The older actions, those left out whose file (key and deletion vector) a newer action names."""
     # few of many files: the keys first, and both halves of the identity only where a key is met
     met = old["key"].is_in(tail["key"].implode())

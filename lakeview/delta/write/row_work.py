@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from lakeview.delta.log.actions import AddCDCFile, AddFile, RemoveFile
 from lakeview.delta.write.context import WriteContext
@@ -13,7 +13,7 @@ from lakeview.delta.write.optimize import Rearrangement
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.vector_changes import VectorChange
 from lakeview.model.clock import Clock, system_clock
-from lakeview.model.config import settings
+from lakeview.model.config import task_settings
 from lakeview.storage import Storage, open_storage
 
 
@@ -50,8 +50,7 @@ class RowWork:
 
     def storage(self) -> Storage:
         """The store of the table, opened in this process."""
-        config = settings()
-        return open_storage(self.context.root, config=config if config.roots else replace(config, roots=self.roots))
+        return open_storage(self.context.root, config=task_settings(self.roots))
 
     def run(
         self, do: Callable[[RowChanges, FileChanges], Sequence[Rearrangement]], clock: Clock = system_clock

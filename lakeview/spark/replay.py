@@ -1,0 +1,106 @@
+"""The state of a Delta table as a Spark DataFrame: the driver reads the last commits, tasks the checkpoint's files."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+
+import polars as pl
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import LongType, MapType, StringType, StructField, StructType, TimestampType
+
+import lakeview as lv
+from lakeview.delta.log.checkpoints import CheckpointPiece
+from lakeview.delta.log.replay import not_replaced
+from lakeview.delta.table import DeltaTable
+from lakeview.model.config import task_settings
+from lakeview.model.errors import UnsupportedTableError
+from lakeview.spark.types import arrow_schema
+from lakeview.storage import open_storage
+
+FILES = StructType(
+    [
+        StructField("path", StringType()),
+        StructField("size", LongType()),
+        StructField("modified", TimestampType()),
+        StructField("partition_values", MapType(StringType(), StringType())),
+        StructField("records", LongType()),
+        StructField("deleted_records", LongType()),
+    ]
+)
+"""One row a live file: its path as decoded from the log, bytes, modification time, partition values as the log has
+them, physical rows by its statistics (null where it has none), and rows that its deletion vector names."""
+
+SIZE_CLASSES = (1 << 20, 16 << 20, 128 << 20, 1 << 30)
+"""Ends, in bytes, of the classes of `roll_up`."""
+
+_COLUMNS = ("size", "modified", "partition_values", "records")
+
+
+def files(spark: SparkSession, address: str, version: int | None = None) -> DataFrame:
+    """FILES of a version (the latest without one), for tables whose list of files outgrows one machine.
+
+    Two phases (delta protocol, Action Reconciliation): the driver replays the commits after the checkpoint, and each
+    task reads one file of the checkpoint (a part, or a sidecar) and leaves out what those commits name. The driver
+    holds the files that the commits after the checkpoint touch, and nothing of the others.
+    UnsupportedTableError for a table of another format; else errors as `snapshot`.
+    """
+    table = lv.open_table(address)
+    if not isinstance(table, DeltaTable):
+        raise UnsupportedTableError(
+            f"the files of a {table.format} table are not listed on Spark",
+            fix="list them with lakeview.open_table(address).files()",
+            place=address,
+            kind="unsupported-format",
+        )
+    pieces, tail = table.state(version).pieces(_COLUMNS)
+    named = tail.select("key", "deletion_vector")
+    numbered = [(piece.path, piece.size, piece.version, piece.parent) for piece in pieces]
+    schema = "path string, size long, version long, parent string"
+    read = partial(_live_rows, table.address, tuple(table.storage.config.roots), named)
+    old = spark.createDataFrame(numbered, schema).repartition(max(1, len(numbered))).mapInArrow(read, FILES)
+    return old.union(spark.createDataFrame(pa.Table.from_batches([_batch(tail.filter("added"))]), FILES))
+
+
+def roll_up(spark: SparkSession, address: str, version: int | None = None) -> DataFrame:
+    """The live files of a version by partition and size: `partition_values`, `larger_than` (bytes, the lower end of the
+    class), `files`, `bytes`, `records` (null where the statistics of a file do not say), `deleted_records`."""
+    size = f.col("size")
+    lower = f.lit(0).cast("long")
+    for end in SIZE_CLASSES:
+        lower = f.when(size >= end, f.lit(end)).otherwise(lower)
+    entries = f.array_sort(f.map_entries(f.col("partition_values")))
+    unknown = f.max(f.col("records").isNull())
+    return (
+        files(spark, address, version)
+        .groupBy(entries.alias("entries"), lower.alias("larger_than"))
+        .agg(
+            f.count("*").alias("files"),
+            f.sum("size").alias("bytes"),
+            f.when(~unknown, f.sum("records")).alias("records"),
+            f.sum("deleted_records").alias("deleted_records"),
+        )
+        .withColumn("partition_values", f.map_from_entries("entries"))
+        .select("partition_values", "larger_than", "files", "bytes", "records", "deleted_records")
+    )
+
+
+def _live_rows(
+    root: str, roots: Sequence[str], named: pl.DataFrame, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The live files of pieces of a checkpoint, in a task."""
+    storage = open_storage(root, config=task_settings(roots))
+    for batch in batches:
+        for row in batch.to_pylist():
+            for frame in CheckpointPiece(**row).each_action(storage, "add", _COLUMNS):
+                yield _batch(not_replaced(frame, named))
+
+
+def _batch(adds: pl.DataFrame) -> pa.RecordBatch:
+    """FILE_ACTIONS of adds as FILES."""
+    unknown = pl.repeat(None, adds.height, dtype=pl.Int64(), eager=True)
+    columns = {name: adds[name] if name in adds.columns else unknown for name in FILES.names}
+    columns["modified"] = columns["modified"].cast(pl.Datetime("ms", "UTC"))
+    target = arrow_schema(FILES)
+    arrays = [column.to_arrow().cast(field.type) for column, field in zip(columns.values(), target, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=target)
