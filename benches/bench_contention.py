@@ -70,7 +70,14 @@ def _lakeview(address: str) -> Any:
 def _deltalake(address: str) -> Any:
     import deltalake
 
-    return lambda row: deltalake.write_deltalake(address, row.to_arrow(), mode="append")
+    def append(row: pl.DataFrame) -> None:
+        while True:
+            try:
+                return deltalake.write_deltalake(address, row.to_arrow(), mode="append")
+            except deltalake.exceptions.CommitFailedError:  # it gives up after 15 tries: the wait goes on
+                continue
+
+    return append
 
 
 def report(address: str, writers: int, seconds: float) -> None:

@@ -19,6 +19,7 @@ from lakeview.delta.write.conform import check_columns_fit
 from lakeview.delta.write.context import WriteContext, write_context
 from lakeview.delta.write.create import check_creatable
 from lakeview.delta.write.evolution import merge_schemas
+from lakeview.delta.write.file_changes import paths_of
 from lakeview.delta.write.transaction import Transaction
 from lakeview.delta.write.writer import discard, write_files
 from lakeview.model.clock import Clock, system_clock
@@ -95,8 +96,12 @@ class LakeviewWriter(DataSourceArrowWriter):
         written = _file_messages(messages)
         adds = [add for message in written for add in message.adds]
         clock = clock_of(self.options.commit_timestamp)
-        created = self._create(clock)
-        table = _open(self.options.path) if created is None else created
+        try:
+            created = self._create(clock)
+            table = _open(self.options.path) if created is None else created
+        except BaseException:
+            self._discard(messages)
+            raise
         described, metrics = self._described(adds, sum(message.rows for message in written))
         with table.transaction(
             self.options.operation,
@@ -107,6 +112,8 @@ class LakeviewWriter(DataSourceArrowWriter):
             engine=ENGINE,
             clock=clock,
         ) as transaction:
+            # they go if the commit is not made, and stay if no reply says whether it was
+            transaction.files.written += paths_of(adds)
             if created is None:
                 _check_definition(table, written)
             if self.options.app_id is not None and self.options.app_version is not None:
@@ -114,15 +121,18 @@ class LakeviewWriter(DataSourceArrowWriter):
             if self.rows_schema is not None and self.options.merge_schema:
                 _evolve(transaction, self.rows_schema)
             self.replacement.apply(transaction, adds, self.rows_schema)
-        if transaction.version is None and adds:
-            self.abort(messages)  # the application had got there before: the rows are in the table
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Remove the files of the tasks that ended well; the failed ones have removed theirs.
 
-        A task that Spark ends after its last row, before its word reaches the driver, leaves files that no commit
-        names: nobody reads them, and the log doctor tells of them.
+        Where every task ended well a commit was tried, which has removed them itself, or must leave them: a store that
+        did not answer may have taken it. A task that Spark ends after its last row, before its word reaches the driver,
+        leaves files that no commit names: nobody reads them, and the log doctor tells of them.
         """
+        if any(message is None for message in messages):
+            self._discard(messages)
+
+    def _discard(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         storage = open_storage(self.context.root)
         for message in _file_messages(messages):
             discard(message.adds, storage)

@@ -15,11 +15,18 @@ from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.model.errors import CommitConflictError, ConstraintViolationError, InvalidRequestError, LakeviewError
+from lakeview.model.errors import (
+    CommitConflictError,
+    ConstraintViolationError,
+    InvalidRequestError,
+    LakeviewError,
+    StoreUnavailableError,
+)
 from lakeview.spark import compact, table
 from lakeview.spark.options import WriteOptions
 from lakeview.spark.writer import LakeviewWriter
 from lakeview.storage import open_storage
+from lakeview.storage.local import LocalStorage
 from tests.spark.test_reading import ROWS
 
 pytestmark = pytest.mark.spark
@@ -329,6 +336,34 @@ def test_rows_that_were_held_against_other_rules_are_not_committed(spark: SparkS
             writer.commit([message])
         writer.abort([message])
         assert data_files(address) == []
+
+
+def test_files_of_a_commit_that_may_be_there_stay(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The writer's own life, without Spark between: no reply says whether the commit was made, and it was."""
+    address = tmp_path / "numbers"
+    writing(numbers(spark, 0, 1, tasks=1)).save(str(address))
+    frame = numbers(spark, 2, 3, tasks=1)
+    writer = LakeviewWriter(WriteOptions.parse({"path": str(address)}, overwrite=False), frame.schema, overwrite=False)
+    messages = [writer.write(iter(frame.toArrow().to_batches()))]
+    put = LocalStorage.put_if_absent
+
+    def put_without_reply(store: LocalStorage, path: str, data: bytes) -> None:
+        put(store, path, data)
+        raise StoreUnavailableError("no reply")
+
+    def refuse(store: LocalStorage, path: str) -> bool:
+        raise StoreUnavailableError("no reply")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(LocalStorage, "put_if_absent", put_without_reply)
+        broken.setattr(LocalStorage, "exists", refuse)
+        broken.setattr(LocalStorage, "remote", property(lambda _: True))
+        with pytest.raises(StoreUnavailableError):
+            writer.commit(messages)
+        writer.abort(messages)
+    assert ids(address) == [0, 1, 2, 3]
 
 
 def test_a_commit_that_loses_is_taken_back(spark: SparkSession, tmp_path: Path) -> None:
