@@ -88,7 +88,7 @@ MUTANTS = [
     _of("rows that others remove are not looked at", "fill+delete@vectors!0",
         "conflicts", "_check_reads", "    if lost.height:", "    if False:"),
     _of("a merge counts as row by row", "fill+delete@vectors!0",
-        "transaction", "Transaction.run_merge", "self._row_by_row = self._only_deletes = False",
+        "transaction", "Transaction.begin_merge", "self._row_by_row = self._only_deletes = False",
         "self._only_deletes = False"),
     _of("blind appends may always be passed over", "prune+append@plain!0",
         "conflicts", "_check_reads", "blind and ours.level == WRITE_SERIALIZABLE and", "blind and"),

@@ -77,8 +77,7 @@ CALLS: dict[str, tuple[Library, Builder]] = {
 }
 PAIRS = [
     *((call, "vectors") for call in CALLS),
-    ("update", "plain"), ("upsert", "plain"), ("clauses", "plain"), ("delete", "partitions"),
-    ("clauses", "partitions"), ("curve", "partitions"), ("clauses", "feed"), ("update", "tracked"),
+    ("upsert", "plain"), ("clauses", "partitions"), ("clauses", "feed"), ("update", "tracked"),
 ]  # fmt: skip
 
 
