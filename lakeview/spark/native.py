@@ -122,18 +122,22 @@ class _Scan:
         names = [name for name in self._files[0].constants if name in self._schema]
         values = {name: f.col(f"v{number}") for number, name in enumerate(names)}
         metadata = self._rows.metadataColumn("_metadata")
+        has_vectors = any(file.deleted for file in self._files)
+        position = [metadata.getField("row_index").alias("position")] if has_vectors else []
         stored = self._rows.select(
             *self._columns({name: f.lit(None) for name in names}),
             metadata.getField("file_path").alias("path"),
-            metadata.getField("row_index").alias("position"),
+            *position,
         )
         facts = f.broadcast(self._facts(names))
         joined = stored.join(facts, stored["path"] == facts["key"], "left")
-        word = f.get("words", (f.col("position") / 64).cast("int"))
-        deleted = f.coalesce(f.getbit(word, (f.col("position") % 64).cast("int")), f.lit(0)) == 1
+        is_live = f.lit(True)
+        if has_vectors:
+            word = f.get("words", (f.col("position") / 64).cast("int"))
+            is_live = f.coalesce(f.getbit(word, (f.col("position") % 64).cast("int")), f.lit(0)) == 0
         known = f.when(
             f.col("key").isNull(), f.raise_error(f.concat(f.lit("lakeview planned no file "), "path")).cast("boolean")
-        ).otherwise(~deleted)
+        ).otherwise(is_live)
         return joined.where(known).select(
             *[
                 values.get(field.name, f.col(f"c{number}")).alias(f"c{number}")

@@ -14,7 +14,7 @@ from tests.differential.oracles import ORACLES, opened, readable
 from tests.golden.rows import differences
 
 FEW = settings(max_examples=4, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-MANY = settings(FEW, max_examples=40)
+MANY = settings(FEW, max_examples=16)
 
 
 def checked(built: Built) -> None:

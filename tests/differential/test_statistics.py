@@ -19,7 +19,7 @@ from tests.golden.rows import differences
 
 WRITES = ("append", "append", "append widened", "update", "overwrite a part", "compact", "add a column", "checkpoint")
 FEW = settings(max_examples=4, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-MANY = settings(FEW, max_examples=40)
+MANY = settings(FEW, max_examples=16)
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "id": st.integers(-5, 6500),

@@ -11,7 +11,7 @@ from tests.differential.oracles import compare_history, compare_version, opened,
 from tests.differential.told import STEPS, Step, Story, stories, tell
 
 FEW = settings(max_examples=4, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-MANY = settings(FEW, max_examples=50)
+MANY = settings(FEW, max_examples=20)
 
 
 def told(story: Story, address: str) -> None:

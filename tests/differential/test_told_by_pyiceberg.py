@@ -21,7 +21,7 @@ from tests.golden.rows import differences, net
 pytestmark = pytest.mark.filterwarnings("ignore:Delete operation did not match any records:UserWarning")
 
 FEW = settings(max_examples=3, suppress_health_check=list(HealthCheck))
-MANY = settings(FEW, max_examples=25, phases=[Phase.explicit, Phase.reuse, Phase.generate])  # shrinking takes minutes
+MANY = settings(FEW, max_examples=10, phases=[Phase.explicit, Phase.reuse, Phase.generate])  # shrinking takes minutes
 
 
 def compare(theirs: Table) -> None:
