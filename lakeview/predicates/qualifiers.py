@@ -1,4 +1,4 @@
-"""The names that columns of two sides go by in SQL text, to other names."""
+"""The names that columns of two sides go by in SQL text, and the same text with other names for them."""
 
 from __future__ import annotations
 
@@ -10,20 +10,29 @@ from lakeview.predicates.condition import parse_condition
 from lakeview.predicates.syntax import DIALECTS
 
 
-def with_qualifiers(text: str, names: Mapping[str, str], other: str, columns: Collection[str]) -> str:
-    """SQL text in which a column's qualifier is replaced by what `names` says, any further one by `other`.
+def qualifiers(text: str, columns: Collection[str]) -> list[str]:
+    """What stands before a point and is no column, in lower case, each once, in order of appearance.
 
-    A first part that is among `columns` is a column, of which a field is asked. InvalidRequestError for what cannot be
-    read.
+    `columns`: names of columns, of which a field may be asked. InvalidRequestError for text that cannot be read.
+    """
+    own = {name.casefold() for name in columns}
+    firsts = [part.name.casefold() for part in _first_parts(parse_condition(text))]
+    return [name for name in dict.fromkeys(firsts) if name not in own]
+
+
+def with_qualifiers(text: str, names: Mapping[str, str]) -> str:
+    """SQL text in which the qualifiers of columns are replaced: `names` says by what, in lower case.
+
+    InvalidRequestError for text that cannot be read.
     """
     tree = parse_condition(text)
-    known = {name.casefold() for name in columns}
-    of = {name.casefold(): value for name, value in names.items()}
-    for column in list(tree.find_all(exp.Column)):
-        parts = column.parts
-        if len(parts) < 2 or parts[0].name.casefold() in known - of.keys():
-            continue
-        first = of.get(parts[0].name.casefold(), other)
-        parts[0].set("this", first)
-        parts[0].set("quoted", True)
+    for part in _first_parts(tree):
+        if part.name.casefold() in names:
+            part.set("this", names[part.name.casefold()])
+            part.set("quoted", True)
     return tree.sql(dialect=DIALECTS["polars"])
+
+
+def _first_parts(tree: exp.Expr) -> list[exp.Expr]:
+    """The first of the parts of each column that has several."""
+    return [column.parts[0] for column in tree.find_all(exp.Column) if len(column.parts) > 1]

@@ -74,8 +74,8 @@ class LiveRows:
 
     def _here(self, positions: pyroaring.BitMap64, start: int) -> npt.NDArray[np.int64]:
         """Those of the batch that begins at `start`, from 0."""
-        found = positions & pyroaring.BitMap64(range(start, self._position))
-        return np.frombuffer(found.to_array(), np.uint64).astype(np.int64) - start
+        inside = positions & pyroaring.BitMap64(range(start, self._position))
+        return np.frombuffer(inside.to_array(), np.uint64).astype(np.int64) - start
 
 
 def _batches(file: pq.ParquetFile, columns: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:

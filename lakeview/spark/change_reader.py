@@ -91,9 +91,9 @@ class LakeviewChangeReader(DataSourceReader):
     def partitions(self) -> Sequence[ChangePartition]:
         """The files to read, packed for tasks; one empty partition when there are none."""
         _, tasks = self.options.read()
-        kinds = {id(task): kind for task, kind in tasks}
+        kinds = (kind for _, kind in tasks)  # packing keeps the order
         packed = pack([task for task, _ in tasks])
-        return [ChangePartition(tuple((t, kinds[id(t)]) for t in run)) for run in packed] or [ChangePartition(())]
+        return [ChangePartition(tuple((task, next(kinds)) for task in run)) for run in packed] or [ChangePartition(())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition's files."""

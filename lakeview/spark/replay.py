@@ -9,12 +9,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, MapType, StringType, StructField, StructType, TimestampType
 
-import lakeview as lv
 from lakeview.delta.log.checkpoints import CheckpointPiece
 from lakeview.delta.log.replay import not_replaced
-from lakeview.delta.table import DeltaTable
 from lakeview.model.config import task_settings
-from lakeview.model.errors import UnsupportedTableError
+from lakeview.spark.addresses import delta_table
 from lakeview.spark.types import arrow_schema
 from lakeview.storage import open_storage
 
@@ -45,14 +43,7 @@ def files(spark: SparkSession, address: str, version: int | None = None) -> Data
     holds the files that the commits after the checkpoint touch, and nothing of the others.
     UnsupportedTableError for a table of another format; else errors as `snapshot`.
     """
-    table = lv.open_table(address)
-    if not isinstance(table, DeltaTable):
-        raise UnsupportedTableError(
-            f"the files of a {table.format} table are not listed on Spark",
-            fix="list them with lakeview.open_table(address).files()",
-            place=address,
-            kind="unsupported-format",
-        )
+    table = delta_table(address, "replayed", "list its files with lakeview.open_table(address).files()")
     pieces, tail = table.state(version).pieces(_COLUMNS)
     named = tail.select("key", "deletion_vector")
     numbered = [(piece.path, piece.size, piece.version, piece.parent) for piece in pieces]

@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import lakeview as lv
 from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.data.commit_files import changes_rows, commit_tasks
 from lakeview.delta.data.partition_values import partition_fields
@@ -13,10 +12,10 @@ from lakeview.delta.data.scan import Scan
 from lakeview.delta.log.commits import Commit, only
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import first_version_from
-from lakeview.delta.table import DeltaTable
-from lakeview.model.errors import InvalidRequestError, UnsupportedTableError, VersionNotFoundError
+from lakeview.model.errors import InvalidRequestError, VersionNotFoundError
 from lakeview.model.schema import Field, Schema
 from lakeview.rows.tasks import FileTask, select_columns
+from lakeview.spark.addresses import delta_table
 from lakeview.spark.stream_options import StreamOptions
 
 
@@ -58,15 +57,7 @@ class StreamFiles:
     """
 
     def __init__(self, options: StreamOptions, version: int, columns: list[str]) -> None:
-        table = lv.open_table(options.path)
-        if not isinstance(table, DeltaTable):
-            raise UnsupportedTableError(
-                f"a {table.format} table is not read as a stream",
-                fix="read it in batches, each with the option version",
-                place=options.path,
-                kind="unsupported-format",
-            )
-        self.table = table
+        self.table = delta_table(options.path, "streamed", "read it in batches, each with the option version")
         self._options = options
         self._version = version
         self._columns = columns

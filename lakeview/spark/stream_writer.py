@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from lakeview.model.errors import InvalidRequestError
+from lakeview.model.errors import InvalidRequestError, LakeviewError
 from lakeview.spark.options import WriteOptions
 from lakeview.spark.writer import FilesWritten, LakeviewWriter
 from lakeview.storage import open_storage
@@ -73,6 +73,12 @@ def _query_id(checkpoint: str | None) -> str:
     except (FileNotFoundError, msgspec.DecodeError) as error:
         raise InvalidRequestError(
             f"{checkpoint} names no query: its file metadata is missing or broken",
-            fix="give txnAppId, a name that no other query has, if lakeview cannot read the checkpoint location",
+            fix="give txnAppId, a name that no other query has",
+            place="checkpointLocation",
+        ) from error
+    except LakeviewError as error:
+        raise type(error)(
+            f"the id of the query cannot be read from {checkpoint}: {error.message}",
+            fix="give txnAppId, a name that no other query has, if lakeview does not know such addresses",
             place="checkpointLocation",
         ) from error

@@ -25,6 +25,7 @@ from lakeview.delta.write.writer import discard, write_files
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import CommitConflictError, InvalidRequestError, NotATableError, UnsupportedTableError
 from lakeview.model.schema import Schema
+from lakeview.spark.addresses import delta_table
 from lakeview.spark.options import Statistics, WriteOptions
 from lakeview.spark.replacement import Replacement, check_replaceable
 from lakeview.spark.types import from_spark
@@ -210,16 +211,7 @@ def context_of_new(options: WriteOptions, rows_schema: Schema) -> WriteContext:
 
 
 def _open(path: str) -> DeltaTable:
-    """The table to write to. NotATableError if there is none, UnsupportedTableError for one that is not written."""
-    table = lv.open_table(path)
-    if not isinstance(table, DeltaTable):
-        raise UnsupportedTableError(
-            f"lakeview does not write {table.format} tables",
-            fix="write to another path, or with the engine that owns the table",
-            place=path,
-            kind="unsupported-format",
-        )
-    return table
+    return delta_table(path, "written", "write to another path, or with the engine that owns the table")
 
 
 def context_of(table: DeltaTable, options: WriteOptions, rows_schema: Schema, *, overwrite: bool) -> WriteContext:

@@ -2,6 +2,8 @@
 
 import shutil
 from collections.abc import Callable
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -14,6 +16,7 @@ from lakeview import delta
 from lakeview.model.errors import ConstraintViolationError, DataFileMissingError, InvalidRequestError, LakeviewError
 from lakeview.model.schema import Field, PrimitiveType, Schema
 from lakeview.spark import DeltaTable
+from lakeview.storage import open_storage
 
 pytestmark = pytest.mark.spark
 
@@ -116,13 +119,49 @@ def test_an_operation_is_that_of_the_library(
         return  # nothing to compare
     commits = [lv.open_table(str(a)).history(1).row(0, named=True) for a in (ours, theirs)]
     assert commits[0]["operation"] == commits[1]["operation"]
-    told = [pl.Series([c["metrics"]]).str.json_decode(pl.Struct(dict.fromkeys(COUNTS, pl.String)))[0] for c in commits]
-    assert told[0] == told[1]
+    metrics = [
+        pl.Series([c["metrics"]]).str.json_decode(pl.Struct(dict.fromkeys(COUNTS, pl.String)))[0] for c in commits
+    ]
+    assert metrics[0] == metrics[1]
     audit = lv.open_table(str(theirs)).audit()
     assert audit.filter(pl.col("verdict") == "violated").is_empty()
     if kind == "feed":
         changes = [lv.open_table(str(a)).changes(version).drop("_commit_timestamp").collect() for a in (ours, theirs)]
         assert sorted(changes[0].rows(), key=str) == sorted(changes[1].rows(), key=str)
+
+
+D = Decimal
+MOMENT = datetime(2026, 1, 1, 12, tzinfo=UTC)
+KEYS: dict[str, tuple[pl.DataType, list[Any], str, list[Any]]] = {
+    "wider numbers": (pl.Int32(), [1, 2, 3], "long", [2, 3, 1 << 40]),
+    "fractions of whole numbers": (pl.Int64(), [1, 2, 3], "double", [1.0, 2.5, float("nan"), 1e300]),
+    "decimals of another scale": (
+        pl.Decimal(10, 2), [D("1.00"), D("1.10"), D("2.00")],
+        "decimal(38,18)", [D(1), D("1.1"), D("2.000000001"), D(10**15)],
+    ),
+    "floats": (
+        pl.Float32(), [0.1, 0.5, -0.0, float("nan")], "double", [0.1, 0.5, 0.0, float("nan"), 1e300]
+    ),
+    "moments": (pl.Datetime("us", "UTC"), [MOMENT, MOMENT.replace(microsecond=1)], "timestamp", [MOMENT]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_keys_of_other_types_match_what_they_match_in_the_library(
+    spark: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    type_, values, source_type, given = KEYS[kind]
+    rows = pl.DataFrame({"k": pl.Series(values, dtype=type_), "n": range(len(values))})
+    frame = spark.createDataFrame([(value, 100 + i) for i, value in enumerate(given)], f"k {source_type}, n long")
+    for name in ("library", "spark"):
+        table = lv.create_table(str(tmp_path / name), rows.to_arrow().schema)
+        table.append(rows[:2])
+        table.append(rows[2:])
+    merge = delta.table.DeltaTable(open_storage(str(tmp_path / "library"))).merge(frame.toArrow(), ["k"])
+    merge.when_matched_update({"n": "source.n"}).when_not_matched_insert({"n": "source.n"}).execute()
+    builder = DeltaTable.forPath(spark, str(tmp_path / "spark")).merge(frame, "target.k = source.k")
+    builder.whenMatchedUpdate(set={"n": "source.n"}).whenNotMatchedInsert(values={"n": "source.n"}).execute()
+    assert str(content(tmp_path / "spark")) == str(content(tmp_path / "library"))  # NaN is not itself
 
 
 COUNTS = (
@@ -149,6 +188,12 @@ def test_what_fails_leaves_the_table_and_no_files(spark: SparkSession, source: D
         (InvalidRequestError, "lakeview takes SQL text", lambda: ours.delete(cast(str, source["n"] > 1))),
         (InvalidRequestError, "nope", lambda: ours.update("n = 1", {"nope": "1"})),
         (InvalidRequestError, "they do not compare", lambda: upsert(ours, source, "t.id = s.part")),
+        (
+            InvalidRequestError,
+            "u is neither the table nor the source",
+            lambda: upsert(ours, source, "t.id = s.id + u.n"),
+        ),
+        (InvalidRequestError, "n is no partition column", lambda: ours.optimize().where("n = 1").executeCompaction()),
     ]
     for kind, message, call in refusals:
         with pytest.raises(kind, match=message):

@@ -38,8 +38,8 @@ class CommitFiles:
 
     def adds(self, columns: Sequence[str], statistics: StatisticsReader | None = None) -> pl.DataFrame:  # noqa: ARG002
         """FILE_ACTIONS of the files added, in the order recorded."""
-        found = file_actions([self._commit], self._root, [*columns, "data_change"])
-        return found.filter(found["added"] & found["data_change"].fill_null(value=True))
+        actions = file_actions([self._commit], self._root, [*columns, "data_change"])
+        return actions.filter(actions["added"] & actions["data_change"].fill_null(value=True))
 
     def removes(self) -> pl.DataFrame:
         """No tombstones."""

@@ -161,11 +161,11 @@ class Checkpoint:
     def pieces(self) -> list[CheckpointPiece]:
         """The files that may hold file actions: those of the checkpoint, and its sidecars."""
         tops = zip(self.files.names, self.files.sizes, strict=True)
-        found = [CheckpointPiece(f"{LOG_FOLDER}/{name}", size, self.version) for name, size in tops]
+        pieces = [CheckpointPiece(f"{LOG_FOLDER}/{name}", size, self.version) for name, size in tops]
         for path, size in self._sidecar_sizes.items():
             place = path if is_absolute(path) else f"{SIDECARS}/{path}"
-            found.append(CheckpointPiece(place, size, self.version, self.files.names[0]))
-        return found
+            pieces.append(CheckpointPiece(place, size, self.version, self.files.names[0]))
+        return pieces
 
     def problem(self) -> str | None:
         """Why this checkpoint cannot be a base, as far as its footers (of a JSON file: all of it) tell; None if it can.

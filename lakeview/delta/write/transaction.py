@@ -229,7 +229,7 @@ class Transaction(DefinitionChanges):
         `where`: a condition on partition columns; `z_order_by`: all files are taken, and their rows ordered along a
         curve through these columns; `progress`: told of bytes done, and of how many. The rows stay the same.
         """
-        expression = None if where is None else self._on_partitions(where)
+        expression = self.on_partitions(where)
         size: int = target_bytes or value(self.definition.properties, "delta.targetFileSize") or TARGET_BYTES
         moved = optimize(self, expression, target_bytes=size, z_order_by=z_order_by, progress=progress)
         self._rearrangements += moved
@@ -254,7 +254,7 @@ class Transaction(DefinitionChanges):
     def recompute_statistics(self, where: str | pl.Expr | None = None) -> int:
         """Count the statistics of files again, of all or those of the partitions `where` selects; returns how many had
         others. The rows are read, and stay as they are."""
-        expression = None if where is None else self._on_partitions(where)
+        expression = self.on_partitions(where)
         self.reads(_EVERY if expression is None else expression)
         self._row_by_row = False
         count = recompute_statistics(self, expression)
@@ -350,6 +350,10 @@ class Transaction(DefinitionChanges):
                 fix="unset delta.appendOnly if the data may go",
                 kind="append-only",
             )
+
+    def on_partitions(self, where: str | pl.Expr | None) -> pl.Expr | None:
+        """A condition on partition columns, None without one. InvalidRequestError for one on another column."""
+        return None if where is None else self._on_partitions(where)
 
     def _on_partitions(self, where: str | pl.Expr) -> pl.Expr:
         return partition_condition(where, self.schema, self.definition.partition_columns)

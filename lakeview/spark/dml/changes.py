@@ -67,11 +67,11 @@ def update(spark: SparkSession, table: DeltaTable, where: str | None, assignment
 def optimize(spark: SparkSession, table: DeltaTable, where: str | None, z_order_by: Sequence[str] = ()) -> int | None:
     """Write small files again as few large ones, or all files along a curve; returns the version, None if all files are
     well as they are. Files of one partition are written by one task."""
-    told = {"predicate": predicates(where), "zOrderBy": msgspec.json.encode(list(z_order_by)).decode()}
+    parameters = {"predicate": predicates(where), "zOrderBy": msgspec.json.encode(list(z_order_by)).decode()}
 
     def attempt() -> int | None:
-        with table.transaction("OPTIMIZE", parameters=told, engine=ENGINE) as txn:
-            condition = None if where is None else predicate(where, txn.schema)
+        with table.transaction("OPTIMIZE", parameters=parameters, engine=ENGINE) as txn:
+            condition = txn.on_partitions(where)
             check_order(txn, z_order_by)
             size: int = value(txn.definition.properties, "delta.targetFileSize") or TARGET_BYTES
             work = txn.row_work()
@@ -86,15 +86,15 @@ def optimize(spark: SparkSession, table: DeltaTable, where: str | None, z_order_
 
 def parts(files: Sequence[LiveFile]) -> list[list[LiveFile]]:
     """Files in runs, each for one task."""
-    found: list[list[LiveFile]] = []
+    groups: list[list[LiveFile]] = []
     room = 0
     for file in files:
-        if not found or file.task.size > room:
-            found.append([])
+        if not groups or file.task.size > room:
+            groups.append([])
             room = _PART_BYTES
-        found[-1].append(file)
+        groups[-1].append(file)
         room -= file.task.size
-    return found
+    return groups
 
 
 def _change(

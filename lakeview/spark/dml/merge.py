@@ -39,6 +39,7 @@ from lakeview.spark.dml.jobs import (
     run_parts,
     take_paths,
 )
+from lakeview.spark.native import quoted
 from lakeview.spark.types import arrow_schema, from_spark, to_spark
 from lakeview.spark.writer import ENGINE
 
@@ -112,17 +113,17 @@ class _Merging:
     def _condition(self) -> pl.Expr | None:
         """What rows of the table the merge can change, as a condition by which files are skipped."""
         types = {field.name: field.type for field in from_spark(self._source.drop(_ROW).schema)}
-        found = self._rows.left_only
+        condition = self._rows.left_only
         for column, other in self._keys:
             type_ = self._txn.schema[column].type
             if not isinstance(type_, PrimitiveType) or type_.name not in _RANGED or types.get(other) != type_:
                 continue
-            low, high = self._source.agg(f.min(_quoted(other)), f.max(_quoted(other))).collect()[0]
+            low, high = self._source.agg(f.min(quoted(other)), f.max(quoted(other))).collect()[0]
             if low is None:
                 return pl.lit(value=False)
             inside = pl.col(column).is_between(pl.lit(low), pl.lit(high))
-            found = inside if found is None else found & inside
-        return found
+            condition = inside if condition is None else condition & inside
+        return condition
 
     def _changed(self, files: Sequence[LiveFile]) -> list[MergeOutcome]:
         """Apply the clauses for rows of the table."""
@@ -135,12 +136,12 @@ class _Merging:
         def merging(rows: pa.Table) -> pa.Table:  # Spark reads the annotations, which a partial has not
             return _merge_rows(work, plan, of_number, rows)
 
-        found = self._with_paths(collect(met.groupBy(_quoted(_FILE)).applyInArrow(merging, OUTCOME)))
+        outcomes = self._with_paths(collect(met.groupBy(quoted(_FILE)).applyInArrow(merging, OUTCOME)))
         if self._plan.of("not matched by source"):
-            seen = {key for outcome in found for key in outcome.files}
+            seen = {key for outcome in outcomes for key in outcome.files}
             rest = [file for file in files if file.key not in seen]
-            found += self._with_paths(run_parts(self._spark, parts(rest), partial(_merge_alone, work, plan)))
-        return found
+            outcomes += self._with_paths(run_parts(self._spark, parts(rest), partial(_merge_alone, work, plan)))
+        return outcomes
 
     def _met_files(self, files: dict[int, LiveFile]) -> DataFrame:
         """Each source row with the number of each file that has its key."""
@@ -149,15 +150,15 @@ class _Merging:
         kinds = to_spark(self._txn.schema.select(columns))
         fields = [StructField(n, kind.dataType) for n, kind in zip(names, kinds, strict=True)]
         schema = StructType([StructField(_FILE, IntegerType()), *fields])
-        groups = parts(list(files.values()))
-        numbers = {file.key + (file.row["deletion_vector"] or ""): n for n, file in files.items()}
-        numbered = [[(numbers[x.key + (x.row["deletion_vector"] or "")], x) for x in group] for group in groups]
+        number = iter(files)  # parts keep the order of the files
+        numbered = [[(next(number), file) for file in group] for group in parts(list(files.values()))]
         keys = parts_frame(self._spark, numbered).mapInArrow(
             partial(_key_rows, self._work, columns, arrow_schema(schema)), schema
         )
+        # in the type of the table's column, as the rows of a file are matched: no match may be missed here
         equal = [
-            keys[_quoted(name)] == self._source[_quoted(other)]
-            for name, (_, other) in zip(names, self._keys, strict=True)
+            keys[quoted(field.name)] == self._source[quoted(other)].try_cast(field.dataType)
+            for field, (_, other) in zip(fields, self._keys, strict=True)
         ]
         return keys.join(self._source, reduce(lambda a, b: a & b, equal)).drop(*names)
 
@@ -256,7 +257,3 @@ def _inserted_rows(
     del counts["numSourceRows"]
     done.whole_adds = list(done.adds)
     return MergeOutcome(done, counts, pyroaring.BitMap64(), [])
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -11,8 +11,9 @@ from pyspark.sql import DataFrame, SparkSession
 import lakeview as lv
 from lakeview import delta
 from lakeview.delta.write.merge import SOURCE, TARGET, Merge
-from lakeview.model.errors import InvalidRequestError, NotATableError, UnsupportedTableError
-from lakeview.predicates.qualifiers import with_qualifiers
+from lakeview.model.errors import InvalidRequestError, NotATableError
+from lakeview.predicates.qualifiers import qualifiers, with_qualifiers
+from lakeview.spark.addresses import delta_table
 from lakeview.spark.dml import changes
 from lakeview.spark.dml.merge import empty_source, merge
 from lakeview.spark.table import table
@@ -35,15 +36,7 @@ class DeltaTable:
     @classmethod
     def forPath(cls, sparkSession: SparkSession, path: str) -> DeltaTable:
         """The table at an address. NotATableError, UnsupportedTableError for one of another format."""
-        target = lv.open_table(path)
-        if not isinstance(target, delta.table.DeltaTable):
-            raise UnsupportedTableError(
-                f"lakeview does not write {target.format} tables",
-                fix="read it with lakeview.spark.table()",
-                place=path,
-                kind="unsupported-format",
-            )
-        return cls(sparkSession, target)
+        return cls(sparkSession, delta_table(path, "changed", "read it with lakeview.spark.table()"))
 
     @classmethod
     def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:  # noqa: ARG003 (Delta's call)
@@ -74,8 +67,11 @@ class DeltaTable:
         return changes.update(self._spark, self._table, where, {name: _text(value) for name, value in set.items()})
 
     def merge(self, source: DataFrame, condition: str) -> DeltaMergeBuilder:
-        """A merge of rows into the table; add clauses, then `execute`. The source's columns go by `source.`, or by any
-        name that is not the table's alias."""
+        """A merge of rows into the table; add clauses, then `execute`.
+
+        The table's columns go by `target.` or its alias, the source's by `source.` or one other name, its alias, which
+        Spark does not tell.
+        """
         return DeltaMergeBuilder(self._spark, self._table, source, _text(condition), self._alias)
 
     def optimize(self) -> DeltaOptimizeBuilder:
@@ -113,6 +109,8 @@ class DeltaMergeBuilder:
         self._table = target
         self._source = source
         self._alias = alias
+        self._columns = {*self._table.snapshot().schema.names, *source.columns} - {alias, TARGET, SOURCE}
+        self._names = {SOURCE: SOURCE, TARGET: TARGET, alias.casefold(): TARGET}
         self._merge = Merge(empty_source(source), self._sql(condition), _elsewhere)
 
     def whenMatchedUpdate(self, condition: str | None = None, set: Values | None = None) -> DeltaMergeBuilder:  # noqa: A002
@@ -160,8 +158,16 @@ class DeltaMergeBuilder:
         return self
 
     def _sql(self, text: str) -> str:
-        own = {*self._table.snapshot().schema.names, *self._source.columns}
-        return with_qualifiers(_text(text), {self._alias: TARGET}, SOURCE, own)
+        for name in qualifiers(_text(text), self._columns):
+            if name not in self._names and len(self._names) > len({SOURCE, TARGET, self._alias.casefold()}):
+                raise InvalidRequestError(
+                    f"{name} is neither the table nor the source: they go by {', '.join(self._names)}",
+                    fix="use one name for the source",
+                    place=name,
+                    kind="unknown-qualifier",
+                )
+            self._names.setdefault(name, SOURCE)
+        return with_qualifiers(text, self._names)
 
     def _where(self, condition: str | None) -> str | None:
         return None if condition is None else self._sql(condition)
