@@ -6,8 +6,11 @@ from datetime import datetime
 
 from lakeview.inspection.frames import TableFrames
 from lakeview.inspection.inspection import Inspection
+from lakeview.inspection.pipelines import PipelineInspection, inspect_pipelines
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.table import Table
+
+__all__ = ["Inspection", "PipelineInspection", "TableFrames", "inspect", "inspect_pipelines"]
 
 
 def inspect(

@@ -1,0 +1,171 @@
+"""What a pipeline recorded to its runs, steps, expectations and lineage; read from tables that the library wrote."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import lakeview as lv
+from lakeview import views
+from lakeview.inspection import inspect_pipelines
+from lakeview.model.pipelines import EXPECTATIONS, FOLDER, LINEAGE, RUNS
+from lakeview.views.pipelines.lineage import LINEAGE_EDGES, LINEAGE_NODES
+from lakeview.views.pipelines.results import EXPECTATION_RESULTS, RUN_RESULTS, STEP_RESULTS
+
+NOON = datetime(2026, 11, 24, 12, tzinfo=UTC)
+
+
+def seconds(count: float) -> datetime:
+    return NOON + timedelta(seconds=count)
+
+
+def event(run: str, step: str, status: str, first: float, last: float | None, **more: Any) -> dict[str, Any]:
+    ended = None if last is None else seconds(last)
+    return {
+        "pipeline": "p",
+        "run_id": run,
+        "step": step,
+        "status": status,
+        "started": seconds(first),
+        "ended": ended,
+    } | more
+
+
+def expectation(run: str, name: str, checked: int, failed: int) -> dict[str, Any]:
+    return {
+        "pipeline": "p", "run_id": run, "dataset": "orders", "expectation": name, "action": "drop",
+        "condition": "price > 0", "rows_checked": checked, "rows_failed": failed, "timestamp": NOON,
+    }  # fmt: skip
+
+
+def made(
+    run: str, step: str, source: str, first: int | None, last: int | None, target: str, version: int
+) -> dict[str, Any]:
+    return {
+        "pipeline": "p", "run_id": run, "dataset": target, "step": step, "input": source, "input_from": first,
+        "input_version": last, "output": target, "output_version": version, "timestamp": seconds(version),
+    }  # fmt: skip
+
+
+EVENTS = pl.DataFrame(
+    [
+        event("r1", "run", "started", 0, None),
+        event("r1", "check", "succeeded", 0, 2),
+        event("r1", "publish", "succeeded", 3, 5, dataset="orders", rows_in=10, rows_out=8, rows_dropped=2,
+              rows_quarantined=0, output="lake/orders", version=1),
+        event("r1", "run", "succeeded", 0, 6),
+        event("r2", "run", "started", 10, None),
+        event("r2", "run", "interrupted", 10, 20),
+        event("r3", "run", "started", 20, None),
+        event("r3", "publish", "failed", 21, 22, dataset="orders", rows_in=4, rows_out=0, error="price > 0 failed"),
+        event("r3", "run", "failed", 20, 23, error="orders was not published"),
+        event("r4", "run", "started", 30, None),
+    ],
+    schema=RUNS,
+)  # fmt: skip
+
+CHECKS = pl.DataFrame([expectation("r1", "named", 10, 0), expectation("r1", "priced", 10, 2)], schema=EXPECTATIONS)
+
+READS = pl.DataFrame(
+    [
+        made("r1", "flow", "raw", 1, 2, "staging", 1),
+        made("r1", "flow", "raw", 3, 3, "staging", 2),
+        made("r1", "publish", "staging", 1, 2, "orders", 1),
+        made("r2", "flow", "raw", 4, 4, "staging", 3),
+        made("r2", "publish", "staging", 3, 3, "orders", 2),
+        made("r2", "publish", "customers", None, 7, "orders", 2),
+        made("r2", "publish", "files/new", None, None, "orders", 2),
+    ],
+    schema=LINEAGE,
+)
+
+
+def test_a_run_has_one_row_with_what_became_of_it() -> None:
+    found = views.pipelines.run_results(EVENTS, CHECKS)
+    assert found.schema == RUN_RESULTS
+    assert found.select("run_id", "status", "duration_ms", "datasets").rows() == [
+        ("r4", "running", None, 0),
+        ("r3", "failed", 3000, 0),
+        ("r2", "interrupted", 10_000, 0),
+        ("r1", "succeeded", 6000, 1),
+    ]
+    assert found.row(3, named=True) == found.row(3, named=True) | {
+        "rows_in": 10, "rows_out": 8, "rows_dropped": 2, "expectations_failed": 1, "rows_failed": 2, "error": None,
+    }  # fmt: skip
+    assert found["error"][1] == "orders was not published"
+
+
+def test_steps_of_a_run_stand_in_the_order_in_which_they_began() -> None:
+    found = views.pipelines.step_results(EVENTS, "r1")
+    assert found.schema == STEP_RESULTS
+    assert found["step"].to_list() == ["check", "publish"]
+    assert views.pipelines.step_results(EVENTS, "r9").is_empty()
+
+
+def test_expectations_with_failed_rows_come_first_and_nothing_checked_has_no_share() -> None:
+    found = views.pipelines.expectation_results(
+        CHECKS.vstack(pl.DataFrame([expectation("r2", "idle", 0, 0)], EXPECTATIONS))
+    )
+    assert found.schema == EXPECTATION_RESULTS
+    assert found.select("expectation", "failed_share").rows() == [("idle", None), ("priced", 0.2), ("named", 0.0)]
+    assert views.pipelines.expectation_results(CHECKS, "r2").is_empty()
+
+
+def test_a_version_is_followed_to_all_that_it_was_made_of() -> None:
+    found = views.pipelines.upstream(READS, "orders", 2)
+    assert found.schema == LINEAGE
+    assert set(found.select("input", "input_version").rows()) == {
+        ("staging", 3), ("customers", 7), ("files/new", None), ("raw", 4),
+    }  # fmt: skip
+    assert set(views.pipelines.upstream(READS, "orders", 1)["input_version"]) == {2, 3}
+    assert views.pipelines.upstream(READS, "orders", 3).is_empty()
+
+
+def test_lineage_is_drawn_in_layers_from_what_is_only_read_to_what_is_published() -> None:
+    nodes, edges = views.pipelines.lineage_nodes(READS), views.pipelines.lineage_edges(READS)
+    assert nodes.schema == LINEAGE_NODES
+    assert edges.schema == LINEAGE_EDGES
+    assert dict(nodes.select("name", "layer").rows()) == {
+        "raw": 0, "customers": 0, "new": 0, "staging": 1, "orders": 2,
+    }  # fmt: skip
+    assert nodes.filter(layer=1)["position"].to_list() == [0, 1, 2]
+    assert nodes.filter(node="files/new")["version"].to_list() == [None]
+    assert set(edges["source"]) | set(edges["target"]) == set(nodes["node"])
+    assert edges.height == READS.height
+    assert nodes.filter(node="raw@4")["run_id"].to_list() == [None]
+    assert nodes.filter(node="orders@2")["run_id"].to_list() == ["r2"]
+
+
+def test_a_table_among_its_own_inputs_has_a_layer() -> None:
+    itself = pl.DataFrame([made("r", "publish", "a", None, 1, "b", 1), made("r", "publish", "b", None, 1, "a", 2),
+                           made("r", "publish", "a", None, 2, "a", 3)], schema=LINEAGE)  # fmt: skip
+    assert set(views.pipelines.lineage_nodes(itself)["layer"]) <= {1, 2}
+    assert views.pipelines.upstream(itself, "a", 3).height == 3
+
+
+@pytest.mark.parametrize("name", ["runs", "expectations", "lineage"])
+def test_frames_of_tables_that_are_not_there_are_empty(tmp_path: Path, name: str) -> None:
+    look = inspect_pipelines(str(tmp_path), lv.open_table)
+    assert not look.has_runs()
+    assert look.frame(name).is_empty()
+    assert look.runs().schema == RUN_RESULTS
+    assert views.pipelines.lineage_nodes(look.lineage()).schema == LINEAGE_NODES
+
+
+def test_an_inspection_reads_the_three_tables_below_a_root(tmp_path: Path) -> None:
+    for name, rows in (("runs", EVENTS), ("expectations", CHECKS), ("lineage", READS)):
+        stored = rows.drop("error") if name == "runs" else rows.with_columns(later=1)  # an older and a newer layout
+        table: Any = lv.create_table(str(tmp_path / FOLDER / name), stored.to_arrow().schema)
+        table.append(stored)
+    look = inspect_pipelines(f"{tmp_path}/", lv.open_table)
+    assert look.has_runs()
+    assert look.runs()["status"].to_list() == ["running", "failed", "interrupted", "succeeded"]
+    assert look.runs()["error"].null_count() == 4
+    assert look.steps("r3")["error"].to_list() == [None]  # an older layout has no such column
+    assert look.expectations("r1").height == 2
+    assert look.lineage("r1").equals(READS.filter(run_id="r1").sort("timestamp", "output"))
+    assert look.upstream("orders", 2).height == 4
