@@ -167,6 +167,13 @@ def test_keys_of_another_type_match_what_they_equal_and_nothing_else(tmp_path: P
     assert [r["id"] for r in held(table)][:4] == [0, 1, 3, 4]
 
 
+def test_a_column_of_the_source_may_be_two_keys_of_different_types(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    source = pl.DataFrame({"k": [0.0, 1.0, 1.5, 3.0]})
+    table.merge(source, "target.id = source.k AND target.part = source.k").when_matched_delete().execute()
+    assert [r["id"] for r in held(table)][:3] == [2, 3, 4]
+
+
 def test_null_keys_match_nothing_and_are_inserted(tmp_path: Path) -> None:
     table = made(tmp_path)
     source = rows([1], 0.0, "x").with_columns(id=pl.lit(None, pl.Int64))

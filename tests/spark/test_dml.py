@@ -1,18 +1,20 @@
 """Changes of rows by Spark: what each does to a table is what the same call of the library does to a copy of it."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 import polars as pl
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import lakeview as lv
 from lakeview import delta
+from lakeview.delta.write.transaction import Transaction
 from lakeview.model.errors import ConstraintViolationError, DataFileMissingError, InvalidRequestError, LakeviewError
 from lakeview.model.schema import Field, PrimitiveType, Schema
 from lakeview.spark import DeltaTable
@@ -142,6 +144,17 @@ KEYS: dict[str, tuple[pl.DataType, list[Any], str, list[Any]]] = {
     "floats": (
         pl.Float32(), [0.1, 0.5, -0.0, float("nan")], "double", [0.1, 0.5, 0.0, float("nan"), 1e300]
     ),
+    "a double that Spark and polars write otherwise": (
+        pl.Decimal(38, 0), [D(12345678901234567168), D(7)], "double", [12345678901234567168.0, 7.0]
+    ),
+    "decimals as doubles": (
+        pl.Float64(), [0.1, 0.30000000000000004, -0.0], "decimal(20,10)", [D("0.1"), D("0.3"), D(0)]
+    ),
+    "doubles that a long does not hold": (
+        pl.Int64(), [1 << 53, (1 << 53) + 1], "double", [float(1 << 53), 1e19, float("inf")]
+    ),
+    "longs that a double does not hold": (pl.Float64(), [float(1 << 53)], "long", [1 << 53, (1 << 53) + 1]),
+    "small numbers": (pl.Int8(), [1, -1, 127], "int", [1, 257, 127]),
     "moments": (pl.Datetime("us", "UTC"), [MOMENT, MOMENT.replace(microsecond=1)], "timestamp", [MOMENT]),
 }  # fmt: skip
 
@@ -162,6 +175,54 @@ def test_keys_of_other_types_match_what_they_match_in_the_library(
     builder = DeltaTable.forPath(spark, str(tmp_path / "spark")).merge(frame, "target.k = source.k")
     builder.whenMatchedUpdate(set={"n": "source.n"}).whenNotMatchedInsert(values={"n": "source.n"}).execute()
     assert str(content(tmp_path / "spark")) == str(content(tmp_path / "library"))  # NaN is not itself
+
+
+INCOMPARABLE = [
+    (pl.Int64(), "string"), (pl.String(), "long"), (pl.Date(), "timestamp"), (pl.Datetime("us", "UTC"), "date"),
+    (pl.Datetime("us"), "timestamp"), (pl.Boolean(), "int"),
+]  # fmt: skip
+
+
+def test_keys_that_do_not_compare_are_refused_before_any_row_is_read(spark: SparkSession, tmp_path: Path) -> None:
+    for number, (type_, source_type) in enumerate(INCOMPARABLE):
+        address = str(tmp_path / str(number))
+        lv.create_table(address, pl.DataFrame(schema={"k": type_}).to_arrow().schema)
+        frame = spark.createDataFrame([], f"k {source_type}").selectExpr("raise_error('a row was read') AS x", "k")
+        builder = DeltaTable.forPath(spark, address).merge(frame, "target.k = source.k")
+        with pytest.raises(InvalidRequestError, match="they do not compare"):
+            builder.whenMatchedDelete().execute()
+
+
+def test_a_merge_that_is_tried_again_reads_its_source_once(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another writer takes a row away that the first attempt changed. The source has other values each time."""
+    address = str(tmp_path / "table")
+    lv.create_table(address, pa.schema({"id": pa.int64(), "n": pa.string()})).append(
+        pa.table({"id": [1, 2], "n": ["a", "b"]})
+    )
+    runs = spark.sparkContext.accumulator(0)
+
+    def counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        runs.add(1)
+        yield from batches
+
+    source = spark.range(1, 4, 1, 1).selectExpr("id", "uuid() AS n").mapInArrow(counted, "id long, n string")
+    take = Transaction.take
+    interference: list[int | None] = []
+    another = delta.table.DeltaTable(open_storage(address))
+
+    def take_after_another(txn: Transaction, *outcomes: Any, **more: Any) -> None:
+        if not interference:
+            interference.append(another.delete("id = 2"))
+        take(txn, *outcomes, **more)
+
+    monkeypatch.setattr(Transaction, "take", take_after_another)
+    version = upsert(DeltaTable.forPath(spark, address), source)
+    assert (interference, version, runs.value) == ([2], 3, 1)
+    rows = delta_rows(address)
+    assert sorted(rows["id"].to_list()) == [1, 2, 3]
+    assert rows["n"].str.len_chars().to_list() == [36, 36, 36]
 
 
 COUNTS = (

@@ -91,8 +91,8 @@ class MergeRows:
         if self._unmatched:
             return None
         found = self._condition.left_only
-        for column, other in self._condition.keys:
-            expression = _range(column, self._keys()[other])
+        for (column, _), values in zip(self._condition.keys, self._keys(), strict=True):
+            expression = _range(column, values)
             found = expression if found is None else found & expression
         return found
 
@@ -111,23 +111,9 @@ class MergeRows:
         self._keys()
         return self._condition.keys
 
-    def _keys(self) -> pl.DataFrame:
-        """The source's keys in the types of the table's columns; a null matches nothing."""
-        made = {}
-        for column, other in self._condition.keys:
-            values, type_ = self._source[other], polars_type(self._schema[column].type)
-            if not _comparable(values.dtype, type_):
-                raise InvalidRequestError(
-                    f"source.{other} is {values.dtype}, and target.{column} {type_}: they do not compare",
-                    fix="cast the column of the source",
-                    place="on",
-                    kind="type-mismatch",
-                )
-            cast = values.cast(type_, strict=False)
-            # what the table's type does not hold, such as 1.5 of a whole number, equals none of its values
-            lost = cast.cast(values.dtype, strict=False).ne_missing(values)
-            made[other] = cast.set(lost, None) if lost.any() else cast
-        return pl.DataFrame({_SOURCE_ROW: self._source[_SOURCE_ROW], **made})
+    def _keys(self) -> list[pl.Series]:
+        """The source's keys in the types of the table's columns, as `comparable_keys`."""
+        return comparable_keys(self._source, self._condition.keys, self._schema)
 
     # -- changing rows
 
@@ -181,7 +167,7 @@ class MergeRows:
         keys = self._condition.keys
         if keys:
             left = pl.DataFrame({POSITION: frame[POSITION], **{f"{i}": frame[c] for i, (c, _) in enumerate(keys)}})
-            right = self._keys().rename({other: f"{i}" for i, (_, other) in enumerate(keys)})
+            right = pl.DataFrame([self._source[_SOURCE_ROW], *(k.alias(f"{i}") for i, k in enumerate(self._keys()))])
             pairs = left.join(right, on=[f"{i}" for i in range(len(keys))], how="inner")
             yield from self._filtered(frame, pairs.select(POSITION, _SOURCE_ROW))
             return
@@ -296,6 +282,29 @@ def merge_metrics(files: Mapping[str, int], rows: Mapping[str, int], adds: Seque
         "numTargetDeletionVectorsRemoved": files.get("numDeletionVectorsRemoved", 0),
         "numOutputRows": found["numTargetRowsInserted"] + found["numTargetRowsUpdated"] + files.get("numCopiedRows", 0),
     }
+
+
+def comparable_keys(source: pl.DataFrame, keys: Sequence[tuple[str, str]], schema: Schema) -> list[pl.Series]:
+    """Columns of a source in the types of the columns of the table that they have to equal.
+
+    `keys`: pairs of a column of the table, which has this schema, and one of the source. A null matches nothing, and
+    stands for every value that the table's type does not hold, such as 1.5 for a whole number. InvalidRequestError for
+    types whose values do not compare.
+    """
+    made = []
+    for column, other in keys:
+        values, type_ = source[other], polars_type(schema[column].type)
+        if not _comparable(values.dtype, type_):
+            raise InvalidRequestError(
+                f"source.{other} is {values.dtype}, and target.{column} {type_}: they do not compare",
+                fix="cast the column of the source",
+                place="on",
+                kind="type-mismatch",
+            )
+        cast = values.cast(type_, strict=False)
+        lost = cast.cast(values.dtype, strict=False).ne_missing(values)
+        made.append(cast.set(lost, None) if lost.any() else cast)
+    return made
 
 
 def _expressions(assignments: Assignments, schema: Schema, sides: Schema) -> dict[str, pl.Expr]:

@@ -39,11 +39,12 @@ from lakeview.spark.dml.jobs import (
     run_parts,
     take_paths,
 )
+from lakeview.spark.dml.merge_source import ROW, SourceRows, key_fields
 from lakeview.spark.native import quoted
-from lakeview.spark.types import arrow_schema, from_spark, to_spark
+from lakeview.spark.types import arrow_schema, from_spark
 from lakeview.spark.writer import ENGINE
 
-_ROW, _FILE = "\1row", "\1file"
+_FILE = "\1file"
 _RANGED = ("long", "integer", "short", "byte", "string", "date")
 """Types of keys whose least and greatest value skip files."""
 
@@ -64,9 +65,11 @@ def merge(spark: SparkSession, table: DeltaTable, source: DataFrame, plan: Merge
     InvalidRequestError (kind no-merge-key) for a condition without an equality of columns, and as the library's merge.
     """
 
+    rows = SourceRows(source)
+
     def once() -> int | None:
         with table.transaction("MERGE", parameters=dict(plan.parameters()), engine=ENGINE) as txn:
-            _Merging(spark, txn, source, plan).run()
+            _Merging(spark, txn, rows, plan).run()
         return txn.version
 
     return until_made(once)
@@ -78,7 +81,7 @@ def empty_source(source: DataFrame) -> pl.DataFrame:
 
 
 class _Merging:
-    def __init__(self, spark: SparkSession, txn: Transaction, source: DataFrame, plan: Merge) -> None:
+    def __init__(self, spark: SparkSession, txn: Transaction, source: SourceRows, plan: Merge) -> None:
         self._spark = spark
         self._txn = txn
         self._plan = plan
@@ -94,8 +97,7 @@ class _Merging:
                 kind="no-merge-key",
             )
         self._work: RowWork = txn.row_work()
-        # ids of rows have to stay what they are: what is checkpointed is not computed a second time
-        self._source = source.withColumn(_ROW, f.monotonically_increasing_id()).localCheckpoint()
+        self._source = source
 
     def run(self) -> None:
         txn = self._txn
@@ -104,7 +106,7 @@ class _Merging:
         files = txn.live_files(condition)
         outcomes = self._changed(files)
         inserts = self._inserted(outcomes) if self._plan.of("not matched") else []
-        rows = sum((o.counts for o in (*outcomes, *inserts)), Counter({"numSourceRows": self._source.count()}))
+        rows = sum((o.counts for o in (*outcomes, *inserts)), Counter({"numSourceRows": self._source.frame().count()}))
         done = [o.done for o in (*outcomes, *inserts)]
         counts = sum((o.counts for o in done), Counter())
         txn.take(done, {})
@@ -112,13 +114,13 @@ class _Merging:
 
     def _condition(self) -> pl.Expr | None:
         """What rows of the table the merge can change, as a condition by which files are skipped."""
-        types = {field.name: field.type for field in from_spark(self._source.drop(_ROW).schema)}
+        types = {field.name: field.type for field in from_spark(self._source.schema)}
         condition = self._rows.left_only
         for column, other in self._keys:
             type_ = self._txn.schema[column].type
             if not isinstance(type_, PrimitiveType) or type_.name not in _RANGED or types.get(other) != type_:
                 continue
-            low, high = self._source.agg(f.min(quoted(other)), f.max(quoted(other))).collect()[0]
+            low, high = self._source.frame().agg(f.min(quoted(other)), f.max(quoted(other))).collect()[0]
             if low is None:
                 return pl.lit(value=False)
             inside = pl.col(column).is_between(pl.lit(low), pl.lit(high))
@@ -147,26 +149,23 @@ class _Merging:
         """Each source row with the number of each file that has its key."""
         columns = [column for column, _ in self._keys]
         names = [f"\1key{i}" for i in range(len(columns))]
-        kinds = to_spark(self._txn.schema.select(columns))
-        fields = [StructField(n, kind.dataType) for n, kind in zip(names, kinds, strict=True)]
+        fields = key_fields(self._keys, self._txn.schema, names)
         schema = StructType([StructField(_FILE, IntegerType()), *fields])
         number = iter(files)  # parts keep the order of the files
         numbered = [[(next(number), file) for file in group] for group in parts(list(files.values()))]
         keys = parts_frame(self._spark, numbered).mapInArrow(
             partial(_key_rows, self._work, columns, arrow_schema(schema)), schema
         )
-        # in the type of the table's column, as the rows of a file are matched: no match may be missed here
-        equal = [
-            keys[quoted(field.name)] == self._source[quoted(other)].try_cast(field.dataType)
-            for field, (_, other) in zip(fields, self._keys, strict=True)
-        ]
-        return keys.join(self._source, reduce(lambda a, b: a & b, equal)).drop(*names)
+        others = [f"\1source{i}" for i in range(len(columns))]
+        source = self._source.with_keys(self._keys, self._txn.schema, others)
+        equal = [keys[quoted(name)] == source[quoted(other)] for name, other in zip(names, others, strict=True)]
+        return keys.join(source, reduce(lambda a, b: a & b, equal)).drop(*names, *others)
 
     def _inserted(self, outcomes: Sequence[MergeOutcome]) -> list[MergeOutcome]:
         """Insert the source rows that matched none."""
         met = pyroaring.BitMap64.union(*(o.met for o in outcomes)) if outcomes else pyroaring.BitMap64()
         inserting = partial(_insert_rows, self._work, self._plan, met.serialize())
-        return self._with_paths(collect(self._source.mapInArrow(inserting, OUTCOME)))
+        return self._with_paths(collect(self._source.frame().mapInArrow(inserting, OUTCOME)))
 
     def _with_paths(self, outcomes: Sequence[Any]) -> list[Any]:
         take_paths(self._txn, [o.done if isinstance(o, MergeOutcome) else o for o in outcomes])
@@ -183,7 +182,7 @@ def _key_rows(
     storage = work.storage()
     for part in parts_of(batches):
         for number, file in part:
-            for frame in file.frames(storage, list(columns)):
+            for frame in file.frames(storage, list(dict.fromkeys(columns))):
                 keys = pl.DataFrame([frame[c].alias(n) for c, n in zip(columns, schema.names[1:], strict=True)])
                 distinct = keys.unique().drop_nulls().to_arrow()
                 numbers = pa.array([number] * distinct.num_rows, pa.int32())
@@ -194,8 +193,8 @@ def _key_rows(
 def _merge_rows(work: RowWork, plan: Merge, files: dict[int, LiveFile], table: pa.Table) -> pa.Table:
     """The clauses for rows of the table, of one file and the source rows that have keys of it."""
     file = files[table.column(_FILE)[0].as_py()]
-    frame = pl.DataFrame(pl.from_arrow(table.drop_columns([_FILE]))).unique(_ROW, maintain_order=True)
-    done = attempt(lambda: _merge_files(work, plan, [file], frame.drop(_ROW), frame[_ROW]))
+    frame = pl.DataFrame(pl.from_arrow(table.drop_columns([_FILE]))).unique(ROW, maintain_order=True)
+    done = attempt(lambda: _merge_files(work, plan, [file], frame.drop(ROW), frame[ROW]))
     return pa.Table.from_batches([outcome_batch([done])])
 
 
@@ -239,8 +238,8 @@ def _inserted_rows(
         def inserted() -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 frame = pl.DataFrame(pl.from_arrow(batch))
-                unmet = [number not in met for number in frame[_ROW]]
-                source = frame.drop(_ROW).filter(pl.Series(unmet, dtype=pl.Boolean))
+                unmet = [number not in met for number in frame[ROW]]
+                source = frame.drop(ROW).filter(pl.Series(unmet, dtype=pl.Boolean))
                 merging = MergeRows(replace(plan, source=source), work.context.schema, rows, system_clock)
                 tables: list[pa.Table] = []
                 merging.insert(tables.append)

@@ -1,0 +1,69 @@
+"""The source of a merge: rows that are computed once, with ids, and with keys in the types of the table's columns."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+
+import polars as pl
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.types import StructField, StructType
+
+from lakeview.delta.write.merge_rows import comparable_keys
+from lakeview.model.schema import Schema
+from lakeview.spark.types import arrow_schema, to_spark
+
+ROW = "\1row"
+"""The column of a source row's id."""
+
+
+class SourceRows:
+    """The rows of a source, computed once for all attempts of a merge: after another writer's commit they are the same
+    rows with the same ids, whether or not the source would give them again."""
+
+    def __init__(self, source: DataFrame) -> None:
+        self.schema = source.schema
+        self._source = source
+        self._rows: DataFrame | None = None
+
+    def frame(self) -> DataFrame:
+        """The columns of the source, and the id of each row. The first call runs the source, and keeps what it gives
+        on the executors: one that is lost with its rows fails the merge, which changes nothing."""
+        if self._rows is None:
+            self._rows = self._source.withColumn(ROW, f.monotonically_increasing_id()).localCheckpoint()
+        return self._rows
+
+    def with_keys(self, keys: Sequence[tuple[str, str]], schema: Schema, names: Sequence[str]) -> DataFrame:
+        """The rows, with the keys in the types of the table's columns under other names.
+
+        The library casts them, as it does when it matches the rows of a file: Spark's cast may give another value (of
+        a large double to a decimal, say), and a file whose rows match would be missed.
+        """
+        rows = self.frame()
+        columns = [(column, _spelling(other, self.schema.names)) for column, other in keys]
+        fields = key_fields(keys, schema, names)
+        wider = StructType([*rows.schema.fields, *fields])
+        return rows.mapInArrow(partial(_keyed_rows, columns, schema, arrow_schema(StructType(fields))), wider)
+
+
+def key_fields(keys: Sequence[tuple[str, str]], schema: Schema, names: Sequence[str]) -> list[StructField]:
+    """Fields of these names, in the types of the table's columns."""
+    kinds = [to_spark(schema.select([column]))[0].dataType for column, _ in keys]
+    return [StructField(name, kind) for name, kind in zip(names, kinds, strict=True)]
+
+
+def _spelling(name: str, names: Sequence[str]) -> str:
+    """A column of the source as it is written there; the condition has it as the table writes it."""
+    return name if name in names else next(n for n in names if n.casefold() == name.casefold())
+
+
+def _keyed_rows(
+    keys: Sequence[tuple[str, str]], schema: Schema, fields: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The source rows of a task, with their keys as the library casts them."""
+    for batch in batches:
+        source = pl.DataFrame({other: pl.from_arrow(batch.column(other)) for _, other in keys})
+        wider = batch
+        for values, field in zip(comparable_keys(source, keys, schema), fields, strict=True):
+            wider = wider.append_column(field, values.to_arrow().cast(field.type))
+        yield wider
