@@ -222,6 +222,63 @@ def test_a_delete_does_not_follow_a_restore_of_rows_it_would_have_deleted(tmp_pa
     assert caught.value.kind == "concurrent-append"
 
 
+def test_a_delete_does_not_follow_a_restore_that_deletes_more_than_it_brings_back(tmp_path: Path) -> None:
+    table = vectors(tmp_path)
+    table.delete("id IN (2, 3, 4)")
+    table.restore(2)
+    table.delete("id = 1")
+    mine = again(table).transaction("MINE")
+    mine.delete("id = 1 OR id = 105")
+    again(table).restore(3)
+    with pytest.raises(CommitConflictError) as caught, mine:
+        pass
+    assert caught.value.kind == "concurrent-append"
+
+
+def test_row_tracking_is_not_turned_on_beside_a_file_without_ids(tmp_path: Path) -> None:
+    table = created(tmp_path)
+    mine = again(table).transaction("MINE")
+    mine.set_properties({"delta.enableRowTracking": "true"})
+    table.append(rows(3))
+    with pytest.raises(CommitConflictError) as caught, mine:
+        pass
+    assert caught.value.kind == "concurrent-append"
+
+
+def test_rows_that_moved_without_ids_do_not_follow_row_tracking(tmp_path: Path) -> None:
+    table = created(tmp_path, partition_by=())
+    mine = again(table).transaction("MINE")
+    mine.delete("id = 1")
+    table.set_properties({"delta.enableRowTracking": "true"})
+    with pytest.raises(CommitConflictError) as caught, mine:
+        pass
+    assert caught.value.kind == "metadata-changed"
+
+
+def test_a_constraint_is_held_against_every_row_at_every_level(tmp_path: Path) -> None:
+    table = vectors(tmp_path, level="SnapshotIsolation")
+    mine = again(table).transaction("MINE")
+    mine.add_constraint("known", "id < 1000")
+    table.append(rows(5000))
+    with pytest.raises(CommitConflictError) as caught, mine:
+        pass
+    assert caught.value.kind == "concurrent-append"
+
+
+@pytest.mark.parametrize("dropped", [False, True], ids=["turned off", "dropped"])
+def test_vectors_are_not_written_once_they_are_off(tmp_path: Path, dropped: bool) -> None:
+    table = vectors(tmp_path)
+    mine = again(table).transaction("MINE")
+    mine.delete("id = 1")
+    if dropped:
+        DeltaHistory(tmp_path).commit(protocol(1, 2), version=3)
+    else:
+        table.set_properties({"delta.enableDeletionVectors": "false"})
+    with pytest.raises(CommitConflictError) as caught, mine:
+        pass
+    assert caught.value.kind == ("protocol-changed" if dropped else "metadata-changed")
+
+
 def test_a_lost_attempt_costs_one_listing_and_the_winners_commit(tmp_path: Path) -> None:
     table = again(created(tmp_path))
     mine = table.transaction()
@@ -335,6 +392,30 @@ def test_an_outcome_nobody_knows_keeps_the_data_files(tmp_path: Path) -> None:
     assert caught.value.fix is not None
     assert "its data files were kept" in caught.value.fix
     # it was committed after all, and is whole
+    assert sorted(lv.open_table(str(tmp_path)).scan().collect()["id"]) == [1, 2, 3]
+
+
+def test_an_outcome_nobody_knows_keeps_the_data_files_of_a_commit_inside_the_block(tmp_path: Path) -> None:
+    created(tmp_path)
+    txn = DeltaTable(GoesDark(tmp_path)).transaction()
+    txn.append(rows(3))
+    with pytest.raises(StoreUnavailableError), txn:
+        txn.commit()
+    assert sorted(lv.open_table(str(tmp_path)).scan().collect()["id"]) == [1, 2, 3]
+
+
+def test_an_interruption_after_the_commit_keeps_its_data_files(tmp_path: Path) -> None:
+    created(tmp_path)
+
+    class Interrupted(LocalStorage):
+        def put_if_absent(self, path: str, data: bytes) -> None:
+            super().put_if_absent(path, data)
+            raise KeyboardInterrupt
+
+    txn = DeltaTable(Interrupted(str(tmp_path), Config())).transaction()
+    txn.append(rows(3))
+    with pytest.raises(KeyboardInterrupt), txn:
+        txn.commit()
     assert sorted(lv.open_table(str(tmp_path)).scan().collect()["id"]) == [1, 2, 3]
 
 

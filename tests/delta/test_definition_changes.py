@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -303,3 +304,16 @@ def test_a_table_that_declares_a_feature_is_written(history: DeltaHistory, featu
     table.append(pl.DataFrame({"id": [2]}))
     table.delete("id = 1")
     assert again(table).scan().select("id").collect()["id"].to_list() == [2]
+
+
+def test_columns_with_names_of_the_change_feed_and_the_feed_exclude_each_other(tmp_path: Path) -> None:
+    feed, name = {"delta.enableChangeDataFeed": "true"}, "_Change_Type"
+    with pytest.raises(InvalidRequestError, match="the change data feed uses"):
+        lv.create_table(str(tmp_path / "new"), Schema((Field("id", LONG), Field(name, TEXT))), properties=feed)
+    fed, plain = made(tmp_path / "fed", feed), made(tmp_path / "plain")
+    plain.add_column(name, TEXT)
+    calls: list[Callable[[], object]] = [lambda: fed.add_column(name, TEXT), lambda: plain.set_properties(feed)]
+    for call in calls:
+        with pytest.raises(InvalidRequestError) as caught:
+            call()
+        assert caught.value.kind == "reserved-column"

@@ -224,3 +224,14 @@ def test_rows_that_a_merge_makes_keep_the_rules(tmp_path: Path) -> None:
         with pytest.raises(ConstraintViolationError, match="constraint c"):
             getattr(table.merge(rows([5, 70], 1000.0, "x"), ["id"]), clause)().execute()
     assert len(held(table)) == 60
+
+
+def test_nan_matches_nan_wherever_the_file_that_has_it_lies(tmp_path: Path) -> None:
+    schema = Schema((Field("key", PrimitiveType("double")), Field("v", PrimitiveType("long"))))
+    table = lv.create_table(str(tmp_path), schema)
+    assert isinstance(table, DeltaTable)
+    nan = float("nan")
+    table.append(pl.DataFrame({"key": [150.0, nan], "v": [1, 2]}))  # bounds 150 to 150
+    source = pl.DataFrame({"key": [nan, 100.0], "v": [9, 9]})
+    table.merge(source, ["key"]).when_matched_update().when_not_matched_insert().execute()
+    assert sorted(table.scan().collect()["v"]) == [1, 9, 9]

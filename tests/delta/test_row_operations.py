@@ -298,3 +298,14 @@ def test_an_operation_that_collides_is_done_again_on_what_is_there_now(
     monkeypatch.setattr(Transaction, "commit", first_the_other)
     assert table.delete("id IN (2, 3)") == 4
     assert held(table)["id"].to_list()[:4] == [0, 1, 4, 5]
+
+
+@pytest.mark.parametrize("properties", [{}, VECTORS], ids=["plain", "with deletion vectors"])
+def test_a_file_with_more_rows_than_its_statistics_say_keeps_them(tmp_path: Path, properties: dict[str, str]) -> None:
+    lv.create_table(str(tmp_path), SCHEMA, properties=properties).append(rows(0, 3))
+    commit = tmp_path / "_delta_log" / f"{1:020d}.json"
+    commit.write_text(commit.read_text().replace('numRecords\\":3', 'numRecords\\":2'))
+    table = lv.open_table(str(tmp_path))
+    assert isinstance(table, DeltaTable)
+    table.delete("id < 2")
+    assert table.scan().collect()["id"].to_list() == [2]

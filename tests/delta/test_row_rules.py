@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -138,3 +139,34 @@ def test_updates_keep_the_rules_and_move_what_is_generated(history: DeltaHistory
     assert sorted(table.scan().collect().rows()) == [(1, 2, 10), (12, 24, 15)]
     with pytest.raises(ConstraintViolationError, match="constraint c"):
         table.update({"Id": "-Id"})
+
+
+def test_identity_values_are_not_updated(history: DeltaHistory) -> None:
+    table = made(history, ID, field("i", "long", **IDENTITY))
+    table.append(pl.DataFrame({"Id": [1]}))
+    merge = table.merge(pl.DataFrame({"Id": [1]}), ["Id"]).when_matched_update({"i": "7"})
+    calls: list[Callable[[], object]] = [lambda: table.update({"i": "7"}), merge.execute]
+    for call in calls:
+        with pytest.raises(ConstraintViolationError, match="generated always as identity"):
+            call()
+    assert table.scan().collect()["i"].to_list() == [10]
+
+
+def test_an_overwrite_by_condition_computes_what_an_append_does(history: DeltaHistory) -> None:
+    table = made(history, ID, field("g", "long", **{"delta.generationExpression": "id * 2"}),
+                 field("s", "string", CURRENT_DEFAULT="'none'"), field("i", "long", **IDENTITY))  # fmt: skip
+    table.overwrite(pl.DataFrame({"Id": [4]}), "g = 8")
+    table.overwrite(pl.DataFrame({"Id": [4]}), "g = 8")
+    assert table.scan().collect().to_dicts() == [{"Id": 4, "g": 8, "s": "none", "i": 15}]
+
+
+def test_an_empty_text_is_null_in_a_partition_column(history: DeltaHistory) -> None:
+    told = metadata(schema=json.dumps({"type": "struct", "fields": [ID, field("s", "string", False)]}),
+                    partition_by=("s",))  # fmt: skip
+    history.commit(protocol(1, 7, writerFeatures=FEATURES), told)
+    table = lv.open_table(history.address)
+    assert isinstance(table, DeltaTable)
+    with pytest.raises(ConstraintViolationError, match="1 of the rows have an empty text") as caught:
+        table.append(pl.DataFrame({"Id": [1, 2], "s": ["", "x"]}))
+    assert caught.value.place == "s"
+    assert table.snapshot().num_files == 0

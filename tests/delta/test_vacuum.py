@@ -447,3 +447,17 @@ def test_the_start_follows_a_commit_that_was_first(
     with pytest.raises(UnsupportedTableError, match=error):
         vacuum(table, dry_run=False, clock=clock)
     assert len(data_files(tmp_path)) == 3
+
+
+def test_files_recorded_under_another_name_of_the_tables_folder_are_not_deleted(tmp_path: Path) -> None:
+    folder, link = tmp_path / "table", tmp_path / "link"
+    table = lv.create_table(str(folder), ORDERS)
+    table.append(rows(1))
+    table.append(rows(2))
+    link.symlink_to(folder)
+    for version, name in ((1, folder), (2, link)):
+        commit = folder / "_delta_log" / f"{version:020d}.json"
+        commit.write_text(commit.read_text().replace('"path":"part', f'"path":"file://{name}/part'))
+    aged(folder, OLD)
+    for name in (folder, link):
+        assert opened(name).vacuum(clock=clock).is_empty()

@@ -99,7 +99,7 @@ MUTANTS = [
     _of("two changes of metadata replace each other", "policy+unvector@vectors!0",
         "conflicts", "_check_definition", "ours.changes_metadata or ours", "ours"),
     _of("a property is set under a delete", "delete+protect@plain!0",
-        "conflicts", "_check_definition", "or not _harmless(base, metadata)", ""),
+        "conflicts", "_check_definition", "or not _harmless(base, metadata, ours)", ""),
     _of("every property counts as harmless", "delete+protect@plain!0",
         "conflicts", "_harmless", "all(key.startswith(_HARMLESS_PROPERTIES) for key in changed)", "True"),
     # -- vectors joined, rows moved

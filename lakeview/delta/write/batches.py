@@ -10,9 +10,7 @@ from typing import TypeAlias
 import polars as pl
 import pyarrow as pa
 
-from lakeview.delta.write.conform import conform_batch
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import Schema
 
 _AHEAD = 4
 """Batches that are read before they are asked for."""
@@ -46,15 +44,6 @@ def read_ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         while (batch := waiting.popleft().result()) is not None:
             waiting.append(thread.submit(next, batches, None))
             yield batch
-
-
-def conformed_table(frame: Frame, schema: Schema) -> pa.Table:
-    """All rows in the columns and types of the schema, as `conform_batch` makes them."""
-    found, first = [], 0
-    for batch in batches_of(frame):
-        found.append(conform_batch(batch, schema, first=first))
-        first += batch.num_rows
-    return pa.Table.from_batches(found, schema=schema.relaxed().to_arrow())
 
 
 def one_pass(rows: Frame) -> bool:

@@ -20,7 +20,8 @@ class CommitLoop:
 
     The store's reply to each is *won*, *lost* or *unknown*. An unknown one is settled by the log: `txn_id` is in the
     commit's own words, so that it is known again and never made twice.
-    `unsure`: whether the commit may be in the log although it seemed to fail; its data files have to stay then.
+    `unsure`: whether the commit is in the log, or may be there although it seemed to fail or was interrupted; its data
+    files have to stay then.
     """
 
     def __init__(self, table: Target, txn_id: str) -> None:
@@ -56,9 +57,9 @@ class CommitLoop:
     def _put(self, version: int, data: bytes) -> bool:
         """True if that version is ours, false if it is another's."""
         for attempt in range(_REPEATS):
+            self.unsure = True
             try:
                 self._storage.put_if_absent(f"{LOG_FOLDER}/{commit_name(version)}", data)
-                self.unsure = False
                 return True
             except FileExistsError:
                 return self._is_ours(version)  # an earlier try of the store's own may have made it
@@ -72,6 +73,9 @@ class CommitLoop:
                 if attempt + 1 == _REPEATS:
                     raise self._outcome_unknown(version, error) from error
                 back_off(attempt, self._storage.remote)
+            except LakeviewError:  # refused: only an earlier request may have made it
+                self.unsure = attempt > 0
+                raise
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _is_ours(self, version: int) -> bool:
@@ -82,7 +86,7 @@ class CommitLoop:
             ours = self._storage.exists(path) and self._table.log.commit(version).info.txn_id == self._id
         except StoreUnavailableError as error:
             raise self._outcome_unknown(version, error) from error
-        self.unsure = False
+        self.unsure = ours
         return ours
 
     def _outcome_unknown(self, version: int, error: LakeviewError) -> StoreUnavailableError:

@@ -5,22 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import polars as pl
 
+from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.scan import may_hold
-from lakeview.delta.log.actions import Metadata
+from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.commits import Commit, only
 from lakeview.delta.log.file_actions import file_actions
+from lakeview.delta.write.protocol_upgrade import supported_features
 from lakeview.delta.write.row_ids import DOMAIN
 from lakeview.model.errors import CommitConflictError
 from lakeview.model.schema import Field, Schema
+from lakeview.storage import Storage
 
 _HARMLESS_PROPERTIES = (
     "delta.columnMapping.", "delta.checkpointPolicy", "delta.enableDeletionVectors", "delta.enableInCommitTimestamps",
     "delta.enableRowTracking", "delta.inCommitTimestampEnablement", "delta.rowTracking.",
 )  # fmt: skip
 """What a change of metadata may turn on under a commit that adopts it: its files are as right as before."""
+
+_DELETING = frozenset({"DELETE", "UPDATE", "MERGE"})
+"""Operations, in the words of every engine, whose deletion vectors only grow."""
 
 SERIALIZABLE, WRITE_SERIALIZABLE, SNAPSHOT = "Serializable", "WriteSerializable", "SnapshotIsolation"
 _LEVELS = {level.lower(): level for level in (SERIALIZABLE, WRITE_SERIALIZABLE, SNAPSHOT)}
@@ -60,14 +67,14 @@ class Intent:
 class Winner:
     """A commit that was made before ours. `file_changes`: its FILE_ACTIONS."""
 
-    def __init__(self, commit: Commit, root: str) -> None:
+    def __init__(self, commit: Commit, storage: Storage) -> None:
         self.commit = commit
-        self._root = root
+        self._storage = storage
 
     @cached_property
     def file_changes(self) -> pl.DataFrame:
         """FILE_ACTIONS of the commit."""
-        return file_actions([self.commit], self._root)
+        return file_actions([self.commit], self._storage.root)
 
     @property
     def added(self) -> pl.DataFrame:
@@ -86,11 +93,18 @@ class Winner:
 
     @property
     def deleted_from(self) -> frozenset[str]:
-        """Paths that it removed and added with more rows deleted."""
-        cardinality = pl.col("vector").struct.field("cardinality").fill_null(0)
-        before = self.removed.select("key", cardinality.alias("before"))
-        after = self.added.select("key", cardinality.alias("after")).join(before, on="key")
-        return frozenset(after.filter(pl.col("after") > pl.col("before"))["key"])
+        """Paths that it removed and added with more rows deleted, and none brought back: a restore may do both."""
+        before = self.removed.select("key", before="vector")
+        both = self.added.select("key", after="vector").join(before, on="key")
+        return frozenset(row["key"] for row in both.iter_rows(named=True) if self._only_deletes(row))
+
+    def _only_deletes(self, row: Mapping[str, Any]) -> bool:
+        before, after = DeletionVector.of(row["before"]), DeletionVector.of(row["after"])
+        if before is None or after is None or after.cardinality <= before.cardinality:
+            return before is None and after is not None
+        if self.commit.info.operation in _DELETING:
+            return True
+        return before.bitmap(self._storage).issubset(after.bitmap(self._storage))
 
     def metadata(self) -> Metadata | None:
         """Its metaData action."""
@@ -116,13 +130,13 @@ class Winner:
         )
 
 
-def check_conflict(winner: Winner, ours: Intent, base: Metadata) -> None:
+def check_conflict(winner: Winner, ours: Intent, base: Metadata, protocol: Protocol) -> None:
     """CommitConflictError if our actions cannot follow the winner's; appends nearly always can.
 
-    `base`: the metadata that ours was made for. Files of which both changed rows by deletion vectors are left to
-    `lakeview.delta.write.reconcile`.
+    `base`, `protocol`: the metadata and the protocol that ours was made for. Files of which both changed rows by
+    deletion vectors are left to `lakeview.delta.write.reconcile`.
     """
-    _check_definition(winner, ours, base)
+    _check_definition(winner, ours, base, protocol)
     shared = ours.app_ids & {txn.app_id for _, txn in only("txn", [winner.commit])}
     if shared:
         raise winner.conflict(f"both record the progress of application {min(shared)}", "concurrent-transaction")
@@ -133,27 +147,36 @@ def check_conflict(winner: Winner, ours: Intent, base: Metadata) -> None:
     both = (ours.removes & frozenset(winner.removed["key"])) - joined
     if both:
         raise winner.conflict(f"both remove the file {min(both)}", "concurrent-delete-delete")
-    if not ours.rearranges and ours.reads is not None and ours.level != SNAPSHOT:
+    # a change of the definition that rows were held against is serializable at every level
+    forgives = ours.level == SNAPSHOT and not (ours.changes_metadata or ours.reads_metadata)
+    if not ours.rearranges and ours.reads is not None and not forgives:
         _check_reads(winner, ours)
 
 
-def _check_definition(winner: Winner, ours: Intent, base: Metadata) -> None:
+def _check_definition(winner: Winner, ours: Intent, base: Metadata, protocol: Protocol) -> None:
     if winner.changes_protocol() and ours.changes_protocol:
         raise winner.conflict("both change the protocol", "protocol-changed")
+    for _, later in only("protocol", [winner.commit]):
+        dropped = set(protocol.writer_features or ()) - supported_features(later)
+        if dropped:  # what ours has written may need it
+            raise winner.conflict(f"it dropped the feature {min(dropped)}", "protocol-changed")
     metadata = winner.metadata()
     strict = ours.changes_metadata or ours.reads_metadata
-    if metadata is not None and (strict or not _harmless(base, metadata)):
+    if metadata is not None and (strict or not _harmless(base, metadata, ours)):
         raise winner.conflict("it changed the table's metadata", "metadata-changed")
 
 
-def _harmless(before: Metadata, after: Metadata) -> bool:
+def _harmless(before: Metadata, after: Metadata, ours: Intent) -> bool:
     """Whether columns stay as they are, and only properties change that ask nothing of files already written."""
+    # vectors are written only where they are enabled, and rows that moved have brought no ids along
+    needed = {"delta.enableDeletionVectors": ours.vectors, "delta.enableRowTracking": ours.removes}
     old, new = before.properties, after.properties
     changed = {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
     return (
         before.schema_string == after.schema_string
         and before.partition_columns == after.partition_columns
         and all(key.startswith(_HARMLESS_PROPERTIES) for key in changed)
+        and not any(needed.get(key) for key in changed)
     )
 
 

@@ -18,7 +18,7 @@ from lakeview.delta.log.actions import Metadata
 from lakeview.delta.log.replay import Replay, table_protocol
 from lakeview.delta.log.times import asks_for_in_commit_times
 from lakeview.delta.write.column_ids import MAX_ID, with_column_ids
-from lakeview.delta.write.property_checks import check_honoured
+from lakeview.delta.write.property_checks import check_feed_columns, check_honoured
 from lakeview.delta.write.protocol_upgrade import upgraded
 from lakeview.delta.write.rules import active_features, property_features
 from lakeview.model.errors import InvalidRequestError
@@ -152,6 +152,7 @@ class Definition:
         """UnsupportedTableError, naming feature or property, for a table that this writer must not write."""
         check_writable(self.table_protocol, active_features(self.metadata), self._address)
         check_honoured(self.properties, self._address)
+        check_feed_columns(self.schema, self.properties)
 
     def actions(self, version: int, in_commit: datetime | None) -> Iterator[tuple[str, Any]]:
         """The protocol and metaData actions of the commit, as far as it changes them.

@@ -15,7 +15,7 @@ from lakeview.delta.write.evolution import check_evolution, check_types
 from lakeview.delta.write.existing_rows import check_rows, condition_of_rule, counterexamples
 from lakeview.delta.write.file_changes import LIVE_COLUMNS
 from lakeview.delta.write.pending_commit import PendingCommit
-from lakeview.delta.write.property_checks import check_settable
+from lakeview.delta.write.property_checks import check_feed_columns, check_settable
 from lakeview.delta.write.protocol_upgrade import upgraded
 from lakeview.delta.write.row_operations import live_files
 from lakeview.delta.write.row_rules import Expression
@@ -192,6 +192,7 @@ class DefinitionChanges(PendingCommit):
     def _change_schema(self, schema: Schema) -> None:
         check_types(schema)
         self._touched = True
+        check_feed_columns(schema, self.definition.properties)
         self.definition.change_schema(schema)
 
     def _change_properties(self, properties: Mapping[str, str | None]) -> None:
@@ -200,6 +201,7 @@ class DefinitionChanges(PendingCommit):
         self.definition.check_writable()
         if self.definition.starts_row_tracking():
             # "all existing files must be assigned row ids": added again, they get them with the commit
+            self.reads(pl.lit(value=True))
             settled = self.files.removed_paths | self.files.live_again
             for row in self._base.adds(LIVE_COLUMNS).iter_rows(named=True):
                 if row["base_row_id"] is None and row["key"] not in settled:

@@ -143,9 +143,10 @@ class FileChanges:
                 self._storage.delete(path)
 
     def discard(self) -> None:
-        """Delete what was written."""
+        """Delete what was written. What cannot be deleted stays for a vacuum: the error that led here counts."""
         for path in self.written:
-            self._storage.delete(path)
+            with suppress(LakeviewError):
+                self._storage.delete(path)
         self.written.clear()
 
 

@@ -3,7 +3,7 @@ Columns)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -70,6 +70,13 @@ _NONE = pl.Series("identity", [], dtype=pl.Int64)
 def identities(schema: Schema) -> tuple[Identity, ...]:
     """The identity columns of a schema."""
     return tuple(_identity(f) for f in schema if _START in f.metadata)
+
+
+def check_identities(names: Collection[str], schema: Schema) -> None:
+    """ConstraintViolationError if a column that is set is one whose values the table alone gives."""
+    for identity in identities(schema):
+        if identity.column in names:
+            identity.check_explicit()
 
 
 def with_marks(schema: Schema, marks: Mapping[str, int]) -> Schema:

@@ -62,6 +62,14 @@ class LiveFile:
         known = records(pl.Series([self.row["stats"]], dtype=pl.String), None)[0]
         if known is not None:
             return int(known)
+        return self._footer_rows(storage)
+
+    def has_only(self, storage: Storage, deleted: int) -> bool:
+        """Whether so many deleted rows are all rows of the file: its footer says it, since a file goes with its last
+        row, and a writer may have recorded too few."""
+        return deleted >= self.physical_rows(storage) and deleted >= self._footer_rows(storage)
+
+    def _footer_rows(self, storage: Storage) -> int:
         with storage.open(self.task.path, self.task.size) as handle, pq.ParquetFile(handle) as file:
             return int(file.metadata.num_rows)
 
@@ -154,6 +162,13 @@ def evaluated(frame: pl.DataFrame, expression: pl.Expr, subject: str) -> pl.Seri
             place="where",
             kind="bad-predicate",
         ) from error
+    if found.len() not in (1, frame.height):
+        raise InvalidRequestError(
+            f"{subject} has {found.len():,} values for {frame.height:,} rows",
+            fix="give an expression with one value a row",
+            place="where",
+            kind="bad-predicate",
+        )
     return found if found.len() == frame.height else found.new_from_index(0, frame.height)
 
 

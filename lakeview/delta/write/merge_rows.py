@@ -11,16 +11,17 @@ import pyarrow as pa
 import pyroaring
 
 from lakeview.delta.log.actions import AddFile
+from lakeview.delta.write.identity import check_identities
 from lakeview.delta.write.live_files import POSITION, LiveFile, ahead, evaluated, frame_of, positions_of
 from lakeview.delta.write.merge import SOURCE, TARGET, Clause, Merge
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_rules import RowRules
+from lakeview.delta.write.row_wise import row_wise
 from lakeview.delta.write.update import Assignments, rules_of_changes, with_tracking
 from lakeview.model.clock import Clock
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import shorten
 from lakeview.model.schema import Field, Schema, StructType, polars_type
-from lakeview.predicates.condition import row_expression
 from lakeview.predicates.joins import JoinCondition, join_condition
 from lakeview.storage import Storage
 
@@ -257,7 +258,7 @@ class MergeRows:
 
     def _rule(self, clause: Clause, sides: Schema) -> _Rule:
         where = clause.where
-        condition = row_expression(where, sides) if isinstance(where, str) else where
+        condition = None if where is None else row_wise(where, sides)
         if clause.does == "delete":
             return _Rule(clause, condition, {})
         if clause.assignments is None:
@@ -265,6 +266,8 @@ class MergeRows:
             if clause.does == "insert":
                 self._schema.require(self._given.names, place="source")
             return _Rule(clause, condition, dict.fromkeys(names))
+        if clause.does == "update":
+            check_identities(clause.assignments, self._schema)
         return _Rule(clause, condition, _expressions(clause.assignments, self._schema, sides))
 
 
@@ -309,7 +312,7 @@ def comparable_keys(source: pl.DataFrame, keys: Sequence[tuple[str, str]], schem
 
 def _expressions(assignments: Assignments, schema: Schema, sides: Schema) -> dict[str, pl.Expr]:
     schema.require(list(assignments), place="assignments")
-    return {n: row_expression(e, sides) if isinstance(e, str) else e for n, e in assignments.items()}
+    return {n: row_wise(e, sides, "assignments") for n, e in assignments.items()}
 
 
 def _comparable(one: pl.DataType, other: pl.DataType) -> bool:
@@ -354,6 +357,8 @@ def _holds(frame: pl.DataFrame, rule: _Rule) -> pl.Series:
 def _range(column: str, values: pl.Series) -> pl.Expr:
     """What rows with one of these values satisfy: few of them are listed, of many the ends are taken."""
     known = values.drop_nulls().unique()
+    if known.dtype.is_float() and known.is_nan().any():  # it equals itself, and lies in no range
+        return pl.col(column).is_nan() | _range(column, known.drop_nans())
     if known.is_empty():
         return pl.lit(value=False)
     if known.len() <= _LISTED_VALUES and not known.dtype.is_float():

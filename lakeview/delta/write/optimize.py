@@ -129,11 +129,14 @@ def rewrite(
 ) -> Rearrangement:
     """Write the rows of these files again; `changes` gets what goes and comes."""
     before = tuple(file.deletions(work.storage) for file in group)
-    rows = tuple(file.physical_rows(work.storage) for file in group)
+    live = [0] * len(group)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for file in group:
-            yield from file.batches(work.storage, work.schema)
+        for place, file in enumerate(group):
+            live[place] = 0
+            for batch in file.batches(work.storage, work.schema):
+                live[place] += batch.num_rows
+                yield batch
 
     ordered = in_curve_order(batches, z_order_by) if z_order_by else batches()
     adds = write_conformed(work.context, read_ahead(ordered), data_change=False, clock=clock, storage=work.storage)
@@ -142,6 +145,7 @@ def rewrite(
     for file in group:
         changes.remove(file.row, now, data_change=False)
     changes.adds += adds
+    rows = tuple(count + len(deleted) for count, deleted in zip(live, before, strict=True))
     return Rearrangement(tuple(group), rows, before, before, tuple(adds), ordered=not z_order_by)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from lakeview.delta.write.row_wise import row_wise
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema, polars_type
-from lakeview.predicates import predicate
 
 _MOST_PARTITIONS = 100
 
@@ -22,7 +22,7 @@ def partition_condition(where: str | pl.Expr, schema: Schema, partitions: Sequen
     InvalidRequestError (kinds unknown-column, not-a-partition-column, bad-predicate) otherwise: a file may hold rows
     that a condition on another column selects beside others that it does not.
     """
-    expression = predicate(where, schema)
+    expression = row_wise(where, schema)
     other = [name for name in expression.meta.root_names() if name not in partitions]
     if other:
         raise InvalidRequestError(

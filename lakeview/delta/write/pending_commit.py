@@ -79,6 +79,7 @@ class PendingCommit:
         self.entry = Entry(
             operation, dict(parameters or {}), dict(metrics or {}), user, user_metadata, engine or ENGINE, clock
         )
+        self._loop = CommitLoop(table, self.entry.txn_id)
         self.definition = Definition(self._base, table.storage.root)
         self.files = FileChanges(table.storage)
         self._whole_adds: list[AddFile] = []
@@ -147,7 +148,7 @@ class PendingCommit:
     ) -> None:
         if kind is None:
             self.commit()
-        else:
+        elif not self._loop.unsure:  # commit() was called, and may have been made
             self.files.discard()
 
     def commit(self) -> int | None:
@@ -159,13 +160,13 @@ class PendingCommit:
             return None
         if self._marks:
             self.definition.change_metadata(schema_string=schema_text(with_marks(self.schema, self._marks)))
-        loop = CommitLoop(self._table, self.entry.txn_id)
+        loop = self._loop
         try:
             if self.files.changes:
                 record_whole_files(self.row_changes(), self.definition, self._whole_adds, self._whole_removes)
             self.files.check()
             self.version = loop.run(self._base.version, self._encode, self._follow)
-        except LakeviewError:
+        except BaseException:
             if not loop.unsure:  # a commit that may be there needs its files
                 self.files.discard()
             raise
@@ -194,8 +195,8 @@ class PendingCommit:
 
     def _follow(self, commit: Commit) -> None:
         """Place what we mean to do after a commit that was first; CommitConflictError if the two collide."""
-        winner = Winner(commit, self._storage.root)
-        check_conflict(winner, self._intent(), self.definition.metadata)
+        winner = Winner(commit, self._storage)
+        check_conflict(winner, self._intent(), self.definition.metadata, self.definition.protocol)
         overlap = self._only_deletes and not self.files.changes
         joined = join_vectors(self._vector_changes, winner, self._storage, overlap=overlap)
         if joined is not None:

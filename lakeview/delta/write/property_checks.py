@@ -7,11 +7,14 @@ from typing import Any
 
 from lakeview.delta.properties import CODEC, FEATURE_VALUES, PROPERTIES, Effect, is_known, nearest, value
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
+from lakeview.model.frames import CHANGES
+from lakeview.model.schema import Schema
 
 _OWN_CODECS: Mapping[str, str] = {
     "none": "none", "uncompressed": "none", "snappy": "snappy", "gzip": "gzip", "lz4": "lz4", "lz4_raw": "lz4",
     "lz4raw": "lz4", "brotli": "brotli", "zstd": "zstd",
 }  # fmt: skip
+_FEED_COLUMNS = frozenset(CHANGES.names())
 _FEATURES = ("delta.constraints.", "delta.feature.")
 """Families whose members name what a table needs of writers: the features decide."""
 
@@ -70,6 +73,20 @@ def check_honoured(properties: Mapping[str, str], address: str) -> None:
                 fix="write it with an engine that implements the property, or unset it there",
                 place=name,
                 kind="unsupported-property",
+            )
+
+
+def check_feed_columns(schema: Schema, properties: Mapping[str, str]) -> None:
+    """InvalidRequestError for a column whose name change data files need for themselves, where the feed is enabled."""
+    if not value(properties, "delta.enableChangeDataFeed"):
+        return
+    for name in schema.names:
+        if name.casefold() in _FEED_COLUMNS:
+            raise InvalidRequestError(
+                f"column {name} has a name that the change data feed uses for itself",
+                fix="rename the column, or leave delta.enableChangeDataFeed off",
+                place=name,
+                kind="reserved-column",
             )
 
 

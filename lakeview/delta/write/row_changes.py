@@ -72,7 +72,7 @@ class RowChanges:
             self.record(change, file.batches(self.storage, self.context.schema, selected=positions))
         before = file.deletions(self.storage)
         rows = file.physical_rows(self.storage)
-        if len(positions) + len(before) == rows:
+        if file.has_only(self.storage, len(positions) + len(before)):
             self._drop(file)
             self.counts["numDeletionVectorsRemoved"] += bool(before)
         elif self.vectors:

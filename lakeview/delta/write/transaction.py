@@ -8,13 +8,14 @@ from dataclasses import replace
 from datetime import datetime
 
 import polars as pl
+import pyarrow as pa
 
 from lakeview.delta.data.partition_values import partition_columns
 from lakeview.delta.log.actions import AddFile, Txn
 from lakeview.delta.log.file_actions import PARTITION_VALUES
 from lakeview.delta.log.paths import canonical
 from lakeview.delta.properties import value
-from lakeview.delta.write.batches import Frame, batches_of, conformed_table, frame_from
+from lakeview.delta.write.batches import Frame, batches_of, frame_from
 from lakeview.delta.write.definition_changes import DefinitionChanges
 from lakeview.delta.write.file_changes import REMOVAL_COLUMNS, paths_of
 from lakeview.delta.write.identity import Identity
@@ -26,14 +27,14 @@ from lakeview.delta.write.partition_conditions import one_of, partition_conditio
 from lakeview.delta.write.restore import restore
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_operations import change_rows, live_files, merge_rows
+from lakeview.delta.write.row_wise import row_wise
 from lakeview.delta.write.row_work import RowOutcome, RowWork
 from lakeview.delta.write.target import Progress
 from lakeview.delta.write.update import Assignments
-from lakeview.delta.write.writer import write_files
+from lakeview.delta.write.writer import conformed_rows, write_conformed, write_files
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
-from lakeview.predicates import predicate
 
 _EVERY = pl.lit(value=True)
 
@@ -71,6 +72,9 @@ class Transaction(DefinitionChanges):
             storage=self._storage,
             allocate=self._allocate,
         )
+        self._add_written(adds)
+
+    def _add_written(self, adds: Sequence[AddFile]) -> None:
         self.files.written += paths_of(adds)
         self.add(adds)
 
@@ -84,14 +88,19 @@ class Transaction(DefinitionChanges):
             self.remove()
             self.append(frame)
             return
-        rows = conformed_table(frame, self.schema)
-        expression = predicate(where, self.schema)
+        context = self.context()
+        expression = row_wise(where, self.schema)
         on_partitions = set(expression.meta.root_names()) <= set(self.definition.partition_columns)
         names = (
             self.definition.partition_columns if on_partitions else list(dict.fromkeys(expression.meta.root_names()))
         )
         if on_partitions:
             expression = self._on_partitions(where)
+        # with what the table computes: a condition may be about it
+        rows = pa.Table.from_batches(
+            list(conformed_rows(context, batches_of(frame), self.clock, self._allocate)),
+            schema=self.schema.relaxed().to_arrow(),
+        )
         values = pl.DataFrame(pl.from_arrow(rows.select(names)))
         outside = rows.num_rows - (selected(values, rows.num_rows, expression).sum() if rows.num_rows else 0)
         if outside:
@@ -104,7 +113,7 @@ class Transaction(DefinitionChanges):
             self.remove(where)
         else:
             change_rows(self, expression, None)
-        self.append(rows)
+        self._add_written(write_conformed(context, rows.to_batches(), clock=self.clock, storage=self._storage))
 
     def overwrite_partitions(self, frame: Frame) -> int:
         """Write rows, in place of all rows of the partitions that they fall into (dynamic partition overwrite).
@@ -148,7 +157,7 @@ class Transaction(DefinitionChanges):
         """Add files that are written already, by this process or another; the log entry is what makes them live."""
         self._touched = True
         self.files.adds += adds
-        self._whole_adds += adds
+        self._whole_adds += [a for a in adds if a.data_change]
 
     def remove(
         self,
@@ -182,7 +191,7 @@ class Transaction(DefinitionChanges):
         rows = live.to_dicts()
         for row in rows:
             self.files.remove(row, now, data_change=data_change)
-        self._whole_removes += rows
+        self._whole_removes += rows if data_change else []
 
     def delete(self, where: str | pl.Expr | None = None) -> int | None:
         """Delete the rows for which a condition is true, all without one; returns how many, None where whole files go
@@ -192,7 +201,7 @@ class Transaction(DefinitionChanges):
         their files are written anew. InvalidRequestError for a condition that cannot be evaluated.
         """
         self.check_may_remove()
-        expression = _EVERY if where is None else predicate(where, self.schema)
+        expression = _EVERY if where is None else row_wise(where, self.schema)
         if set(expression.meta.root_names()) <= set(self.definition.partition_columns):
             return self._delete_files(where)
         return change_rows(self, expression, None)
@@ -205,7 +214,7 @@ class Transaction(DefinitionChanges):
         """
         self.check_may_remove()
         self._only_deletes = False
-        expression = _EVERY if where is None else predicate(where, self.schema)
+        expression = _EVERY if where is None else row_wise(where, self.schema)
         return change_rows(self, expression, assignments)
 
     def merge(self, source: Frame, on: str | Sequence[str]) -> Merge:

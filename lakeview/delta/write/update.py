@@ -11,13 +11,14 @@ import pyarrow as pa
 
 from lakeview.delta.data.row_tracking import ROW_COMMIT_VERSION
 from lakeview.delta.write.context import WriteContext
+from lakeview.delta.write.identity import check_identities
 from lakeview.delta.write.live_files import evaluated, frame_of
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_rules import RowRules, row_rules
+from lakeview.delta.write.row_wise import row_wise
 from lakeview.model.clock import Clock
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema
-from lakeview.predicates.condition import row_expression
 
 Assignments: TypeAlias = Mapping[str, str | pl.Expr]
 """Column -> what it is set to: an expression in SQL over the columns of the row, or one of polars."""
@@ -60,7 +61,8 @@ def with_tracking(rows: pa.RecordBatch, source: pa.RecordBatch, tracked: Schema)
 def changed_rows(assignments: Assignments, context: WriteContext) -> RowChange:
     """Assignments as expressions over the columns of a table.
 
-    InvalidRequestError for none, a column that is not there, or text that is no expression over the table's columns.
+    InvalidRequestError for none, a column that is not there, or what is no expression over the columns of one row;
+    ConstraintViolationError for an identity column whose values the table alone gives.
     """
     if not assignments:
         raise InvalidRequestError("an update without assignments changes nothing", fix="say which columns to set")
@@ -68,22 +70,9 @@ def changed_rows(assignments: Assignments, context: WriteContext) -> RowChange:
     found = {}
     for name, value in assignments.items():
         schema.require([name])
-        found[name] = expression_of(value, schema)
+        found[name] = row_wise(value, schema, "assignments")
+    check_identities(found, schema)
     return RowChange(found, rules_of_changes(context), Schema(context.tracked))
-
-
-def expression_of(value: str | pl.Expr, schema: Schema) -> pl.Expr:
-    """SQL text over the columns of a schema, or an expression of polars, as an expression that is checked."""
-    if isinstance(value, str):
-        return row_expression(value, schema)
-    if not isinstance(value, pl.Expr):
-        raise InvalidRequestError(
-            f"a column is set to {value!r}, which is neither SQL text nor an expression of polars",
-            fix="write SQL, such as 'price * 2', or pl.lit of a value",
-            kind="bad-assignment",
-        )
-    schema.require(value.meta.root_names(), place="assignments")
-    return value
 
 
 def rules_of_changes(context: WriteContext) -> RowRules:

@@ -32,7 +32,7 @@ def replace_vectors(
     """Write one deletion vector file for all; each data file is removed, and added again with its new vector unless
     no row of it is left."""
     now = milliseconds(clock())
-    kept = [change for change in pending if len(change.before) + len(change.positions) < change.rows]
+    kept = [c for c in pending if not c.file.has_only(storage, len(c.before) + len(c.positions))]
     for change in pending:
         changes.remove(change.file.row, now, data_change=True)
     path, descriptors = write_vectors([c.before | c.positions for c in kept], storage, prefix)

@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from lakeview.delta.data.file_statistics import in_calendar
+from lakeview.delta.data.partition_values import serialize
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.log.paths import decode_path
 from lakeview.delta.write.context import WriteContext
@@ -17,7 +18,8 @@ from lakeview.delta.write.identity import Allocate
 from lakeview.delta.write.row_rules import RowRules
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.config import VERSION
-from lakeview.model.errors import InvalidRequestError
+from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
+from lakeview.model.schema import Field
 from lakeview.storage import Storage, open_storage
 
 ENGINE = f"lakeview/{VERSION}"
@@ -51,17 +53,19 @@ def write_files(
     `allocate` gives values of identity columns. InvalidRequestError for columns that do not fit,
     ConstraintViolationError for rows that break a rule. On an error the files written so far are removed.
     """
+    rows = conformed_rows(context, batches, clock, allocate)
+    return write_conformed(context, rows, data_change=data_change, statistics=statistics, clock=clock, storage=storage)
+
+
+def conformed_rows(
+    context: WriteContext, batches: Iterable[pa.RecordBatch], clock: Clock, allocate: Allocate | None
+) -> Iterator[pa.RecordBatch]:
+    """Rows as the table has them, what it computes filled in and every rule kept. Errors as `write_files`."""
     rules = context.rules or RowRules(context.schema)
-
-    def conformed() -> Iterator[pa.RecordBatch]:
-        first = 0
-        for batch in _portions(batches):
-            yield rules.conform(batch, clock=clock, allocate=allocate, fill_missing=context.fill_missing, first=first)
-            first += batch.num_rows
-
-    return write_conformed(
-        context, conformed(), data_change=data_change, statistics=statistics, clock=clock, storage=storage
-    )
+    first = 0
+    for batch in _portions(batches):
+        yield rules.conform(batch, clock=clock, allocate=allocate, fill_missing=context.fill_missing, first=first)
+        first += batch.num_rows
 
 
 def write_conformed(
@@ -108,13 +112,13 @@ class _OpenFiles:
         self._clock = clock
         self._data_change = data_change
         self._statistics = statistics
-        self._open: dict[tuple[Any, ...], DataFile] = {}
+        self._open: dict[tuple[str | None, ...], DataFile] = {}
         self.adds: list[AddFile] = []
 
     def write(self, batches: list[pa.RecordBatch]) -> None:
         """Write rows to the files of their partitions; files that are large enough are closed."""
-        for values, rows in _partitions(pa.Table.from_batches(batches), self._context.partition_columns):
-            key = tuple(values.values())
+        for values, rows in _partitions(pa.Table.from_batches(batches), self._context):
+            key = tuple(serialize(value) for value in values.values())  # NaN would be another key each time
             start, bytes_per_row = 0, rows.nbytes / rows.num_rows
             while start < rows.num_rows:
                 file = self._open.get(key) or self._open.setdefault(key, DataFile(self._context, values))
@@ -133,7 +137,7 @@ class _OpenFiles:
             self._close(key)
         return self.adds
 
-    def _close(self, key: tuple[Any, ...]) -> None:
+    def _close(self, key: tuple[str | None, ...]) -> None:
         file = self._open.pop(key)
         self.adds.append(
             file.close(self._storage, self._clock, data_change=self._data_change, statistics=self._statistics)
@@ -167,21 +171,35 @@ def discard(adds: Sequence[AddFile], storage: Storage) -> None:
         storage.delete(decode_path(add.path))
 
 
-def _partitions(table: pa.Table, columns: Sequence[str]) -> Iterable[tuple[dict[str, Any], pa.Table]]:
+def _partitions(table: pa.Table, context: WriteContext) -> Iterable[tuple[dict[str, Any], pa.Table]]:
     """Partition values and the rows that have them, without the partition columns; in order of first appearance."""
+    columns = context.partition_columns
     data = table.drop_columns(list(columns))
     if not columns:
         yield {}, data
         return
-    keys = pl.DataFrame([_recordable(pl.Series(c, pl.from_arrow(table[c]))) for c in columns])
+    keys = pl.DataFrame([_recordable(pl.Series(c, pl.from_arrow(table[c])), context.schema[c]) for c in columns])
     groups = keys.with_row_index("\0row").group_by(list(columns), maintain_order=True).agg("\0row")
     for row in groups.iter_rows(named=True):
         indices = row.pop("\0row")
         yield row, data.take(pa.array(indices, pa.int64()))
 
 
-def _recordable(values: pl.Series) -> pl.Series:
-    """The values of a partition column; InvalidRequestError for one that the log has no text for."""
+def _recordable(values: pl.Series, field: Field) -> pl.Series:
+    """The values of a partition column. InvalidRequestError for one that the log has no text for,
+    ConstraintViolationError for an empty text where null is not allowed.
+    """
+    # "An empty string for any type translates to a null partition value"  delta protocol, Partition Value Serialization
+    if not field.nullable and values.dtype in (pl.String, pl.Binary):
+        size = values.str.len_bytes() if values.dtype == pl.String else values.bin.size()
+        if empty := int((size == 0).sum()):
+            raise ConstraintViolationError(
+                f"column {field.name} must not be null, and {empty:,} of the rows have an empty text in it, which is "
+                "null in a partition column",
+                fix="give the rows another value, or make the column nullable",
+                place=field.name,
+                kind="not-null",
+            )
     if not in_calendar(values):
         raise _no_text(values.name, "a time before the year 1 or after 9999")
     if values.dtype == pl.Binary:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
@@ -15,6 +16,7 @@ from lakeview.delta.log.paths import canonical, commit_name, decoded
 from lakeview.delta.log.vector_paths import file_of
 from lakeview.delta.properties import retention, value
 from lakeview.delta.write.target import Target
+from lakeview.model.addresses import below, is_local
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.snapshot import milliseconds
 
@@ -41,9 +43,9 @@ def needed_files(table: Target, versions: Iterable[int], cutoff: datetime, now: 
     recent = _recent_commits(table, cutoff) if longer or value(state.properties, _CHANGE_DATA) else []
     frames.append(_removed_by(table, recent))
     files = pl.concat(frames)
-    return pl.concat(
-        [files["key"], vector_files(files["deletion_vector"], table.storage.root), _change_files(table, recent)]
-    ).unique()
+    root = table.storage.root
+    found = pl.concat([files["key"], vector_files(files["deletion_vector"], root), _change_files(table, recent)])
+    return _by_place(found.unique(), root)
 
 
 def expired_files(table: Target, cutoff: datetime) -> pl.DataFrame:
@@ -73,7 +75,19 @@ def added_since(table: Target, version: int) -> set[str]:
     if not later:
         return set()
     actions = newest_actions(table.log.each_piece(later), table.storage.root, [])
-    return set(actions["key"]) | set(vector_files(actions["deletion_vector"], table.storage.root))
+    found = pl.concat([actions["key"], vector_files(actions["deletion_vector"], table.storage.root)])
+    return set(_by_place(found, table.storage.root))
+
+
+def _by_place(keys: pl.Series, root: str) -> pl.Series:
+    """The keys, and those of the table's own files that are recorded by an absolute path through a link, or under the
+    name that its folder has without one."""
+    absolute = keys.filter(keys.str.starts_with("/"))
+    if not is_local(root) or absolute.is_empty():
+        return keys
+    real = os.path.realpath(root)
+    places = [place for key in absolute if below(place := os.path.realpath(key), real)]
+    return keys.extend(pl.Series([os.path.relpath(place, real) for place in places], dtype=pl.String))
 
 
 def _recent_commits(table: Target, cutoff: datetime) -> list[int]:

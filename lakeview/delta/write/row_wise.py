@@ -1,0 +1,55 @@
+"""Conditions and values of users to expressions whose result for a row depends on that row alone.
+
+Files are read batch by batch: an aggregate, such as `col("id").max()`, would be that of each batch.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.printable import shorten
+from lakeview.model.schema import Schema
+from lakeview.predicates.condition import row_expression
+
+_MOST_SHOWN = 200
+
+
+def row_wise(value: str | pl.Expr, schema: Schema, place: str = "where") -> pl.Expr:
+    """SQL text over the columns of a schema, or an expression of polars, as an expression that is checked.
+
+    InvalidRequestError for anything else, an unknown column (kind unknown-column), and an expression whose result for
+    one row depends on others (kind not-row-wise).
+    """
+    if isinstance(value, str):
+        return row_expression(value, schema)  # which has no form for aggregates and windows
+    if not isinstance(value, pl.Expr):
+        raise InvalidRequestError(
+            f"{place} holds {value!r}, which is neither SQL text nor an expression of polars",
+            fix="write SQL, such as 'price * 2', or pl.lit of a value",
+            place=place,
+            kind="bad-assignment",
+        )
+    schema.require(value.meta.root_names(), place=place)
+    check_row_wise(value, place)
+    return value
+
+
+def check_row_wise(expression: pl.Expr, place: str = "where") -> None:
+    """InvalidRequestError (kind not-row-wise) for an expression whose result for one row depends on other rows."""
+    waiting = [expression]
+    while waiting:
+        node = waiting.pop()
+        try:
+            alone, inputs = node.meta.is_row_separable() or node.meta.is_literal(), node.meta.pop()
+        except pl.exceptions.PolarsError:
+            # polars asks for the columns' types to look into a function of the user's, and into list.eval
+            continue
+        if not alone:
+            raise InvalidRequestError(
+                f"{shorten(str(node), _MOST_SHOWN)} depends on more than one row, and rows are changed one by one",
+                fix="compute it first, from table.scan(), and give its value",
+                place=place,
+                kind="not-row-wise",
+            )
+        waiting += inputs

@@ -1,0 +1,78 @@
+"""Expressions that users give for rows: those whose result needs other rows are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import lakeview as lv
+from lakeview.delta.table import DeltaTable
+from lakeview.delta.write.row_wise import check_row_wise
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.schema import Field, PrimitiveType, Schema
+
+A, B, HIGHEST = pl.col("a"), pl.col("b"), pl.col("a").max()
+OF_ONE_ROW = {
+    "a comparison": A == 1,
+    "a literal": pl.lit(value=True),
+    "one of a list": A.is_in([1, 2]),
+    "one of a series": A.is_in(pl.Series([1, 2]).implode()),
+    "a case": pl.when(A > 1).then(2).otherwise(B),
+    "a text": A.cast(pl.String).str.to_uppercase() == "X",
+    "a field": B.struct.field("x") > 1,
+    "a sum within a list": B.list.sum() > 3,
+    "an expression over a list": B.list.eval(pl.element().max()).list.first() > 3,
+    "the larger of two columns": pl.max_horizontal(A, B) > 1,
+    "a function of the user's": A.map_elements(bool, return_dtype=pl.Boolean),
+}
+OF_MORE = {
+    "a maximum": HIGHEST == A,
+    "a maximum, deep": (A + 1).abs() > (A - A.mean()).abs(),
+    "a running sum": A.cum_sum(),
+    "the row before": A.shift(1) == A,
+    "a window": A.max().over("b"),
+    "a rank": A.rank() == 1,
+    "doubles": A.is_duplicated(),
+    "how many rows": pl.len() > 2,
+    "the mean for null": A.fill_null(strategy="mean"),
+    "a count of nulls": A.null_count() == 0,
+}
+
+
+@pytest.mark.parametrize("expression", OF_ONE_ROW.values(), ids=list(OF_ONE_ROW))
+def test_what_depends_on_one_row_is_taken(expression: pl.Expr) -> None:
+    check_row_wise(expression)
+
+
+@pytest.mark.parametrize("expression", OF_MORE.values(), ids=list(OF_MORE))
+def test_what_depends_on_other_rows_is_refused(expression: pl.Expr) -> None:
+    with pytest.raises(InvalidRequestError, match="depends on more than one row") as caught:
+        check_row_wise(expression)
+    assert caught.value.kind == "not-row-wise"
+
+
+def test_operations_refuse_such_expressions_and_change_nothing(tmp_path: Path) -> None:
+    schema = Schema((Field("a", PrimitiveType("long")), Field("b", PrimitiveType("long"))))
+    table = lv.create_table(str(tmp_path), schema)
+    assert isinstance(table, DeltaTable)
+    rows = pl.DataFrame({"a": [1, 2], "b": [0, 0]})
+    table.append(rows)
+    highest = HIGHEST == A
+    calls: list[Callable[[], object]] = [
+        lambda: table.delete(highest),
+        lambda: table.update({"b": "1"}, highest),
+        lambda: table.update({"b": A.max()}),
+        lambda: table.overwrite(rows, highest),
+        lambda: table.merge(rows, ["a"]).when_matched_delete(where=highest).execute(),
+        lambda: table.merge(rows, ["a"]).when_matched_update({"b": A.max()}).execute(),
+    ]
+    for call in calls:
+        with pytest.raises(InvalidRequestError) as caught:
+            call()
+        assert caught.value.kind == "not-row-wise"
+    with pytest.raises(InvalidRequestError, match="values for 2 rows"):
+        table.delete(B.filter(A > 5).is_null())
+    assert table.latest_version == 1
