@@ -28,7 +28,7 @@ MOST_BYTES = 4 << 20
 SHOWN = {
     "compare": "version=75&base=20",
     "schema": "tab=What+changed&version=70&base=2",
-    "pruning": "where=month+%3D+3",
+    "pruning": "where=period+%3D+3",
     "quality": "column=dep_delay",
 }
 """What a page is asked, where its first sight says little."""

@@ -6,14 +6,15 @@ Delta tables through Spark, two Iceberg tables through pyiceberg, all of the sam
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 
+from lakeview.demo.calendar import Calendar
 from lakeview.demo.lake import Lake
 from lakeview.demo.place import built_beside
 from lakeview.demo.source import read_airlines, read_flights
-from lakeview.demo.story import END, Plan, full_story
+from lakeview.demo.story import Plan, full_story
 from lakeview.model.errors import InvalidRequestError, MissingExtraError
 from lakeview.spark import session
 
@@ -24,7 +25,8 @@ _SETTINGS = {"spark.sql.adaptive.enabled": "false"}
 
 
 def build(path: str | Path, *, now: datetime, plan: Plan | None = None, progress: Progress = lambda _: None) -> Path:
-    """Build the demo lake at `path` and return it; the story (the full one) ends at `now`, an aware datetime.
+    """Build the demo lake at `path` and return it. Its data and its story (the full one) end on the day before `now`,
+    an aware datetime: see Calendar.
 
     `progress` gets a line for each step. Nothing is left behind when it fails. Raises InvalidRequestError when
     something lies at `path`, MissingExtraError without the data package, pyiceberg or a Java for Spark.
@@ -40,15 +42,14 @@ def build(path: str | Path, *, now: datetime, plan: Plan | None = None, progress
     with built_beside(place) as folder, tempfile.TemporaryDirectory(prefix="lakeview-demo-") as scratch:
         say("starting Spark")
         spark = session("lakeview demo", short_job=True, shuffle_partitions=2, extra=_SETTINGS)
-        source = read_flights(spark, Path(scratch))
+        calendar = Calendar.at(now)
+        source = read_flights(spark, Path(scratch), calendar.shift)
         say(f"{source.count():,} flights read")
-        # whole days, so that what is done at night in the story is done at night
-        shift = timedelta(days=(now - END).days)
-        lake = Lake(folder, spark, source, shift)
-        steps = (full_story() if plan is None else plan).steps
+        lake = Lake(folder, spark, source)
+        steps = (full_story(calendar) if plan is None else plan).steps
         lake.write_airlines(read_airlines(spark), steps[0].at)
         say("airlines: written")
-        iceberg = _iceberg_tables(place, folder, shift)
+        iceberg = _iceberg_tables(place, folder, calendar)
         total = len(steps) + len(iceberg)
         for number, step in enumerate(steps, start=1):
             say(f"{number:2}/{total} {lake.take(step)}")
@@ -60,7 +61,7 @@ def build(path: str | Path, *, now: datetime, plan: Plan | None = None, progress
     return place
 
 
-def _iceberg_tables(recorded: Path, folder: Path, shift: timedelta) -> Sequence[tuple[str, Callable[[], None]]]:
+def _iceberg_tables(recorded: Path, folder: Path, calendar: Calendar) -> Sequence[tuple[str, Callable[[], None]]]:
     if find_spec("pyiceberg") is None:
         raise MissingExtraError(
             "the demo lake's Iceberg tables are written by pyiceberg, which is not installed",
@@ -69,4 +70,4 @@ def _iceberg_tables(recorded: Path, folder: Path, shift: timedelta) -> Sequence[
     # imported here: half a second that only a build has to take
     from lakeview.demo.iceberg import iceberg_tables
 
-    return iceberg_tables(recorded, folder, shift)
+    return iceberg_tables(recorded, folder, calendar)

@@ -1,9 +1,9 @@
 """The demo's Iceberg tables: hourly weather as it is, and departures with a history, of the same year and airports.
 
-`departures` tells, in story time: monthly deliveries; a tag on the first quarter; in July two columns renamed, one
-widened and one added; from August on partitions by airport too; October brought some flights twice, which position
-deletes take out; November came without the arrivals of one carrier, whose rows are written anew; December lies on the
-branch `audit`, loaded and not yet published.
+`departures` tells, by the periods of the calendar: one delivery each; a tag on the first quarter; in 7 two columns
+renamed, one widened and one added; from 8 on partitions by airport too; 10 brought some flights twice, which position
+deletes take out; 11 came without the arrivals of one carrier, whose rows are rewritten; 12 lies on the branch `audit`,
+loaded and not yet published. Its partitions are months: a period that begins within one writes into two.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform, MonthTransform
 from pyiceberg.types import DateType, DoubleType, IntegerType, LongType, NestedField, StringType, TimestamptzType
 
+from lakeview.demo.calendar import Calendar, at_hour
 from lakeview.demo.iceberg_catalog import NAMESPACE, StoryCatalog
 from lakeview.demo.position_deletes import delete_positions
 from lakeview.demo.source import data_folder
-from lakeview.demo.story import at_hour
 
 BRANCH, TAG = "audit", "first-quarter"
 SILENT_CARRIER = "B6"
-"""Whose arrivals November's delivery lacked: JetBlue."""
+"""Whose arrivals the delivery of period 11 lacked: JetBlue."""
 TWICE = 11
-"""October brought flights twice whose number is a multiple of this."""
+"""Period 10 brought flights twice whose number is a multiple of this."""
 RENAMED = {"dep_delay": "departure_delay", "arr_delay": "arrival_delay"}
 
 _DEPARTURES = Schema(
@@ -59,43 +59,43 @@ _WEATHER = Schema(
 _BY = {"engine-name": "pyiceberg", "engine-version": pyiceberg.__version__}
 
 
-def iceberg_tables(recorded: Path, folder: Path, shift: timedelta) -> list[tuple[str, Callable[[], None]]]:
-    """The two tables by name, each with what writes it, below `folder`, which will be moved to `recorded`; `shift`
-    moves story time to commit time."""
+def iceberg_tables(recorded: Path, folder: Path, calendar: Calendar) -> list[tuple[str, Callable[[], None]]]:
+    """The two tables by name, each with what writes it, below `folder`, which will be moved to `recorded`."""
     catalog = StoryCatalog(recorded, folder)
     return [
-        ("weather", lambda: _write_weather(catalog, shift)),
-        ("departures", lambda: Departures(catalog, shift).write()),
+        ("weather", lambda: _write_weather(catalog, calendar)),
+        ("departures", lambda: Departures(catalog, calendar).write()),
     ]
 
 
-def read_departures() -> pl.DataFrame:
-    """Every flight of the year in the order of the source, in the columns of `departures` as they were at first, and
-    `air_time`."""
+def read_departures(shift: timedelta) -> pl.DataFrame:
+    """Every flight of the year in the order of the source, its days moved by `shift`, in the columns of `departures` as
+    they were at first, and `air_time`."""
     with zipfile.ZipFile(data_folder() / "flights.csv.zip") as archive:
         found = pl.read_csv(archive.read("flights.csv"), null_values="NA", infer_schema_length=None)
-    day = pl.date("year", "month", "day").alias("flight_date")
+    day = pl.date("year", "month", "day").alias("flight_date") + shift
     return found.select(day, *(f.name for f in _DEPARTURES.fields[1:]), "air_time").with_columns(
         pl.col("sched_dep_time", "flight", "dep_delay", "arr_delay", "air_time").cast(pl.Int32)
     )
 
 
-def read_weather() -> pl.DataFrame:
-    """The weather at the three airports, hour by hour, in the columns of `weather`."""
+def read_weather(shift: timedelta) -> pl.DataFrame:
+    """The weather at the three airports, hour by hour, its days moved by `shift`, in the columns of `weather`."""
     found = pl.read_csv(data_folder() / "weather.csv", null_values="NA", infer_schema_length=None)
     hour = pl.col("time_hour").str.to_datetime("%Y-%m-%dT%H:%M:%SZ", time_unit="us").dt.replace_time_zone("UTC")
-    rows = found.with_columns(hour, pl.col("temp", "humid", "wind_speed", "precip", "visib").cast(pl.Float64))
+    rows = found.with_columns(hour + shift, pl.col("temp", "humid", "wind_speed", "precip", "visib").cast(pl.Float64))
     return rows.select(f.name for f in _WEATHER.fields)
 
 
-def _write_weather(catalog: StoryCatalog, shift: timedelta) -> None:
+def _write_weather(catalog: StoryCatalog, calendar: Calendar) -> None:
     """A plain table: one file and one snapshot a quarter."""
-    rows = read_weather()
+    rows = read_weather(calendar.shift)
     table: Table | None = None
-    for months in ((1, 2, 3), (4, 5, 6), (7, 8, 9), (10, 11, 12)):
-        part = rows.filter(pl.col("time_hour").dt.month().is_in(months)).to_arrow()
-        catalog.moment = at_hour(_first_of(months[-1] + 1), 6) + shift
-        properties = {**_BY, "note": f"the weather of months {months[0]} to {months[-1]}"}
+    for last in (3, 6, 9, 12):
+        quarter = calendar.period(last - 2)[0], calendar.period(last)[1]
+        part = rows.filter(pl.col("time_hour").dt.date().is_between(*quarter)).to_arrow()
+        catalog.moment = at_hour(calendar.after(last), 6)
+        properties = {**_BY, "note": f"the weather of periods {last - 2} to {last}"}
         if table is None:
             name = f"{NAMESPACE}.weather"
             with catalog.create_table_transaction(name, _WEATHER, f"{catalog.place}/weather") as created:
@@ -110,67 +110,66 @@ class Departures:
     """The table `departures` while it is written."""
 
     catalog: StoryCatalog
-    shift: timedelta
+    calendar: Calendar
 
     def write(self) -> None:
         """The whole story."""
-        self._rows = read_departures()
+        self._rows = read_departures(self.calendar.shift)
         self._create()
-        for month in range(2, 7):
-            self._append(month)
-            if month == 3:
+        for period in range(2, 7):
+            self._append(period)
+            if period == 3:
                 self._tag()
         self._rename()
         self._append(7)
         self._partition_by_airport()
-        for month in (8, 9):
-            self._append(month)
-        self._october()
-        self._november()
-        self._december()
+        for period in (8, 9):
+            self._append(period)
+        self._some_rows_twice(10)
+        self._missing_arrivals(11)
+        self._load_branch(12)
 
     def _now(self, day: date, hour: int) -> None:
-        self.catalog.moment = at_hour(day, hour) + self.shift
+        self.catalog.moment = at_hour(day, hour)
 
     @property
     def _table(self) -> Table:
         return self.catalog.load_table(f"{NAMESPACE}.departures")
 
-    def _month(self, month: int) -> pa.Table:
-        """A month's flights in the columns that the table has by now."""
-        rows = self._rows.filter(_in_month(month))
-        return self._fitting(rows)
+    def _flights_of(self, period: int) -> pl.DataFrame:
+        return self._rows.filter(pl.col("flight_date").is_between(*self.calendar.period(period)))
 
     def _fitting(self, rows: pl.DataFrame) -> pa.Table:
+        """The rows in the columns that the table has by now."""
         names = [f.name for f in self._table.schema().fields]
         return rows.rename({old: new for old, new in RENAMED.items() if new in names}).select(names).to_arrow()
 
     def _create(self) -> None:
-        self._now(_first_of(2), 4)
+        self._now(self.calendar.after(1), 4)
         spec = PartitionSpec(PartitionField(1, 1000, MonthTransform(), "flight_month"))
         with self.catalog.create_table_transaction(
             f"{NAMESPACE}.departures",
             _DEPARTURES,
             f"{self.catalog.place}/departures",
             spec,
-            properties={"format-version": "2", "comment": "Departures from New York's three airports in 2013"},
+            properties={"format-version": "2", "comment": "Departures from New York's three airports"},
         ) as created:
-            rows = self._rows.filter(_in_month(1)).select(f.name for f in _DEPARTURES.fields)
-            created.append(rows.to_arrow(), snapshot_properties=_properties("monthly delivery 1"))
+            rows = self._flights_of(1).select(f.name for f in _DEPARTURES.fields)
+            created.append(rows.to_arrow(), snapshot_properties=_properties("delivery of period 1"))
 
-    def _append(self, month: int, rows: pa.Table | None = None) -> None:
-        self._now(_first_of(month + 1), 4)
-        found = self._month(month) if rows is None else rows
-        self._table.append(found, snapshot_properties=_properties(f"monthly delivery {month}"))
+    def _append(self, period: int, rows: pl.DataFrame | None = None) -> None:
+        self._now(self.calendar.after(period), 4)
+        found = self._fitting(self._flights_of(period) if rows is None else rows)
+        self._table.append(found, snapshot_properties=_properties(f"delivery of period {period}"))
 
     def _tag(self) -> None:
-        self._now(date(2013, 4, 2), 9)
+        self._now(self.calendar.day(4, 2), 9)
         head = self._table.current_snapshot()
-        assert head is not None, "three months are loaded"
+        assert head is not None, "three periods are loaded"
         self._table.manage_snapshots().create_tag(head.snapshot_id, TAG).commit()
 
     def _rename(self) -> None:
-        self._now(date(2013, 7, 15), 11)
+        self._now(self.calendar.day(7, 15), 11)
         with self._table.update_schema() as change:
             for old, new in RENAMED.items():
                 change.rename_column(old, new)
@@ -178,18 +177,18 @@ class Departures:
             change.add_column("air_time", IntegerType(), doc="minutes")
 
     def _partition_by_airport(self) -> None:
-        self._now(date(2013, 8, 12), 10)
+        self._now(self.calendar.day(8, 12), 10)
         with self._table.update_spec() as change:
             change.add_field("origin", IdentityTransform(), "origin")
 
-    def _october(self) -> None:
+    def _some_rows_twice(self, period: int) -> None:
         """Delivered with some flights twice; their second copies are deleted by position."""
-        october = self._rows.filter(_in_month(10))
-        again = october.filter(pl.col("flight") % TWICE == 0)
-        self._append(10, self._fitting(pl.concat([october, again])))
-        self._now(date(2013, 11, 6), 15)
+        flights = self._flights_of(period)
+        self._append(period, pl.concat([flights, flights.filter(pl.col("flight") % TWICE == 0)]))
+        self._now(self.calendar.day(period + 1, 6), 15)
         table = self._table
-        files = [task.file for task in table.scan(row_filter="flight_date >= '2013-10-01'").plan_files()]
+        since = self.calendar.period(period)[0]
+        files = [task.file for task in table.scan(row_filter=f"flight_date >= '{since}'").plan_files()]
         delete_positions(
             table,
             {
@@ -197,34 +196,36 @@ class Departures:
                 for file in sorted(files, key=lambda f: f.file_path)
                 if (found := _second_copies(table, file))
             },
-            _properties("flights that October's delivery brought twice"),
+            _properties(f"flights that the delivery of period {period} brought twice"),
         )
 
-    def _november(self) -> None:
+    def _missing_arrivals(self, period: int) -> None:
         """Delivered without one carrier's arrivals; an overwrite replaces those rows and their files."""
-        november = self._rows.filter(_in_month(11))
+        flights = self._flights_of(period)
         silent = pl.col("carrier") == SILENT_CARRIER
         missing = pl.when(silent).then(None).otherwise(pl.col("arr_delay", "air_time")).name.keep()
-        self._append(11, self._fitting(november.with_columns(missing)))
-        self._now(date(2013, 12, 4), 16)
+        self._append(period, flights.with_columns(missing))
+        self._now(self.calendar.day(period + 1, 4), 16)
         self._table.overwrite(
-            self._fitting(november.filter(silent)),
-            f"flight_date >= '2013-11-01' and carrier = '{SILENT_CARRIER}'",
-            snapshot_properties=_properties("November again for the carrier whose arrivals were missing"),
+            self._fitting(flights.filter(silent)),
+            f"flight_date >= '{self.calendar.period(period)[0]}' and carrier = '{SILENT_CARRIER}'",
+            snapshot_properties=_properties(f"period {period} again for the carrier whose arrivals were missing"),
         )
 
-    def _december(self) -> None:
+    def _load_branch(self, period: int) -> None:
         """Weekly, onto a branch that is not published yet."""
-        self._now(date(2013, 12, 6), 9)
+        self._now(self.calendar.day(period, 6), 9)
         head = self._table.current_snapshot()
-        assert head is not None, "eleven months are loaded"
+        assert head is not None, "eleven periods are loaded"
         self._table.manage_snapshots().create_branch(head.snapshot_id, BRANCH, min_snapshots_to_keep=5).commit()
-        for first, last in ((1, 8), (9, 16), (17, 24), (25, 31)):
-            day = pl.col("flight_date").dt.day()
-            december = self._rows.filter(_in_month(12), day.is_between(first, last))
-            self._now(date(2013, 12, last) + timedelta(days=1), 4)
-            properties = _properties(f"December {first} to {last}, to be looked at")
-            self._table.append(self._fitting(december), snapshot_properties=properties, branch=BRANCH)
+        for numbers in ((1, 8), (9, 16), (17, 24), (25, 31)):
+            first, last = (self.calendar.day(period, number) for number in numbers)
+            self._now(last + timedelta(days=1), 4)
+            self._table.append(
+                self._fitting(self._rows.filter(pl.col("flight_date").is_between(first, last))),
+                snapshot_properties=_properties(f"{first} to {last}, to be looked at"),
+                branch=BRANCH,
+            )
 
 
 def _second_copies(table: Table, file: DataFile) -> list[int]:
@@ -232,15 +233,6 @@ def _second_copies(table: Table, file: DataFile) -> list[int]:
     with table.io.new_input(file.file_path).open() as stream:
         rows = pl.read_parquet(stream.read())
     return (~rows.select(pl.struct(pl.all())).to_series().is_first_distinct()).arg_true().to_list()
-
-
-def _in_month(month: int) -> pl.Expr:
-    return pl.col("flight_date").dt.month() == month
-
-
-def _first_of(month: int) -> date:
-    """The first day of a month of 2013; of January after it, for the thirteenth."""
-    return date(2013 + (month - 1) // 12, (month - 1) % 12 + 1, 1)
 
 
 def _properties(note: str) -> dict[str, str]:

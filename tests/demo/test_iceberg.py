@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import polars as pl
 import pytest
 from pyiceberg.table import StaticTable
 
+from lakeview.demo.calendar import Calendar
 from lakeview.demo.iceberg import (
     BRANCH,
     RENAMED,
@@ -19,11 +20,11 @@ from lakeview.demo.iceberg import (
     read_departures,
     read_weather,
 )
-from lakeview.demo.story import END
 from lakeview.iceberg.opening import open_iceberg
 from lakeview.iceberg.table import IcebergTable
 
-SHIFT = timedelta(days=4000)
+CALENDAR = Calendar(date(2026, 11, 23))
+"""Its periods begin on any day of a month."""
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The two tables alone, written to one folder and moved to another, as the build does it."""
     base = tmp_path_factory.mktemp("demo")
     (base / "written").mkdir()
-    for _, write in iceberg_tables(base / "lake", base / "written", SHIFT):
+    for _, write in iceberg_tables(base / "lake", base / "written", CALENDAR):
         write()
     return (base / "written").rename(base / "lake")
 
@@ -43,11 +44,12 @@ def departures(lake: Path) -> IcebergTable:
 
 @pytest.fixture(scope="module")
 def source() -> pl.DataFrame:
-    return read_departures()
+    return read_departures(CALENDAR.shift)
 
 
-def month(number: int) -> pl.Expr:
-    return pl.col("flight_date").dt.month() == number
+def periods(first: int, last: int) -> pl.Expr:
+    """The days of these periods, both included."""
+    return pl.col("flight_date").is_between(CALENDAR.period(first)[0], CALENDAR.period(last)[1])
 
 
 def as_first_named(rows: pl.DataFrame) -> pl.DataFrame:
@@ -58,47 +60,47 @@ def same(found: pl.DataFrame, wanted: pl.DataFrame) -> bool:
     return found.select(wanted.columns).sort(pl.all()).equals(wanted.sort(pl.all()))
 
 
-def test_main_holds_eleven_months_and_the_branch_all_twelve(departures: IcebergTable, source: pl.DataFrame) -> None:
+def test_main_holds_eleven_periods_and_the_branch_all_twelve(departures: IcebergTable, source: pl.DataFrame) -> None:
     known = source.with_columns(
         pl.col("flight").cast(pl.Int64),
-        pl.when(pl.col("flight_date").dt.month() >= 7).then("air_time").alias("air_time"),
+        pl.when(periods(7, 12)).then("air_time").alias("air_time"),
     )
     assert same(as_first_named(departures.scan(ref=BRANCH).collect()), known)
-    assert same(as_first_named(departures.scan().collect()), known.filter(~month(12)))
+    assert same(as_first_named(departures.scan().collect()), known.filter(periods(1, 11)))
 
 
 def test_the_tag_is_the_first_quarter_under_its_old_names(departures: IcebergTable, source: pl.DataFrame) -> None:
     found = departures.scan(ref=TAG).collect()
-    assert same(found, source.filter(pl.col("flight_date").dt.month() <= 3).select(found.columns))
+    assert same(found, source.filter(periods(1, 3)).select(found.columns))
     assert found.schema["flight"] == pl.Int32
 
 
 def test_the_weather_is_the_packages(lake: Path) -> None:
     table = open_iceberg(str(lake / "weather"))
-    assert same(table.scan().collect(), read_weather())
+    assert same(table.scan().collect(), read_weather(CALENDAR.shift))
     assert table.history()["operation"].to_list() == ["append"] * 4
 
 
-def test_octobers_second_copies_are_deleted_by_position(departures: IcebergTable, source: pl.DataFrame) -> None:
-    again = source.filter(month(10), pl.col("flight") % TWICE == 0).height
+def test_second_copies_are_deleted_by_position(departures: IcebergTable, source: pl.DataFrame) -> None:
+    again = source.filter(periods(10, 10), pl.col("flight") % TWICE == 0).height
     commits = departures.history().sort("position")
     (deleting,) = commits.filter(pl.col("operation") == "delete").select("version", "parent").iter_rows()
     before, after = (
-        departures.scan(version).filter(month(10)).select(pl.len()).collect().item() for version in deleting[::-1]
+        departures.scan(version).filter(periods(10, 10)).select(pl.len()).collect().item() for version in deleting[::-1]
     )
     assert before - after == again > 0
     deletes = departures.snapshot().delete_files
     assert deletes["records"].sum() == again
-    assert deletes.height == 3, "one for each airport's file"
+    assert deletes.height == 6, "one for each file: of three airports, in two months"
 
 
-def test_november_got_its_arrivals_by_files_written_anew(departures: IcebergTable) -> None:
-    silent = month(11) & (pl.col("carrier") == SILENT_CARRIER)
+def test_missing_arrivals_came_by_rewritten_files(departures: IcebergTable) -> None:
+    silent = periods(11, 11) & (pl.col("carrier") == SILENT_CARRIER)
     unknown = {
-        commit["timestamp"] - SHIFT: departures.scan(commit["version"])
+        commit["timestamp"]: departures.scan(commit["version"])
         .filter(silent).select(pl.col("arrival_delay").is_null().mean()).collect().item()
         for commit in departures.history().filter(pl.col("operation") != "delete").iter_rows(named=True)
-        if commit["timestamp"] - SHIFT > datetime(2013, 12, 1, tzinfo=UTC)
+        if commit["timestamp"].date() > CALENDAR.period(11)[1]
     }  # fmt: skip
     first, *_, last = (unknown[moment] for moment in sorted(unknown))
     assert (first, last < 0.1) == (1, True)
@@ -108,19 +110,20 @@ def test_partitions_and_columns_changed_on_the_way(departures: IcebergTable) -> 
     assert departures.schemas().height == 2
     assert departures.snapshot().partition_columns == ["flight_month", "origin"]
     texts = departures.snapshot().files["partition_text"].to_list()
-    assert {"flight_month=2013-07", "flight_month=2013-08/origin=EWR"} <= set(texts)
+    # period 7 ends and 8 begins on 23 and 24 June: one month lies in partitions of both specs
+    assert {"flight_month=2026-06", "flight_month=2026-06/origin=EWR"} <= set(texts)
 
 
 def test_every_moment_is_the_storys(lake: Path, departures: IcebergTable) -> None:
-    first, last = datetime(2013, 2, 1, tzinfo=UTC), END
+    first, last = CALENDAR.day(2, 1), CALENDAR.end
     for table in (departures, open_iceberg(str(lake / "weather"))):
         metadata = table.metadata
         moments = [s.timestamp_ms for s in metadata.snapshots.values()]
         moments += [entry.timestamp_ms for entry in metadata.snapshot_log]
         moments += [entry.timestamp_ms for entry in metadata.metadata_log]
         moments += [metadata.last_updated_ms or 0]
-        told = [datetime.fromtimestamp(m / 1000, UTC) - SHIFT for m in moments]
-        assert first < min(told)
+        told = [datetime.fromtimestamp(m / 1000, UTC) for m in moments]
+        assert first <= min(told).date()
         assert max(told) < last
         assert max(moments) == metadata.last_updated_ms
 

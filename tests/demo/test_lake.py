@@ -5,7 +5,7 @@ import io
 import json
 import zipfile
 from collections import Counter
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import deltalake
@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 import lakeview as lv
+from lakeview import views
 from lakeview.delta.table import DeltaTable
 from lakeview.demo.source import data_folder
 from lakeview.model.errors import DataFileMissingError
@@ -33,21 +34,43 @@ def flights(demo_lake: Path) -> DeltaTable:
 def source() -> pl.DataFrame:
     """The package's own file, read without Spark and without us."""
     with zipfile.ZipFile(data_folder() / "flights.csv.zip") as archive:
-        return pl.read_csv(archive.read("flights.csv"), null_values="NA", infer_schema_length=None)
+        found = pl.read_csv(archive.read("flights.csv"), null_values="NA", infer_schema_length=None)
+    return found.with_columns(flight_date=pl.date("year", "month", "day"))
 
 
-def test_every_flight_of_the_source_is_there_as_it_is(flights: DeltaTable, source: pl.DataFrame) -> None:
+@pytest.fixture(scope="module")
+def shift(demo_lake: Path) -> timedelta:
+    """How far the days of the lake lie from the source's: the last one is the day before the build."""
+    built = datetime.fromtimestamp((demo_lake / ".lakeview-demo").stat().st_mtime, UTC)
+    last = lv.open_table(str(demo_lake / "flights")).scan().select(pl.col("flight_date").max()).collect().item()
+    assert timedelta(days=1) <= built.date() - last <= timedelta(days=2), "two in the night, and where it was midnight"
+    moved: timedelta = last - date(2013, 12, 31)
+    return moved
+
+
+def test_every_flight_of_the_source_is_there_its_days_moved(
+    flights: DeltaTable, source: pl.DataFrame, shift: timedelta
+) -> None:
     rows = flights.scan().collect()
     assert rows.height == source.height == 336_776
-    ours = rows.with_columns(pl.col("time_hour").dt.strftime("%Y-%m-%dT%H:%M:%SZ")).select(source.columns)
-    ours = ours.cast(source.schema)
-    assert ours.sort(pl.all()).equals(source.sort(pl.all()))
-    assert (rows["flight_date"] == rows.select(pl.date("year", "month", "day")).to_series()).all()
+    hour = (pl.col("time_hour") - shift).dt.strftime("%Y-%m-%dT%H:%M:%SZ")
+    wanted = source.rename({"month": "period"}).drop("year", "day")
+    ours = rows.with_columns(hour, pl.col("flight_date") - shift).select(wanted.columns).cast(wanted.schema)
+    assert ours.sort(pl.all()).equals(wanted.sort(pl.all()))
+
+
+def test_data_is_a_day_late_and_no_baseline_of_years_is_needed_to_say_so(flights: DeltaTable) -> None:
+    trends = views.quality.trends
+    changes = lv.inspect(flights).quality()
+    assert trends.event_column(changes) == "flight_date"
+    lags = trends.lag_trend(changes, "flight_date")
+    assert trends.usual_of_history(lags) is None
+    assert 1 <= lags["value"][-1] < 1.5
 
 
 def test_another_reader_counts_the_same(demo_lake: Path, source: pl.DataFrame) -> None:
-    theirs = deltalake.DeltaTable(str(demo_lake / "flights")).to_pyarrow_table(columns=["month"])
-    assert Counter(theirs["month"].to_pylist()) == Counter(source["month"].to_list())
+    theirs = deltalake.DeltaTable(str(demo_lake / "flights")).to_pyarrow_table(columns=["period"])
+    assert Counter(theirs["period"].to_pylist()) == Counter(source["month"].to_list())
     counts = {
         name: deltalake.DeltaTable(str(demo_lake / name)).to_pyarrow_table().num_rows
         for name in ("airlines", "daily_delays")
@@ -94,14 +117,14 @@ def test_columns_came_twice_and_are_null_before(flights: DeltaTable) -> None:
     assert flights.schemas()["version"].to_list() == [0, 9, 61]
     nulls = (
         flights.scan()
-        .group_by("month")
+        .group_by("period")
         .agg(pl.col("seats", "visibility").null_count() / pl.len())
         .collect()
-        .sort("month")
+        .sort("period")
     )
-    # May came when the aircraft were known already
-    assert nulls.filter(pl.col("seats") == 1)["month"].to_list() == [1, 2, 3, 4, 6]
-    assert nulls.filter(pl.col("visibility") == 1)["month"].to_list() == list(range(1, 11))
+    # period 5 came when the aircraft were known already
+    assert nulls.filter(pl.col("seats") == 1)["period"].to_list() == [1, 2, 3, 4, 6]
+    assert nulls.filter(pl.col("visibility") == 1)["period"].to_list() == list(range(1, 11))
 
 
 def test_the_bad_load_is_in_the_log_and_can_no_longer_be_read(flights: DeltaTable) -> None:
@@ -110,7 +133,7 @@ def test_the_bad_load_is_in_the_log_and_can_no_longer_be_read(flights: DeltaTabl
     before, after = flights.snapshot(BAD).num_records, flights.snapshot(BAD + 1).num_records
     assert before is not None
     assert after is not None
-    assert before > after, "every eleventh flight of April came twice"
+    assert before > after, "every eleventh flight of period 4 came twice"
     with pytest.raises(DataFileMissingError):
         flights.scan(BAD).collect()
 
@@ -123,11 +146,10 @@ def test_every_other_version_can_be_read_whole(flights: DeltaTable) -> None:
     assert flights.scan(3).select(pl.len()).collect().item() == flights.snapshot(3).num_records
 
 
-def test_a_day_is_corrected_by_replacing_its_files(flights: DeltaTable) -> None:
+def test_a_day_is_corrected_by_replacing_its_files(flights: DeltaTable, shift: timedelta) -> None:
     commit = flights.history().filter(pl.col("version") == CORRECTED).row(0, named=True)
     assert (commit["files_added"], commit["files_removed"]) == (3, 3)
-    day = pl.date(2013, 9, 17)
-    silent = (pl.col("flight_date") == day) & (pl.col("carrier") == "B6")
+    silent = (pl.col("flight_date") == date(2013, 9, 17) + shift) & (pl.col("carrier") == "B6")
     wrong, right = (
         flights.scan(version).filter(silent).select(pl.col("arr_time").null_count() / pl.len()).collect().item()
         for version in (CORRECTED - 1, CORRECTED)
@@ -144,11 +166,11 @@ def test_some_versions_do_not_know_their_rows_and_the_latest_lacks_some_bounds(f
     assert bounds.filter(pl.col("min").is_null()).height == 6
 
 
-def test_small_files_are_left_lying_in_december(flights: DeltaTable) -> None:
+def test_small_files_are_left_lying_in_the_last_period(flights: DeltaTable) -> None:
     files = flights.snapshot().files
     small = files.filter(pl.col("size") < 32_768)
     assert small.height == 30
-    assert small["partition_text"].unique().to_list() == ["month=12"]
+    assert small["partition_text"].unique().to_list() == ["period=12"]
     assert files.height == 44
 
 
@@ -170,5 +192,5 @@ def test_commits_say_what_they_are(flights: DeltaTable) -> None:
     """The words of the story are in the log, for whoever reads it."""
     actions = flights.commit(BAD + 1)
     info = json.loads(actions.filter(pl.col("kind") == "commitInfo")["action"][0])
-    assert info["userMetadata"] == "April again: the first delivery had delays in seconds"
-    assert info["operationParameters"]["predicate"] == "month = 4"
+    assert info["userMetadata"] == "period 4 again: the first delivery had delays in seconds"
+    assert info["operationParameters"]["predicate"] == "period = 4"

@@ -40,10 +40,17 @@ class Story:
         return self
 
     def append(
-        self, records: int | None, *, files: int = 1, size: int = 32 * MIB, month: int = 1, **more: Any
+        self,
+        records: int | None,
+        *,
+        files: int = 1,
+        size: int = 32 * MIB,
+        month: int = 1,
+        operation: str = "WRITE",
+        **more: Any,
     ) -> Story:
         """Add files that share the rows evenly."""
-        return self._commit("WRITE", added=[self._file(records, files, size, month) for _ in range(files)], **more)
+        return self._commit(operation, added=[self._file(records, files, size, month) for _ in range(files)], **more)
 
     def delete(self, *versions: int, operation: str = "DELETE", **more: Any) -> Story:
         """Remove what these versions added and is still live."""

@@ -71,6 +71,7 @@ def test_files_from_before_the_log_count_from_the_first_version_on() -> None:
         pytest.param(Story().append(1).append(1), "append", id="only adds"),
         pytest.param(Story().append(1).delete(0), "change", id="removes"),
         pytest.param(Story().append(1).overwrite(0, records=2), "change", id="a write that replaces"),
+        pytest.param(Story().append(1).append(1, operation="RESTORE"), "change", id="a restore is no load"),
         pytest.param(Story().append(1).optimize(1), "maintenance", id="no logical change"),
         pytest.param(Story().append(1).alter("ADD COLUMNS"), "schema", id="a schema change"),
         pytest.param(Story().append(1).append(1, schema_changed=True), "schema", id="a load that brings a column"),

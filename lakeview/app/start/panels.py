@@ -67,7 +67,7 @@ def _demo_lake() -> None:
             st.switch_page(PAGES["overview"].file, query_params=session.link_to(main.name))
     else:
         st.markdown(
-            ":gray[Real flights of 2013, written by a Spark pipeline, with planted problems. "
+            ":gray[A year of real flights up to yesterday, written by a Spark pipeline, with planted problems. "
             "It is not built yet; that takes about two minutes.]"
         )
         st.button("Build the demo lake", type="primary", width="stretch", key="build-demo", on_click=demo.start)
@@ -109,7 +109,7 @@ def questions(now: OpenTable) -> None:
         ("Which versions can I still read?", "timeline", {}),
         ("Why is it slow to read?", "files", {}),
         ("What changed in the schema, and when?", "schema", {"tab": "What changed"}),
-        ("Is every month complete, and was it on time?", "partitions", {}),
+        ("Is every period complete, and was it on time?", "partitions", {}),
     ]
     with grid(186):
         for number, (question, page, parameters) in enumerate(asked, start=1):

@@ -171,7 +171,8 @@ def _lane() -> pl.Expr:
         .then(pl.lit("schema"))
         .when(touched & ~pl.col("data_change"))
         .then(pl.lit("maintenance"))
-        .when(touched & (removed > 0))
+        # what a restore brings back was loaded before, and counts as no load
+        .when(touched & ((removed > 0) | (pl.col("operation").str.to_uppercase() == "RESTORE").fill_null(value=False)))
         .then(pl.lit("change"))
         .when(touched)
         .then(pl.lit("append"))
