@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Iterator
+
 import polars as pl
 import polars.selectors as cs
 
-from lakeview.views.data.distributions import DISTRIBUTIONS, distributions
+from lakeview.views.data.aggregates import Aggregates, Facts, Frequencies, PolarsAggregates
+from lakeview.views.data.distributions import DISTRIBUTIONS, column_distribution
 from lakeview.views.values import value_text
 
 _VALUES = pl.Schema({name: kind for name, kind in DISTRIBUTIONS.items() if name != "column"})
@@ -31,15 +35,28 @@ _CELLS = 1 << 26
 
 def profile(rows: pl.LazyFrame) -> tuple[pl.DataFrame, int]:
     """PROFILE of all rows, and how many there are. Reads the first column, then as many at once as fit in memory."""
-    left, at_once, height = rows.collect_schema().names(), 1, 0
-    parts = [pl.DataFrame(schema=PROFILE)]
+    return profile_of(_groups(rows))
+
+
+def profile_of(groups: Iterable[Aggregates]) -> tuple[pl.DataFrame, int]:
+    """PROFILE of the columns that engines add up, group by group, and how many rows there are."""
+    parts, height = [pl.DataFrame(schema=PROFILE)], 0
+    for group in groups:
+        facts = group.facts()
+        frequencies = group.frequencies({each.name: each.edges for each in facts if each.is_countable})
+        parts += [_column(each, frequencies.get(each.name)) for each in facts]
+        height = max([height, *(each.rows for each in facts)])
+    return pl.concat(parts), height
+
+
+def _groups(rows: pl.LazyFrame) -> Iterator[PolarsAggregates]:
+    left, at_once = rows.collect_schema().names(), 1
     while left:
         # by name: a name like ^x$ is no pattern
         columns = rows.select(cs.by_name(*left[:at_once])).collect(engine="streaming")
-        parts.append(_profile(columns))
-        left, height = left[at_once:], columns.height
-        at_once = max(_CELLS // max(height, 1), 1)
-    return pl.concat(parts), height
+        yield PolarsAggregates(columns)
+        left = left[at_once:]
+        at_once = max(_CELLS // max(columns.height, 1), 1)
 
 
 def distribution(profile: pl.DataFrame) -> pl.DataFrame:
@@ -48,19 +65,18 @@ def distribution(profile: pl.DataFrame) -> pl.DataFrame:
     return values.explode("distribution").unnest("distribution").cast(DISTRIBUTIONS)
 
 
-def _profile(rows: pl.DataFrame) -> pl.DataFrame:
-    # a series' methods take a name like ^x$ for a pattern: columns are looked at under a name of ours
-    facts = [_column_facts(name, rows[name].alias("values")) for name in rows.columns]
-    values = distributions(rows).group_by("column").agg(distribution=pl.struct(_VALUES.names()))
-    summary = pl.Schema({name: kind for name, kind in PROFILE.items() if name != "distribution"})
-    columns = pl.DataFrame(facts, schema=summary, orient="row")
-    return columns.join(values, on="column", how="left", maintain_order="left").cast(PROFILE)
-
-
-def _column_facts(name: str, values: pl.Series) -> tuple[object, ...]:
-    nulls = values.null_count()
-    share = nulls / values.len() if values.len() else None
-    if values.dtype.is_nested() or values.dtype == pl.Null():
-        return name, str(values.dtype), nulls, share, None, None, None
-    known = values.drop_nulls()
-    return name, str(values.dtype), nulls, share, known.n_unique(), value_text(known.min()), value_text(known.max())
+def _column(facts: Facts, frequencies: Frequencies | None) -> pl.DataFrame:
+    """The row of PROFILE of one column; without frequencies its nulls alone."""
+    only_nan = math.nan if facts.nans else None
+    row = {
+        "column": facts.name,
+        "type": str(facts.dtype),
+        "nulls": facts.nulls,
+        "null_share": facts.nulls / facts.rows if facts.rows else None,
+        # all NaN are one value
+        "distinct": None if frequencies is None else frequencies.distinct + bool(facts.nans),
+        "min_text": value_text(only_nan if facts.low is None else facts.low),
+        "max_text": value_text(only_nan if facts.high is None else facts.high),
+        "distribution": column_distribution(facts, frequencies).drop("column").to_dicts() or None,
+    }
+    return pl.DataFrame([row], schema=PROFILE)
