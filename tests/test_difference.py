@@ -57,6 +57,16 @@ def test_files_that_both_versions_have_are_not_read(history: DeltaHistory) -> No
     assert table.difference_plan(2).is_empty()
 
 
+def test_the_rows_of_a_difference_come_by_kind_and_from_fewer_bytes_first(history: DeltaHistory) -> None:
+    history.create({"id": "long"}).commit(ids_file(history, "a", *range(999)))
+    history.commit(remove("a"), ids_file(history, "b", 4))
+    table = opened(history)
+    for base, version, first in ((1, 2, "insert"), (2, 1, "delete")):
+        sides = table.difference_sides(base, version)
+        assert next(kind for kind, _ in sides) == first
+        assert [set(side.collect()["_change_type"]) for _, side in sides] == [{kind} for kind, _ in sides]
+
+
 def test_files_of_the_versions_between_may_be_gone(history: DeltaHistory) -> None:
     history.create({"id": "long"}).commit(ids_file(history, "a", 1))
     history.commit(remove("a"), ids_file(history, "b", 1, 2)).commit(remove("b"), ids_file(history, "c", 1, 2, 3))

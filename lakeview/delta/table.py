@@ -237,7 +237,7 @@ class DeltaTable(Operations, OneLine):
             self._states.require_parquet(state)
         first, last = ((state, self._states.schema(state)) for state in ends)
         found = end_difference(first, last, self.address)
-        return RangeRead(found.plan, partial(found.rows, self.storage), found.tasks)
+        return RangeRead(found.plan, partial(found.rows, self.storage), found.tasks, partial(found.sides, self.storage))
 
     def _changes(self, start: int | datetime, end: int | datetime | None) -> RangeRead:
         first, last = commit_range(start, end, self._log.latest, self._history.times, self.address)

@@ -356,7 +356,8 @@ class IcebergTable(TableBody):
         tasks = self._tasks_of(state)
         sides = [(NO_SNAPSHOT if entry is None else entry.snapshot_id, tasks(entry, schema)) for entry, _ in ends]
         found = difference(sides[0], sides[1], schema)
-        return RangeRead(found.plan, partial(found.rows, state.storage), found.tasks)
+        store = state.storage
+        return RangeRead(found.plan, partial(found.rows, store), found.tasks, partial(found.sides, store))
 
     def _scan(self, state: State, entry: SnapshotEntry | None, schema: Schema) -> Scan:
         files = self._files(state, entry)

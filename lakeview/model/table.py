@@ -143,6 +143,9 @@ class Table(Protocol):
         """The rows that a version has and another one, `base`, has not (insert), and the reverse (delete), from their
         files alone: the later one's columns, then `_change_type`. A row that was only copied is given both ways."""
 
+    def difference_sides(self, base: int, version: int | None = None) -> RowSides:
+        """The rows of `difference` by the kind of their change, to be read one kind after the other."""
+
     def difference_plan(self, base: int, version: int | None = None) -> pl.DataFrame:
         """CHANGES_PLAN: the files that `difference` reads, so that the cost is known before."""
 
@@ -162,17 +165,23 @@ RangeTasks: TypeAlias = tuple[Schema, list[tuple[Any, str | None]]]
 """Columns of rows, and the files to read: `lakeview.rows.tasks.FileTask` each, and the kind of change of its rows, None
 where they say it."""
 
+RowSides: TypeAlias = list[tuple[str | None, pl.LazyFrame]]
+"""Rows of CHANGES by the kind of change that all rows of a frame have, fewer bytes first; None where a frame has rows
+of several kinds."""
+
 
 @dataclass(frozen=True, slots=True)
 class RangeRead:
     """The files that differ between two versions, ready to be listed as CHANGES_PLAN or read.
 
-    `tasks`: the same for other processes, None where the files cannot be read elsewhere.
+    `tasks`: the same for other processes, None where the files cannot be read elsewhere. `sides`: the rows by kind,
+    None where a file has rows of several kinds.
     """
 
     plan: Callable[[], pl.DataFrame]
     rows: Callable[[], pl.LazyFrame]
     tasks: Callable[[], RangeTasks] | None = None
+    sides: Callable[[], RowSides] | None = None
 
 
 class TableBody:
@@ -220,6 +229,12 @@ class TableBody:
         the type of a column changed between. Collecting raises DataFileMissingError for a file of the two.
         """
         return self._difference(base, version).rows()
+
+    def difference_sides(self, base: int, version: int | None = None) -> RowSides:
+        """The rows of `difference` in two frames, one for each kind of change, the one with fewer bytes first; a shared
+        table, whose server sends changes, has one frame of all kinds (None). Errors as `difference`."""
+        found = self._difference(base, version)
+        return [(None, found.rows())] if found.sides is None else found.sides()
 
     def difference_plan(self, base: int, version: int | None = None) -> pl.DataFrame:
         """CHANGES_PLAN: the files that `difference` reads, so that the cost is known before. Errors as `difference`."""

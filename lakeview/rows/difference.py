@@ -11,7 +11,7 @@ import pyroaring
 from lakeview.model.change_columns import CHANGE_TYPE, change_schema
 from lakeview.model.frames import CHANGES_PLAN
 from lakeview.model.schema import Schema
-from lakeview.model.table import RangeTasks
+from lakeview.model.table import RangeTasks, RowSides
 from lakeview.rows.lazy import lazy_rows
 from lakeview.rows.tasks import FileTask, RowPositions
 from lakeview.storage import Storage
@@ -73,13 +73,19 @@ class Difference:
 
     def rows(self, storage: Storage) -> pl.LazyFrame:
         """The rows of these files: the columns of the schema, then `_change_type` (insert, delete), as CHANGES."""
+        return pl.concat(
+            [self._side(kind, tasks, storage) for kind, tasks in ((LOST, self.lost), (GAINED, self.gained))]
+        )
+
+    def sides(self, storage: Storage) -> RowSides:
+        """The rows of `rows` by the kind of their change, fewer bytes first."""
+        sides = sorted(((LOST, self.lost), (GAINED, self.gained)), key=lambda side: sum(task.size for task in side[1]))
+        return [(kind, self._side(kind, tasks, storage)) for kind, tasks in sides]
+
+    def _side(self, kind: str, tasks: Sequence[FileTask], storage: Storage) -> pl.LazyFrame:
         names = change_schema(self.schema).names[: len(self.schema)]  # one of the table's may be called _change_type
-        sides = []
-        for kind, tasks in ((LOST, self.lost), (GAINED, self.gained)):
-            found = _lazily(tasks, self.schema, storage)
-            renamed = found.rename(dict(zip(self.schema.names, names, strict=True)))
-            sides.append(renamed.with_columns(pl.lit(kind).alias(CHANGE_TYPE)))
-        return pl.concat(sides)
+        found = _lazily(tasks, self.schema, storage).rename(dict(zip(self.schema.names, names, strict=True)))
+        return found.with_columns(pl.lit(kind).alias(CHANGE_TYPE))
 
 
 def _lazily(tasks: Sequence[FileTask], schema: Schema, storage: Storage) -> pl.LazyFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lakeview import views
 from lakeview.app import downloads, errors, session
-from lakeview.app.compare import panels
+from lakeview.app.compare import panels, rows
 from lakeview.app.components import card, grid
 
 now = session.current()
@@ -57,7 +57,7 @@ with errors.messages(here="compare"):
         panels.same_in_both(equal)
 
         with card("Rows"), errors.messages(here="compare"):
-            difference = panels.rows(now, pair, panels.cost(now, pair))
+            difference = rows.row_difference(now, pair, rows.cost(now, pair))
             if difference is not None:
                 downloads.offer("row difference", difference.rows)
-                panels.rows_table(difference, pair)
+                rows.rows_table(difference, now, pair)

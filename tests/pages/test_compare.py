@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from lakeview import open_table
 from lakeview.app.query import budget
+from lakeview.app.query.answers import Answer
 from tests.builders.actions import remove
 from tests.builders.feeds import ids_file
 from tests.builders.history import DeltaHistory
@@ -105,6 +107,7 @@ def test_a_comparison_that_takes_too_long_is_ended_and_not_begun_again(
 ) -> None:
     monkeypatch.setitem(budget.SECONDS, "10 s", 0.000_1)
     monkeypatch.setattr("lakeview.app.query.runner.STEP", 0.001)
+    monkeypatch.setattr("lakeview.app.query.runner.GRACE", 0.0)
     app = open_page("compare", good, version="3", base="1", seconds="10 s")
     app.button(key="compare-rows").click().run()
     assert not app.exception
@@ -112,6 +115,24 @@ def test_a_comparison_that_takes_too_long_is_ended_and_not_begun_again(
     app.run()
     assert "was stopped" not in text(app)
     assert app.button(key="compare-rows").label.startswith("Compare rows: reads 2 files")
+
+
+def test_a_comparison_that_stops_says_what_differs_for_certain_and_what_was_compared(
+    good: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = Answer(
+        pl.DataFrame({"_difference": [1], "month": [2]}),
+        {"gained": 1, "lost": 0, "read": 30, "undecided": 2, "stopped": 1},
+    )
+    monkeypatch.setattr("lakeview.app.query.runner.run", lambda *_, **__: part)
+    app = open_page("compare", good, version="3", base="1")
+    app.button(key="compare-rows").click().run()
+    assert not app.exception
+    shown = text(app)
+    assert "Stopped after 30 s" in shown
+    assert "At least :green[**+1**] rows" in shown
+    assert "a part, of 30 rows of 2 files read" in shown
+    assert "2 rows more are in one version so far" in shown
 
 
 def test_a_comparison_is_kept_while_one_looks_around(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,13 +12,17 @@ import pytest
 
 import lakeview as lv
 from lakeview.app.query import budget, idle, runner, worker
+from lakeview.app.query.answers import Answer, DifferenceSoFar, RowsSoFar
 from lakeview.app.query.idle import IdleProcesses
 from lakeview.app.query.process import QueryProcess
-from lakeview.app.query.worker import Answer, Request
+from lakeview.app.query.worker import Request
 from lakeview.app.selection import Selection
 from lakeview.delta.table import DeltaTable
 from lakeview.discovery import readable_folders
 from lakeview.model.errors import DataFileMissingError, InvalidRequestError, LakeviewError
+from tests.builders.actions import remove
+from tests.builders.feeds import ids_file
+from tests.builders.history import DeltaHistory
 from tests.pages import tables
 from tests.pages.app import open_page, text
 
@@ -160,26 +164,45 @@ def test_rows_of_the_answer_that_are_there_when_the_time_is_over_are_a_part_of_i
     asked: dict[str, Any], columns: list[str], good: Path
 ) -> None:
     """The query is held up at its first batch: the rows of that batch are there all the same."""
-    partial, passed, go_on = worker.RowsSoFar(7), Event(), Event()
-    answers: list[worker.Answer] = []
+    part, whole = part_and_whole(RowsSoFar, request(good, **asked, limit=7))
+    assert part.counts == {"stopped": 1}
+    assert part.rows.columns == columns
+    assert 0 < part.rows.height <= 7
+    assert part.rows.join(whole.rows, on=columns, how="anti", nulls_equal=True).is_empty()
 
-    def on_found(batch: pl.DataFrame) -> None:
-        partial.add(batch)
-        passed.set()
-        assert go_on.wait(30)
 
+def test_a_comparison_is_given_in_part_with_what_differs_for_certain(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t").create({"id": "long"})
+    history.commit(ids_file(history, "a", 1, 2, 3)).commit(remove("a"), ids_file(history, "b", *range(2, 99)))
+    for base, undecided in ((0, 0), (1, 3)):
+        part, whole = part_and_whole(DifferenceSoFar, request(tmp_path / "t", base=base, version=base + 1))
+        assert part.counts == {"gained": 3 - undecided, "lost": 0, "read": 3, "undecided": undecided, "stopped": 1}
+        assert part.rows.height == 3 - undecided, "of what was rewritten, the rows of one version are read first"
+        assert part.rows.columns == whole.rows.columns
+        assert (whole.counts["read"], whole.counts["lost"]) == ((3, 0) if base == 0 else (100, 1))
+
+
+def part_and_whole(kind: type[RowsSoFar | DifferenceSoFar], asked: Request) -> tuple[Answer, Answer]:
+    """The answer to a request that is held up at its first batch, and to one that goes on."""
+    passed, go_on = Event(), Event()
+    answers: list[Answer] = []
+
+    class HeldUp(kind):  # type: ignore[misc, valid-type]
+        def add(self, batch: pl.DataFrame) -> None:
+            super().add(batch)
+            passed.set()
+            assert go_on.wait(30)
+
+    partial = HeldUp(asked.limit)
     assert partial.answer() is None
-    query = Thread(target=lambda: answers.append(worker.answer(request(good, **asked), lambda _: None, on_found)))
+    query = Thread(target=lambda: answers.append(worker.answer(asked, lambda _: None, partial)))
     query.start()
     assert passed.wait(30)
     part = partial.answer()
     go_on.set()
     query.join(30)
     assert part is not None
-    assert part.counts == {"stopped": 1}
-    assert part.rows.columns == columns
-    assert 0 < part.rows.height <= 7
-    assert part.rows.join(answers[0].rows, on=columns, how="anti", nulls_equal=True).is_empty()
+    return part, answers[0]
 
 
 @pytest.mark.parametrize(
@@ -188,7 +211,7 @@ def test_rows_of_the_answer_that_are_there_when_the_time_is_over_are_a_part_of_i
         ({}, True),
         ({"sql": "select a from t", "is_rowwise": True}, True),
         ({"sql": "select count(*) from t"}, False),
-        ({"base": 1}, False),
+        ({"base": 1}, True),
         ({"seed": 1}, False),
         ({"profile": True}, False),
     ],
@@ -348,9 +371,9 @@ def test_rows_on_arrival_are_read_in_another_process_and_once(good: Path, monkey
 def test_a_part_is_asked_for_again_once_it_may_take_longer(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seconds_given: list[float] = []
 
-    def stop(request: Request, *, seconds: float, on_wait: object) -> worker.Answer:
+    def stop(request: Request, *, seconds: float, on_wait: object) -> Answer:
         seconds_given.append(seconds)
-        return worker.Answer(pl.DataFrame({"month": [2]}), {"stopped": 1})
+        return Answer(pl.DataFrame({"month": [2]}), {"stopped": 1})
 
     monkeypatch.setattr(runner, "run", stop)
     app = open_page("data", good, where="month = 2")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import lakeview as lv
 from lakeview import views
+from lakeview.views.compare import rows
 from lakeview.views.compare.versions import BaseChoice
 from tests.builders.iceberg import IcebergHistory
 from tests.pages import tables
@@ -151,6 +155,42 @@ def test_rows_are_told_apart_whatever_their_columns_are_called_and_hold() -> Non
     assert found.rows.select(pl.nth(0, 1, 2, 3)).rows() == [(1, 2, 1, "x"), (1, 3, None, "y")]
     assert found.rows.schema["m"] == kinds["m"]
     assert views.compare.rows.row_difference(changes, 1).rows.rows() == found.rows.rows()[:1]
+
+
+IDS = st.lists(st.integers(0, 3), max_size=6)
+
+
+@given(IDS, IDS, st.integers(0, 6), st.sampled_from([1, 32 << 20]))
+def test_a_part_of_a_difference_is_true_of_the_whole(
+    lost: list[int], gained: list[int], read: int, fewest_bytes: int
+) -> None:
+    def batches(ids: list[int], kind: str) -> list[pl.DataFrame]:
+        return [pl.DataFrame({"a": [n], "_change_type": [kind]}) for n in ids]
+
+    schema = pl.Schema({"a": pl.Int64(), "_change_type": pl.String()})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rows, "_FEWEST_BYTES", fewest_bytes)
+        first, second = rows.RowDifferenceSum(schema), rows.RowDifferenceSum(schema)
+        for batch in batches(lost, "delete"):
+            first.add(batch)
+            second.add(batch)
+        nothing_certain = first.part(None)
+        for batch in batches(gained[:read], "insert"):
+            second.add(batch)
+        part = second.part("insert")
+        for batch in batches(gained[read:], "insert"):
+            second.add(batch)
+        whole = second.whole()
+    assert (nothing_certain.gained, nothing_certain.lost, nothing_certain.undecided) == (0, 0, len(lost))
+    assert nothing_certain.rows.is_empty()
+    assert (whole.gained, whole.lost) == (
+        (Counter(gained) - Counter(lost)).total(),
+        (Counter(lost) - Counter(gained)).total(),
+    )
+    certain = Counter(gained[:read]) - Counter(lost)
+    assert Counter(dict(part.rows.select("a", "_difference").rows())) == certain
+    assert (part.gained, part.lost) == (certain.total(), 0)
+    assert part.undecided == (Counter(lost) - Counter(gained[:read])).total()
 
 
 def test_rows_of_two_versions_differ_by_what_was_loaded_and_deleted(good: lv.Table) -> None:

@@ -14,9 +14,9 @@ from lakeview.app.components import escape, frame, link, nothing
 from lakeview.app.data.filters import Request
 from lakeview.app.pages import QUALITY_WHOLE_TABLE
 from lakeview.app.query import budget, runner
+from lakeview.app.query.answers import Answer
 from lakeview.app.query.arrival import first_rows
 from lakeview.app.query.budget import Cost
-from lakeview.app.query.worker import Answer
 from lakeview.app.query.worker import Request as Query
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable

@@ -15,7 +15,7 @@ from lakeview.app.data import filters
 from lakeview.app.data.filters import Request
 from lakeview.app.data.panels import Reading, any_file, unreadable_text
 from lakeview.app.query import budget, runner
-from lakeview.app.query.worker import Answer
+from lakeview.app.query.answers import Answer
 from lakeview.app.query.worker import Request as Query
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable

@@ -12,8 +12,9 @@ from lakeview.app import cache, columns, display_rows
 from lakeview.app.components import escape, frame
 from lakeview.app.data.filters import LIMITS
 from lakeview.app.query import budget, runner
+from lakeview.app.query.answers import Answer
 from lakeview.app.query.budget import Budget, Cost
-from lakeview.app.query.worker import Answer, Request
+from lakeview.app.query.worker import Request
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
 from lakeview.model.errors import InvalidRequestError, LakeviewError

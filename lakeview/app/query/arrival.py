@@ -10,7 +10,8 @@ import streamlit as st
 
 from lakeview.app.memo import cached
 from lakeview.app.query import runner
-from lakeview.app.query.worker import Answer, Request
+from lakeview.app.query.answers import Answer
+from lakeview.app.query.worker import Request
 
 
 class _PartError(Exception):

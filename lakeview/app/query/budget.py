@@ -11,7 +11,8 @@ import streamlit as st
 from lakeview import views
 from lakeview.app import selection
 from lakeview.app.query import runner
-from lakeview.app.query.worker import MAX_RESULT_BYTES, Answer, Request
+from lakeview.app.query.answers import Answer
+from lakeview.app.query.worker import MAX_RESULT_BYTES, Request
 from lakeview.app.widget_state import linked
 
 BUDGETS = {"256 MiB": 1 << 28, "1 GiB": 1 << 30, "4 GiB": 1 << 32}

@@ -17,9 +17,10 @@ import msgspec
 import polars as pl
 
 from lakeview import views
+from lakeview.app.query.answers import Answer
 from lakeview.app.query.idle import IDLE
 from lakeview.app.query.process import QueryProcess
-from lakeview.app.query.worker import Answer, Request
+from lakeview.app.query.worker import Request
 from lakeview.discovery import readable_folders
 from lakeview.model import errors
 
@@ -102,10 +103,7 @@ def _answer(process: QueryProcess, memory: int) -> Answer:
 def _stopped(request: Request, seconds: float, rows: int) -> errors.InvalidRequestError:
     read = f"was stopped after {seconds:g} seconds, when it had read {views.units.counted(rows, 'row')}"
     if request.base is not None:
-        return _over(
-            f"the comparison {read}: which rows differ is known only when all are read",
-            "allow it more seconds, or compare versions closer together",
-        )
+        return _over(f"the comparison {read}", "allow it more seconds, or compare versions closer together")
     cheaper = "choose fewer commits" if request.start is not None else "filter by columns that skip files"
     return _over(f"the query {read}", f"allow it more seconds, or {cheaper}")
 

@@ -18,7 +18,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from io import BytesIO
-from typing import Any, NamedTuple, TextIO
+from time import monotonic, sleep
+from typing import Any, TextIO
 
 import msgspec
 import polars as pl
@@ -26,6 +27,7 @@ import polars.selectors as cs
 
 import lakeview as lv
 from lakeview import views
+from lakeview.app.query.answers import Answer, DifferenceSoFar, RowsSoFar
 from lakeview.app.query.process import MARK
 from lakeview.app.query.sandbox import limit_memory
 from lakeview.model import errors
@@ -38,6 +40,7 @@ from lakeview.views.data.sampling import sample_rows
 _OnRows = Callable[[pl.DataFrame], object]
 
 MAX_RESULT_BYTES = 256 << 20
+_STEP = 0.1
 _AHEAD = ("lakeview.discovery", "pandas")
 """Loaded before there is a request: readers of all formats, and what pyarrow imports with its first array."""
 
@@ -70,45 +73,10 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def can_stop(self) -> bool:
-        """True if a part of the rows is an answer once `seconds` are over: a part of an aggregate, of a difference, a
-        sample or a profile is none."""
-        is_whole = self.base is not None or self.seed is not None or self.profile
+        """True if a part of the rows is an answer once `seconds` are over: a part of an aggregate, a sample or a
+        profile is none."""
+        is_whole = self.seed is not None or self.profile
         return self.seconds > 0 and not is_whole and (self.sql is None or self.is_rowwise)
-
-
-class Answer(NamedTuple):
-    """The rows of a request, and what was counted beside them: of a `base`, rows `gained`, `lost` and `read`; of
-    a profile its `rows`; `stopped`: 1 if the seconds were over before all rows were there."""
-
-    rows: pl.DataFrame
-    counts: dict[str, int]
-
-
-class RowsSoFar:
-    """The first rows of a request as they pass, in any order: the answer where its time ends before all are there."""
-
-    def __init__(self, limit: int) -> None:
-        self._left = limit
-        self._batches: list[pl.DataFrame] = []
-        self._lock = threading.Lock()
-        self._any = threading.Event()
-
-    def add(self, batch: pl.DataFrame) -> None:
-        """Keeps rows of a batch, as many as are missing."""
-        with self._lock:
-            if self._left and not batch.is_empty():
-                self._batches.append(batch.head(self._left))
-                self._left -= self._batches[-1].height
-                self._any.set()
-
-    def wait(self) -> None:
-        """Waits for the first rows."""
-        self._any.wait()
-
-    def answer(self) -> Answer | None:
-        """The rows, called a part; None without any."""
-        with self._lock:
-            return Answer(pl.concat(self._batches), {"stopped": 1}) if self._batches else None
 
 
 def main(stdin: TextIO = sys.stdin) -> int:
@@ -121,13 +89,12 @@ def main(stdin: TextIO = sys.stdin) -> int:
         return 0
     request = msgspec.json.decode(text, type=Request)
     limit_memory(request.memory)
-    partial, answering = RowsSoFar(request.limit), threading.Lock()
+    partial, answering = rows_so_far(request), threading.Lock()
     if request.can_stop:
-        timer = threading.Timer(request.seconds, _give_part, (partial, answering))
-        timer.daemon = True
-        timer.start()
+        deadline = monotonic() + request.seconds
+        threading.Thread(target=_give_part, args=(partial, answering, deadline), daemon=True).start()
     try:
-        complete = answer(request, _row_counter(), partial.add)
+        complete = answer(request, _row_counter(), partial)
     except errors.LakeviewError as error:
         _report(error=_as_json(error))
         return 1
@@ -137,9 +104,16 @@ def main(stdin: TextIO = sys.stdin) -> int:
     return 0
 
 
-def _give_part(partial: RowsSoFar, answering: threading.Lock) -> None:
-    """Answers with the rows so far, or the first ones that come; the runner ends this process when its patience is
-    over."""
+def rows_so_far(request: Request) -> RowsSoFar | DifferenceSoFar:
+    """What collects the part of an answer to this request."""
+    return RowsSoFar(request.limit) if request.base is None else DifferenceSoFar(request.limit)
+
+
+def _give_part(partial: RowsSoFar | DifferenceSoFar, answering: threading.Lock, deadline: float) -> None:
+    """Answers with the rows so far at the deadline, or with the first ones that come after it; the runner ends this
+    process when its patience is over."""
+    while (left := deadline - partial.seconds_to_answer - monotonic()) > 0:
+        sleep(min(left, _STEP))
     partial.wait()
     part = partial.answer()
     if part is not None and answering.acquire(blocking=False):
@@ -156,22 +130,23 @@ def _write(answer: Answer) -> None:
         sys.stdout.buffer.flush()
 
 
-def answer(request: Request, on_read: _OnRows, on_found: _OnRows = lambda _: None) -> Answer:
-    """What a request asks for; `on_read` is called with each batch of rows that was read of the table, `on_found` with
-    each of rows that may be in the answer, more than the limit in all.
+def answer(request: Request, on_read: _OnRows, partial: RowsSoFar | DifferenceSoFar | None = None) -> Answer:
+    """What a request asks for; `on_read` is called with each batch of rows that was read of the table, `partial`
+    collects what is there if the time is over (`rows_so_far`).
 
     InvalidRequestError for what polars cannot run, and for a result of more than MAX_RESULT_BYTES.
     """
     table = lv.open_table(request.address)
+    so_far = partial or rows_so_far(request)
     counts: dict[str, int] = {}
     try:
-        if request.base is not None:
-            rows, counts = _difference(table, request, request.base, on_read)
+        if isinstance(so_far, DifferenceSoFar):
+            rows, counts = _difference(table, request, on_read, so_far)
         elif request.profile:
             rows, profiled = profile(_filtered(_scan(table, request), request, on_read))
             counts = {"rows": profiled}
         else:
-            rows = _rows(table, request, on_read, on_found)
+            rows = _rows(table, request, on_read, so_far.add)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise _cannot(request, error) from error
     if (size := rows.estimated_size()) > MAX_RESULT_BYTES:
@@ -185,12 +160,17 @@ def answer(request: Request, on_read: _OnRows, on_found: _OnRows = lambda _: Non
     return Answer(rows, counts)
 
 
-def _difference(table: lv.Table, request: Request, base: int, on_read: _OnRows) -> tuple[pl.DataFrame, dict[str, int]]:
+def _difference(table: lv.Table, request: Request, on_read: _OnRows, so_far: DifferenceSoFar) -> Answer:
+    base = request.version if request.base is None else request.base
     left_out = {name for version in (base, request.version) for name in table.snapshot(version).schema.unreadable}
-    readable = table.difference(base, request.version).drop(cs.by_name(*left_out, require_all=False))
-    changes = _counted(readable, on_read)
-    difference = views.compare.rows.row_difference(changes, request.limit)
-    return difference.rows, {"gained": difference.gained, "lost": difference.lost, "read": difference.read}
+    sides = table.difference_sides(base, request.version)
+    for number, (kind, changes) in enumerate(sides, 1):
+        readable = changes.drop(cs.by_name(*left_out, require_all=False))
+        so_far.begin_side(readable.collect_schema(), remaining_kind=kind if number == len(sides) else None)
+        for batch in readable.collect_batches():
+            on_read(batch)
+            so_far.add(batch)
+    return so_far.whole()
 
 
 def _rows(table: lv.Table, request: Request, on_read: _OnRows, on_found: _OnRows) -> pl.DataFrame:

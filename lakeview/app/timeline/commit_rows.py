@@ -9,8 +9,8 @@ from lakeview import views
 from lakeview.app import cache, display_rows, errors
 from lakeview.app.components import ROW_HEIGHT, fold, link, nothing
 from lakeview.app.query import budget
+from lakeview.app.query.answers import Answer
 from lakeview.app.query.arrival import first_rows
-from lakeview.app.query.worker import Answer
 from lakeview.app.selection import link as selected
 from lakeview.app.session import OpenTable
 

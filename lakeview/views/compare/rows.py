@@ -7,12 +7,16 @@ from dataclasses import dataclass
 import polars as pl
 
 from lakeview.model.frames import CHANGES
+from lakeview.views.sums import total_of
+from lakeview.views.units import counted
 
 NET = "_difference"
 """How often more, or less, a version has a row than its base."""
 MOST_ROWS = 1_000
 
 _SIGNS = {"insert": 1, "update_postimage": 1, "delete": -1, "update_preimage": -1}
+_FEWEST_BYTES = 32 << 20
+"""Of rows that wait to be added up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +24,15 @@ class RowDifference:
     """`gained` and `lost` rows of a version against its base, exact; `read` rows looked at.
 
     `rows`: at most MOST_ROWS of them, with `_difference`: how often more (or less) the version has each.
+    `undecided`: None for the whole difference. Of a part the rows read in one version alone that files of the other may
+    have; `gained` and `lost` are then the rows that certainly differ, the fewest there are.
     """
 
     gained: int
     lost: int
     read: int
     rows: pl.DataFrame
+    undecided: int | None = None
 
 
 def row_difference(changes: pl.LazyFrame, limit: int = MOST_ROWS) -> RowDifference:
@@ -33,25 +40,102 @@ def row_difference(changes: pl.LazyFrame, limit: int = MOST_ROWS) -> RowDifferen
 
     Reads all of `changes`: the caller knows the price (`difference_plan`, `changes_plan`).
     """
-    schema = changes.collect_schema()
-    names = [name for name in schema.names() if name not in CHANGES]
-    columns = {f"{i}": pl.nth(schema.names().index(name)) for i, name in enumerate(names)}
-    maps = [own for own, name in zip(columns, names, strict=True) if isinstance(schema[name], pl.Map)]
-    # a map is told apart by its JSON text, which has no order of its own
-    keys = {f"{own}_text" if own in maps else own: own for own in columns}
-    texts = [columns[own].cast(pl.String).alias(f"{own}_text") for own in maps]
-    signs = pl.col("_change_type").replace_strict(_SIGNS, default=0, return_dtype=pl.Int64)
-    # the place of a row instead of `maintain_order`, and no column twice: 300,000 rows of 23 columns took 4 GiB more
-    placed = changes.select(
-        *(column.alias(own) for own, column in columns.items()), *texts, signs.alias(NET)
-    ).with_row_index("at")
-    found = (
-        placed.group_by(*keys)
-        .agg(*(pl.col(own).first() for own in maps), pl.col(NET).sum(), pl.len().alias("read"), pl.col("at").min())
-        .collect(engine="streaming")
-    )
-    net = found[NET]
-    rows = found.filter(net != 0).bottom_k(limit, by="at").sort("at").select(NET, *columns)
-    rows.columns = [NET, *(f"{name}_" if name == NET else name for name in names)]
-    gained = int(net.filter(net > 0).sum())
-    return RowDifference(gained, -int(net.filter(net < 0).sum()), int(found["read"].sum()), rows)
+    found = RowDifferenceSum(changes.collect_schema(), limit)
+    for batch in changes.collect_batches():
+        found.add(batch)
+    return found.whole()
+
+
+def extent(difference: RowDifference, plan: pl.DataFrame) -> str:
+    """Of which rows a difference is: `exact, of 40 rows read`, `a part, of 40 of 60 rows of 2 files read`; `plan`:
+    CHANGES_PLAN."""
+    if difference.undecided is None:
+        return f"exact, of {counted(difference.read, 'row')} read"
+    rows, files = total_of(plan["rows"]), counted(plan.height, "file")
+    of_all = "" if rows is None else f" of {rows:,}"
+    return f"a part, of {difference.read:,}{of_all} rows of {files} read"
+
+
+def undecided_text(difference: RowDifference) -> str:
+    """What is open about the rows of a part, empty if nothing is."""
+    if not difference.undecided:
+        return ""
+    are = f"{counted(difference.undecided, 'row')} more {'is' if difference.undecided == 1 else 'are'}"
+    return f"{are} in one version so far; a file of the other that was not read may have the same row."
+
+
+class RowDifferenceSum:
+    """A row difference that is added up batch by batch.
+
+    Only rows that differ so far stay in memory: copies cancel. Batches wait until they are as large as those, so that
+    each row is added up about twice.
+    """
+
+    def __init__(self, schema: pl.Schema, limit: int = MOST_ROWS) -> None:
+        self._limit = limit
+        self._names = [name for name in schema.names() if name not in CHANGES]
+        self._columns = {f"{i}": pl.nth(schema.names().index(name)) for i, name in enumerate(self._names)}
+        pairs = zip(self._columns, self._names, strict=True)
+        self._maps = [own for own, name in pairs if isinstance(schema[name], pl.Map)]
+        self._read = 0
+        self._sums = self._with_places(pl.DataFrame(schema=schema))
+        self._waiting: list[pl.DataFrame] = []
+        self._waiting_bytes = 0
+
+    def add(self, changes: pl.DataFrame) -> None:
+        """Adds a batch of CHANGES."""
+        self._waiting.append(self._with_places(changes))
+        self._waiting_bytes += int(changes.estimated_size())
+        self._read += changes.height
+        if self._waiting_bytes >= max(_FEWEST_BYTES, self._sums.estimated_size()):
+            self._add_up()
+
+    def whole(self) -> RowDifference:
+        """The difference, if all changes were added."""
+        self._add_up()
+        gained, lost = self._count(1), self._count(-1)
+        return RowDifference(gained, lost, self._read, self._first_rows(self._sums))
+
+    def part(self, kind: str | None) -> RowDifference:
+        """The part of the difference that is certain, if all changes added later are of this kind; with None no row is
+        certain to differ."""
+        self._add_up()
+        sign = 0 if kind is None else _SIGNS[kind]
+        gained, lost = self._count(1), self._count(-1)
+        certain = (gained if sign > 0 else 0, lost if sign < 0 else 0)
+        rows = self._first_rows(self._sums.filter(self._sums[NET] * sign > 0))
+        return RowDifference(*certain, self._read, rows, gained + lost - sum(certain))
+
+    def _with_places(self, changes: pl.DataFrame) -> pl.DataFrame:
+        """`at`, the place of a row among all, the columns under names of their own, and NET."""
+        # a map is told apart by its JSON text, which has no order of its own
+        texts = [self._columns[own].cast(pl.String).alias(f"{own}_text") for own in self._maps]
+        signs = pl.col("_change_type").replace_strict(_SIGNS, default=0, return_dtype=pl.Int64)
+        at = pl.int_range(self._read, self._read + pl.len(), dtype=pl.Int64)
+        columns = (column.alias(own) for own, column in self._columns.items())
+        return changes.select(at.alias("at"), *columns, *texts, signs.alias(NET))
+
+    def _add_up(self) -> None:
+        if not self._waiting:
+            return
+        keys = [f"{own}_text" if own in self._maps else own for own in self._columns]
+        placed = pl.concat([self._sums, *self._waiting])
+        self._waiting, self._waiting_bytes = [], 0
+        # the place of a row instead of `maintain_order`, no column twice: 300,000 rows of 23 columns took 4 GiB more
+        sums = (
+            placed.lazy()
+            .group_by(*keys)
+            .agg(*(pl.col(own).first() for own in self._maps), pl.col(NET).sum(), pl.col("at").min())
+            .filter(pl.col(NET) != 0)
+            .select(placed.columns)
+        )
+        self._sums = sums.collect(engine="streaming")
+
+    def _count(self, sign: int) -> int:
+        net = self._sums[NET] * sign
+        return int(net.filter(net > 0).sum())
+
+    def _first_rows(self, sums: pl.DataFrame) -> pl.DataFrame:
+        rows = sums.bottom_k(self._limit, by="at").sort("at").select(NET, *self._columns)
+        rows.columns = [NET, *(f"{name}_" if name == NET else name for name in self._names)]
+        return rows

@@ -1,0 +1,124 @@
+"""The compare page's rows: their cost, the row difference on demand, and its table."""
+
+from __future__ import annotations
+
+import polars as pl
+import streamlit as st
+
+from lakeview import charts, views
+from lakeview.app import cache, display_rows
+from lakeview.app.compare.panels import Pair
+from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, dark, escape, nothing
+from lakeview.app.memo import cached
+from lakeview.app.query import budget, runner
+from lakeview.app.query.worker import Request
+from lakeview.app.session import OpenTable
+from lakeview.app.widget_state import linked
+
+KEY = "key"
+_KINDS = {
+    views.compare.row_pairs.ADDED: "added",
+    views.compare.row_pairs.REMOVED: "removed",
+    views.compare.row_pairs.CHANGED: "changed",
+}
+ROWS_NOTE = "from the files that only one of the two has; rows that were only rewritten are no difference"
+
+
+def cost(now: OpenTable, pair: Pair) -> budget.Cost:
+    """What reading the files that only one of the two versions has costs, by the log."""
+    plan = _plan(now.address, pair.before.version, pair.after.version)
+    return budget.Cost(plan.height, views.sums.total_of(plan["size"]), pair.before.num_files + pair.after.num_files)
+
+
+@cached(16)
+def _plan(address: str, base: int, version: int) -> pl.DataFrame:
+    return cache.table(address).difference_plan(base, version)
+
+
+def row_difference(now: OpenTable, pair: Pair, cost: budget.Cost) -> views.compare.rows.RowDifference | None:
+    """The row difference once the reader starts it, in a process of its own that the budget or the reader ends."""
+    if cost.files == 0:
+        nothing("No row changed.", "Both versions have the same files and deletes.")
+        return None
+    st.markdown(f":small[:gray[{ROWS_NOTE}]]")
+    allowed = budget.controls("A comparison")
+    versions = (pair.before.version, pair.after.version)
+    cheaper = "versions closer together"
+    if not budget.button("Compare rows", versions, cost, allowed, key="compare-rows", at_most=False, cheaper=cheaper):
+        return None
+    asked = Request(
+        now.address, pair.after.version, views.compare.rows.MOST_ROWS, runner.MEMORY, base=pair.before.version
+    )
+    answer = budget.answer(asked, allowed)
+    counts = {name: count for name, count in answer.counts.items() if name != "stopped"}
+    return views.compare.rows.RowDifference(**counts, rows=answer.rows)
+
+
+def rows_table(difference: views.compare.rows.RowDifference, now: OpenTable, pair: Pair) -> None:
+    """How many rows came and went, and the first of them as a diff: rows of one key on both sides as one."""
+    left_out = dict.fromkeys((*pair.before.schema.unreadable, *pair.after.schema.unreadable))
+    without = f", without {escape(', '.join(left_out))}, of a type that cannot be read" if left_out else ""
+    plan = _plan(now.address, pair.before.version, pair.after.version)
+    st.markdown(
+        f"{'' if difference.undecided is None else 'At least '}:green[**+{difference.gained:,}**] rows, "
+        f":orange[**\N{MINUS SIGN}{difference.lost:,}**] &ensp; "
+        f":small[:gray[{views.compare.rows.extent(difference, plan)}{without}]]"
+    )
+    if undecided := views.compare.rows.undecided_text(difference):
+        st.markdown(f":small[:gray[{undecided}]]")
+    if difference.rows.is_empty():
+        return
+    names = difference.rows.columns[1:]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        found = views.compare.row_pairs.found_key(difference.rows)
+        key = st.multiselect(
+            "Key of a row",
+            names,
+            key=linked(KEY, found, names, many=True),
+            help="Rows with the same values in these columns are one row that changed. "
+            + ("Found: the fewest columns that name each row once." if found else "None was found that fits."),
+            width=420,
+        )
+        pairs = views.compare.row_pairs.row_pairs(difference.rows, key)
+        counts = dict(pairs[views.compare.row_pairs.CHANGE].value_counts().iter_rows())
+        kinds = [kind for kind in _KINDS if counts.get(kind)]
+        chosen = st.pills(
+            "Show",
+            kinds,
+            selection_mode="multi",
+            format_func=lambda kind: f"{kind} {_KINDS.get(kind, '')} {counts.get(kind, 0):,}",
+            key=linked("kinds", [], kinds, many=True),
+        )
+    shown = pairs.filter(pl.col(views.compare.row_pairs.CHANGE).is_in(chosen)) if chosen else pairs
+    total = difference.gained + difference.lost
+    if difference.rows.height < total:
+        st.markdown(f":small[:gray[of the first {difference.rows.height:,} different rows]]")
+    _diff_table(shown)
+
+
+def _diff_table(pairs: pl.DataFrame) -> None:
+    """The diff with the sign and the cells that changed in colour."""
+    p = charts.palette.palette(dark())
+    diff = views.compare.row_pairs
+    shown = pairs.head(MAX_ROWS).rename(display_rows.printable_names(pairs.columns))
+    colours = {diff.ADDED: p.green_text, diff.REMOVED: p.orange_text, diff.CHANGED: p.blue_text}
+    colour = shown[diff.CHANGE].replace_strict(colours, return_dtype=pl.String)
+    plain = pl.Series([""], dtype=pl.String).new_from_index(0, shown.height)
+    whole = ("color: " + colour).zip_with(shown[diff.CHANGE] != diff.CHANGED, plain)
+    styles = {diff.CHANGE: "font-weight: 600; color: " + colour, diff.COUNT: plain}
+    for name in shown.columns[2:]:
+        changed = shown[name].str.contains(diff.ARROW, literal=True).fill_null(value=False)
+        changed = changed & (shown[diff.CHANGE] == diff.CHANGED)
+        styles[name] = ("font-weight: 600; color: " + colour).zip_with(changed, whole)
+    cells, styled = shown.to_pandas(), pl.DataFrame(styles).to_pandas()
+    st.dataframe(
+        cells.style.apply(lambda _: styled, axis=None),
+        key="row-difference",
+        hide_index=True,
+        row_height=ROW_HEIGHT,
+        column_config={
+            diff.CHANGE: st.column_config.TextColumn("", width=26),
+            diff.COUNT: st.column_config.NumberColumn("changed columns", width=112),
+        },
+        height=15 * ROW_HEIGHT if len(cells) > 14 else "content",
+    )

@@ -1,0 +1,104 @@
+"""Answers to requests for rows: whole ones, and the parts that are there when the time of a request is over."""
+
+from __future__ import annotations
+
+import threading
+from time import monotonic
+from typing import NamedTuple
+
+import polars as pl
+
+from lakeview.views.compare.rows import RowDifference, RowDifferenceSum
+
+
+class Answer(NamedTuple):
+    """The rows of a request, and what was counted beside them: of a `base`, rows `gained`, `lost` and `read`, and of
+    its part `undecided`; of a profile its `rows`; `stopped`: 1 if the seconds were over before all rows were there."""
+
+    rows: pl.DataFrame
+    counts: dict[str, int]
+
+
+class RowsSoFar:
+    """The first rows of a request as they pass, in any order: the answer where its time ends before all are there."""
+
+    def __init__(self, limit: int) -> None:
+        self._left = limit
+        self._batches: list[pl.DataFrame] = []
+        self._lock = threading.Lock()
+        self._any = threading.Event()
+        self.seconds_to_answer = 0.0
+
+    def add(self, batch: pl.DataFrame) -> None:
+        """Keeps rows of a batch, as many as are missing."""
+        with self._lock:
+            if self._left and not batch.is_empty():
+                self._batches.append(batch.head(self._left))
+                self._left -= self._batches[-1].height
+                self._any.set()
+
+    def wait(self) -> None:
+        """Waits for the first rows."""
+        self._any.wait()
+
+    def answer(self) -> Answer | None:
+        """The rows, called a part; None without any."""
+        with self._lock:
+            return Answer(pl.concat(self._batches), {"stopped": 1}) if self._batches else None
+
+
+class DifferenceSoFar:
+    """A row difference as rows of the two versions pass: the answer where its time ends before all are read.
+
+    `seconds_to_answer`: that its answer takes. Adding up twice as many rows as the last time may have just begun.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._sum: RowDifferenceSum | None = None
+        self._kind: str | None = None
+        self._lock = threading.Lock()
+        self._any = threading.Event()
+        self.seconds_to_answer = 0.0
+
+    def begin_side(self, schema: pl.Schema, *, remaining_kind: str | None) -> None:
+        """The next batches have this schema; `remaining_kind`: the one kind of change of all rows from now on."""
+        with self._lock:
+            if self._sum is None:
+                self._sum = RowDifferenceSum(schema, self._limit)
+            self._kind = remaining_kind
+
+    def add(self, batch: pl.DataFrame) -> None:
+        """Adds rows that were read."""
+        began = monotonic()
+        with self._lock:
+            if self._sum is not None:
+                self._sum.add(batch)
+                self._any.set()
+        self.seconds_to_answer = max(self.seconds_to_answer, 2 * (monotonic() - began))
+
+    def wait(self) -> None:
+        """Waits for the first rows."""
+        self._any.wait()
+
+    def answer(self) -> Answer | None:
+        """The rows that certainly differ, called a part; None before a row was read."""
+        with self._lock:
+            if self._sum is None or not self._any.is_set():
+                return None
+            return _answer_of(self._sum.part(self._kind), stopped=1)
+
+    def whole(self) -> Answer:
+        """The difference of all that was added."""
+        with self._lock:
+            if self._sum is None:
+                raise ValueError("no rows were announced")
+            return _answer_of(self._sum.whole())
+
+
+def _answer_of(difference: RowDifference, **counts: int) -> Answer:
+    if difference.undecided is not None:
+        counts["undecided"] = difference.undecided
+    return Answer(
+        difference.rows, {"gained": difference.gained, "lost": difference.lost, "read": difference.read, **counts}
+    )
