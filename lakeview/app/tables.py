@@ -28,8 +28,8 @@ class Offer:
 
 
 def demo_tables() -> list[Offer]:
-    """The tables of the demo lake; none if it has not been built."""
-    return _below(config.settings().demo, DEMO)
+    """The tables of the demo lake, the one its story is about first; none if it has not been built."""
+    return sorted(_below(config.settings().demo, DEMO), key=lambda offer: offer.name != DEMO_TABLE)
 
 
 def root_tables() -> list[Offer]:

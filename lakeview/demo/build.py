@@ -1,6 +1,7 @@
 """Builds the demo lake: the story's steps, told one after the other, in a folder that is whole or not there.
 
-Delta tables through Spark, two Iceberg tables through pyiceberg, all of the same data.
+Delta tables through Spark and one by lakeview's own transactions, two Iceberg tables through pyiceberg, all of the same
+data.
 """
 
 import tempfile
@@ -49,25 +50,26 @@ def build(path: str | Path, *, now: datetime, plan: Plan | None = None, progress
         steps = (full_story(calendar) if plan is None else plan).steps
         lake.write_airlines(read_airlines(spark), steps[0].at)
         say("airlines: written")
-        iceberg = _iceberg_tables(place, folder, calendar)
-        total = len(steps) + len(iceberg)
+        others = _other_tables(place, folder, calendar)
+        total = len(steps) + len(others)
         for number, step in enumerate(steps, start=1):
             say(f"{number:2}/{total} {lake.take(step)}")
         source.unpersist()
-        for number, (name, write) in enumerate(iceberg, start=len(steps) + 1):
+        for number, (name, write) in enumerate(others, start=len(steps) + 1):
             write()
             say(f"{number:2}/{total} {name}: written")
     say(f"done: {place}")
     return place
 
 
-def _iceberg_tables(recorded: Path, folder: Path, calendar: Calendar) -> Sequence[tuple[str, Callable[[], None]]]:
+def _other_tables(recorded: Path, folder: Path, calendar: Calendar) -> Sequence[tuple[str, Callable[[], None]]]:
     if find_spec("pyiceberg") is None:
         raise MissingExtraError(
             "the demo lake's Iceberg tables are written by pyiceberg, which is not installed",
             fix="pip install 'lakeview[demo]'",
         )
     # imported here: half a second that only a build has to take
+    from lakeview.demo.claims import write_claims
     from lakeview.demo.iceberg import iceberg_tables
 
-    return iceberg_tables(recorded, folder, calendar)
+    return [*iceberg_tables(recorded, folder, calendar), ("claims", lambda: write_claims(folder, calendar))]

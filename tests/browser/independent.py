@@ -1,4 +1,4 @@
-"""The demo's tables as other readers see them: Delta's log as JSON and rows by deltalake, Iceberg by pyiceberg."""
+"""The demo's tables as others see them: Delta by its JSON log, deltalake and the kernel, Iceberg by pyiceberg."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from typing import Any, Protocol
 import polars as pl
 from deltalake import DeltaTable
 from pyiceberg.table import StaticTable
+
+from tests.differential.oracles import kernel_rows
 
 FILES = pl.Schema({"path": pl.String(), "size": pl.Int64(), "rows": pl.Int64(), "partition": pl.String()})
 """Data files: bytes, rows before deletes (null where the writer did not count them), and `period=1`."""
@@ -96,6 +98,13 @@ class DeltaLog(_Commits):
     def values(actions: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
         """The actions of one kind."""
         return [action[kind] for action in actions if kind in action]
+
+
+class KernelLog(DeltaLog):
+    """A Delta table with a feature that deltalake does not read: type widening."""
+
+    def rows(self, number: int) -> pl.DataFrame:
+        return pl.DataFrame(kernel_rows(str(self.folder), number))
 
 
 def _delta_file(add: dict[str, Any]) -> dict[str, Any]:

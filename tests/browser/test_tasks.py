@@ -19,7 +19,7 @@ from lakeview.app import cache
 from lakeview.delta.data.file_statistics import file_statistics
 from lakeview.views.units import format_bytes
 from tests.browser.hand import Hand
-from tests.browser.independent import DeltaLog, IcebergMetadata, Independent
+from tests.browser.independent import DeltaLog, IcebergMetadata, Independent, KernelLog
 from tests.browser.visitor import Visitor, somebody
 from tests.builders.history import DeltaHistory
 
@@ -263,6 +263,7 @@ def test_12_a_link_to_exactly_this(hand: Hand, table: Independent, browser: Brow
 
 def test_13_the_columns_of_the_lake_with_many_nulls(visitor: Visitor, demo_lake: Path) -> None:
     lake: list[Independent] = [DeltaLog(demo_lake, name) for name in ("airlines", "daily_delays", "flights")]
+    lake.append(KernelLog(demo_lake, "claims"))
     lake += [IcebergMetadata(demo_lake, name) for name in ("departures", "weather")]
     many = set()
     for table in lake:

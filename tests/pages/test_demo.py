@@ -13,7 +13,7 @@ from lakeview import views
 from lakeview.app.lake import survey
 from tests.pages.app import TABLE_PAGES, open_page, text
 
-TABLES = ("flights", "airlines", "daily_delays", "departures", "weather")
+TABLES = ("flights", "airlines", "claims", "daily_delays", "departures", "weather")
 
 
 @pytest.fixture(autouse=True)

@@ -228,6 +228,21 @@ def test_old_events_are_measured_against_what_is_usual(
     assert shown == [None if day is None else pytest.approx(day - (usual or 0.0)) for day in days]
 
 
+@pytest.mark.parametrize(
+    ("days", "text"),
+    [
+        pytest.param([3.0, 1.1], "v1: 1 day late", id="of the newest load"),
+        pytest.param([49.6, None], "v0: 50 days late", id="that is known"),
+        pytest.param([0.2], "v0: 0 days late", id="of the same day"),
+        pytest.param([-2.0], "", id="an event to come is not late"),
+        pytest.param([None], "", id="where nothing is known"),
+    ],
+)
+def test_how_late_the_newest_load_is(days: list[float | None], text: str) -> None:
+    lags = pl.DataFrame({"version": list(range(len(days))), "value": days}, schema_overrides={"value": pl.Float64()})
+    assert views.quality.trends.newest_lag(lags) == text
+
+
 def test_many_loads_of_many_columns_are_compared_each_with_its_own() -> None:
     lifetimes, timeline = told([{"nulls": i % 9} for i in range(500)])
     x = lifetimes["statistics"].struct.field("x")

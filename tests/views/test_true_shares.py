@@ -98,7 +98,7 @@ def test_every_null_share_and_row_count_is_true_of_the_rows(
 
 
 @pytest.mark.app
-@pytest.mark.parametrize("name", ["airlines", "daily_delays", "departures", "flights", "weather"])
+@pytest.mark.parametrize("name", ["airlines", "claims", "daily_delays", "departures", "flights", "weather"])
 def test_the_shares_of_the_demo_lake_are_true_of_its_rows(demo_lake: Path, name: str) -> None:
     address = str(demo_lake / name)
     check(lv.open_table(address), lv.scan(address).collect())

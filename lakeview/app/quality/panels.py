@@ -86,7 +86,8 @@ def load_trends(now: OpenTable, loads: pl.DataFrame, column: str) -> None:
 def _lag_panel(lags: pl.DataFrame, event: str) -> None:
     baseline, title = views.quality.trends.usual_of_history(lags), f"From newest {event} to commit"
     if baseline is None:
-        _panel(lags, title, "days", "lag")
+        newest = views.quality.trends.newest_lag(lags)
+        _panel(lags, f"{title} ({newest})" if newest else title, "days", "lag")
     else:
         _panel(
             views.quality.trends.beyond(lags, baseline),

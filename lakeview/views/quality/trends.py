@@ -17,6 +17,7 @@ from lakeview.views.thresholds import (
     LOAD_TIMES,
     RANGE_WIDTHS,
 )
+from lakeview.views.units import counted, format_version
 
 LOAD_TREND = pl.Schema(
     {
@@ -113,6 +114,15 @@ def lag_trend(changes: pl.DataFrame, column: str) -> pl.DataFrame:
     between = pl.col("timestamp").diff().dt.total_milliseconds() / _DAY_MS
     least = pl.max_horizontal(pl.lit(LAG_DAYS), LAG_GAPS * between.median())
     return _finished(_banded(_far_out(rows, least)), "far")
+
+
+def newest_lag(lags: pl.DataFrame) -> str:
+    """`v75: 1 day late`, the newest load of `lag_trend` whose events are known and were over; "" without one."""
+    known = lags.filter(pl.col("value") >= 0).tail(1)
+    if known.is_empty():
+        return ""
+    version, days = known.select("version", "value").row(0)
+    return f"{format_version(version)}: {counted(round(days), 'day')} late"
 
 
 def usual_of_history(lags: pl.DataFrame) -> float | None:
