@@ -20,6 +20,7 @@ Each carries `kind` (a stable word for programs), `fix` (what to do) and `place`
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 _MAX_CHARACTERS = 900
@@ -159,3 +160,22 @@ class MissingExtraError(LakeviewError, ImportError):
     """An optional dependency is needed; the message names the extra that brings it."""
 
     default_kind = "missing-extra"
+
+
+def error_record(error: LakeviewError) -> dict[str, str | None]:
+    """An error as a record that JSON can carry to another process."""
+    return {
+        "type": type(error).__name__,
+        "message": error.message,
+        "fix": error.fix,
+        "place": error.place,
+        "kind": error.kind,
+    }
+
+
+def error_of_record(record: Mapping[str, str | None]) -> LakeviewError:
+    """The error that `error_record` was made of; a LakeviewError where its class is none of ours."""
+    kind = globals().get(record["type"] or "")
+    if not (isinstance(kind, type) and issubclass(kind, LakeviewError)):
+        kind = LakeviewError
+    return kind(record["message"] or "", fix=record["fix"], place=record["place"], kind=record["kind"])

@@ -106,10 +106,15 @@ def session(
     return spark
 
 
+def jvm_has_ended() -> bool:
+    """True if the JVM that this Python started has ended: no session can be made here any more."""
+    return bool(_gateways) and _gateways[0].process.poll() is not None
+
+
 def _gateway_for(java: str | Path | None, settings: Mapping[str, str], environment: Mapping[str, str]) -> Gateway:
     if not _gateways:
         _gateways.append(start_gateway(find_java(java), settings, environment))
-    elif _gateways[0].process.poll() is not None:
+    elif jvm_has_ended():
         raise LakeviewError("the JVM of Spark has ended, and one Python can start only one", fix="start Python again")
     return _gateways[0]
 

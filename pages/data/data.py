@@ -31,7 +31,7 @@ if preview.open:
 if profiled.open:
     with profiled, errors.messages(here="data"), card("Profile", profile.NOTE, key="profile-card"):
         request, allowed = filters.toolbar(now, of_rows=False)
-        reading = panels.reading(now, request, allowed.size)
+        reading = profile.choose_engine(panels.reading(now, request, allowed.size))
         profile_answer = profile.read(now, request, reading, allowed)
         if profile_answer is not None:
             spread = views.data.profile.distribution(profile_answer.rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -10,7 +11,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import lakeview as lv
+from lakeview.app.query import spark
 from lakeview.app.query.budget import BUDGETS
+from lakeview.jobs import SparkJobs
 from tests.pages import tables
 from tests.pages.app import open_page, text
 
@@ -67,3 +70,20 @@ def test_how_nulls_changed_is_told_by_the_quality_page(good: Path) -> None:
     app = open_page("data", good, version="3", tab="Profile")
     (link,) = [link for link in app.page_link if "History by version" in link.label]
     assert "Whole+table" in link.proto.query_string or "Whole%20table" in link.proto.query_string
+
+
+def test_spark_profiles_all_rows_of_a_table_above_the_budget(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # the process of jobs, with another engine than Spark
+    monkeypatch.setattr(spark, "SparkJobs", partial(SparkJobs, module="tests.jobs.small_worker"))
+    monkeypatch.setitem(BUDGETS, "256 MiB", max(lv.open_table(good).files()["size"].to_list()))
+    app = open_page("data", good, tab="Profile", budget="256 MiB", engine="all rows, on Spark")
+    button = app.button(key="profile-on-spark")
+    assert button.label.startswith("Profile on Spark: reads 3 files, ")
+    try:
+        button.click().run()
+        assert not app.exception
+        assert "**All 60 rows of v6, in 3 files**" in text(app)
+        rows = lv.scan(str(good)).collect()
+        assert profile_of(app) == {name: rows[name].drop_nulls().n_unique() for name in rows.columns}
+    finally:
+        spark.jobs().close()

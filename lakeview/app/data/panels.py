@@ -32,11 +32,13 @@ TABS = ("Rows", "Profile", "SQL", "Changes")
 class Reading:
     """What a request reads at most. `paths`: a sample of the files that may hold such rows, drawn by the seed, where
     they are too many: the cost is that of the sample, and its `all_files` those it was drawn from; `most`: the bytes of
-    which it took no larger file, where there are any."""
+    which it took no larger file, where there are any; `whole`: the cost without a sample. `on_spark`: Spark reads."""
 
     cost: Cost
     paths: tuple[str, ...] | None = None
     most: int | None = None
+    whole: Cost | None = None
+    on_spark: bool = False
 
     @property
     def files_text(self) -> str:
@@ -74,7 +76,7 @@ def reading(now: OpenTable, request: Request, *most: int) -> Reading:
         if not drawn.is_empty():
             sample = Cost(drawn.height, views.sums.total_of(drawn["size"]), cost.files)
             largest = size if (files["size"] > size).any() else None
-            return Reading(sample, tuple(drawn["path"]), largest)
+            return Reading(sample, tuple(drawn["path"]), largest, cost)
     return Reading(cost)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 import polars as pl
@@ -20,17 +21,33 @@ from lakeview.app.query.worker import Request as Query
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
+from lakeview.jobs import Request as SparkRequest
+from lakeview.jobs import is_installed
 
 NOTE = "all rows where the budget allows, else those of files drawn by a seed"
 MOST_PICTURES = 24
+ENGINES = ("a sample", "all rows, on Spark")
 VALUE = "value"
 """The parameter of the link that holds the condition of the value that was clicked."""
+
+
+def choose_engine(reading: Reading) -> Reading:
+    """What to read: where a sample would be, and Spark is installed, its reader may choose all rows on Spark."""
+    if reading.whole is None or not is_installed():
+        return reading
+    engine = st.segmented_control("Of", ENGINES, required=True, key=linked("engine", ENGINES[0], ENGINES))
+    return Reading(reading.whole, on_spark=True) if engine == ENGINES[1] else reading
 
 
 def read(now: OpenTable, request: Request, reading: Reading, allowed: budget.Budget) -> Answer | None:
     """PROFILE of the rows, read at once where that is cheap, else by the button with its price; None before."""
     if not any_file(request, reading.cost):
         return None
+    if reading.on_spark:
+        job = SparkRequest("profile", now.address, request.version, request.where)
+        unbounded = replace(allowed, size=reading.cost.size or 0)
+        asked = budget.button("Profile on Spark", job, reading.cost, unbounded, key="profile-on-spark", at_most=False)
+        return budget.answer(job, unbounded) if asked else None
     query = Query(
         now.address, request.version, 0, runner.MEMORY, where=request.where, paths=reading.paths, profile=True
     )

@@ -10,10 +10,12 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.app import selection
-from lakeview.app.query import runner
+from lakeview.app.query import runner, spark
 from lakeview.app.query.answers import Answer
 from lakeview.app.query.worker import MAX_RESULT_BYTES, Request
 from lakeview.app.widget_state import linked
+from lakeview.jobs import Progress
+from lakeview.jobs import Request as SparkRequest
 
 BUDGETS = {"256 MiB": 1 << 28, "1 GiB": 1 << 30, "4 GiB": 1 << 32}
 SECONDS: dict[str, float] = {"10 s": 10, "30 s": 30, "2 min": 120, "10 min": 600}
@@ -141,12 +143,12 @@ def amount(answer: Answer, limit: int, unit: str = "") -> str:
     return f"{which} {views.units.counted(rows, unit) if unit else f'{rows:,}'}"
 
 
-def answer(request: Request, budget: Budget) -> Answer:
+def answer(request: Request | SparkRequest, budget: Budget) -> Answer:
     """What a request asks for: one of the last answers of this session, else asked now, with progress and cancel.
 
-    A part is asked for again once there are more seconds for it.
+    A part is asked for again once there are more seconds for it. A job on Spark takes as long as it needs.
     """
-    answers: dict[Request, _PastAnswer] = st.session_state.setdefault(_ANSWERS, {})
+    answers: dict[Request | SparkRequest, _PastAnswer] = st.session_state.setdefault(_ANSWERS, {})
     past = answers.pop(request, None)
     if is_again() or past is None or (past.is_part and past.seconds < budget.seconds):
         past = _PastAnswer(budget.seconds, _run(request, budget))
@@ -172,13 +174,15 @@ class _PastAnswer:
         return bool(self.answer.counts.get("stopped"))
 
 
-def _run(request: Request, budget: Budget) -> Answer:
+def _run(request: Request | SparkRequest, budget: Budget) -> Answer:
     place = st.empty()
     with place.container(horizontal=True, vertical_alignment="center"):
         bar = st.progress(0.0, "Starting")
         # pressing it ends this run of the page, and with it the query
         st.button("Cancel", icon=":material/stop:", key="cancel", on_click=forget)
     try:
+        if isinstance(request, SparkRequest):
+            return spark.run(request, _job_line(bar.progress))
         return runner.run(request, seconds=budget.seconds, on_wait=_progress_line(bar.progress, budget))
     except BaseException:
         forget()  # else every later run would begin it again
@@ -195,6 +199,10 @@ def say_if_stopped(answer: Answer, seconds: float) -> None:
             f":orange[:material/timer:] **Stopped after {seconds:g} s** "
             f":gray[these are {so_far}; allow it more seconds for all of them]"
         )
+
+
+def _job_line(draw: Callable[[float, str], object]) -> Callable[[Progress], object]:
+    return lambda progress: draw(progress.share, progress.text.capitalize())
 
 
 def _progress_line(draw: Callable[[float, str], object], budget: Budget) -> Callable[[runner.Progress], object]:

@@ -88,9 +88,8 @@ def _watched(request: Request, seconds: float, on_wait: Callable[[Progress], obj
 
 def _answer(process: QueryProcess, memory: int) -> Answer:
     code = process.exit_code()
-    if (error := process.error) is not None:
-        kind = getattr(errors, error["type"] or "", errors.InvalidRequestError)
-        raise kind(error["message"] or "", fix=error["fix"], place=error["place"], kind=error["kind"])
+    if process.error is not None:
+        raise errors.error_of_record(process.error)
     if code != 0:
         raise _over(
             f"the query ended without an answer ({process.noise[:200] or f'exit code {code}'}): it needed more than the"

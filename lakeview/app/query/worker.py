@@ -96,7 +96,7 @@ def main(stdin: TextIO = sys.stdin) -> int:
     try:
         complete = answer(request, _row_counter(), partial)
     except errors.LakeviewError as error:
-        _report(error=_as_json(error))
+        _report(error=errors.error_record(error))
         return 1
     if not answering.acquire(blocking=False):
         threading.Event().wait()  # the timer's thread writes the part, and ends the process
@@ -258,16 +258,6 @@ def _report(**report: Any) -> None:
     with suppress(BrokenPipeError):
         sys.stderr.write(f"{MARK}{json.dumps(report)}\n")
         sys.stderr.flush()
-
-
-def _as_json(error: errors.LakeviewError) -> dict[str, str | None]:
-    return {
-        "type": type(error).__name__,
-        "message": error.message,
-        "fix": error.fix,
-        "place": error.place,
-        "kind": error.kind,
-    }
 
 
 if __name__ == "__main__":

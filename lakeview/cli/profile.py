@@ -1,0 +1,97 @@
+"""`lakeview profile`: what the columns of a table hold, by polars in this process or on Spark."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakeview.cli.commands import command, echo_frame, open_address
+from lakeview.cli.text import as_json
+from lakeview.jobs import Progress, Request, SparkJobs
+from lakeview.model.errors import InvalidRequestError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+POLARS, SPARK = "polars", "spark"
+
+
+@command(
+    click.option("--version", "version", type=int, help="The version to profile instead of the latest."),
+    click.option("--where", help="A condition in SQL: only rows that satisfy it."),
+    click.option("--column", "columns", multiple=True, help="A column to profile. May be given several times."),
+    click.option(
+        "--engine", type=click.Choice([POLARS, SPARK]), default=POLARS, show_default=True,
+        help="What reads the rows: polars for one machine's memory, Spark for more.",
+    ),
+)  # fmt: skip
+def profile(
+    address: str,
+    options: dict[str, Any],
+    machine: bool,
+    version: int | None,
+    where: str | None,
+    columns: tuple[str, ...],
+    engine: str,
+) -> None:
+    """Show nulls, distinct values, min and max of each column; Ctrl-C cancels.
+
+    This reads data files. With --json also how the values are distributed.
+    """
+    if engine == SPARK:
+        frame, rows = _on_spark(Request("profile", address, version, where, columns or None), options)
+    else:
+        frame, rows = _by_polars(address, options, version, where, columns)
+    if machine:
+        click.echo(as_json({"rows": rows, "columns": frame.to_dicts()}))
+        return
+    echo_frame(frame.drop("distribution"), machine, "no columns")
+    click.echo(f"\n{rows:,} rows")
+
+
+def _by_polars(
+    address: str, options: dict[str, Any], version: int | None, where: str | None, columns: tuple[str, ...]
+) -> tuple[pl.DataFrame, int]:
+    import polars as pl
+    import polars.selectors as cs
+
+    from lakeview.predicates import predicate
+    from lakeview.views.data.profile import profile as profile_rows
+
+    table = open_address(address, options)
+    snapshot = table.snapshot(version)
+    snapshot.schema.require(columns)
+    rows = table.scan(snapshot.version).drop(snapshot.schema.unreadable)
+    if where is not None:
+        rows = rows.filter(predicate(where))
+    try:
+        return profile_rows(rows.select(cs.by_name(*columns)) if columns else rows)
+    except pl.exceptions.PolarsError as error:
+        raise InvalidRequestError(
+            f"the rows cannot be profiled: {next(iter(str(error).splitlines()), '')}",
+            fix="compare each column with a value of its own type",
+            place="where",
+        ) from error
+
+
+def _on_spark(request: Request, options: dict[str, Any]) -> tuple[pl.DataFrame, int]:
+    if options:
+        raise InvalidRequestError(
+            "storage options of the command line do not reach Spark's tasks",
+            fix="put them into the file that LAKEVIEW_CONFIG names, under [storage]",
+            place="--option",
+        )
+    is_terminal = sys.stderr.isatty()
+    with SparkJobs() as jobs:
+        try:
+            answer = jobs.run(request, on_wait=_show if is_terminal else lambda _: None)
+        finally:
+            if is_terminal:
+                click.echo("\r\x1b[K", err=True, nl=False)
+    return answer.rows, answer.counts["rows"]
+
+
+def _show(progress: Progress) -> None:
+    click.echo(f"\r\x1b[K{progress.text}", err=True, nl=False)

@@ -1,0 +1,289 @@
+"""Jobs on Spark from a notebook, the command line or the app: waited for, followed and cancelled.
+
+    from lakeview.jobs import Request, SparkJobs
+
+    with SparkJobs() as jobs:
+        rows, counts = jobs.run(Request("profile", "lake/flights"))
+
+One process has the Spark session. It is started by the first job, ended when there was none for a while, and started
+again by the next one, also where it died.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.util import find_spec
+from io import BytesIO
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+import polars as pl
+
+from lakeview.jobs import messages
+from lakeview.jobs.messages import JobCancelledError, Report, Request
+from lakeview.jobs.process import WORKER, SparkProcess
+from lakeview.jobs.queue import FairQueue
+from lakeview.model.errors import InvalidRequestError, LakeviewError, MissingExtraError, error_of_record
+
+STEP_SECONDS = 0.2
+IDLE_SECONDS = 300.0
+AT_ONCE = 2
+"""Jobs that run at the same time; they share Spark's cores."""
+
+CANCEL_SECONDS = 10.0
+"""After which a process is killed that runs nothing but jobs that were cancelled."""
+
+
+class State(StrEnum):
+    """Where a job is."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class Answer(NamedTuple):
+    """The rows of a job, and what was counted beside them."""
+
+    rows: pl.DataFrame
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a job is: its state, what it does now, its tasks until now and those of them that are complete."""
+
+    state: State
+    step: str = ""
+    tasks: int = 0
+    completed_tasks: int = 0
+
+    @property
+    def share(self) -> float:
+        """The share of its tasks that are complete, 0 to 1; there may be more tasks later."""
+        return min(self.completed_tasks / self.tasks, 1.0) if self.tasks else 0.0
+
+    @property
+    def text(self) -> str:
+        """One line, such as `values of all columns: 12 of 40 tasks`."""
+        if self.state is State.WAITING:
+            return "waiting for other jobs to end"
+        return f"{self.step}: {self.completed_tasks:,} of {self.tasks:,} tasks" if self.tasks else self.step
+
+
+class Job:
+    """A job that was submitted. `progress` is always current."""
+
+    def __init__(self, jobs: SparkJobs, job_id: str, user: str, request: Request) -> None:
+        self.id, self.user, self.request = job_id, user, request
+        self.progress = Progress(State.WAITING)
+        self._jobs = jobs
+        self._ended = threading.Event()
+        self._answer: Answer | None = None
+        self._error: LakeviewError | None = None
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Waits until it has ended; False if it has not within so many seconds."""
+        return self._ended.wait(seconds)
+
+    def cancel(self) -> None:
+        """Cancels it; one that has ended stays as it is."""
+        self._jobs._cancel(self)
+
+    def result(self) -> Answer:
+        """The rows and counts, waited for. Raises the error of the job, JobCancelledError if it was cancelled."""
+        self._ended.wait()
+        if self._error is not None:
+            raise self._error
+        assert self._answer is not None
+        return self._answer
+
+    def _end(self, state: State, answer: Answer | None = None, error: LakeviewError | None = None) -> None:
+        """Its end, which is final."""
+        if self._ended.is_set():
+            return
+        self.progress = Progress(state)
+        self._answer, self._error = answer, error
+        self._ended.set()
+
+
+class SparkJobs:
+    """A queue of jobs, and the process that runs them. Safe to use from several threads; `close` ends it all.
+
+    `at_once`: jobs that run at the same time; `idle_seconds` without a job after which the process ends; `module`: what
+    the process runs. MissingExtraError without the extra `spark`.
+    """
+
+    def __init__(self, *, at_once: int = AT_ONCE, idle_seconds: float = IDLE_SECONDS, module: str = WORKER) -> None:
+        if module == WORKER and not is_installed():
+            raise MissingExtraError("jobs on Spark need pyspark, which is missing", fix="pip install 'lakeview[spark]'")
+        self._at_once, self._idle_seconds, self._module = at_once, idle_seconds, module
+        self._ids = count(1)
+        self._lock = threading.RLock()
+        self._queue: FairQueue[Job] = FairQueue()
+        self._running: dict[str, Job] = {}
+        self._process: SparkProcess | None = None
+        self._idle: threading.Timer | None = None
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the process; None while there is none."""
+        process = self._process
+        return None if process is None else process.pid
+
+    def submit(self, request: Request, *, user: str = "") -> Job:
+        """Puts a job into the queue, and starts it as soon as its turn comes."""
+        with self._lock:
+            if self._closed:
+                raise InvalidRequestError("the jobs were closed", fix="make new ones: SparkJobs()")
+            job = Job(self, f"lakeview-{next(self._ids)}", user, request)
+            self._queue.put(user, job)
+            self._start_jobs()
+        return job
+
+    def run(
+        self, request: Request, *, user: str = "", on_wait: Callable[[Progress], object] = lambda _: None
+    ) -> Answer:
+        """A job's rows and counts. `on_wait` is called several times a second; what it raises cancels the job, as
+        KeyboardInterrupt does."""
+        job = self.submit(request, user=user)
+        try:
+            while not job.wait(STEP_SECONDS):
+                on_wait(job.progress)
+            return job.result()
+        finally:
+            job.cancel()
+
+    def close(self) -> None:
+        """Cancels all jobs and ends the process; returns when nothing is left of it. Idempotent."""
+        with self._lock:
+            self._closed = True
+            while (job := self._queue.pop({})) is not None:
+                job._end(State.CANCELLED, error=_cancelled())
+            for job in self._running.values():
+                job._end(State.CANCELLED, error=_cancelled())
+            process = self._detach()
+        if process is not None:
+            process.end()
+
+    def _detach(self) -> SparkProcess | None:
+        """The process, which gets no further job."""
+        if self._idle is not None:
+            self._idle.cancel()
+        process, self._process, self._running = self._process, None, {}
+        return process
+
+    def _start_jobs(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+        while len(self._running) < self._at_once:
+            job = self._queue.pop(Counter(running.user for running in self._running.values()))
+            if job is None:
+                break
+            if self._process is None:
+                self._process = SparkProcess(self._module, self._take_report, self._take_end)
+            self._running[job.id] = job
+            job.progress = Progress(State.RUNNING, "starting")
+            self._process.send(messages.Run(job.id, job.user, job.request))
+        if not self._running and self._process is not None:
+            self._idle = _timer(self._idle_seconds, self._end_idle, self._process)
+
+    def _end_idle(self, process: SparkProcess) -> None:
+        with self._lock:
+            if self._running or self._process is not process:
+                return
+            self._detach()
+        process.end()
+
+    def _cancel(self, job: Job) -> None:
+        with self._lock:
+            if self._queue.remove(job.user, job):
+                job._end(State.CANCELLED, error=_cancelled())
+            elif job.id in self._running and self._process is not None and not job.wait(0):
+                # its place is free when the process says so
+                job._end(State.CANCELLED, error=_cancelled())
+                self._process.send(messages.Cancel(job.id))
+                _timer(CANCEL_SECONDS, self._kill_hanging, self._process, job)
+
+    def _kill_hanging(self, process: SparkProcess, job: Job) -> None:
+        with self._lock:
+            hangs = self._process is process and job.id in self._running
+            if hangs and all(running.progress.state is State.CANCELLED for running in self._running.values()):
+                process.kill()
+
+    def _take_report(self, process: SparkProcess, report: Report) -> None:
+        with self._lock:
+            job = self._running.get(report.id) if self._process is process else None
+            if job is None:
+                return
+            match report:
+                case messages.Progress(step=step, tasks=tasks, completed_tasks=completed):
+                    if job.progress.state is State.RUNNING:
+                        job.progress = Progress(State.RUNNING, step, tasks, completed)
+                    return
+                case messages.Result(path=path, counts=counts):
+                    job._end(State.DONE, Answer(_rows(path), counts))
+                case messages.Failure(error=error):
+                    job._end(State.FAILED, error=error_of_record(error))
+                case messages.Cancelled():
+                    job._end(State.CANCELLED, error=_cancelled())
+            del self._running[report.id]
+            self._start_jobs()
+
+    def _take_end(self, process: SparkProcess, how: str) -> None:
+        with self._lock:
+            if self._process is not process:  # it was ended by us
+                return
+            running = list(self._running.values())
+            self._detach()
+            for job in running:
+                job._end(State.FAILED, error=_process_ended(how))
+            if not self._closed:
+                self._start_jobs()
+
+
+def is_installed() -> bool:
+    """True if the extra `spark` is installed."""
+    return find_spec("pyspark") is not None
+
+
+def _rows(path: str) -> pl.DataFrame:
+    rows = pl.read_ipc(BytesIO(Path(path).read_bytes()))  # not mapped: the file is removed
+    Path(path).unlink()
+    return rows
+
+
+def _timer(seconds: float, call: Callable[..., None], *arguments: object) -> threading.Timer:
+    timer = threading.Timer(seconds, call, arguments)
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+def _cancelled() -> JobCancelledError:
+    return JobCancelledError("the job was cancelled", fix="run it again")
+
+
+def _process_ended(how: str) -> LakeviewError:
+    return LakeviewError(
+        f"the Spark process ended {how} while the job ran",
+        fix="run it again: the next job starts a new process; if it ends again, give Spark more memory",
+        kind="spark-process-ended",
+    )

@@ -1,0 +1,74 @@
+"""What passes between a program and its Spark process: one JSON object a line, in both directions."""
+
+from __future__ import annotations
+
+import msgspec
+
+from lakeview.model.errors import LakeviewError
+
+
+class Request(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A job: its kind, one of `lakeview.spark.jobs.KINDS`, and what it is about.
+
+    Without `version` the latest; without `columns` all of them.
+    """
+
+    kind: str
+    address: str
+    version: int | None = None
+    where: str | None = None
+    columns: tuple[str, ...] | None = None
+
+
+class Run(msgspec.Struct, frozen=True, tag=True):
+    """Run a job. `user`: whose jobs share a pool of Spark's scheduler."""
+
+    id: str
+    user: str
+    request: Request
+
+
+class Cancel(msgspec.Struct, frozen=True, tag=True):
+    """Cancel a job that may be running."""
+
+    id: str
+
+
+class Progress(msgspec.Struct, frozen=True, tag=True):
+    """How far a job is: what it does, and the tasks of its Spark jobs until now."""
+
+    id: str
+    step: str
+    tasks: int = 0
+    completed_tasks: int = 0
+
+
+class Result(msgspec.Struct, frozen=True, tag=True):
+    """A job has ended: its rows are in this Arrow file, beside what was counted."""
+
+    id: str
+    path: str
+    counts: dict[str, int]
+
+
+class Failure(msgspec.Struct, frozen=True, tag=True):
+    """A job has ended by an error: what `error_record` makes of it."""
+
+    id: str
+    error: dict[str, str | None]
+
+
+class Cancelled(msgspec.Struct, frozen=True, tag=True):
+    """A job has ended because it was cancelled."""
+
+    id: str
+
+
+ToWorker = Run | Cancel
+Report = Progress | Result | Failure | Cancelled
+
+
+class JobCancelledError(LakeviewError):
+    """The job was cancelled before it ended."""
+
+    default_kind = "cancelled"

@@ -1,0 +1,134 @@
+"""The process that has the Spark session: reads jobs from standard input, and reports on them on standard output.
+
+It ends when its standard input ends, so with the program that started it at the latest, and its JVM with it. Each job
+runs in a thread. Started by `lakeview.jobs.process`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+import msgspec
+import polars as pl
+
+from lakeview.jobs.messages import Cancelled, Failure, JobCancelledError, Progress, Report, Result, Run, ToWorker
+from lakeview.model.errors import LakeviewError, error_record
+
+POLL_SECONDS = 0.2
+
+
+class Engine(Protocol):
+    """What runs jobs."""
+
+    def run(self, run: Run, on_step: Callable[[str], None]) -> tuple[pl.DataFrame, dict[str, int]]:
+        """Returns a job's rows and counts; `on_step` is called with what it does next, and ends a cancelled job by an
+        exception. Called by a thread of the job's own."""
+
+    def cancel(self, job_id: str) -> None:
+        """Ends what runs for a job now. Called again until the job has ended."""
+
+    def tasks(self, job_id: str) -> tuple[int, int]:
+        """How many tasks a job has until now, and how many of them are complete."""
+
+    def is_usable(self) -> bool:
+        """False if no further job can run in this process."""
+
+    def close(self) -> None:
+        """Ends all that was started."""
+
+
+class _Job:
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.step = "starting"
+        self.cancelled = threading.Event()
+        self.last: Progress | None = None
+
+    def on_step(self, step: str) -> None:
+        if self.cancelled.is_set():
+            raise JobCancelledError("the job was cancelled")
+        self.step = step
+
+
+class Worker:
+    """The jobs of one process: reports go to `output`, results to files in `folder`."""
+
+    def __init__(self, engine: Engine, output: BinaryIO, folder: Path) -> None:
+        self._engine = engine
+        self._output = output
+        self._folder = folder
+        self._jobs: dict[str, _Job] = {}
+        self._lock = threading.Lock()
+        self._ending = threading.Event()
+
+    def serve(self, lines: Iterable[bytes]) -> None:
+        """Does what the lines ask for until there are no more, or no job can run any more."""
+        threading.Thread(target=self._watch, name="lakeview-progress", daemon=True).start()
+        decoder = msgspec.json.Decoder(ToWorker)
+        for line in lines:
+            match decoder.decode(line):
+                case Run() as run:
+                    job = _Job(run)
+                    self._jobs[run.id] = job
+                    threading.Thread(target=self._run, args=(job,), name=f"lakeview-job-{run.id}", daemon=True).start()
+                case cancel:
+                    if (job_to_cancel := self._jobs.get(cancel.id)) is not None:
+                        job_to_cancel.cancelled.set()
+        self._ending.set()
+
+    def _run(self, job: _Job) -> None:
+        job_id = job.run.id
+        # what the job ends with, unless it comes to something better: a thread that is brought down reports too
+        unexpected = LakeviewError("the job ended without an answer", kind="spark-job")
+        report: Report = Failure(job_id, error_record(unexpected))
+        try:
+            rows, counts = self._engine.run(job.run, job.on_step)
+            path = self._folder / f"{job_id}.arrow"
+            rows.write_ipc(path)
+            report = Result(job_id, str(path), counts)
+        except JobCancelledError:
+            report = Cancelled(job_id)
+        except LakeviewError as error:
+            report = Failure(job_id, error_record(error))
+        finally:
+            # Spark's own error of a job that was cancelled says nothing else
+            self._send(Cancelled(job_id) if job.cancelled.is_set() else report)
+            del self._jobs[job_id]
+            if not self._engine.is_usable():
+                os._exit(1)  # the next job gets a process that can run it
+
+    def _watch(self) -> None:
+        while not self._ending.wait(POLL_SECONDS):
+            for job_id, job in list(self._jobs.items()):
+                if job.cancelled.is_set():
+                    self._engine.cancel(job_id)  # again and again: between two jobs of Spark there is nothing to cancel
+                    continue
+                progress = Progress(job_id, job.step, *self._engine.tasks(job_id))
+                if progress != job.last:
+                    job.last = progress
+                    self._send(progress)
+
+    def _send(self, report: Report) -> None:
+        with self._lock, suppress(BrokenPipeError):  # the program has ended, and this process will
+            self._output.write(msgspec.json.encode(report) + b"\n")
+            self._output.flush()
+
+
+def main(engine: Engine) -> None:
+    """Serves this process's standard input; results go to the folder in its argument, which is removed at the end."""
+    # the JVM and libraries write to descriptor 1: reports get one that no child inherits
+    output = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    folder = Path(sys.argv[1])
+    try:
+        Worker(engine, output, folder).serve(sys.stdin.buffer)
+    finally:
+        engine.close()
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,106 @@
+"""Jobs on a Spark session: one job group each, started when the first job comes. The Spark process runs this module."""
+
+import re
+import threading
+from collections.abc import Callable, Mapping
+
+import polars as pl
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it says nothing of its types
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from lakeview.jobs.messages import Request, Run
+from lakeview.jobs.worker import main
+from lakeview.model.errors import InvalidRequestError, LakeviewError, error_of_record
+from lakeview.spark.profile import profile
+from lakeview.spark.replay import roll_up
+from lakeview.spark.session import jvm_has_ended, session
+
+OnStep = Callable[[str], None]
+Rows = tuple[pl.DataFrame, dict[str, int]]
+
+_DESIGNED = re.compile(r"lakeview\.model\.errors\.(\w+): (.+?)(?:\n\s+fix: (.+?))?(?:\n|$)")
+"""An error of lakeview in the traceback of a task, which Spark repeats."""
+
+
+def _profile(spark: SparkSession, request: Request, on_step: OnStep) -> Rows:
+    rows, count = profile(
+        spark,
+        request.address,
+        version=request.version,
+        where=request.where,
+        columns=request.columns,
+        on_step=on_step,
+    )
+    return rows, {"rows": count}
+
+
+def _roll_up(spark: SparkSession, request: Request, on_step: OnStep) -> Rows:
+    on_step("files by partition and size")
+    rows = pl.from_arrow(roll_up(spark, request.address, request.version).toArrow())
+    assert isinstance(rows, pl.DataFrame)
+    return rows, {}
+
+
+KINDS: Mapping[str, Callable[[SparkSession, Request, OnStep], Rows]] = {"profile": _profile, "roll_up": _roll_up}
+"""Kinds of jobs."""
+
+
+class SparkEngine:
+    """The session of this process. Jobs of one user share a pool, and pools share the cores (Spark's FAIR mode)."""
+
+    def __init__(self) -> None:
+        self._starting = threading.Lock()
+        self._spark: SparkSession | None = None
+
+    def run(self, run: Run, on_step: OnStep) -> Rows:
+        """As `Engine.run`. InvalidRequestError for a kind that there is not, LakeviewError for what Spark refuses."""
+        kind = KINDS.get(run.request.kind)
+        if kind is None:
+            raise InvalidRequestError(f"there is no job {run.request.kind}", fix=f"choose from {', '.join(KINDS)}")
+        on_step("starting Spark")
+        with self._starting:
+            on_step("starting Spark")
+            if self._spark is None:
+                self._spark = session("lakeview jobs", extra={"spark.scheduler.mode": "FAIR"})
+        context = self._spark.sparkContext
+        context.setJobGroup(run.id, f"{run.request.kind} of {run.request.address}", interruptOnCancel=True)
+        context.setLocalProperty("spark.scheduler.pool", run.user or "default")
+        try:
+            return kind(self._spark, run.request, on_step)
+        except (PySparkException, Py4JError) as error:
+            raise _designed_error(str(error)) from error
+
+    def cancel(self, job_id: str) -> None:
+        """As `Engine.cancel`."""
+        if self._spark is not None and self.is_usable():
+            self._spark.sparkContext.cancelJobGroup(job_id)
+
+    def tasks(self, job_id: str) -> tuple[int, int]:
+        """As `Engine.tasks`."""
+        if self._spark is None or not self.is_usable():
+            return 0, 0
+        tracker = self._spark.sparkContext.statusTracker()
+        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(job_id)]
+        stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
+        present = [stage for stage in stages if stage is not None]
+        return sum(stage.numTasks for stage in present), sum(stage.numCompletedTasks for stage in present)
+
+    def is_usable(self) -> bool:
+        """As `Engine.is_usable`: a Python can start only one JVM."""
+        return not jvm_has_ended()
+
+    def close(self) -> None:
+        """As `Engine.close`: the session and its JVM end with the interpreter."""
+
+
+def _designed_error(text: str) -> LakeviewError:
+    """What lakeview said in a task, where it did, else the first line of Spark's own message."""
+    if (match := _DESIGNED.search(text)) is not None:
+        return error_of_record({"type": match[1], "message": match[2], "fix": match[3], "place": None, "kind": None})
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "no message")
+    return LakeviewError(f"Spark could not run the job: {first}", kind="spark-job")
+
+
+if __name__ == "__main__":
+    main(SparkEngine())

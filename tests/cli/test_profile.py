@@ -1,0 +1,60 @@
+"""`lakeview profile`, by polars and by a process of jobs."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import lakeview as lv
+from lakeview.cli import profile
+from lakeview.jobs import Progress, SparkJobs, State
+from tests.cli.test_commands import run, told
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> str:
+    rows = pa.table({"id": [1, 2, 3, None], "text": ["a", "b", "a", "a"]})
+    lv.create_table(str(tmp_path / "table"), rows.schema).append(rows)
+    return str(tmp_path / "table")
+
+
+def test_each_column_in_a_line(address: str) -> None:
+    done = run("profile", address, "--where", "id < 3")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines() == [
+        "column  type    nulls  null share  distinct  min text  max text",
+        "id      Int64       0         0.0         2  1         2",
+        "text    String      0         0.0         2  a         b",
+        "",
+        "2 rows",
+    ]
+    shown = told("profile", address, "--column", "text")
+    assert shown["rows"] == 4
+    assert [value["count"] for value in shown["columns"][0]["distribution"]] == [3, 1]
+
+
+def test_a_condition_that_does_not_fit_is_refused(address: str) -> None:
+    done = run("profile", address, "--where", "id > 'x'")
+    assert (done.exit_code, done.stderr.startswith("error: the rows cannot be profiled: ")) == (2, True)
+
+
+def test_spark_gives_the_same(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # the process of jobs, with another engine than Spark
+    monkeypatch.setattr(profile, "SparkJobs", partial(SparkJobs, module="tests.jobs.small_worker"))
+    assert told("profile", address, "--engine", "spark") == told("profile", address)
+
+
+def test_storage_options_do_not_reach_spark(address: str) -> None:
+    done = run("profile", address, "--engine", "spark", "--option", "key=secret")
+    assert done.exit_code == 2
+    assert "error: storage options of the command line do not reach Spark's tasks" in done.stderr
+
+
+def test_progress_is_one_line() -> None:
+    assert Progress(State.WAITING).text == "waiting for other jobs to end"
+    assert Progress(State.RUNNING, "planning").text == "planning"
+    progress = Progress(State.RUNNING, "values of all columns", 1200, 300)
+    assert (progress.text, progress.share) == ("values of all columns: 300 of 1,200 tasks", 0.25)

@@ -1,0 +1,1 @@
+"""Jobs in a process of their own, without Spark."""

@@ -1,0 +1,136 @@
+"""Jobs of several users in one process: turns, progress, cancel, and a process that dies. Spark is not started."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lakeview.jobs import Job, JobCancelledError, Progress, Request, SparkJobs, State
+from lakeview.jobs.queue import FairQueue
+from lakeview.model.errors import InvalidRequestError, LakeviewError, NotATableError
+
+MODULE = "tests.jobs.small_worker"
+WAIT, ROWS = Request("wait", "lake/a"), Request("rows", "lake/a")
+
+pytestmark = pytest.mark.together
+
+
+def drain(queue: FairQueue[str], running: dict[str, int]) -> list[str]:
+    items = []
+    while (item := queue.pop(running)) is not None:
+        items.append(item)
+    return items
+
+
+def test_users_take_turns_and_their_own_jobs_keep_their_order() -> None:
+    queue: FairQueue[str] = FairQueue()
+    for user, item in [("a", "a1"), ("a", "a2"), ("a", "a3"), ("b", "b1"), ("c", "c1"), ("b", "b2")]:
+        queue.put(user, item)
+    assert len(queue) == 6
+    assert drain(queue, {}) == ["a1", "b1", "c1", "a2", "b2", "a3"]
+
+
+def test_a_user_without_a_running_job_comes_before_one_who_has_some() -> None:
+    queue: FairQueue[str] = FairQueue()
+    for item in ("a1", "b1"):
+        queue.put(item[0], item)
+    assert drain(queue, {"a": 1}) == ["b1", "a1"]
+
+
+def test_a_job_that_waits_can_be_removed() -> None:
+    queue: FairQueue[str] = FairQueue()
+    queue.put("a", "a1")
+    assert (queue.remove("a", "a1"), queue.remove("a", "a1"), queue.pop({})) == (True, False, None)
+
+
+@pytest.fixture(scope="module")
+def jobs() -> Iterator[SparkJobs]:
+    with SparkJobs(module=MODULE, at_once=1) as shared:
+        yield shared
+
+
+def running(jobs: SparkJobs) -> Job:
+    """A job that has begun to wait."""
+    job = jobs.submit(WAIT, user="ann")
+    while job.progress.step != "waiting":
+        assert not job.wait(0.01)
+    return job
+
+
+def test_a_result_comes_as_rows_and_leaves_no_file(jobs: SparkJobs) -> None:
+    answer = jobs.run(ROWS, user="ann")
+    assert (answer.rows.rows(), answer.counts) == ([("ann", "lake/a")], {"rows": 1})
+    assert jobs._process is not None
+    assert list(Path(jobs._process._folder).iterdir()) == []
+
+
+def test_errors_are_those_of_the_library(jobs: SparkJobs) -> None:
+    with pytest.raises(NotATableError) as refused:
+        jobs.run(Request("refuse", "lake/b"))
+    assert (refused.value.message, refused.value.fix, refused.value.place) == (
+        "lake/b is no table", "look elsewhere", "lake/b",
+    )  # fmt: skip
+    with pytest.raises(LakeviewError, match="the job ended without an answer"):
+        jobs.run(Request("fail", "lake/b"))
+
+
+def test_progress_and_cancel(jobs: SparkJobs) -> None:
+    job = running(jobs)
+    assert job.progress == Progress(State.RUNNING, "waiting", 8, 3)
+    following = jobs.submit(ROWS, user="bob")
+    assert following.progress == Progress(State.WAITING)
+    job.cancel()
+    with pytest.raises(JobCancelledError):
+        job.result()
+    assert following.result().counts == {"rows": 1}, "its place is free again, in the same process"
+    job.cancel()
+    assert job.progress.state is State.CANCELLED
+
+
+def test_what_the_wait_raises_cancels_the_job(jobs: SparkJobs) -> None:
+    def interrupt(progress: Progress) -> None:
+        if progress.step == "waiting":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        jobs.run(WAIT, on_wait=interrupt)
+    assert jobs.run(ROWS).counts == {"rows": 1}
+
+
+def test_a_process_that_dies_fails_its_job_and_the_next_has_a_new_one(jobs: SparkJobs) -> None:
+    job, before = running(jobs), jobs.pid
+    following = jobs.submit(ROWS)
+    assert before is not None
+    os.kill(before, signal.SIGKILL)
+    with pytest.raises(LakeviewError) as error:
+        job.result()
+    assert error.value.message == "the Spark process ended by the signal SIGKILL while the job ran"
+    assert (error.value.kind, job.progress.state) == ("spark-process-ended", State.FAILED)
+    assert following.result().counts == {"rows": 1}
+    assert jobs.pid != before
+
+
+def test_closing_cancels_all_and_leaves_nothing(jobs: SparkJobs) -> None:
+    first, second = running(jobs), jobs.submit(ROWS)
+    process = jobs._process
+    assert process is not None
+    jobs.close()
+    assert {first.progress.state, second.progress.state} == {State.CANCELLED}
+    assert process._process.returncode == 0, "it ended by itself when its input did, as when the program dies"
+    assert not Path(process._folder).exists()
+    with pytest.raises(InvalidRequestError, match="closed"):
+        jobs.submit(ROWS)
+
+
+def test_a_process_without_jobs_ends() -> None:
+    with SparkJobs(module=MODULE, idle_seconds=0) as jobs:
+        job = jobs.submit(ROWS)
+        process = jobs._process
+        assert process is not None
+        assert job.result().counts == {"rows": 1}
+        process._reader.join()
+        assert (jobs.pid, process._process.returncode) == (None, 0)

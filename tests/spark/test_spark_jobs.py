@@ -1,0 +1,81 @@
+"""The process with the Spark session, as programs use it: one start for all that it has to show."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import lakeview as lv
+from lakeview.jobs import JobCancelledError, Progress, Request, SparkJobs, State
+from lakeview.model.errors import LakeviewError, NotATableError
+from lakeview.spark.jobs import _designed_error
+from lakeview.views.data.profile import profile
+
+pytestmark = pytest.mark.spark
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process started."""
+    return [
+        int(child)
+        for thread in Path(f"/proc/{pid}/task").iterdir()
+        for child in (thread / "children").read_text().split()
+    ]
+
+
+def has_ended(descriptor: int, seconds: float) -> bool:
+    """True if the process that a descriptor of it names ends within so many seconds."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
+
+
+def test_a_profile_with_progress_a_cancel_and_a_kill(tmp_path: Path) -> None:
+    address = str(tmp_path / "table")
+    rows = pa.table({"id": range(1000), "text": [f"v{i % 7}" for i in range(1000)]})
+    lv.create_table(address, rows.schema).append(rows)
+    request = Request("profile", address)
+    seen: list[Progress] = []
+
+    with SparkJobs(at_once=1) as jobs:
+        answer = jobs.run(request, on_wait=seen.append)
+        assert answer.rows.to_dicts() == profile(lv.scan(address))[0].to_dicts()
+        assert answer.counts == {"rows": 1000}
+        steps = list(dict.fromkeys(progress.step for progress in seen))
+        assert steps[0] == "starting"
+        assert {"starting Spark", "values of all columns"} <= set(steps)
+        assert max(progress.tasks for progress in seen) >= max(progress.completed_tasks for progress in seen) > 0
+
+        with pytest.raises(NotATableError):
+            jobs.run(Request("profile", str(tmp_path / "nowhere")))
+
+        pid = jobs.pid
+        cancelled, following = jobs.submit(request), jobs.submit(request)
+        while "columns" not in cancelled.progress.step:
+            assert not cancelled.wait(0.01)
+        cancelled.cancel()
+        with pytest.raises(JobCancelledError):
+            cancelled.result()
+        while following.progress.state is State.WAITING:
+            assert not following.wait(0.01)
+        assert jobs.pid == pid, "the worker let go of the job by itself"
+
+        assert pid is not None
+        (jvm,) = [os.pidfd_open(child) for child in children(pid)]
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(LakeviewError, match="the Spark process ended by the signal SIGKILL"):
+            following.result()
+        assert has_ended(jvm, 30), "its JVM ends with it"
+        os.close(jvm)
+
+
+def test_an_error_of_a_task_is_the_error_of_lakeview() -> None:
+    text = "Job aborted:\n  File x\nlakeview.model.errors.DataFileMissingError: a is gone\n  fix: bring it\n\tat"
+    error = _designed_error(text)
+    assert (type(error).__name__, error.message, error.fix) == ("DataFileMissingError", "a is gone", "bring it")
+    assert _designed_error("\n[NO_SUCH] thing\n at x").message == "Spark could not run the job: [NO_SUCH] thing"
