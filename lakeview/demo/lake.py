@@ -26,7 +26,7 @@ from lakeview.demo.story import (
     Vacuum,
 )
 from lakeview.model.schema import Schema
-from lakeview.spark import compact, table
+from lakeview.spark import table
 from lakeview.spark.types import from_spark
 
 FEED, DESK, CARETAKER = "nightly-feed", "data-desk", "maintenance"
@@ -76,15 +76,7 @@ class Lake:
                 self._add_columns(columns, at, step.note)
                 return f"flights: columns added: {', '.join(columns)}"
             case Compact(period):
-                compact(
-                    self.spark,
-                    self.flights,
-                    f"period = {period}",
-                    sort_by=ORDER,
-                    timestamp=at,
-                    user_name=CARETAKER,
-                    user_metadata=step.note,
-                )
+                self._compact(f"period = {period}", at, step.note)
                 return f"flights: period {period} compacted"
             case Vacuum(version):
                 return self._vacuum(version, at, step.note)
@@ -125,6 +117,14 @@ class Lake:
         rows = _in_files(self._rows(f.col("flight_date") == day), by_airport=True)
         self._write(rows, self.flights, at, note, "overwrite", DESK, replaceFiles=json.dumps(paths))
         return f"flights: {day} corrected, {len(paths)} files replaced"
+
+    def _compact(self, where: str, at: datetime, note: str) -> None:
+        """Partitions as one file each, their rows in order."""
+        plan = lv.open_table(self.flights).plan(where)
+        paths = plan.filter(pl.col("kept"))["path"].to_list()
+        rows = _in_order(table(self.spark, self.flights, where=where).coalesce(1))
+        same: dict[str, str | bool] = {"replaceFiles": json.dumps(paths), "dataChange": False, "operation": "OPTIMIZE"}
+        self._write(rows, self.flights, at, note, "overwrite", CARETAKER, **same)
 
     def _add_columns(self, columns: Sequence[str], at: datetime, note: str) -> None:
         self.columns = [name for name in self.source.columns if name in {*self.columns, *columns}]

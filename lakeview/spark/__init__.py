@@ -1,9 +1,8 @@
 """Spark: sessions, and `format("lakeview")` for reading and writing tables with it. The only home of pyspark."""
 
-from lakeview.spark.compaction import compact
 from lakeview.spark.datasource import register
 from lakeview.spark.dml import DeltaTable
 from lakeview.spark.session import session
 from lakeview.spark.table import table
 
-__all__ = ["DeltaTable", "compact", "register", "session", "table"]
+__all__ = ["DeltaTable", "register", "session", "table"]

@@ -22,7 +22,7 @@ from lakeview.model.errors import (
     LakeviewError,
     StoreUnavailableError,
 )
-from lakeview.spark import compact, table
+from lakeview.spark import table
 from lakeview.spark.options import WriteOptions
 from lakeview.spark.writer import LakeviewWriter
 from lakeview.storage import open_storage
@@ -412,22 +412,6 @@ def test_files_that_say_only_how_many_rows_they_have(spark: SparkSession, tmp_pa
     assert made.statistics(columns=["id"]).unnest("id")["min"].to_list() == [None]
 
 
-def test_compaction_changes_files_and_no_rows(spark: SparkSession, tmp_path: Path) -> None:
-    address = str(tmp_path / "numbers")
-    writing(numbers(spark, 0, 8, tasks=3), partitionBy="part").save(address)
-    moment = datetime(2026, 1, 2, tzinfo=UTC)
-    assert compact(spark, address, "part = 1", sort_by=["id"], timestamp=moment, user_metadata="tidy") == 3
-    made = lv.open_table(address)
-    commit = made.history(1).row(0, named=True)
-    assert (commit["operation"], commit["data_change"]) == ("OPTIMIZE", False)
-    assert (commit["files_added"], commit["files_removed"]) == (1, 3)
-    assert ids(tmp_path / "numbers") == list(range(9))
-    assert made.snapshot().num_files == 7
-    assert compact(spark, address, "part = 77") == 0
-    assert compact(spark, address) == 7
-    assert lv.open_table(address).snapshot().num_files == 3
-
-
 def test_compaction_keeps_rows_that_came_meanwhile(spark: SparkSession, tmp_path: Path) -> None:
     address = str(tmp_path / "numbers")
     writing(numbers(spark, 0, 3)).save(address)
@@ -436,14 +420,6 @@ def test_compaction_keeps_rows_that_came_meanwhile(spark: SparkSession, tmp_path
     writing(numbers(spark, 50, 51)).save(address)
     writing(rows, "overwrite", replaceFiles=json.dumps(files), dataChange=False, operation="OPTIMIZE").save(address)
     assert ids(tmp_path / "numbers") == [0, 1, 2, 3, 50, 51]
-
-
-def test_compaction_takes_whole_partitions_only(spark: SparkSession, tmp_path: Path) -> None:
-    address = str(tmp_path / "numbers")
-    writing(numbers(spark, 0, 3), partitionBy="part").save(address)
-    with pytest.raises(InvalidRequestError, match="id is no partition column") as caught:
-        compact(spark, address, "id = 1")
-    assert caught.value.fix == "choose whole partitions by part"
 
 
 def test_rows_go_to_files_as_arrow_batches(spark: SparkSession, tmp_path: Path) -> None:
