@@ -2,7 +2,8 @@
 
 from lakeview.spark.datasource import register
 from lakeview.spark.dml import DeltaTable
+from lakeview.spark.failures import lakeview_errors
 from lakeview.spark.session import session
 from lakeview.spark.table import table
 
-__all__ = ["DeltaTable", "register", "session", "table"]
+__all__ = ["DeltaTable", "lakeview_errors", "register", "session", "table"]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import TypeVar
 
 import msgspec
 
@@ -17,14 +18,26 @@ _READING = ("path", "version", "timestamp", "where", "versionAsOf", "timestampAs
 _WRITING = (
     "path", "partitionBy", "replaceWhere", "replaceFiles", "mergeSchema", "operation", "userName", "userMetadata",
     "commitTimestamp", "dataChange", "statistics", "txnAppId", "txnVersion", "partitionOverwriteMode",
-    "overwriteSchema", "maxRecordsPerFile",
+    "overwriteSchema", "maxRecordsPerFile", "ifExists",
 )  # fmt: skip
+_BY_ENVIRONMENT = (
+    "options are shown in plans: give access to stores by the environment of the driver and of the executors "
+    "(spark.executorEnv.AWS_ACCESS_KEY_ID and others)"
+)
 _ELSEWHERE = {
+    "storage_options": _BY_ENVIRONMENT,
+    "storageoptions": _BY_ENVIRONMENT,
     "optimizewrite": "repartition the rows before writing",
     "compression": "set delta.parquet.compression.codec when the table is created",
 }
 """Options of other sources, in lower case, to what serves here instead."""
 
+_STORE_PREFIXES = ("fs.", "aws_", "azure_", "google_")
+
+_OF_CATALOG = frozenset(("owner", "provider"))
+"""Properties of a table of Spark's catalog, which arrive as options where CREATE TABLE asks for its columns."""
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
 _TRUTH = {"true": True, "false": False}
 
 
@@ -34,6 +47,14 @@ class Statistics(StrEnum):
     FULL = "full"
     COUNTS = "counts"
     NONE = "none"
+
+
+class IfExists(StrEnum):
+    """What a write does where a table is already: modes that Spark passes to no Python source."""
+
+    WRITE = "write"
+    ERROR = "error"
+    IGNORE = "ignore"
 
 
 @dataclass(frozen=True)
@@ -83,7 +104,9 @@ class WriteOptions:
     `commitTimestamp`: the commit's time (ISO with offset; else the clock's); `replaceFiles`: with mode overwrite, a
     JSON list of the paths that are replaced, and nothing else; `dataChange` false: their rows stay, in other files;
     `statistics`: of the files, full, counts (rows only) or none; `delta.*`: properties, when the table is created.
-    `mergeSchema` adds fields to structs as well, at any depth, and makes fields that the rows lack null.
+    `mergeSchema` adds fields to structs as well, at any depth, makes fields that the rows lack null, and widens numbers
+    of a table with `delta.enableTypeWidening`. `ifExists`: with mode append, error where a table is there, or ignore,
+    which then writes nothing.
     """
 
     path: str
@@ -103,6 +126,7 @@ class WriteOptions:
     dynamic: bool = False
     overwrite_schema: bool = False
     max_rows: int | None = None
+    if_exists: IfExists = IfExists.WRITE
 
     @staticmethod
     def parse(options: Mapping[str, str], *, overwrite: bool) -> "WriteOptions":
@@ -120,13 +144,14 @@ class WriteOptions:
             commit_timestamp=moment(options, "committimestamp"),
             data_change=flag(options, "datachange", default=True),
             replace_files=_paths(options, "replaceFiles"),
-            statistics=_statistics(options),
+            statistics=_choice(options, "statistics", Statistics, Statistics.FULL),
             properties={SPELLINGS[name]: value for name, value in options.items() if name in SPELLINGS},
             app_id=options.get("txnappid"),
             app_version=number(options, "txnversion"),
             dynamic=overwrite and _is_dynamic(options),
             overwrite_schema=flag(options, "overwriteschema", default=False),
             max_rows=number(options, "maxrecordsperfile") or None,
+            if_exists=_choice(options, "ifExists", IfExists, IfExists.WRITE),
         )
         check_settable(parsed.properties)
         parsed._refuse_contradictions(overwrite)
@@ -147,6 +172,12 @@ class WriteOptions:
                 "partitionOverwriteMode dynamic and replaceWhere or replaceFiles both say what to replace",
                 fix="give one of them",
             )
+        if overwrite and self.if_exists is not IfExists.WRITE:
+            raise InvalidRequestError(
+                f"ifExists {self.if_exists} writes nothing where a table is, and mode overwrite replaces its rows",
+                fix='use mode("append") with ifExists',
+                place="ifExists",
+            )
         if self.overwrite_schema and (not overwrite or self.merge_schema or self.dynamic or self.replace_where):
             raise InvalidRequestError(
                 "overwriteSchema gives the table other columns, which needs all of its rows to go",
@@ -163,6 +194,12 @@ class WriteOptions:
 def known_options(options: Mapping[str, str], allowed: Sequence[str], doing: str) -> dict[str, str]:
     """Options by name in lower case, as Spark hands them over. InvalidRequestError for one that means nothing here."""
     by_name = {name.lower(): value for name, value in options.items()}
+    if by_name.keys() >= _OF_CATALOG:
+        raise InvalidRequestError(
+            "Spark's catalog makes tables that it cannot read: it does not tell a Python source their path",
+            fix="CREATE TEMPORARY VIEW name USING lakeview OPTIONS (path 'address'), or load and save by address",
+            kind="catalog-table",
+        )
     known = {name.lower(): name for name in allowed}
     properties = SPELLINGS if doing == "writing" else {}
     if unknown := sorted(name for name in by_name if name not in known and name not in properties):
@@ -170,11 +207,15 @@ def known_options(options: Mapping[str, str], allowed: Sequence[str], doing: str
         meant = f"did you mean {near}? " if near else ""
         raise InvalidRequestError(
             f"{', '.join(unknown)}: no such option for {doing}",
-            fix=_ELSEWHERE.get(unknown[0]) or f"{meant}known options: {', '.join(sorted(allowed))}",
+            fix=_elsewhere(unknown[0]) or f"{meant}known options: {', '.join(sorted(allowed))}",
             place=unknown[0],
             kind="unknown-option",
         )
     return by_name
+
+
+def _elsewhere(name: str) -> str | None:
+    return _BY_ENVIRONMENT if name.startswith(_STORE_PREFIXES) else _ELSEWHERE.get(name)
 
 
 def _closest(name: str, names: Mapping[str, str]) -> str:
@@ -185,7 +226,11 @@ def path_of(options: Mapping[str, str]) -> str:
     """Where the table is. InvalidRequestError if no option says it."""
     if not options.get("path"):
         raise InvalidRequestError(
-            "no table is named", fix='use .load("address") or .save("address"), not saveAsTable, or option path'
+            "no table is named",
+            fix='use .load("address") or .save("address"); of a table of its catalog (saveAsTable, CREATE TABLE) Spark '
+            "tells a Python source no path: add WITH (path 'address') to its name, or CREATE TEMPORARY VIEW name USING "
+            "lakeview OPTIONS (path 'address')",
+            kind="no-path",
         )
     return options["path"]
 
@@ -227,11 +272,11 @@ def _is_dynamic(options: Mapping[str, str]) -> bool:
     return text == "dynamic"
 
 
-def _statistics(options: Mapping[str, str]) -> Statistics:
-    text = options.get("statistics", Statistics.FULL).lower()
-    if text not in set(Statistics):
-        raise InvalidRequestError(f"statistics is {text!r}", fix=f"give one of {', '.join(Statistics)}")
-    return Statistics(text)
+def _choice(options: Mapping[str, str], name: str, choices: type[_Choice], default: _Choice) -> _Choice:
+    text = options.get(name.lower(), default).lower()
+    if text not in set(choices):
+        raise InvalidRequestError(f"{name} is {text!r}", fix=f"give one of {', '.join(choices)}")
+    return choices(text)
 
 
 def moment(options: Mapping[str, str], name: str) -> datetime | None:

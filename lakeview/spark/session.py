@@ -1,4 +1,4 @@
-"""Sessions: a few choices to a classic SparkSession with the settings lakeview's readers and writers rely on."""
+"""Sessions: a few choices to a SparkSession, classic or Connect, with the settings that readers and writers need."""
 
 import atexit
 import logging
@@ -14,6 +14,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from lakeview.model.errors import LakeviewError
+from lakeview.spark.connect import connect
 from lakeview.spark.datasource import register
 from lakeview.spark.gateway import Gateway, start_gateway
 from lakeview.spark.java import find_java
@@ -25,6 +26,10 @@ _SHUFFLE_PARTITIONS = 4
 _gateways: list[Gateway] = []
 _starting = threading.Lock()
 
+
+# What spark-submit's own options say.
+_OF_SUBMIT = ("spark.master", "spark.driver.", "spark.ui.")
+_PORT = "PYSPARK_GATEWAY_PORT"
 
 # Quick compilation and a collector without threads: a job of a minute on two cores takes a fifth less time.
 _SHORT_JOB = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
@@ -38,13 +43,15 @@ def settings(
     short_job: bool = False,
 ) -> dict[str, str]:
     """Spark's settings for a lakeview session; each differs from Spark's default for the reason beside it."""
+    local = master.startswith("local")
     java_options = [f"-Dlog4j2.configurationFile={_log_configuration().as_uri()}", *(_SHORT_JOB if short_job else ())]
     return {
         "spark.master": master,
         "spark.driver.memory": memory,
-        # Loopback only: the driver otherwise listens on the address of the machine's name.
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
+        # Loopback only: the driver otherwise listens on the address of the machine's name, as executors elsewhere need.
+        **({"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"} if local else {}),
+        # Spark gives a task one core; polars would take them all in every worker.
+        "spark.executorEnv.POLARS_MAX_THREADS": os.environ.get("POLARS_MAX_THREADS", "1"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         # Timestamps are instants in UTC in every table format; the default is the machine's zone.
@@ -69,33 +76,43 @@ def session(
     short_job: bool = False,
     java: str | Path | None = None,
     extra: Mapping[str, str] | None = None,
+    remote: str | None = None,
 ) -> SparkSession:
-    """A classic session with `format("lakeview")` registered; the running one if this Python already has one.
+    """A session with `format("lakeview")` registered; the running one if this Python already has one.
 
     `memory` is the driver's heap (with a local master: everyone's), fixed once the JVM runs. `java` is a Java home or
     executable, see `find_java`. `short_job` tunes the JVM for a run of a minute or two. `extra` adds to or replaces the
-    settings. Under spark-submit, which brings its own JVM, that one is used.
-    Raises MissingExtraError without a usable Java, LakeviewError when the JVM does not start.
+    settings. Under spark-submit, which brings its own JVM, that one is used, with the master, memory and Python that
+    it was given. `remote`: the address of a Spark Connect server (`sc://host:port`), which has all of these already.
+    Raises MissingExtraError without a usable Java (for `remote`: without Spark Connect's packages), LakeviewError when
+    the JVM does not start, InvalidRequestError for a `remote` where this Python has a classic session.
     """
     spark_settings = settings(master=master, memory=memory, shuffle_partitions=shuffle_partitions, short_job=short_job)
+    submitted = _PORT in os.environ
+    if submitted:
+        spark_settings = {n: v for n, v in spark_settings.items() if not n.startswith(_OF_SUBMIT)}
     spark_settings.update(extra or {})
+    # pyspark imports pandas for its own checks and warns about its version; lakeview hands Spark no pandas frames.
+    warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
+    if remote is not None:
+        return connect(app_name, remote, {n: v for n, v in spark_settings.items() if n.startswith("spark.sql.")})
     # Workers are started by the JVM: they need this interpreter, and lakeview where it is not installed.
     environment = {
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONPATH": _path(),
-        # Spark gives a task one core; polars would take them all in every worker.
         "POLARS_MAX_THREADS": os.environ.get("POLARS_MAX_THREADS", "1"),
     }
     builder = SparkSession.builder.appName(app_name).config(map=dict(spark_settings))
-    # pyspark imports pandas for its own checks and warns about its version; lakeview hands Spark no pandas frames.
-    warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
     # It repeats on standard error, as JSON, the exception that is raised anyway.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     with _starting:
-        os.environ["PYSPARK_PYTHON"] = sys.executable
+        if master.startswith("local") and not submitted:
+            os.environ["PYSPARK_PYTHON"] = sys.executable
+        else:  # executors elsewhere may have theirs in another folder
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         spark = SparkSession.getActiveSession()
-        if spark is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        if spark is None and not submitted:
             gateway = _gateway_for(java, spark_settings, environment)
             with gateway.announced():
                 spark = builder.getOrCreate()

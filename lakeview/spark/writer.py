@@ -13,6 +13,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 import lakeview as lv
+from lakeview.delta.data.type_widening import widens_unasked
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.conform import check_columns_fit
@@ -26,7 +27,8 @@ from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import CommitConflictError, InvalidRequestError, NotATableError, UnsupportedTableError
 from lakeview.model.schema import Schema
 from lakeview.spark.addresses import delta_table
-from lakeview.spark.options import Statistics, WriteOptions
+from lakeview.spark.native import quoted
+from lakeview.spark.options import IfExists, Statistics, WriteOptions
 from lakeview.spark.replacement import Replacement, check_replaceable
 from lakeview.spark.types import from_spark
 from lakeview.storage import open_storage
@@ -55,6 +57,7 @@ class LakeviewWriter(DataSourceArrowWriter):
         self.options = options
         self.overwrite = overwrite
         rows_schema = from_spark(schema)
+        self.ignored = False
         try:
             table = _open(options.path)
         except NotATableError:
@@ -62,6 +65,7 @@ class LakeviewWriter(DataSourceArrowWriter):
             self.definition = ""
             self.context = context_of_new(options, rows_schema)
         else:
+            self.ignored = self._is_ignored()
             self.rows_schema = rows_schema if options.merge_schema or options.overwrite_schema else None
             self.context = context_of(table, options, rows_schema, overwrite=overwrite)
             self.definition = _definition(table)
@@ -74,6 +78,8 @@ class LakeviewWriter(DataSourceArrowWriter):
 
         The row that a refusal names is counted from 0 in the rows of the task.
         """
+        if self.ignored:
+            return FilesWritten([], 0, self.definition)
         rows = _Counted(self.replacement.checked(iterator))
         counts_only = self.options.statistics is Statistics.COUNTS
         adds = write_files(
@@ -98,7 +104,10 @@ class LakeviewWriter(DataSourceArrowWriter):
         adds = [add for message in written for add in message.adds]
         clock = clock_of(self.options.commit_timestamp)
         try:
-            created = self._create(clock)
+            created = None if self.ignored else self._create(clock)
+            if created is None and self._is_ignored():
+                self._discard(messages)
+                return
             table = _open(self.options.path) if created is None else created
         except BaseException:
             self._discard(messages)
@@ -132,6 +141,17 @@ class LakeviewWriter(DataSourceArrowWriter):
         """
         if any(message is None for message in messages):
             self._discard(messages)
+
+    def _is_ignored(self) -> bool:
+        """Whether rows are not written, because a table is there. InvalidRequestError where there must be none."""
+        if self.options.if_exists is IfExists.ERROR:
+            raise InvalidRequestError(
+                f"there is a table at {self.options.path}, and ifExists is error",
+                fix="leave ifExists out to append or overwrite, or write to another address",
+                place=self.options.path,
+                kind="table-exists",
+            )
+        return self.options.if_exists is IfExists.IGNORE
 
     def _discard(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         storage = open_storage(self.context.root)
@@ -251,7 +271,14 @@ def context_of(table: DeltaTable, options: WriteOptions, rows_schema: Schema, *,
 
 
 def _evolve(transaction: Transaction, rows: Schema) -> None:
-    """Add what the rows have and the table lacks to its schema, if there is anything."""
+    """Add what the rows have and the table lacks to its schema, if there is anything; in a table whose types are
+    widened, give columns the wider types that the rows have."""
+    if transaction.definition.properties.get("delta.enableTypeWidening", "").lower() == "true":
+        given = {field.name.casefold(): field.type for field in rows}
+        for field in transaction.schema:
+            type_ = given.get(field.name.casefold(), field.type)
+            if type_ != field.type and widens_unasked(field.type, type_):
+                transaction.widen_column(quoted(field.name), type_)
     merged = merge_schemas(transaction.schema, rows)
     if merged != transaction.schema:
         transaction.evolve(merged)

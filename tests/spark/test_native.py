@@ -13,7 +13,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import lakeview as lv
-from lakeview.spark import native, table
+from lakeview.model.errors import DataFileMissingError
+from lakeview.spark import lakeview_errors, native, table
 from tests.golden.conformance import conformance_root
 
 pytestmark = pytest.mark.spark
@@ -164,7 +165,7 @@ def test_settings_that_leave_rows_out_are_overruled(
     assert frame.collect() == [(1,)]
     (file,) = address.glob("*.parquet")
     file.unlink()
-    with pytest.raises(Exception, match=file.name):
+    with pytest.raises(DataFileMissingError, match=f"{file.name} was planned"), lakeview_errors():
         frame.select("id").where("id > 0").collect()
 
 

@@ -85,6 +85,12 @@ def test_reading_refuses(options: dict[str, str], message: str) -> None:
         ({"statistics": "some"}, False, "statistics is 'some'"),
         ({"replaceWhere": "m = 1"}, False, "replaceWhere and replaceFiles say what to replace"),
         ({"replaceWhere": "m = 1", "replaceFiles": "[]"}, True, "replaceWhere and replaceFiles are both given"),
+        ({"ifExists": "maybe"}, False, "ifExists is 'maybe'"),
+        (
+            {"ifExists": "error"},
+            True,
+            "ifExists error writes nothing where a table is, and mode overwrite replaces its rows",
+        ),
         ({"txnAppId": "a"}, False, "txnAppId and txnVersion are of use together alone"),
         ({"partitionOverwriteMode": "some"}, True, "partitionOverwriteMode is 'some'"),
         (
@@ -109,6 +115,8 @@ def test_reading_refuses(options: dict[str, str], message: str) -> None:
         "no kind of statistics",
         "replace in append",
         "two ways to replace",
+        "no way to meet a table",
+        "both there and not there",
         "half a transaction",
         "no mode of partitions",
         "dynamic and a condition",
@@ -120,6 +128,22 @@ def test_writing_refuses(options: dict[str, str], overwrite: bool, message: str)
     with pytest.raises(InvalidRequestError) as caught:
         WriteOptions.parse({"path": "t", **options}, overwrite=overwrite)
     assert caught.value.message.lower() == message.lower()
+
+
+@pytest.mark.parametrize(
+    ("options", "fix"),
+    [
+        ({"storage_options": "{}"}, "environment of the driver and of the executors"),
+        ({"fs.s3a.access.key": "x"}, "environment of the driver and of the executors"),
+        ({"owner": "me", "provider": "lakeview", "location": "t"}, "CREATE TEMPORARY VIEW name USING lakeview"),
+        ({"path": ""}, "CREATE TEMPORARY VIEW name USING lakeview"),
+    ],
+    ids=["access to a store", "access in the words of Hadoop", "a table of Spark's catalog", "no path"],
+)
+def test_what_spark_does_not_pass_on_is_refused_with_the_way_that_works(options: dict[str, str], fix: str) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        ReadOptions.parse({"path": "t", **options})
+    assert fix in (caught.value.fix or "")
 
 
 def test_a_list_of_files_that_is_none_is_refused() -> None:

@@ -1,8 +1,11 @@
 """Writing through `format("lakeview")`: files by the executors, one commit by the driver, other readers agree."""
 
+import errno
 import json
+import os
 import re
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +14,7 @@ import deltalake
 import polars as pl
 import pyarrow as pa
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 import lakeview as lv
@@ -22,7 +26,7 @@ from lakeview.model.errors import (
     LakeviewError,
     StoreUnavailableError,
 )
-from lakeview.spark import table
+from lakeview.spark import lakeview_errors, table
 from lakeview.spark.options import WriteOptions
 from lakeview.spark.writer import LakeviewWriter
 from lakeview.storage import open_storage
@@ -161,6 +165,37 @@ def test_new_columns_come_in_only_when_asked(spark: SparkSession, tmp_path: Path
     assert rows.rows() == [(0, 0, None), (1, 1, None), (2, 2, None), (3, None, 6), (4, None, 8)]
 
 
+def test_numbers_are_widened_where_the_table_says_so(spark: SparkSession, tmp_path: Path) -> None:
+    address = str(tmp_path / "numbers")
+    small = spark.sql("SELECT CAST(1 AS INT) AS n, CAST(1 AS INT) AS part, CAST(0.5 AS FLOAT) AS x")
+    large = spark.sql("SELECT 5000000000L AS n, CAST(2 AS INT) AS part, 0.1D AS x")
+    writing(small, partitionBy="part", **{"delta.enableTypeWidening": "true"}).save(address)
+    writing(large, mergeSchema=True).save(address)
+    assert sorted(lv.open_table(address).scan().collect().rows()) == [(1, 1, 0.5), (5_000_000_000, 2, 0.1)]
+    with pytest.raises(Exception, match="column n is double and does not fit int64"):
+        writing(spark.sql("SELECT 1.5D AS n, 1 AS part, 0D AS x"), mergeSchema=True).save(address)
+
+
+def test_a_write_that_needs_no_table_to_be_there(spark: SparkSession, tmp_path: Path) -> None:
+    """The modes that Spark passes to no Python source: it refuses them before we are asked."""
+    address = tmp_path / "numbers"
+    with pytest.raises(AnalysisException, match='cannot be written in the "ErrorIfExists" mode'):
+        numbers(spark, 0, 1).write.format("lakeview").save(str(address))
+    writing(numbers(spark, 0, 1), ifExists="error").save(str(address))
+    writing(numbers(spark, 2, 3), ifExists="ignore").save(str(address))
+    assert ids(address) == [0, 1]
+    assert lv.open_table(str(address)).latest_version == 1
+    frame = numbers(spark, 4, 5, tasks=1)
+    for if_exists in ("error", "ignore"):  # another writer creates the table while the rows are written
+        options = WriteOptions.parse({"path": str(tmp_path / if_exists), "ifExists": if_exists}, overwrite=False)
+        writer = LakeviewWriter(options, frame.schema, overwrite=False)
+        messages = [writer.write(iter(frame.toArrow().to_batches()))]
+        lv.create_table(options.path, lv.Schema.from_arrow(frame.toArrow().schema))
+        with nullcontext() if if_exists == "ignore" else pytest.raises(InvalidRequestError, match="there is a table"):
+            writer.commit(messages)
+        assert data_files(tmp_path / if_exists) == []
+
+
 NESTED = """SELECT {id} AS id, named_struct('a', 1{b}) AS s, array(named_struct('a', 1{b})) AS l,
     map('k', named_struct('a', 1{b})) AS m, array(map('k', array(named_struct('a', 1{b})))) AS deep"""
 
@@ -193,6 +228,9 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
     "a value out of range": ("CAST(1e300 AS DOUBLE) AS part", {}, "column part is double and does not fit int32"),
     "a column in an append": ("id; 1 AS x", {}, "the rows have a column x that the table has not"),
     "a type of Spark's": ("INTERVAL 1 DAY AS id", {}, "UnsupportedTableError: column id has the type interval day"),
+    "a time": ("TIME'10:00:00' AS id", {}, "UnsupportedTableError: column id has the type time"),
+    "a variant": ("parse_json('1') AS id", {}, "UnsupportedTableError: column id has the type variant"),
+    "a table that is there": ("id", {"ifExists": "error"}, "InvalidRequestError: there is a table at"),
     "replaceWhere on no column": ("id", {"replaceWhere": "ix = 1"}, "InvalidRequestError: "),
     "replaceWhere on what the rows lack": ("1 AS part", {"replaceWhere": "id = 1"}, "id, which the rows do not have"),
     "replaceWhere of another type": ("id", {"replaceWhere": "part = 'x'"}, "part = 'x' cannot be evaluated"),
@@ -273,11 +311,37 @@ def test_a_table_partitioned_otherwise_is_not_repartitioned(spark: SparkSession,
 def test_a_task_that_fails_leaves_no_commit_and_no_files(spark: SparkSession, tmp_path: Path) -> None:
     """One task: of several, one that Spark ends at its very end may leave a file, which nothing can take back."""
     address = tmp_path / "numbers"
+    (tmp_path / "rows.csv").write_text("1\n2\nthree\n", encoding="utf-8")
+    strict = spark.read.schema("id long").option("mode", "FAILFAST").csv(str(tmp_path / "rows.csv"))
     broken = numbers(spark, 0, 99, tasks=1).selectExpr("if(id = 99, raise_error('this row is broken'), id) AS id")
-    with pytest.raises(Exception, match="this row is broken"):
-        writing(broken).save(str(address))
-    assert data_files(address) == []
-    assert not (address / "_delta_log").exists()
+    for frame, words in ((broken, "this row is broken"), (strict, "a row of the source is not what its schema says")):
+        with pytest.raises(Exception, match=words), lakeview_errors():
+            writing(frame).save(str(address))
+        assert data_files(address) == []
+        assert not (address / "_delta_log").exists()
+
+
+def test_a_full_disk_fails_the_task_by_design(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The writer's own life, without Spark between: its files go, whole or not."""
+    address = tmp_path / "numbers"
+    frame = numbers(spark, 0, 5, tasks=1)
+    writer = LakeviewWriter(WriteOptions.parse({"path": str(address)}, overwrite=False), frame.schema, overwrite=False)
+    writer.context = replace(writer.context, rows_per_file=2)
+    sync, synced = os.fsync, []
+
+    def fill(descriptor: int) -> None:
+        synced.append(descriptor)
+        if len(synced) > 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        sync(descriptor)
+
+    with monkeypatch.context() as full:
+        full.setattr(os, "fsync", fill)
+        with pytest.raises(StoreUnavailableError, match="No space left on device"):
+            writer.write(iter(frame.toArrow().to_batches()))
+    assert [path for path in address.rglob("*") if path.is_file()] == []
 
 
 def test_of_several_tasks_one_that_fails_leaves_no_commit(spark: SparkSession, tmp_path: Path) -> None:

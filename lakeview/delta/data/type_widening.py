@@ -55,6 +55,18 @@ def widens(before: DataType, after: DataType) -> bool:
     return False
 
 
+def widens_unasked(before: DataType, after: DataType) -> bool:
+    """Whether rows of one type may widen a column of another without anyone naming it: within whole numbers, floating
+    point numbers or decimals, as Delta's own schema evolution does. From one of these to another, only on request."""
+    match before, after:
+        case DecimalType(), DecimalType():
+            return before != after and widens(before, after)
+        case PrimitiveType(name), PrimitiveType(other):
+            whole = name in _WHOLE_DIGITS and other in _WHOLE_DIGITS
+            return widens(before, after) and (whole or (name, other) == ("float", "double"))
+    return False
+
+
 def type_changes(field: Field) -> list[Mapping[str, Any]]:
     """The entries of a field: fromType, toType and perhaps fieldPath and tableVersion, as recorded."""
     recorded = field.metadata.get(TYPE_CHANGES)

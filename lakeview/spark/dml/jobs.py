@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from lakeview.delta.write.row_work import RowOutcome
 from lakeview.delta.write.transaction import Transaction
 from lakeview.model.errors import LakeviewError
+from lakeview.spark.failures import lakeview_errors
 
 T = TypeVar("T")
 
@@ -58,8 +59,10 @@ def run_parts(spark: SparkSession, parts: Sequence[T], do: Callable[[T], object]
 
 
 def collect(outcomes: DataFrame) -> list[Any]:
-    """What tasks gave back in OUTCOME, errors among them."""
-    return [pickle.loads(row[0]) for row in outcomes.select("outcome").collect()]
+    """What tasks gave back in OUTCOME, errors among them; errors of Spark as `lakeview_errors`."""
+    with lakeview_errors():
+        rows = outcomes.select("outcome").collect()
+    return [pickle.loads(row[0]) for row in rows]
 
 
 def take_paths(transaction: Transaction, outcomes: Iterable[RowOutcome | LakeviewError]) -> list[RowOutcome]:

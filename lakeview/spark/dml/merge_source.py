@@ -11,6 +11,7 @@ from pyspark.sql.types import StructField, StructType
 
 from lakeview.delta.write.merge_rows import comparable_keys
 from lakeview.model.schema import Schema
+from lakeview.spark.failures import lakeview_errors
 from lakeview.spark.types import arrow_schema, to_spark
 
 ROW = "\1row"
@@ -30,7 +31,8 @@ class SourceRows:
         """The columns of the source, and the id of each row. The first call runs the source, and keeps what it gives
         on the executors: one that is lost with its rows fails the merge, which changes nothing."""
         if self._rows is None:
-            self._rows = self._source.withColumn(ROW, f.monotonically_increasing_id()).localCheckpoint()
+            with lakeview_errors():
+                self._rows = self._source.withColumn(ROW, f.monotonically_increasing_id()).localCheckpoint()
         return self._rows
 
     def with_keys(self, keys: Sequence[tuple[str, str]], schema: Schema, names: Sequence[str]) -> DataFrame:
