@@ -116,6 +116,13 @@ def lag_trend(changes: pl.DataFrame, column: str) -> pl.DataFrame:
     return _finished(_banded(_far_out(rows, least)), "far")
 
 
+def data_lateness(changes: pl.DataFrame) -> str:
+    """`newest_lag` of the column of event times; "" without one, and where loads bring history."""
+    column = event_column(changes)
+    lags = None if column is None else lag_trend(changes, column)
+    return "" if lags is None or usual_of_history(lags) is not None else newest_lag(lags)
+
+
 def newest_lag(lags: pl.DataFrame) -> str:
     """`v75: 1 day late`, the newest load of `lag_trend` whose events are known and were over; "" without one."""
     known = lags.filter(pl.col("value") >= 0).tail(1)
