@@ -231,9 +231,9 @@ def test_old_events_are_measured_against_what_is_usual(
 @pytest.mark.parametrize(
     ("days", "text"),
     [
-        pytest.param([3.0, 1.1], "v1: 1 day late", id="of the newest load"),
-        pytest.param([49.6, None], "v0: 50 days late", id="that is known"),
-        pytest.param([0.2], "v0: 0 days late", id="of the same day"),
+        pytest.param([3.0, 1.1], "1 day late", id="of the newest load"),
+        pytest.param([49.6, None], "50 days late", id="that is known"),
+        pytest.param([0.2], "0 days late", id="of the same day"),
         pytest.param([-2.0], "", id="an event to come is not late"),
         pytest.param([None], "", id="where nothing is known"),
     ],

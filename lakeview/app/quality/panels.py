@@ -87,7 +87,7 @@ def _lag_panel(lags: pl.DataFrame, event: str) -> None:
     baseline, title = views.quality.trends.usual_of_history(lags), f"From newest {event} to commit"
     if baseline is None:
         newest = views.quality.trends.newest_lag(lags)
-        _panel(lags, f"{title} ({newest})" if newest else title, "days", "lag")
+        _panel(lags, f"{title} (newest: {newest})" if newest else title, "days", "lag")
     else:
         _panel(
             views.quality.trends.beyond(lags, baseline),

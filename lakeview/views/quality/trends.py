@@ -17,7 +17,7 @@ from lakeview.views.thresholds import (
     LOAD_TIMES,
     RANGE_WIDTHS,
 )
-from lakeview.views.units import counted, format_version
+from lakeview.views.units import counted
 
 LOAD_TREND = pl.Schema(
     {
@@ -124,12 +124,11 @@ def data_lateness(changes: pl.DataFrame) -> str:
 
 
 def newest_lag(lags: pl.DataFrame) -> str:
-    """`v75: 1 day late`, the newest load of `lag_trend` whose events are known and were over; "" without one."""
+    """`1 day late`, the newest load of `lag_trend` whose events are known and were over; "" without one."""
     known = lags.filter(pl.col("value") >= 0).tail(1)
     if known.is_empty():
         return ""
-    version, days = known.select("version", "value").row(0)
-    return f"{format_version(version)}: {counted(round(days), 'day')} late"
+    return f"{counted(round(known['value'][0]), 'day')} late"
 
 
 def usual_of_history(lags: pl.DataFrame) -> float | None:
