@@ -24,7 +24,7 @@ class Finding:
     `threshold`: the limit that was crossed, in words; `place`: version, file or column; `rule`: the rule cited
     (specification and section); `remedy`: what to do;
     `page`: the page that shows it best; `effect`: what it costs whoever uses the table; `command`: one to copy;
-    `commit`: the version whose commit is to blame.
+    `commit`: the version whose commit is to blame; `column`: the name of the column that the claim is about.
     """
 
     id: str
@@ -39,3 +39,4 @@ class Finding:
     effect: str | None = None
     command: str | None = None
     commit: int | None = None
+    column: str | None = None

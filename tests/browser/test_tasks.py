@@ -79,9 +79,7 @@ def test_1_what_changed_last_night_and_who(hand: Hand, table: Independent) -> No
 @FORMATS
 def test_2_the_commit_that_made_nulls_jump_and_the_values_before(hand: Hand, table: Independent) -> None:
     label, column = BAD_LOAD[table.name]
-    hand.go("Quality")
-    if table.name == "departures":  # of the other, the page begins with the column of the first finding
-        hand.choose("column", column)
+    hand.go("Quality")  # the page begins with the column of the first finding
     loads = [row for row in hand.rows("tab") if row["null, %"]]
     at = [row["load"] for row in loads].index(label)
     for load in loads[at : at + 3]:

@@ -94,7 +94,7 @@ def test_rows_that_a_load_wrote_are_known_though_deletes_may_apply(history: Iceb
         (1005, None, None),
     ]
     loads = column_loads(lives, views.timeline.commits.timeline(table.history(), table.lifetimes()))
-    assert loads["null_share"].to_list() == [0.0, 1.0, 0.0]
+    assert loads.select("null_share", "exact", "mark").rows() == [(0.0, True, ""), (1.0, True, ""), (0.0, True, "")]
 
 
 def by_vectors(history: IcebergHistory, first: str, _: Place = None) -> None:

@@ -29,7 +29,7 @@ SAYS_ON_GOOD = {
 }
 
 SAYS_ON_EMPTY = {
-    "overview": "The table has no files",
+    "overview": "Last commit none that changed data",
     "timeline": "v0 · CREATE TABLE",
     "compare": "v0 has no version before it",
     "schema": "3 columns",

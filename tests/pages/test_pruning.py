@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 from streamlit.testing.v1 import AppTest
 
+import lakeview as lv
 from tests.pages.app import open_page, text
 
 pytestmark = pytest.mark.app
@@ -87,6 +89,15 @@ def test_an_example_fills_the_filter_in(good: Path) -> None:
     assert app.text_input(key="where").value == "month = 2"
     assert tiles(app)["Files read"] == "1"
     assert app.query_params["where"] == "month = 2"
+
+
+def test_an_example_with_the_name_of_a_column_is_no_markup(tmp_path: Path) -> None:
+    rows = pl.DataFrame({"[x](http://e)": [1, 2]})
+    table = lv.create_table(str(tmp_path / "t"), rows.to_arrow().schema)
+    for _ in range(2):
+        table.append(rows)
+    options = open_page("pruning", tmp_path / "t").pills(key="example").options
+    assert [option.partition(" = ")[0] for option in options] == [r'"\[x\](http\://e)"']
 
 
 def test_files_are_listed_by_verdict(good: Path) -> None:

@@ -116,10 +116,10 @@ def test_a_finding_names_the_writer_and_what_repaired_it() -> None:
     found = views.quality.anomalies.anomalies(timeline, changes)
     (repaired,) = views.quality.anomalies.anomaly_findings(found, now)
     assert repaired.evidence == "feed, 2 days ago, 2026-01-13 04:00 UTC; repaired by v13, feed, 1 day later"
-    assert repaired.place == "v12"
+    assert (repaired.place, repaired.column) == ("v12", "x")
     then = views.quality.anomalies.anomalies(timeline, changes, version=12)  # nobody had repaired it yet
     (still_open,) = views.quality.anomalies.anomaly_findings(then, now)
-    assert (still_open.severity, still_open.commit) == (ATTENTION, 12)
+    assert (still_open.severity, still_open.commit, still_open.column) == (ATTENTION, 12, "x")
     assert still_open.evidence == "feed, 2 days ago, 2026-01-13 04:00 UTC"
     assert views.quality.anomalies.anomalies(timeline, changes, version=11).is_empty()
     marked = views.quality.anomalies.with_anomalies(timeline, found)
@@ -127,6 +127,13 @@ def test_a_finding_names_the_writer_and_what_repaired_it() -> None:
     assert marked.filter("suspicious").select("version", "label", "note").rows() == [
         (12, "bad load", "x is null in 90.0 % of 1,000 rows, expected 1.1 %; repaired by v13 after 24 h")
     ]
+
+
+def test_a_finding_about_the_rows_of_a_load_is_about_no_column() -> None:
+    lifetimes, timeline = told([*USUAL, {"rows": 50, "nulls": 1}])
+    changes = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
+    found = views.quality.anomalies.anomaly_findings(views.quality.anomalies.anomalies(timeline, changes), START)
+    assert [(each.commit, each.column) for each in found] == [(12, None)]
 
 
 def test_the_loads_that_a_table_ends_with_are_restored_to_the_version_before_them() -> None:

@@ -90,11 +90,12 @@ def _last_commit_tile(now: OpenTable, progress: views.overview.Progress) -> None
     cadence = now.look.cadence()
     lateness = views.quality.trends.data_lateness(now.look.quality())
     is_empty = cadence.age is None and not now.look.retention_simulation().undated
+    usual = None if cadence.usual is None else f"every {views.units.format_age(cadence.usual)}"
     tile(
         "Last commit",
         "none" if is_empty else views.units.format_age(cadence.age),
-        None if cadence.usual is None else f"every {views.units.format_age(cadence.usual)}",
-        note=lateness or (None if cadence.usual is None else "median"),
+        "that changed data" if is_empty else usual,
+        note=lateness or (None if usual is None else "median"),
         help="Age of the last commit that changed data, and the median gap between such commits; where a column has "
         "times of events, how far the newest one lies before the load that brought it.",
         trend=views.overview.commit_gaps(progress.past),

@@ -56,6 +56,7 @@ def typed_filter(now: OpenTable) -> str:
             "Try",
             examples,
             key="example",
+            format_func=escape,
             on_change=_take_example,
             label_visibility="collapsed",
             help="Fills in a filter for a value from the middle of a column.",

@@ -45,11 +45,11 @@ def picked_column(now: OpenTable, loads: pl.DataFrame, findings: list[Finding], 
     names = loads["column"].unique(maintain_order=True).to_list()
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**Trends for the whole history** &ensp; :small[:gray[{note}{_partial(now)}]]", width="stretch")
-        default = next((i for f in findings for i, name in enumerate(names) if f" {name} " in f"{f.claim} "), 0)
+        first = next((f.column for f in findings if f.column in names), names[0])
         chosen = st.selectbox(
             "Column",
             names,
-            key=linked("column", names[default], names),
+            key=linked("column", first, names),
             label_visibility="collapsed",
             width=190,
         )

@@ -140,6 +140,7 @@ def finding(
     *,
     command: str | None = None,
     commit: int | None = None,
+    column: str | None = None,
     effect: str | None = None,
 ) -> Finding:
     """A finding of a kind; remedy, effect and command are left out where nothing has to be done.
@@ -159,4 +160,5 @@ def finding(
         effect=effect or (facts.effect if is_open else None),
         command=command if is_open else None,
         commit=commit,
+        column=column,
     )

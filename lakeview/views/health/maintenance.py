@@ -118,7 +118,8 @@ def _checkpoint(snapshot: Snapshot, log: pl.DataFrame) -> list[Finding]:
 def _log_size(snapshot: Snapshot, log: pl.DataFrame) -> list[Finding]:
     size, live = int(log["size"].sum()), snapshot.size_bytes
     is_large = live is not None and size >= LOG_BYTES and size >= LOG_SHARE * live
-    evidence = f"{counted(log.height, 'file')}, {format_percent(size / live if live else None)} of the live bytes"
+    share = f", {format_percent(size / live)} of the live bytes" if live else ""
+    evidence = f"{counted(log.height, 'file')}{share}"
     severity = Severity.ATTENTION if is_large else Severity.PASS
     return [finding("log-size", severity, f"The log takes {format_bytes(size)}", evidence)]
 

@@ -39,32 +39,36 @@ ANOMALIES = pl.Schema(
         "timestamp": UTC_MILLIS,
         "writer": pl.String(),
         "reasons": pl.List(pl.String()),
+        "column": pl.String(),
         "repaired_by": pl.Int64(),
         "repaired_at": UTC_MILLIS,
         "repairer": pl.String(),
     }
 )
 """One row a load that is an anomaly, open ones before repaired ones, newest first. `reasons` in words, the first says
-most; `repaired_by`: the version that removed the load again, with its timestamp and writer, null while it is open."""
+most; `column`: what that one is about, null for the load itself; `repaired_by`: the version that removed the load
+again, with its timestamp and writer, null while it is open."""
 
 
 def anomalies(timeline: pl.DataFrame, changes: pl.DataFrame, version: int | None = None) -> pl.DataFrame:
     """ANOMALIES of TIMELINE and SUDDEN; with a version, as they were then: of loads up to it, repaired up to it."""
     reasons = {**_sudden(changes), **_taken_back(changes, timeline)}
     for load, more in [*_volumes(timeline), *_lags(changes, timeline)]:
-        reasons.setdefault(load, []).extend(more)
+        reasons.setdefault(load, []).append(more)
     unexplained = timeline.filter(
         pl.col("suspicious") & pl.col("taken_back_by").is_null() & pl.col("note").is_not_null()
     )
     for row in unexplained.iter_rows(named=True):
-        reasons.setdefault(row["version"], [f"{format_count(row['records_added'])} rows, {row['note']}"])
+        reasons.setdefault(row["version"], [(f"{format_count(row['records_added'])} rows, {row['note']}", None)])
     seen = timeline if version is None else up_to(timeline, version)
     commits = seen.select("version", "timestamp", "writer").with_row_index("order")
     repairs = commits.select(
         repaired_by="version", repaired_at="timestamp", repairer="writer", repaired=pl.lit(value=True)
     )
     found = pl.DataFrame(
-        list(reasons.items()), schema={"version": pl.Int64(), "reasons": pl.List(pl.String())}, orient="row"
+        [(load, [text for text, _ in why], why[0][1]) for load, why in reasons.items()],
+        schema={"version": pl.Int64(), "reasons": pl.List(pl.String()), "column": pl.String()},
+        orient="row",
     )
     return (
         found.join(commits, on="version")
@@ -130,12 +134,17 @@ def _finding(anomaly: Mapping[str, Any], now: datetime, command: str | None) -> 
         format_version(version),
         command=command,
         commit=version,
+        column=anomaly["column"],
     )
 
 
-def _sudden(changes: pl.DataFrame) -> dict[int, list[str]]:
-    """For each load the columns that changed suddenly, in words, the farthest first."""
-    anomalies: dict[int, list[str]] = {}
+_Reason = tuple[str, str | None]
+"""Why a load is an anomaly, in words, and the column that this is about."""
+
+
+def _sudden(changes: pl.DataFrame) -> dict[int, list[_Reason]]:
+    """For each load the columns that changed suddenly, the farthest first."""
+    anomalies: dict[int, list[_Reason]] = {}
     for version, rows in _by_version(changes.filter(pl.col("sudden_range"))):
         anomalies.setdefault(version, []).append(_ranges(rows))
     for version, rows in _by_version(changes.filter(pl.col("sudden"))):
@@ -143,7 +152,7 @@ def _sudden(changes: pl.DataFrame) -> dict[int, list[str]]:
     return anomalies
 
 
-def _taken_back(changes: pl.DataFrame, timeline: pl.DataFrame) -> dict[int, list[str]]:
+def _taken_back(changes: pl.DataFrame, timeline: pl.DataFrame) -> dict[int, list[_Reason]]:
     """Loads that were removed again: what was sudden in them, else what was unusual, else only that they were."""
     sudden = _sudden(changes)
     anomalies = {}
@@ -153,7 +162,7 @@ def _taken_back(changes: pl.DataFrame, timeline: pl.DataFrame) -> dict[int, list
         words = sudden.get(version, [])
         if not words and version in unusual:
             words = [_nulls(unusual[version])]
-        anomalies[version] = words or [f"{format_count(records)} rows, removed again"]
+        anomalies[version] = words or [(f"{format_count(records)} rows, removed again", None)]
     return anomalies
 
 
@@ -161,7 +170,7 @@ def _by_version(rows: pl.DataFrame) -> list[tuple[int, pl.DataFrame]]:
     return [(int(part["version"][0]), part) for part in rows.partition_by("version", maintain_order=True)]
 
 
-def _nulls(rows: pl.DataFrame) -> str:
+def _nulls(rows: pl.DataFrame) -> _Reason:
     rows = rows.sort(pl.col("null_share") - pl.col("usual"), descending=True, maintain_order=True)
     first = rows.row(0, named=True)
     of = "" if first["records"] is None else f" of {counted(first['records'], 'row')}"
@@ -170,10 +179,10 @@ def _nulls(rows: pl.DataFrame) -> str:
         f"expected {format_percent(first['usual'])}"
     )
     others = rows["column"].to_list()[1:]
-    return f"{text}; also {_column_list(others)}" if others else text
+    return f"{text}; also {_column_list(others)}" if others else text, str(first["column"])
 
 
-def _ranges(rows: pl.DataFrame) -> str:
+def _ranges(rows: pl.DataFrame) -> _Reason:
     beyond = pl.max_horizontal(pl.col("high") / pl.col("usual_high"), pl.col("usual_low") / pl.col("low"))
     rows = rows.sort(beyond.abs(), descending=True, nulls_last=True, maintain_order=True)
     first = rows.row(0, named=True)
@@ -182,7 +191,7 @@ def _ranges(rows: pl.DataFrame) -> str:
     words = ("reaches", "at most") if above else ("goes down to", "at least")
     text = f"{first['column']} {words[0]} {_number(value)}, expected {words[1]} {_number(usual)}"
     others = rows["column"].to_list()[1:]
-    return f"{text}; also {_column_list(others)}" if others else text
+    return f"{text}; also {_column_list(others)}" if others else text, str(first["column"])
 
 
 def _column_list(columns: list[str]) -> str:
@@ -195,18 +204,18 @@ def _number(value: float) -> str:
     return format_count(value, exact=True) if value == round(value) else f"{value:,.4g}"
 
 
-def _volumes(timeline: pl.DataFrame) -> list[tuple[int, list[str]]]:
+def _volumes(timeline: pl.DataFrame) -> list[tuple[int, _Reason]]:
     """Loads of far more or far fewer rows than usual."""
     rows = rows_trend(timeline)
     usual = (rows["band_low"] + rows["band_high"]) / 2
     judged = rows.with_columns(usual=usual).filter("outside").drop_nulls("usual")
     return [
-        (version, [f"{format_count(value)} rows, expected {format_count(often)}"])
+        (version, (f"{format_count(value)} rows, expected {format_count(often)}", None))
         for version, value, often in judged.select("version", "value", "usual").iter_rows()
     ]
 
 
-def _lags(changes: pl.DataFrame, timeline: pl.DataFrame) -> list[tuple[int, list[str]]]:
+def _lags(changes: pl.DataFrame, timeline: pl.DataFrame) -> list[tuple[int, _Reason]]:
     """Loads whose newest event lies far longer back than that of the loads around; not those of a late partition."""
     column = event_column(changes)
     if column is None:
@@ -216,7 +225,7 @@ def _lags(changes: pl.DataFrame, timeline: pl.DataFrame) -> list[tuple[int, list
     late = rows.filter("outside").join(explained, on="version", how="anti", maintain_order="left")
     late = late.with_columns(more=pl.col("value") - pl.col("band_high"))
     return [
-        (version, [f"{column} is {counted(round(more), 'day')} later than expected"])
+        (version, (f"{column} is {counted(round(more), 'day')} later than expected", column))
         for version, more in late.drop_nulls("more").select("version", "more").iter_rows()
         if more >= 1
     ]

@@ -83,12 +83,13 @@ def column_loads(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFram
     if "statistics" not in lifetimes.columns or first.is_empty():
         return pl.DataFrame(schema=COLUMN_LOADS)
     written = lifetimes[first["stay"]]
-    # a load's rows are those it wrote, whatever was deleted of them later
-    rows = "written" if "written" in written.columns else "records"
-    head = written.select(records=rows).with_columns(first["load"])
+    # a load's rows are those it wrote, whatever was deleted of them later; where those are recorded, so are their nulls
+    # "Map from column id to number of null values in the column"  iceberg spec, Manifests
+    is_as_written = "written" in written.columns
+    head = written.select(records="written" if is_as_written else "records").with_columns(first["load"])
     columns = written["statistics"].struct
     parts = [
-        _column(name, head, series.struct.unnest())
+        _column(name, head, series.struct.unnest(), is_as_written=is_as_written)
         for name, series in zip(columns.fields, columns.unnest().get_columns(), strict=True)
     ]
     return (
@@ -105,8 +106,10 @@ _PER_LOAD = pl.Schema(
 )
 
 
-def _column(name: str, head: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataFrame:
+def _column(name: str, head: pl.DataFrame, statistics: pl.DataFrame, *, is_as_written: bool) -> pl.DataFrame:
     rows = head.with_columns(statistics.select("null_count", "null_count_exact", "exact", "min", "max"))
+    if is_as_written:
+        rows = rows.with_columns(null_count_exact=pl.col("null_count").is_not_null())
     known = pl.col("null_count").is_not_null() & pl.col("records").is_not_null()
     empty = (pl.col("null_count") == pl.col("records")).fill_null(value=False)
     # a file without values has no range; one with values that does not tell leaves the load's unknown
