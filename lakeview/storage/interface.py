@@ -14,8 +14,9 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import islice
 from typing import IO, TypeAlias, TypeVar
 
@@ -152,6 +153,12 @@ class Storage(ABC):
     def exists(self, path: str) -> bool:
         """Whether a file is there."""
 
+    @contextmanager
+    def attempts(self) -> Iterator[None]:
+        """Within it, this thread tries `put_if_absent` of the same bytes under one name after the other: a store may
+        write them once, so that little time lies between learning of another writer's file and the next attempt."""
+        yield
+
     @abstractmethod
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Create a file whole and durable, or raise FileExistsError: never half, never over another."""
@@ -221,11 +228,12 @@ def refuse_oversized(path: str, size: int, config: Config) -> None:
 
 
 def back_off(attempt: int, remote: bool, least: float = 0.0, share: float = 1.0) -> None:
-    """The retry policy: wait longer after each attempt, up to two seconds and with jitter; hardly at all locally.
+    """The retry policy: wait longer after each attempt, up to two seconds and with jitter. Locally the first wait is
+    about as long as a file takes that is written through to the disk.
 
     `least`: seconds that the store itself asked for; `share`: the part of the usual wait, for who has waited before.
     """
-    longest = share * min(2.0, (0.1 if remote else 0.001) * 2**attempt)
+    longest = share * min(2.0, (0.1 if remote else 0.02) * 2**attempt)
     time.sleep(max(least, random.uniform(0, longest)))  # noqa: TID251 (this is the retry policy)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from itertools import islice
 from stat import S_ISREG
 from typing import IO
@@ -15,6 +16,7 @@ import polars as pl
 
 from lakeview.model import limits
 from lakeview.model.addresses import below, is_local, normalise
+from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError
 from lakeview.storage.interface import FIRST_FOLDERS, Entry, Storage, Translated, listing, refuse_oversized
 from lakeview.storage.local_files import create_exclusively, require_file, sync_folder, write_beside
@@ -22,6 +24,11 @@ from lakeview.storage.local_files import create_exclusively, require_file, sync_
 
 class LocalStorage(Storage):
     """A folder of this machine. Links are followed only to places below the allowed roots."""
+
+    def __init__(self, root: str, config: Config) -> None:
+        super().__init__(root, config)
+        self._spare: dict[int, tuple[bytes, str] | None] = {}
+        """By thread, within `attempts`: the bytes and the temporary file of an attempt that found another's file."""
 
     @property
     def remote(self) -> bool:
@@ -181,16 +188,50 @@ class LocalStorage(Storage):
         self.count("put")
         full = self.resolve(path)
         with Translated(path):
-            temporary = write_beside(full, data)
+            temporary = self._temporary_file(full, data)
+            lost = False
             try:
                 os.link(temporary, full)
             except FileExistsError:
+                lost = True
                 raise
             except OSError:  # a file system without links: O_EXCL is exclusive there as well
                 create_exclusively(full, data)
             finally:
-                os.unlink(temporary)
+                if lost and threading.get_ident() in self._spare:
+                    self._spare[threading.get_ident()] = data, temporary
+                else:
+                    os.unlink(temporary)
             sync_folder(os.path.dirname(full))
+
+    @contextmanager
+    def attempts(self) -> Iterator[None]:
+        thread = threading.get_ident()
+        self._spare[thread] = None
+        try:
+            yield
+        finally:
+            self._drop_spare(self._spare.pop(thread))
+
+    def _temporary_file(self, full: str, data: bytes) -> str:
+        """A temporary file with these bytes: that of the attempt before, as if it were written now, or a new one."""
+        thread = threading.get_ident()
+        spare = self._spare.get(thread)
+        if spare is None:
+            return write_beside(full, data)
+        self._spare[thread] = None
+        if spare[0] == data and os.path.dirname(spare[1]) == os.path.dirname(full):
+            with suppress(FileNotFoundError):
+                os.utime(spare[1])
+                return spare[1]
+        self._drop_spare(spare)
+        return write_beside(full, data)
+
+    @staticmethod
+    def _drop_spare(spare: tuple[bytes, str] | None) -> None:
+        if spare is not None:
+            with suppress(OSError):  # a temporary file that stays is named by the doctor
+                os.unlink(spare[1])
 
     def put(self, path: str, data: bytes) -> None:
         self.count("put")

@@ -11,6 +11,7 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
+from lakeview.delta.write.schema_changes import renamed_in
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, LakeviewError, UnsupportedTableError
 from lakeview.model.schema import ArrayType, DecimalType, Field, PrimitiveType, Schema, StructType
 from tests.builders.actions import metadata, protocol
@@ -317,3 +318,23 @@ def test_columns_with_names_of_the_change_feed_and_the_feed_exclude_each_other(t
         with pytest.raises(InvalidRequestError) as caught:
             call()
         assert caught.value.kind == "reserved-column"
+
+
+@pytest.mark.parametrize(
+    ("columns", "after"),
+    [
+        ("city,id", "town,id"),
+        ("CITY", "town"),
+        ("`city`,`a.b`", "town,`a.b`"),
+        ("city.x", "town.x"),
+        ("at.city", "at.city"),
+    ],
+)
+def test_a_renamed_column_keeps_its_statistics(columns: str, after: str) -> None:
+    assert renamed_in(columns, ("city",), "town") == after
+
+
+def test_a_rename_changes_the_list_of_columns_with_statistics(tmp_path: Path) -> None:
+    table = made(tmp_path, MAPPED | {"delta.dataSkippingStatsColumns": "at.x,city"})
+    table.rename_column("at.x", "very odd")
+    assert table.snapshot().properties["delta.dataSkippingStatsColumns"] == "at.`very odd`,city"

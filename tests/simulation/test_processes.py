@@ -22,6 +22,7 @@ import pytest
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.model.schema import Field, PrimitiveType, Schema
+from tests.builders.object_server import object_server
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = Schema((Field("id", PrimitiveType("long")), Field("v", PrimitiveType("long"))))
@@ -72,12 +73,33 @@ def test_what_eight_processes_did_adds_up(tmp_path: Path) -> None:
     assert [f for f in table.check() if f.severity.value == "error"] == []
 
 
-def _deltalake_appends(address: str, times: int) -> set[int]:
+@pytest.mark.slow
+def test_what_processes_did_on_s3_adds_up(tmp_path: Path) -> None:
+    with object_server() as server:
+        server.buckets["lake"] = {}
+        address, options = "s3://lake/table", server.options("s3")
+        lv.create_table(address, SCHEMA, storage_options=options)
+        with ThreadPoolExecutor(1) as threads:
+            foreign = threads.submit(_deltalake_appends, address, 3, options)
+            live, merged = together(address, 4, options)
+            appended = foreign.result()
+        expected = sorted(live | merged | appended)
+        table = lv.open_table(address, storage_options=options)
+        assert sorted(table.scan().collect()["id"]) == expected, "each row once"
+        other = deltalake.DeltaTable(address, storage_options=options)
+        assert sorted(other.to_pyarrow_table()["id"].to_pylist()) == expected
+        assert [f for f in table.check() if f.severity.value == "error"] == []
+        for path in table.snapshot().files["path"]:
+            (tmp_path / path).write_bytes(server.buckets["lake"][f"table/{path}"].data)
+    assert duckdb.sql(f"SELECT count(*) FROM read_parquet('{tmp_path}/*.parquet')").fetchall() == [(len(expected),)]
+
+
+def _deltalake_appends(address: str, times: int, options: dict[str, str] | None = None) -> set[int]:
     """Appends by another engine, meanwhile."""
     found = set()
     for number in range(times):
-        rows = pl.DataFrame({"id": [FOREIGN + number], "v": [0]})
-        deltalake.write_deltalake(address, rows.to_arrow(), mode="append")
+        rows = pl.DataFrame({"id": [FOREIGN + number], "v": [0]}).to_arrow()
+        deltalake.write_deltalake(address, rows, mode="append", storage_options=options)
         found.add(FOREIGN + number)
     return found
 
@@ -108,6 +130,9 @@ def work(step):
         table.append(pl.DataFrame({"id": [9], "v": [9]}))
     elif operation == "delete":
         table.delete("id = 2")
+    elif operation == "merge":
+        source = pl.DataFrame({"id": [2, 8], "v": [22, 80]})
+        table.merge(source, ["id"]).when_matched_update().when_not_matched_insert().execute()
     elif operation == "optimize":
         table.optimize()
     elif operation == "checkpoint":
@@ -128,8 +153,8 @@ for step in range(1, last + 1):
 MOST_STEPS = 16
 
 ENDS = {
-    "append": [(1, 10), (2, 20), (3, 30), (9, 9)], "delete": [(1, 10), (3, 30)], "optimize": None, "checkpoint": None,
-    "vacuum": None,
+    "append": [(1, 10), (2, 20), (3, 30), (9, 9)], "delete": [(1, 10), (3, 30)],
+    "merge": [(1, 10), (2, 22), (3, 30), (8, 80)], "optimize": None, "checkpoint": None, "vacuum": None,
 }  # fmt: skip
 """The rows after each operation, None where they stay."""
 BEFORE = [(1, 10), (2, 20), (3, 30)]

@@ -295,3 +295,22 @@ def test_times_are_those_of_the_files(tmp_path: Path) -> None:
     os.utime(tmp_path / "f", (1_700_000_000.123, 1_700_000_000.123))
     found = open_storage(str(tmp_path)).list_from("")["modified"][0]
     assert abs(found.timestamp() - 1_700_000_000.123) < timedelta(milliseconds=2).total_seconds()
+
+
+def test_an_attempt_that_lost_is_tried_again_with_the_file_that_is_written(tmp_path: Path) -> None:
+    store = LocalStorage(str(tmp_path), Config())
+    (tmp_path / "a").write_bytes(b"theirs")
+    with store.attempts():
+        with pytest.raises(FileExistsError):
+            store.put_if_absent("a", b"ours")
+        (written,) = tmp_path.glob(".a.*")
+        number = written.stat().st_ino
+        store.put_if_absent("b", b"ours")
+        assert (tmp_path / "b").stat().st_ino == number
+        for data in (b"ours", b"others"):
+            with pytest.raises(FileExistsError):
+                store.put_if_absent("a", data)
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == {"a": b"theirs", "b": b"ours"}
+    with pytest.raises(FileExistsError):
+        store.put_if_absent("a", b"ours")
+    assert len(list(tmp_path.iterdir())) == 2

@@ -38,16 +38,17 @@ class CommitLoop:
         StoreUnavailableError if the store did not answer; its kind is outcome-unknown where the commit may be there.
         """
         candidate = base + 1
-        for attempt in range(_ATTEMPTS):
-            if self._put(candidate, encode(candidate)):
-                return candidate
-            # who has lost often waits less: new arrivals let it pass
-            back_off(0, self._storage.remote, share=1 / (1 + attempt))
-            self._table.refresh()
-            latest = max(self._table.latest_version, candidate)
-            for version in range(candidate, latest + 1):
-                follow(self._table.log.commit(version))
-            candidate = latest + 1
+        with self._storage.attempts():
+            for attempt in range(_ATTEMPTS):
+                if self._put(candidate, encode(candidate)):
+                    return candidate
+                # who has lost often waits less: new arrivals let it pass
+                back_off(0, self._storage.remote, share=1 / (1 + attempt))
+                self._table.refresh()
+                latest = max(self._table.latest_version, candidate)
+                for version in range(candidate, latest + 1):
+                    follow(self._table.log.commit(version))
+                candidate = latest + 1
         raise CommitConflictError(
             f"{_ATTEMPTS} commits in a row were won by other writers",
             fix="try again when fewer writers are at work",

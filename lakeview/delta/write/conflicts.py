@@ -143,10 +143,11 @@ def check_conflict(winner: Winner, ours: Intent, base: Metadata, protocol: Proto
     domains = ours.domains & {d.domain for _, d in only("domain_metadata", [winner.commit])} - {DOMAIN}
     if domains:
         raise winner.conflict(f"both change the domain {min(domains)}", "concurrent-domain")
-    joined = ours.vectors & winner.added_again
-    both = (ours.removes & frozenset(winner.removed["key"])) - joined
-    if both:
-        raise winner.conflict(f"both remove the file {min(both)}", "concurrent-delete-delete")
+    if ours.removes:  # an append, which removes nothing, is placed without a look at the winner's files
+        joined = ours.vectors & winner.added_again
+        both = (ours.removes & frozenset(winner.removed["key"])) - joined
+        if both:
+            raise winner.conflict(f"both remove the file {min(both)}", "concurrent-delete-delete")
     # a change of the definition that rows were held against is serializable at every level
     forgives = ours.level == SNAPSHOT and not (ours.changes_metadata or ours.reads_metadata)
     if not ours.rearranges and ours.reads is not None and not forgives:

@@ -19,7 +19,7 @@ from lakeview.delta.write.property_checks import check_feed_columns, check_setta
 from lakeview.delta.write.protocol_upgrade import upgraded
 from lakeview.delta.write.row_operations import live_files
 from lakeview.delta.write.row_rules import Expression
-from lakeview.delta.write.schema_changes import column_path, drop, edit, rename, reorder, widen
+from lakeview.delta.write.schema_changes import column_path, drop, edit, rename, renamed_in, reorder, widen
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.model.frames import DOMAIN_METADATA
 from lakeview.model.schema import DataType, Field, Schema, leaf_name
@@ -27,6 +27,7 @@ from lakeview.predicates.condition import row_expression
 from lakeview.predicates.tree import IsNull, Node
 
 _CONSTRAINT = "delta.constraints."
+_INDEXED = "delta.dataSkippingStatsColumns"
 
 
 class DefinitionChanges(PendingCommit):
@@ -59,7 +60,10 @@ class DefinitionChanges(PendingCommit):
         changed = rename(self.definition.schema, path, name)
         partitions = [name if p == path[0] and len(path) == 1 else p for p in self.definition.partition_columns]
         self._change_schema(changed)
-        self.definition.change_metadata(partition_columns=partitions)
+        configuration = dict(self.definition.metadata.configuration or {})
+        if (indexed := configuration.get(_INDEXED)) is not None:
+            configuration[_INDEXED] = renamed_in(indexed, path, name)
+        self.definition.change_metadata(partition_columns=partitions, configuration=configuration)
 
     def drop_column(self, column: str) -> None:
         """Take a column out of the table; no file changes. InvalidRequestError unless columns are mapped."""

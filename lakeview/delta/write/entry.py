@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any
 
 from lakeview.delta.log.table_log import TableLog
@@ -18,7 +19,7 @@ _OWN_METRICS = frozenset({"DELETE", "UPDATE", "MERGE", "OPTIMIZE", "RESTORE", "C
 """Operations that count what they do in words of their own."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Entry:
     """The provenance of one commit. `metrics` may grow until it is made; `txn_id` makes it known again."""
 
@@ -30,6 +31,11 @@ class Entry:
     engine: str
     clock: Clock
     txn_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+    @cached_property
+    def _tried(self) -> int:
+        """When the commit was first tried: an attempt that follows another writer's commit has the same bytes."""
+        return milliseconds(self.clock())
 
     def info(
         self,
@@ -45,7 +51,7 @@ class Entry:
         counts = {**({} if self.operation in _OWN_METRICS else files), **self.metrics}
         info: dict[str, Any] = {} if in_commit is None else {"inCommitTimestamp": milliseconds(in_commit)}
         info |= {
-            "timestamp": milliseconds(self.clock()),
+            "timestamp": self._tried,
             "operation": self.operation,
             "operationParameters": self.parameters,
             "operationMetrics": {name: str(count) for name, count in counts.items()},

@@ -29,6 +29,8 @@ def follow_deletes(
     A row's new place is known, since rows kept their order: it gets a deletion vector there. `now` in milliseconds.
     CommitConflictError where the order changed, or the winner brought rows back.
     """
+    if not moves:
+        return []
     touched = winner.added_again
     vectors = {row["key"]: row for row in winner.added.select("key", "deletion_vector", "vector").to_dicts()}
     found = []

@@ -22,6 +22,8 @@ def join_vectors(
     both deleted make no difference to ours, as in a delete; rows that ours moved elsewhere would come back changed.
     CommitConflictError where they do, and where the winner's vector does not hold what was deleted before.
     """
+    if not changes:
+        return None
     touched = winner.added_again
     if not touched.intersection(change.file.key for change in changes):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType
 
 Path = tuple[str, ...]
+_PLAIN = re.compile(r"\w+")
 
 
 def column_path(text: str) -> Path:
@@ -32,6 +34,24 @@ def rename(schema: Schema, path: Path, name: str) -> Schema:
             place=name, kind="duplicate-column",
         )  # fmt: skip
     return edit(schema, path, lambda f: replace(f, name=name))
+
+
+def renamed_in(columns: str, path: Path, name: str) -> str:
+    """A comma list of columns with the last part of a path under another name, wherever a column begins so."""
+    found = column_paths(columns)
+    if found is None:  # no engine can read it
+        return columns
+    folded = tuple(part.casefold() for part in path)
+    end = len(path)
+    changed = [
+        (*column[: end - 1], name, *column[end:]) if tuple(p.casefold() for p in column[:end]) == folded else column
+        for column in found
+    ]
+    return ",".join(".".join(map(_quoted, column)) for column in changed)
+
+
+def _quoted(part: str) -> str:
+    return part if _PLAIN.fullmatch(part) else "`" + part.replace("`", "``") + "`"
 
 
 def drop(schema: Schema, path: Path) -> Schema:
