@@ -26,6 +26,7 @@ POLARS, SPARK = "polars", "spark"
         "--engine", type=click.Choice([POLARS, SPARK]), default=POLARS, show_default=True,
         help="What reads the rows: polars for one machine's memory, Spark for more.",
     ),
+    click.option("--master", help="Spark's master instead of all cores of this machine, such as spark://host:7077."),
 )  # fmt: skip
 def profile(
     address: str,
@@ -35,13 +36,14 @@ def profile(
     where: str | None,
     columns: tuple[str, ...],
     engine: str,
+    master: str | None,
 ) -> None:
     """Show nulls, distinct values, min and max of each column; Ctrl-C cancels.
 
     This reads data files. With --json also how the values are distributed.
     """
     if engine == SPARK:
-        frame, rows = _on_spark(Request("profile", address, version, where, columns or None), options)
+        frame, rows = _on_spark(Request("profile", address, version, where, columns or None), options, master)
     else:
         frame, rows = _by_polars(address, options, version, where, columns)
     if machine:
@@ -76,7 +78,7 @@ def _by_polars(
         ) from error
 
 
-def _on_spark(request: Request, options: dict[str, Any]) -> tuple[pl.DataFrame, int]:
+def _on_spark(request: Request, options: dict[str, Any], master: str | None) -> tuple[pl.DataFrame, int]:
     if options:
         raise InvalidRequestError(
             "storage options of the command line do not reach Spark's tasks",
@@ -84,7 +86,7 @@ def _on_spark(request: Request, options: dict[str, Any]) -> tuple[pl.DataFrame, 
             place="--option",
         )
     is_terminal = sys.stderr.isatty()
-    with SparkJobs() as jobs:
+    with SparkJobs(settings={} if master is None else {"spark.master": master}) as jobs:
         try:
             answer = jobs.run(request, on_wait=_show if is_terminal else lambda _: None)
         finally:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
@@ -36,7 +36,7 @@ IDLE_SECONDS = 300.0
 AT_ONCE = 2
 """Jobs that run at the same time; they share Spark's cores."""
 
-CANCEL_SECONDS = 10.0
+CANCEL_SECONDS = 30.0
 """After which a process is killed that runs nothing but jobs that were cancelled."""
 
 
@@ -118,14 +118,23 @@ class Job:
 class SparkJobs:
     """A queue of jobs, and the process that runs them. Safe to use from several threads; `close` ends it all.
 
-    `at_once`: jobs that run at the same time; `idle_seconds` without a job after which the process ends; `module`: what
-    the process runs. MissingExtraError without the extra `spark`.
+    `at_once`: jobs that run at the same time; `idle_seconds` without a job after which the process ends; `settings` of
+    Spark, such as `spark.master` or `spark.driver.memory`; `module`: what the process runs. MissingExtraError without
+    the extra `spark`.
     """
 
-    def __init__(self, *, at_once: int = AT_ONCE, idle_seconds: float = IDLE_SECONDS, module: str = WORKER) -> None:
+    def __init__(
+        self,
+        *,
+        at_once: int = AT_ONCE,
+        idle_seconds: float = IDLE_SECONDS,
+        settings: Mapping[str, str] | None = None,
+        module: str = WORKER,
+    ) -> None:
         if module == WORKER and not is_installed():
             raise MissingExtraError("jobs on Spark need pyspark, which is missing", fix="pip install 'lakeview[spark]'")
         self._at_once, self._idle_seconds, self._module = at_once, idle_seconds, module
+        self._settings = dict(settings or {})
         self._ids = count(1)
         self._lock = threading.RLock()
         self._queue: FairQueue[Job] = FairQueue()
@@ -198,7 +207,7 @@ class SparkJobs:
             if job is None:
                 break
             if self._process is None:
-                self._process = SparkProcess(self._module, self._take_report, self._take_end)
+                self._process = SparkProcess(self._module, self._settings, self._take_report, self._take_end)
             self._running[job.id] = job
             job.progress = Progress(State.RUNNING, "starting")
             self._process.send(messages.Run(job.id, job.user, job.request))
@@ -284,6 +293,6 @@ def _cancelled() -> JobCancelledError:
 def _process_ended(how: str) -> LakeviewError:
     return LakeviewError(
         f"the Spark process ended {how} while the job ran",
-        fix="run it again: the next job starts a new process; if it ends again, give Spark more memory",
+        fix="run it again: the next job starts a new process; if it ends again, raise spark.driver.memory",
         kind="spark-process-ended",
     )

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import IO
 
@@ -26,18 +26,19 @@ _LAST_LINES = 5
 
 
 class SparkProcess:
-    """A process that runs `module`. One thread calls `on_report` with each report, and `on_end` once, with words on how
-    the process ended."""
+    """A process that runs `module`, whose engine gets the settings. One thread calls `on_report` with each report, and
+    `on_end` once, with words on how the process ended."""
 
     def __init__(
         self,
         module: str,
+        settings: Mapping[str, str],
         on_report: Callable[[SparkProcess, Report], object],
         on_end: Callable[[SparkProcess, str], object],
     ) -> None:
         self._folder = tempfile.mkdtemp(prefix="lakeview-spark-jobs-")
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", module, self._folder],
+            [sys.executable, "-P", "-m", module, self._folder, msgspec.json.encode(settings).decode()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

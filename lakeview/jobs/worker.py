@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -121,12 +121,14 @@ class Worker:
             self._output.flush()
 
 
-def main(engine: Engine) -> None:
-    """Serves this process's standard input; results go to the folder in its argument, which is removed at the end."""
+def main(make_engine: Callable[[Mapping[str, str]], Engine]) -> None:
+    """Serves this process's standard input with an engine of these settings. Arguments: a folder for results, which is
+    removed at the end, and the settings as JSON."""
     # the JVM and libraries write to descriptor 1: reports get one that no child inherits
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     folder = Path(sys.argv[1])
+    engine = make_engine(msgspec.json.decode(sys.argv[2], type=dict[str, str]))
     try:
         Worker(engine, output, folder).serve(sys.stdin.buffer)
     finally:

@@ -1,6 +1,5 @@
 """Jobs on a Spark session: one job group each, started when the first job comes. The Spark process runs this module."""
 
-import re
 import threading
 from collections.abc import Callable, Mapping
 
@@ -11,16 +10,14 @@ from pyspark.sql import SparkSession
 
 from lakeview.jobs.messages import Request, Run
 from lakeview.jobs.worker import main
-from lakeview.model.errors import InvalidRequestError, LakeviewError, error_of_record
+from lakeview.model.errors import InvalidRequestError, LakeviewError
+from lakeview.spark.failures import lakeview_error
 from lakeview.spark.profile import profile
 from lakeview.spark.replay import roll_up
 from lakeview.spark.session import jvm_has_ended, session
 
 OnStep = Callable[[str], None]
 Rows = tuple[pl.DataFrame, dict[str, int]]
-
-_DESIGNED = re.compile(r"lakeview\.model\.errors\.(\w+): (.+?)(?:\n\s+fix: (.+?))?(?:\n|$)")
-"""An error of lakeview in the traceback of a task, which Spark repeats."""
 
 
 def _profile(spark: SparkSession, request: Request, on_step: OnStep) -> Rows:
@@ -47,9 +44,13 @@ KINDS: Mapping[str, Callable[[SparkSession, Request, OnStep], Rows]] = {"profile
 
 
 class SparkEngine:
-    """The session of this process. Jobs of one user share a pool, and pools share the cores (Spark's FAIR mode)."""
+    """The session of this process, on all cores unless the settings name another master. Jobs of one user share a pool,
+    and pools share the cores (Spark's FAIR mode)."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        self._settings = {"spark.scheduler.mode": "FAIR", **settings}
+        self._master = self._settings.pop("spark.master", "local[*]")
+        self._memory = self._settings.pop("spark.driver.memory", "2g")
         self._starting = threading.Lock()
         self._spark: SparkSession | None = None
 
@@ -62,14 +63,14 @@ class SparkEngine:
         with self._starting:
             on_step("starting Spark")
             if self._spark is None:
-                self._spark = session("lakeview jobs", extra={"spark.scheduler.mode": "FAIR"})
+                self._spark = session("lakeview jobs", master=self._master, memory=self._memory, extra=self._settings)
         context = self._spark.sparkContext
         context.setJobGroup(run.id, f"{run.request.kind} of {run.request.address}", interruptOnCancel=True)
         context.setLocalProperty("spark.scheduler.pool", run.user or "default")
         try:
             return kind(self._spark, run.request, on_step)
         except (PySparkException, Py4JError) as error:
-            raise _designed_error(str(error)) from error
+            raise lakeview_error(str(error)) or _spark_error(str(error)) from error
 
     def cancel(self, job_id: str) -> None:
         """As `Engine.cancel`."""
@@ -94,13 +95,11 @@ class SparkEngine:
         """As `Engine.close`: the session and its JVM end with the interpreter."""
 
 
-def _designed_error(text: str) -> LakeviewError:
-    """What lakeview said in a task, where it did, else the first line of Spark's own message."""
-    if (match := _DESIGNED.search(text)) is not None:
-        return error_of_record({"type": match[1], "message": match[2], "fix": match[3], "place": None, "kind": None})
+def _spark_error(text: str) -> LakeviewError:
+    """The first line of Spark's own message."""
     first = next((line.strip() for line in text.splitlines() if line.strip()), "no message")
     return LakeviewError(f"Spark could not run the job: {first}", kind="spark-job")
 
 
 if __name__ == "__main__":
-    main(SparkEngine())
+    main(SparkEngine)

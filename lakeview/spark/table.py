@@ -15,6 +15,7 @@ from lakeview.iceberg.table import IcebergTable
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot
 from lakeview.predicates import predicate
+from lakeview.predicates.condition import translate
 from lakeview.rows.tasks import FileTask
 from lakeview.sharing.client.table import SharedTable
 from lakeview.spark.native import native_rows, quoted
@@ -52,7 +53,8 @@ def table(
     read_schema = snapshot.schema.select(list(dict.fromkeys([*names, *filtered])) or snapshot.schema.names[:1])
     rows = _rows(spark, source_table, snapshot, read_schema, where, native=native)
     if where is not None:
-        rows = rows.where(where)
+        # printed from the checked tree: Spark takes backslashes for escapes, and would run what the check took for text
+        rows = rows.where(translate(where, "spark"))
     return rows.select(*[f.col(quoted(name)) for name in names])
 
 

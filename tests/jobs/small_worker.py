@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import polars as pl
 
@@ -18,7 +18,8 @@ from lakeview.views.data.profile import profile
 class Engine:
     """Runs the kinds rows, profile (by polars), wait, refuse, fail and exit."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        self._settings = settings
         self._cancelled: dict[str, threading.Event] = {}
 
     def run(self, run: Run, on_step: Callable[[str], None]) -> tuple[pl.DataFrame, dict[str, int]]:
@@ -37,7 +38,8 @@ class Engine:
                 os._exit(3)
             case "fail":
                 raise RuntimeError("this is a bug")
-        return pl.DataFrame({"user": [run.user], "address": [request.address]}), {"rows": 1}
+        counts = {"rows": 1, **{name: int(value) for name, value in self._settings.items()}}
+        return pl.DataFrame({"user": [run.user], "address": [request.address]}), counts
 
     def cancel(self, job_id: str) -> None:
         self._cancelled.setdefault(job_id, threading.Event()).set()
@@ -53,4 +55,4 @@ class Engine:
 
 
 if __name__ == "__main__":
-    main(Engine())
+    main(Engine)

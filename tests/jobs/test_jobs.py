@@ -126,11 +126,11 @@ def test_closing_cancels_all_and_leaves_nothing(jobs: SparkJobs) -> None:
         jobs.submit(ROWS)
 
 
-def test_a_process_without_jobs_ends() -> None:
-    with SparkJobs(module=MODULE, idle_seconds=0) as jobs:
+def test_a_process_has_its_settings_and_ends_without_jobs() -> None:
+    with SparkJobs(module=MODULE, idle_seconds=0, settings={"spark.cores.max": "3"}) as jobs:
         job = jobs.submit(ROWS)
         process = jobs._process
         assert process is not None
-        assert job.result().counts == {"rows": 1}
+        assert job.result().counts == {"rows": 1, "spark.cores.max": 3}
         process._reader.join()
         assert (jobs.pid, process._process.returncode) == (None, 0)

@@ -13,7 +13,6 @@ import pytest
 import lakeview as lv
 from lakeview.jobs import JobCancelledError, Progress, Request, SparkJobs, State
 from lakeview.model.errors import LakeviewError, NotATableError
-from lakeview.spark.jobs import _designed_error
 from lakeview.views.data.profile import profile
 
 pytestmark = pytest.mark.spark
@@ -72,10 +71,3 @@ def test_a_profile_with_progress_a_cancel_and_a_kill(tmp_path: Path) -> None:
             following.result()
         assert has_ended(jvm, 30), "its JVM ends with it"
         os.close(jvm)
-
-
-def test_an_error_of_a_task_is_the_error_of_lakeview() -> None:
-    text = "Job aborted:\n  File x\nlakeview.model.errors.DataFileMissingError: a is gone\n  fix: bring it\n\tat"
-    error = _designed_error(text)
-    assert (type(error).__name__, error.message, error.fix) == ("DataFileMissingError", "a is gone", "bring it")
-    assert _designed_error("\n[NO_SUCH] thing\n at x").message == "Spark could not run the job: [NO_SUCH] thing"
