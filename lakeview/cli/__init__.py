@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from lakeview.cli import audit, maintenance, profile  # noqa: F401 (their commands register themselves)
 from lakeview.cli.commands import main
+from lakeview.cli.pipeline import pipeline
 from lakeview.cli.share import share
 
+main.add_command(pipeline)
 main.add_command(share)
 
 __all__ = ["main"]

@@ -19,12 +19,7 @@ def connect(app_name: str, remote: str, settings: Mapping[str, str]) -> SparkSes
     the same paths. MissingExtraError without the client's packages, InvalidRequestError where this Python has a classic
     session: pyspark's functions serve one of the two.
     """
-    missing = [name for name in _PACKAGES if not _is_there(name)]
-    if missing:
-        raise MissingExtraError(
-            f"Spark Connect needs {', '.join(missing)}, which this Python does not have",
-            fix="pip install 'pyspark[connect]'",
-        )
+    require_client()
     if SparkContext._active_spark_context is not None:
         raise InvalidRequestError(
             "this Python has a classic Spark session, and pyspark's functions serve one kind of session",
@@ -35,6 +30,16 @@ def connect(app_name: str, remote: str, settings: Mapping[str, str]) -> SparkSes
     spark = SparkSession.builder.appName(app_name).config(map=dict(settings)).remote(remote).getOrCreate()
     register(spark)
     return spark
+
+
+def require_client() -> None:
+    """MissingExtraError without the packages of a client of Spark Connect."""
+    missing = [name for name in _PACKAGES if not _is_there(name)]
+    if missing:
+        raise MissingExtraError(
+            f"Spark Connect needs {', '.join(missing)}, which this Python does not have",
+            fix="pip install 'lakeview[spark]'",
+        )
 
 
 def _is_there(name: str) -> bool:

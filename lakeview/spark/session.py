@@ -100,7 +100,7 @@ def session(
     environment = {
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
-        "PYTHONPATH": _path(),
+        "PYTHONPATH": python_path(),
         "POLARS_MAX_THREADS": os.environ.get("POLARS_MAX_THREADS", "1"),
     }
     builder = SparkSession.builder.appName(app_name).config(map=dict(spark_settings))
@@ -150,7 +150,7 @@ def _log_configuration() -> Path:
     return Path(__file__).with_name("log4j2.properties").absolute()
 
 
-def _path() -> str:
+def python_path() -> str:
     """PYTHONPATH of the workers: the folder that holds lakeview, then what was there."""
     spec = find_spec("lakeview")
     assert spec is not None

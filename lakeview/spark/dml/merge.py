@@ -59,16 +59,29 @@ class MergeOutcome:
     files: list[str]
 
 
-def merge(spark: SparkSession, table: DeltaTable, source: DataFrame, plan: Merge) -> int | None:
+def merge(
+    spark: SparkSession,
+    table: DeltaTable,
+    source: DataFrame,
+    plan: Merge,
+    *,
+    application: tuple[str, int] | None = None,
+    user_metadata: str | None = None,
+) -> int | None:
     """Do what the clauses of `plan` say with the rows of `source`; returns the version, None if nothing changed.
 
-    InvalidRequestError (kind no-merge-key) for a condition without an equality of columns, and as the library's merge.
+    `application`: its name, and a version of it that the table is merged with once (txnAppId and txnVersion of a
+    write). InvalidRequestError (kind no-merge-key) for a condition without an equality of columns, and as the
+    library's merge.
     """
 
     rows = SourceRows(source)
 
     def once() -> int | None:
-        with table.transaction("MERGE", parameters=dict(plan.parameters()), engine=ENGINE) as txn:
+        parameters = dict(plan.parameters())
+        with table.transaction("MERGE", parameters=parameters, user_metadata=user_metadata, engine=ENGINE) as txn:
+            if application is not None and not txn.set_transaction(*application, once=True):
+                return None
             _Merging(spark, txn, rows, plan).run()
         return txn.version
 

@@ -1,0 +1,176 @@
+"""`lakeview-pipeline.yml`: the text of a file to what becomes of the results of a pipeline."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+import yaml
+
+from lakeview.delta.write.property_checks import check_settable
+from lakeview.model.errors import InvalidRequestError
+
+FILE = "lakeview-pipeline.yml"
+SPECS = ("spark-pipeline.yml", "spark-pipeline.yaml")
+"""The names that Spark has for the specification of a pipeline."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_DURATION = re.compile(r"(\d{1,5})([hd])")
+_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1)}
+
+
+class Action(StrEnum):
+    """What becomes of a row that fails an expectation."""
+
+    WARN = "warn"
+    """It is published and counted."""
+    DROP = "drop"
+    """It is left out and counted."""
+    QUARANTINE = "quarantine"
+    """It goes to the quarantine table of its dataset."""
+    FAIL = "fail"
+    """Nothing of the dataset is published by this run."""
+
+
+REMOVING = frozenset({Action.DROP, Action.QUARANTINE})
+
+
+class Mode(StrEnum):
+    """How results become rows of the published table."""
+
+    APPEND = "append"
+    MERGE = "merge"
+    OVERWRITE = "overwrite"
+
+
+class Expectation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A rule that rows have to satisfy: a SQL condition, or columns whose values no two rows share."""
+
+    name: str
+    action: Action = Action.WARN
+    condition: str | None = None
+    unique: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The rule as people and the table of expectations read it."""
+        return f"UNIQUE ({', '.join(self.unique)})" if self.condition is None else self.condition
+
+
+class Dataset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is published of one result. `sink`: of the pipeline, whose new rows are published; or `view`: a table or
+    materialized view of the pipeline, which is published whole. `keys`: of a merge; `order_by`: the row of a key with
+    the largest values there counts. `partition_by`, `properties`: of the table when it is created."""
+
+    sink: str | None = None
+    view: str | None = None
+    publish: Mode = Mode.APPEND
+    keys: tuple[str, ...] = ()
+    order_by: tuple[str, ...] = ()
+    partition_by: tuple[str, ...] = ()
+    properties: Mapping[str, str] = {}
+    merge_schema: bool = False
+    expectations: tuple[Expectation, ...] = ()
+    optimize: bool = False
+    z_order_by: tuple[str, ...] = ()
+    vacuum: str | None = None
+
+    @property
+    def retention(self) -> timedelta | None:
+        """How long files that are no longer needed are retained; None where the dataset is not vacuumed."""
+        match = _DURATION.fullmatch(self.vacuum or "")
+        return None if match is None else int(match[1]) * _UNITS[match[2]]
+
+    @property
+    def rules(self) -> tuple[Expectation, ...]:
+        """The expectations, and that the keys of a merge are unique where no order says which row counts."""
+        if self.publish is not Mode.MERGE or self.order_by or any(e.unique == self.keys for e in self.expectations):
+            return self.expectations
+        return (*self.expectations, Expectation("keys of the merge", Action.FAIL, unique=self.keys))
+
+
+class PipelineConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`output`: the folder of the published tables; `tables`: their names below it."""
+
+    output: str
+    tables: Mapping[str, Dataset] = {}
+
+
+def read_config(folder: Path) -> PipelineConfig:
+    """The configuration of a project, its `output` an absolute path or an address. InvalidRequestError for a file that
+    is not there or means nothing."""
+    path = folder / FILE
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise InvalidRequestError(
+            f"{path} is not there", fix="run `lakeview pipeline init` to see one", place=str(path)
+        ) from error
+    config = parse_config(text, str(path))
+    if "://" in config.output:
+        return config
+    return msgspec.structs.replace(config, output=str((folder / config.output).resolve()))
+
+
+def parse_config(text: str, place: str = FILE) -> PipelineConfig:
+    """The configuration in a text. InvalidRequestError for what cannot be meant, with the dataset or field."""
+    try:
+        config = msgspec.convert(yaml.safe_load(text), PipelineConfig)
+    except yaml.YAMLError as error:
+        raise _wrong(f"it is no YAML: {str(error).splitlines()[0]}", place) from error
+    except msgspec.ValidationError as error:
+        raise _wrong(str(error), place) from error
+    if not config.output:
+        raise _wrong("output names no folder", place)
+    for name, dataset in config.tables.items():
+        if not _NAME.fullmatch(name):
+            raise _wrong(f"{name!r} is no name of a table: letters, digits, _ - and . are", place)
+        for problem in _problems(dataset):
+            raise _wrong(f"table {name}: {problem}", place)
+        check_settable(dataset.properties)
+    return config
+
+
+def find_spec(folder: Path) -> Path:
+    """The specification of the Spark pipeline in a folder. InvalidRequestError unless there is exactly one."""
+    found = [folder / name for name in SPECS if (folder / name).is_file()]
+    if len(found) != 1:
+        raise InvalidRequestError(
+            f"{folder} has {'two specifications' if found else 'no specification'} of a Spark pipeline",
+            fix=f"have one of {' and '.join(SPECS)}; `lakeview pipeline init DIR` writes a project",
+            place=str(folder),
+        )
+    return found[0]
+
+
+def _problems(dataset: Dataset) -> Sequence[str]:
+    merges = dataset.publish is Mode.MERGE
+    wrong = {
+        "it names neither a sink nor a view, or both": (dataset.sink is None) == (dataset.view is None),
+        "a view is published whole: publish must be overwrite": dataset.view is not None
+        and dataset.publish is not Mode.OVERWRITE,
+        "a merge needs keys, and nothing else has them": merges != bool(dataset.keys),
+        "order_by says which row of a key counts, which only a merge asks": bool(dataset.order_by) and not merges,
+        "merge_schema adds columns in an append or overwrite, not in a merge": dataset.merge_schema and merges,
+        "vacuum is a retention such as 7d or 12h": dataset.vacuum is not None and dataset.retention is None,
+        "two expectations have one name": len({e.name for e in dataset.expectations}) < len(dataset.expectations),
+    }
+    rules = [
+        f"expectation {e.name}: it needs a condition or unique columns, and one of them only"
+        for e in dataset.expectations
+        if (e.condition is None) == (not e.unique)
+    ]
+    return [problem for problem, holds in wrong.items() if holds] + rules
+
+
+def _wrong(problem: str, place: str) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"{place} is no configuration of a pipeline: {problem}",
+        fix="correct the file",
+        place=place,
+        kind="bad-pipeline",
+    )

@@ -1,0 +1,150 @@
+"""One run of Spark Declarative Pipelines, in a process of its own that is a client of a Spark Connect server.
+
+    python -m lakeview.spark.pipelines.definitions SPEC ANSWER
+
+pyspark decides when it is imported whether a process talks to a server or owns a JVM, and lakeview's own owns one. The
+server is named by SPARK_REMOTE. What the files define, and an error that ended the run, are written to ANSWER as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import msgspec
+from pyspark.errors import PySparkException
+from pyspark.pipelines.add_pipeline_analysis_context import add_pipeline_analysis_context
+from pyspark.pipelines.cli import PipelineSpec, load_pipeline_spec, register_definitions
+from pyspark.pipelines.flow import Flow
+from pyspark.pipelines.output import Output, Sink, StreamingTable, Table
+from pyspark.pipelines.spark_connect_graph_element_registry import SparkConnectGraphElementRegistry
+from pyspark.pipelines.spark_connect_pipeline import create_dataflow_graph, handle_pipeline_events, start_run
+from pyspark.sql import SparkSession
+
+import lakeview as lv
+from lakeview.model.errors import InvalidRequestError, LakeviewError
+from lakeview.spark.pipelines.graph import FORMAT, Answer, FlowNode, Graph, absolute, inputs_in, lakeview_addresses
+
+
+class Registry(SparkConnectGraphElementRegistry):
+    """Registers what a pipeline's files define, as Spark's own does, and remembers it as a Graph.
+
+    Refuses a table or materialized view of our format: Spark hands its Python writer no path (4.3), so that its rows
+    would go nowhere.
+    """
+
+    def __init__(self, spark: SparkSession, graph_id: str) -> None:
+        super().__init__(spark, graph_id)
+        self._session, self._graph_id = spark, graph_id
+        self._sinks: dict[str, str] = {}
+        self._datasets: list[str] = []
+        self._flows: list[FlowNode] = []
+
+    @property
+    def graph(self) -> Graph:
+        """What has been registered."""
+        return Graph(self._sinks, tuple(self._datasets), tuple(self._flows))
+
+    def register_output(self, output: Output) -> None:
+        """Register a dataset or sink."""
+        if isinstance(output, Table) and output.format == FORMAT:
+            raise unpublishable(output.name)
+        if isinstance(output, StreamingTable) and self._forgets_tables():
+            raise forgotten(output.name)
+        if isinstance(output, Sink):
+            if output.format == FORMAT:
+                options = {k: absolute(v) if k.lower() == "path" else v for k, v in output.options.items()}
+                self._sinks[output.name] = {k.lower(): v for k, v in options.items()}.get("path", "")
+                output = replace(output, options=options)
+        else:
+            self._datasets.append(output.name)
+        super().register_output(output)
+
+    def register_flow(self, flow: Flow) -> None:
+        """Register a flow, its batch reads of lakeview tables pinned at their latest versions."""
+        with add_pipeline_analysis_context(spark=self._session, dataflow_graph_id=self._graph_id, flow_name=flow.name):
+            rows: Any = flow.func()
+        relation = rows._plan.plan(cast(Any, self._session).client)
+        versions = {address: lv.open_table(address).latest_version for address in lakeview_addresses(relation)}
+        inputs, datasets = inputs_in(relation, versions)
+        self._flows.append(FlowNode(flow.target, inputs, datasets))
+        planned = SimpleNamespace(_plan=SimpleNamespace(plan=lambda _: relation))
+        super().register_flow(replace(flow, func=lambda: cast(Any, planned)))
+
+    def _forgets_tables(self) -> bool:
+        """True if the catalog of the session lives in memory: a table is gone after the run, its checkpoint is not."""
+        catalog = self._session.conf.get("spark.sql.catalogImplementation", None)
+        return catalog == "in-memory" and self._session.catalog.currentCatalog() == "spark_catalog"
+
+
+def forgotten(name: str) -> InvalidRequestError:
+    """The error for a streaming table whose rows the next run would have no more, and not read again."""
+    return InvalidRequestError(
+        f"{name} is a streaming table, and the catalog of this session forgets its tables when the run ends",
+        fix='write to dp.create_sink(name, format="lakeview", options={"path": ...}), or give a catalog that lasts: '
+        "--conf spark.sql.catalogImplementation=hive",
+        place=name,
+        kind="table-without-catalog",
+    )
+
+
+def unpublishable(name: str) -> InvalidRequestError:
+    """The error for a table or materialized view of our format."""
+    return InvalidRequestError(
+        f"{name} is a table or materialized view of format lakeview, which Spark 4.3 gives no path to write to",
+        fix="leave the format out and let lakeview-pipeline.yml publish it (view: ..., publish: overwrite), or write "
+        'to dp.create_sink(name, format="lakeview", options={"path": ...}) with an append flow',
+        place=name,
+        kind="view-without-path",
+    )
+
+
+def run(spec_path: Path, answer: Answer) -> None:
+    """Check the pipeline by a dry run, and run it. Raises PySparkException and LakeviewError."""
+    spec = load_pipeline_spec(spec_path)
+    builder = SparkSession.builder.config("spark.sql.connect.serverStacktrace.enabled", "false")
+    for name, value in spec.configuration.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    try:
+        _start(spark, spec_path, spec, answer, dry=True)
+        answer.step = "flows"
+        _start(spark, spec_path, spec, answer, dry=False)
+    finally:
+        spark.stop()
+
+
+def _start(spark: SparkSession, path: Path, spec: PipelineSpec, answer: Answer, *, dry: bool) -> None:
+    graph_id = create_dataflow_graph(spark, spec.catalog, spec.database, spec.configuration)
+    registry = Registry(spark, graph_id)
+    register_definitions(path, registry, spec, spark, graph_id)
+    answer.graph = registry.graph
+    events = start_run(
+        spark, graph_id, full_refresh=None, full_refresh_all=False, refresh=None, dry=dry, storage=spec.storage
+    )
+    handle_pipeline_events(events)
+
+
+def main() -> int:
+    """Exit code 0, or 1 with the error in the answer."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("spec", type=Path)
+    parser.add_argument("answer", type=Path)
+    options = parser.parse_args()
+    answer = Answer()
+    try:
+        run(options.spec, answer)
+    except LakeviewError as error:
+        answer.error, answer.fix = error.message, error.fix
+    except PySparkException as error:
+        answer.error = str(error)
+    options.answer.write_bytes(msgspec.json.encode(answer))
+    return 0 if answer.error is None else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

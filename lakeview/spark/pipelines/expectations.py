@@ -1,0 +1,173 @@
+"""Expectations to the rows that fail them: conditions by the library's predicates on executors, keys by Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+
+import polars as pl
+import polars.selectors as cs
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as f
+from pyspark.sql.types import ArrayType, IntegerType, StructField, StructType
+
+from lakeview.delta.write.partition_conditions import selected
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.schema import Schema
+from lakeview.predicates import predicate
+from lakeview.spark.native import quoted
+from lakeview.spark.pipelines.config import REMOVING, Action, Expectation
+from lakeview.spark.types import from_spark
+
+FAILED = "\1failed"
+"""The column that tells which expectations a row fails: their numbers."""
+
+_RANK, _KNOWN = "\1rank", "\1known"
+_SAMPLE_CHARACTERS = 2000
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How many rows failed one expectation, and a few of them as JSON texts, long ones left out."""
+
+    expectation: Expectation
+    rows_failed: int
+    sample: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Rows of one publication: read, dropped and quarantined, and the outcome of each expectation."""
+
+    rows: int
+    dropped: int
+    quarantined: int
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def refusals(self) -> tuple[Outcome, ...]:
+        """The outcomes by which nothing may be published."""
+        return tuple(o for o in self.outcomes if o.expectation.action is Action.FAIL and o.rows_failed)
+
+
+def check_rules(rules: Sequence[Expectation], schema: Schema) -> None:
+    """InvalidRequestError for a condition that rows of this schema cannot be held against, and for unique columns that
+    it does not have. Nothing is read."""
+    empty = pl.DataFrame(schema=schema.to_polars())
+    for rule in rules:
+        schema.require(rule.unique, place=f"expectation {rule.name}")
+        if rule.condition is not None and _holds(empty, rule.condition, schema).dtype != pl.Boolean:
+            raise InvalidRequestError(
+                f"expectation {rule.name}: {rule.condition} is no condition", fix="write a comparison"
+            )
+
+
+def failed_rows(rows: pl.DataFrame, condition: str, schema: Schema) -> pl.Series:
+    """Which rows do not satisfy a condition: where it is false and where it is null, as a constraint of SQL's would be
+    on a column that may not be null."""
+    return ~_holds(rows, condition, schema).fill_null(value=False)
+
+
+def _holds(rows: pl.DataFrame, condition: str, schema: Schema) -> pl.Series:
+    expression = predicate(condition, schema)
+    names = list(dict.fromkeys(expression.meta.root_names()))
+    return selected(rows.select(cs.by_name(names)) if names else rows, rows.height, expression)
+
+
+def failures(batch: pa.RecordBatch, conditions: Sequence[tuple[int, str]], schema: Schema) -> list[list[int]]:
+    """The numbers of the conditions that each row of a batch fails."""
+    found: list[list[int]] = [[] for _ in range(batch.num_rows)]
+    rows = pl.DataFrame(pl.from_arrow(batch))
+    for number, condition in conditions:
+        for row in failed_rows(rows, condition, schema).arg_true():
+            found[row].append(number)
+    return found
+
+
+def mark_failures(rows: DataFrame, rules: Sequence[Expectation], published: DataFrame | None) -> DataFrame:
+    """The rows and FAILED. A row with a key that an earlier row has fails a unique expectation: earlier by the JSON
+    text of the row, so that the same rows are told apart the same way each time. Rows that a removing expectation has
+    failed, and rows with a null in the key, share theirs with no other.
+
+    `published`: rows that are in the table and stay; their keys count as earlier ones.
+    """
+    schema = from_spark(rows.schema)
+    conditions = [(number, rule.condition) for number, rule in enumerate(rules) if rule.condition is not None]
+    if conditions:
+        told = StructType([*rows.schema.fields, StructField(FAILED, ArrayType(IntegerType()))])
+        found = rows.mapInArrow(partial(_tell, conditions=conditions, schema=schema), told)
+    else:
+        found = rows.withColumn(FAILED, f.array().cast(ArrayType(IntegerType())))
+    for number, rule in enumerate(rules):
+        if rule.unique:
+            found = _unique(found, number, rule, removed(rules), published)
+    return found
+
+
+def removed(rules: Sequence[Expectation], actions: Iterable[Action] = REMOVING) -> Column:
+    """Whether a row fails an expectation of one of these actions."""
+    numbers = [number for number, rule in enumerate(rules) if rule.action in set(actions)]
+    tests = [f.array_contains(FAILED, number) for number in numbers]
+    return reduce(Column.__or__, tests, f.lit(False))
+
+
+def count(rows: DataFrame, rules: Sequence[Expectation]) -> Counts:
+    """What became of the rows, by one pass. Samples are the failed rows whose JSON text is the smallest and largest."""
+    quarantined = removed(rules, {Action.QUARANTINE})
+    sums = [f.count("*").alias("rows"), f.count_if(quarantined).alias("quarantined")]
+    sums.append(f.count_if(removed(rules) & ~quarantined).alias("dropped"))
+    row = _text(rows.drop(FAILED))
+    for number in range(len(rules)):
+        fails = f.array_contains(FAILED, number)
+        sums.append(f.count_if(fails).alias(f"failed {number}"))
+        sums += [of(f.when(fails, row)).alias(f"{of.__name__} {number}") for of in (f.min, f.max)]
+    totals = rows.agg(*sums).collect()[0].asDict()
+    outcomes = []
+    for number, rule in enumerate(rules):
+        sample = dict.fromkeys(totals[f"{end} {number}"] for end in ("min", "max"))
+        texts = tuple(text for text in sample if text is not None and len(text) <= _SAMPLE_CHARACTERS)
+        outcomes.append(Outcome(rule, int(totals[f"failed {number}"]), texts))
+    return Counts(int(totals["rows"]), int(totals["dropped"]), int(totals["quarantined"]), tuple(outcomes))
+
+
+def latest_of_keys(rows: DataFrame, keys: Sequence[str], order_by: Sequence[str]) -> DataFrame:
+    """One row a key: the one with the largest values of `order_by`."""
+    order = [f.col(quoted(name)).desc_nulls_last() for name in order_by]
+    window = Window.partitionBy(*map(_column, keys)).orderBy(*order, _text(rows).desc())
+    return rows.withColumn(_RANK, f.row_number().over(window)).where(_column(_RANK) == 1).drop(_RANK)
+
+
+def _tell(
+    batches: Iterable[pa.RecordBatch], conditions: Sequence[tuple[int, str]], schema: Schema
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        numbers = pa.array(failures(batch, conditions, schema), pa.list_(pa.int32()))
+        yield batch.append_column(FAILED, numbers)
+
+
+def _unique(
+    rows: DataFrame, number: int, rule: Expectation, is_removed: Column, published: DataFrame | None
+) -> DataFrame:
+    keys = [_column(name) for name in rule.unique]
+    counts = ~is_removed & reduce(Column.__and__, [key.isNotNull() for key in keys])
+    window = Window.partitionBy(*keys, counts).orderBy(_text(rows.drop(FAILED)))
+    ranked = rows.withColumn(_RANK, f.row_number().over(window))
+    fails = counts & (_column(_RANK) > 1)
+    if published is not None:
+        others = [f"{_KNOWN} {i}" for i in range(len(keys))]
+        there = published.select(*[key.alias(other) for key, other in zip(keys, others, strict=True)]).distinct()
+        same = [key == _column(other) for key, other in zip(keys, others, strict=True)]
+        ranked = ranked.join(there.withColumn(_KNOWN, f.lit(True)), reduce(Column.__and__, same), "left")
+        fails |= counts & _column(_KNOWN).isNotNull()
+    marked = f.when(fails, f.concat(_column(FAILED), f.array(f.lit(number)))).otherwise(_column(FAILED))
+    return ranked.withColumn(FAILED, marked).select(*[_column(name) for name in rows.columns])
+
+
+def _text(rows: DataFrame) -> Column:
+    return f.to_json(f.struct(*[_column(name) for name in rows.columns]))
+
+
+def _column(name: str) -> Column:
+    return f.col(quoted(name))

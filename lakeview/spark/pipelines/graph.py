@@ -1,0 +1,145 @@
+"""The flows of a pipeline to what each reads: addresses, read versions, and other datasets of the pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from lakeview.model.addresses import is_absolute, normalise
+
+FORMAT = "lakeview"
+
+
+class Input(msgspec.Struct, frozen=True):
+    """Something outside of the pipeline that a flow reads. `version`: the one that a batch read is pinned at;
+    `starting`: the first whose commits a stream reads, None where it begins with all rows."""
+
+    address: str
+    format: str
+    streams: bool
+    version: int | None = None
+    starting: int | None = None
+
+
+class FlowNode(msgspec.Struct, frozen=True):
+    """A flow: the dataset that it writes, what it reads from outside, and the pipeline's datasets that it reads."""
+
+    target: str
+    inputs: tuple[Input, ...]
+    datasets: tuple[str, ...]
+
+
+class Graph(msgspec.Struct, frozen=True):
+    """A pipeline as its files define it. `sinks`: name -> path, of our format; `datasets`: tables and views."""
+
+    sinks: dict[str, str] = {}
+    datasets: tuple[str, ...] = ()
+    flows: tuple[FlowNode, ...] = ()
+
+    def inputs_of(self, name: str) -> tuple[Input, ...]:
+        """What a dataset or sink is made of, through every dataset of the pipeline in between."""
+        found: dict[Input, None] = {}
+        pending, seen = [name], set()
+        while pending:
+            target = pending.pop()
+            if target not in seen:
+                seen.add(target)
+                for flow in self.flows:
+                    if same_dataset(flow.target, target):
+                        found |= dict.fromkeys(flow.inputs)
+                        pending += flow.datasets
+        return tuple(found)
+
+
+class Answer(msgspec.Struct):
+    """What became of the run: `step`: check or flows, the last that began; `error` and `fix`: of one that failed."""
+
+    step: str = "check"
+    graph: Graph = Graph()
+    error: str | None = None
+    fix: str | None = None
+
+
+def same_dataset(one: str, other: str) -> bool:
+    """Whether two names mean one dataset: one of them may have a catalog and a database before it."""
+    ones, others = (name.replace("`", "").casefold().split(".") for name in (one, other))
+    length = min(len(ones), len(others))
+    return ones[-length:] == others[-length:]
+
+
+def reads_of(relation: Any) -> Iterator[tuple[Any, bool]]:
+    """The reads of a plan of Spark Connect, each with whether it streams: messages `Read` at any depth."""
+    pending = [relation]
+    while pending:
+        message = pending.pop()
+        if message.DESCRIPTOR.name == "Read":
+            yield message, bool(message.is_streaming)
+            continue
+        for field, value in message.ListFields():
+            if field.message_type is not None and not field.message_type.GetOptions().map_entry:
+                pending += value if field.is_repeated else [value]
+
+
+def inputs_in(relation: Any, versions: Mapping[str, int]) -> tuple[tuple[Input, ...], tuple[str, ...]]:
+    """What a flow's plan reads from outside, and the datasets that it reads by name.
+
+    `versions`: address -> the latest version. A batch read of a lakeview table without a version is pinned at it, in
+    the plan: what the run reads is then known.
+    """
+    inputs, datasets = [], []
+    for read, streams in reads_of(relation):
+        if read.HasField("named_table"):
+            datasets.append(read.named_table.unparsed_identifier)
+            continue
+        source = read.data_source
+        ours = source.format == FORMAT
+        if ours:
+            _make_absolute(source)
+        options = {name.lower(): value for name, value in source.options.items()}
+        address = address_of(source)
+        version = None
+        if ours and not streams:
+            version = _pinned(source, options, versions.get(address))
+        starting = options.get("startingversion", "")
+        first = int(starting) if ours and streams and starting.isdecimal() else None
+        inputs.append(Input(address or source.format, source.format, streams, version, first))
+    return tuple(inputs), tuple(datasets)
+
+
+def lakeview_addresses(relation: Any) -> list[str]:
+    """The addresses of lakeview tables that a plan reads."""
+    sources = [read.data_source for read, _ in reads_of(relation) if read.HasField("data_source")]
+    return [absolute(address_of(source)) for source in sources if source.format == FORMAT]
+
+
+def address_of(source: Any) -> str:
+    """What a message `DataSource` reads: its paths, or the option that names one."""
+    named = [value for name, value in source.options.items() if name.lower() == "path"]
+    return ", ".join([*source.paths, *named])
+
+
+def absolute(address: str) -> str:
+    """A path that a file of the pipeline gives, from the project's folder, which is the working directory while the
+    files are loaded: servers and tasks have others. A share's address and a URL stay."""
+    return address if "#" in address or is_absolute(address) or not address else normalise(address)
+
+
+def _make_absolute(source: Any) -> None:
+    source.paths[:] = [absolute(path) for path in source.paths]
+    for name in list(source.options):
+        if name.lower() == "path":
+            source.options[name] = absolute(source.options[name])
+
+
+def _pinned(source: Any, options: Mapping[str, str], latest: int | None) -> int | None:
+    """The version that a batch read has, after pinning it where it has none; None where options decide otherwise."""
+    for name in ("versionasof", "version"):
+        if options.get(name, "").isdecimal():
+            return int(options[name])
+    others = {"timestamp", "timestampasof", "readchangefeed", "differencefrom"}
+    if latest is None or others & options.keys():
+        return None
+    source.options["versionAsOf"] = str(latest)
+    return latest

@@ -1,0 +1,116 @@
+"""Checkpoints of a stream and commits of its sink to LINEAGE: which versions of which tables made which version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+import lakeview as lv
+from lakeview.model.errors import LakeviewError
+from lakeview.spark.pipelines.graph import FORMAT, Input
+from lakeview.spark.pipelines.records import Row
+from lakeview.spark.stream_files import Offset
+from lakeview.storage import Storage
+
+
+@dataclass(frozen=True)
+class Span:
+    """The versions of a table that a batch has read: what the commits `first` to `last` added, or with `first` None all
+    rows that version `last` has."""
+
+    first: int | None
+    last: int
+
+
+def span(start: Offset | None, end: Offset, starting: int | None) -> Span | None:
+    """What lies between two offsets; None for nothing. `starting`: the first commit of a stream without a start."""
+    last = end.version if end.index else end.version - 1
+    if start is None:
+        return Span(starting, last) if last >= (starting or 0) else None
+    if start == end:
+        return None
+    return Span(None if start.initial else start.version, last)
+
+
+def offsets_in(text: str) -> list[dict[str, Any] | None]:
+    """The offsets of the sources in one file of a checkpoint's `offsets`: version, metadata, then a line a source."""
+    lines = text.splitlines()[2:]
+    found = [None if line == "-" else msgspec.json.decode(line) for line in lines]
+    return [offset if isinstance(offset, dict) else None for offset in found]
+
+
+def table_offsets(text: str) -> dict[str, Offset]:
+    """Id of a table -> its offset in one file of a checkpoint; sources of other formats are left out."""
+    found = [each for each in offsets_in(text) if each is not None and each.keys() == _KEYS]
+    return {offset.table: offset for offset in map(Offset.parse, found)}
+
+
+class Checkpoints:
+    """The checkpoints below a folder, such as `_checkpoints` of a pipeline's storage."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._folders = dict(self._queries())
+
+    def spans(self, query: str, batch: int, starting: Mapping[str, int]) -> dict[str, Span] | None:
+        """Id of a table -> what a batch of a query has read of it; None where the checkpoint is not there (any more).
+
+        `starting`: id of a table -> the first commit that the stream reads.
+        """
+        end = self._offsets(query, batch)
+        if end is None:
+            return None
+        start = (self._offsets(query, batch - 1) or {}) if batch else {}
+        found = {table: span(start.get(table), offset, starting.get(table)) for table, offset in end.items()}
+        return {table: each for table, each in found.items() if each is not None}
+
+    def _offsets(self, query: str, batch: int) -> dict[str, Offset] | None:
+        if query not in self._folders:
+            return None
+        try:
+            return table_offsets(self._storage.read(f"{self._folders[query]}/offsets/{batch}").decode())
+        except FileNotFoundError:
+            return None
+
+    def _queries(self) -> Iterator[tuple[str, str]]:
+        for path in self._storage.walk()["name"]:
+            folder, _, name = path.rpartition("/")
+            if name == "metadata" and not folder.endswith("/offsets"):
+                yield msgspec.json.decode(self._storage.read(path))["id"], folder
+
+
+def flow_lineage(spans: Mapping[str, Span] | None, inputs: Sequence[Input], ids: Mapping[str, str]) -> list[Row]:
+    """Input columns of LINEAGE for one batch of a flow. `ids`: address of a table -> its id. A table that the batch has
+    read nothing of is left out; without spans, and for files, versions are null."""
+    rows = []
+    for source in inputs:
+        found = None if spans is None else spans.get(ids.get(source.address, ""))
+        if found is not None:
+            rows.append(_row(source, found.first, found.last))
+        elif not source.streams:
+            rows.append(_row(source, None, source.version))
+        elif spans is None or source.format != FORMAT:
+            rows.append(_row(source, None, None))
+    return rows
+
+
+def table_ids(inputs: Sequence[Input]) -> dict[str, str]:
+    """Address -> id, of the inputs that are lakeview tables; one that cannot be opened (any more) is left out."""
+    found = {}
+    for source in inputs:
+        if source.format == FORMAT:
+            try:
+                found[source.address] = str(lv.open_table(source.address).snapshot().id)
+            except LakeviewError:
+                continue
+    return found
+
+
+def _row(source: Input, first: int | None, last: int | None) -> Row:
+    return {"input": source.address, "input_from": first, "input_version": last}
+
+
+_KEYS = {"table", "version", "index", "initial"}

@@ -1,0 +1,99 @@
+"""`lakeview pipeline init`: a folder to a small pipeline that runs: an input table, its files and its configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+import lakeview as lv
+from lakeview.model.clock import Clock
+from lakeview.model.errors import InvalidRequestError
+from lakeview.spark.pipelines.config import FILE, SPECS
+
+_SPEC = """\
+# The pipeline as Spark Declarative Pipelines know it (Spark 4.1 and newer).
+name: {name}
+# Checkpoints of the flows. Spark wants an absolute URI: change it when the project moves.
+storage: {storage}
+libraries:
+  - glob:
+      include: transformations/**
+"""
+
+_ORDERS = '''\
+"""Orders as they arrive: new rows of a table to a sink, which lakeview publishes by lakeview-pipeline.yml."""
+
+from pathlib import Path
+
+from pyspark import pipelines as dp
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+spark: SparkSession  # Spark gives every file of a pipeline its session
+PROJECT = Path(__file__).resolve().parent.parent
+
+dp.create_sink("orders", format="lakeview", options={"path": str(PROJECT / "staging/orders")})
+
+
+@dp.append_flow(target="orders")
+def new_orders() -> DataFrame:
+    """Each row of the input once, however often the pipeline runs."""
+    return spark.readStream.format("lakeview").load(str(PROJECT / "input/orders"))
+
+
+@dp.materialized_view
+def revenue() -> DataFrame:
+    """Computed again by each run. It has no format: Spark gives a view of format lakeview no path to write to."""
+    orders = spark.read.format("lakeview").load(str(PROJECT / "input/orders"))
+    return orders.where("price > 0").groupBy("customer").agg(F.sum("price").alias("revenue"))
+'''
+
+_CONFIG = """\
+# What lakeview does with the results after Spark ran the pipeline. docs/pipelines.md explains every word.
+output: lake               # published tables lie here, records of the runs below lake/_lakeview
+
+tables:
+  orders:
+    sink: orders           # the new rows of this sink ...
+    publish: merge         # ... replace those of the same key and are added where there is none
+    keys: [id]
+    order_by: [ordered]    # of several rows of a key, the latest
+    expectations:
+      - {name: price is positive, condition: price > 0, action: quarantine}
+      - {name: customer is known, condition: customer IS NOT NULL, action: drop}
+      - {name: order is not huge, condition: price < 10000, action: warn}
+    optimize: true
+    vacuum: 7d
+
+  revenue:
+    view: revenue          # all rows of this view ...
+    publish: overwrite     # ... replace the table
+    expectations:
+      - {name: one row per customer, unique: [customer], action: fail}
+"""
+
+
+def write_project(folder: Path, clock: Clock) -> None:
+    """Write a project into a folder that is not there or empty; InvalidRequestError for another one."""
+    folder = folder.resolve()
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InvalidRequestError(
+            f"{folder} is there already, and not empty", fix="name another folder", place=str(folder)
+        )
+    (folder / "transformations").mkdir(parents=True)
+    name = "".join(c if c.isalnum() else "_" for c in folder.name)
+    spec = _SPEC.format(name=name, storage=(folder / "storage").as_uri())
+    (folder / SPECS[0]).write_text(spec, encoding="utf-8")
+    (folder / "transformations" / "orders.py").write_text(_ORDERS, encoding="utf-8")
+    (folder / FILE).write_text(_CONFIG, encoding="utf-8")
+    orders = pl.DataFrame(
+        {
+            "id": [1, 2, 3, 4, 5],
+            "customer": ["ann", "bob", None, "ann", "cy"],
+            "price": [12.5, 7.25, 3.0, -1.0, 20_000.0],
+            "ordered": ["2026-01-05", "2026-01-06", "2026-01-06", "2026-01-07", "2026-01-08"],
+        },
+    ).with_columns(pl.col("ordered").str.to_date())
+    table = lv.create_table(str(folder / "input" / "orders"), orders.to_arrow().schema, clock=clock)
+    table.append(orders)

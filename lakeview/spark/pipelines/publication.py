@@ -1,0 +1,121 @@
+"""What one commit of a published table says of itself, and what of it goes to the tables of records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from lakeview.spark.pipelines.expectations import Counts
+from lakeview.spark.pipelines.records import Row
+
+
+class Read(msgspec.Struct, frozen=True):
+    """An input of a publication: what the commits `first` to `last` of a table added, or with `first` None all rows of
+    version `last`; of what has no versions both are None."""
+
+    address: str
+    first: int | None = None
+    last: int | None = None
+
+
+class Result(msgspec.Struct, frozen=True):
+    """The outcome of one expectation."""
+
+    name: str
+    action: str
+    condition: str
+    rows_failed: int
+    sample: tuple[str, ...] = ()
+
+
+class Publication(msgspec.Struct, frozen=True):
+    """userMetadata of a commit that published rows: all that the records need, so that they can be written from the log
+    alone if the run ended between the two."""
+
+    pipeline: str
+    run_id: str
+    dataset: str
+    started: datetime
+    inputs: tuple[Read, ...]
+    rows_in: int
+    rows_out: int
+    rows_dropped: int
+    rows_quarantined: int
+    results: tuple[Result, ...] = ()
+    quarantine: str | None = None
+    quarantine_version: int | None = None
+
+    def user_metadata(self) -> str:
+        """As text of a commit."""
+        return msgspec.json.encode(_Envelope(self)).decode()
+
+
+class _Envelope(msgspec.Struct):
+    """Names whose metadata it is: other writers of the table have theirs."""
+
+    lakeview_publication: Publication
+
+
+def results_of(counts: Counts) -> tuple[Result, ...]:
+    """The outcomes of expectations as a commit records them."""
+    return tuple(
+        Result(o.expectation.name, o.expectation.action, o.expectation.text, o.rows_failed, o.sample)
+        for o in counts.outcomes
+    )
+
+
+def publication_in(user_metadata: str | None, pipeline: str, dataset: str) -> Publication | None:
+    """The publication of a dataset that a commit records; None for one of anything else."""
+    try:
+        found = msgspec.json.decode(user_metadata or "", type=_Envelope).lakeview_publication
+    except msgspec.DecodeError:  # text of another writer
+        return None
+    return found if (found.pipeline, found.dataset) == (pipeline, dataset) else None
+
+
+def records_of(done: Publication, output: str, version: int, committed: datetime) -> Mapping[str, Sequence[Row]]:
+    """Rows of the three tables for a publication that is version `version` of `output`."""
+    lineage = [_lineage(done, read, output, version, committed) for read in done.inputs]
+    if done.quarantine is not None:
+        lineage += [_lineage(done, read, done.quarantine, done.quarantine_version, committed) for read in done.inputs]
+    counts = {
+        "rows_in": done.rows_in, "rows_out": done.rows_out,
+        "rows_dropped": done.rows_dropped, "rows_quarantined": done.rows_quarantined,
+    }  # fmt: skip
+    run: Row = {"run_id": done.run_id, "dataset": done.dataset, "step": "publish", "status": "succeeded"}
+    run |= {"started": done.started, "ended": committed, "output": output, "version": version, **counts}
+    return {"expectations": expectation_rows(done, output, version, committed), "lineage": lineage, "runs": [run]}
+
+
+def expectation_rows(done: Publication, output: str, version: int | None, at: datetime) -> list[Row]:
+    """Rows of the table of expectations; `version` None for rows that were refused."""
+    rows = []
+    for result in done.results:
+        quarantined = result.action == "quarantine" and result.rows_failed > 0
+        rows.append(
+            {
+                "run_id": done.run_id,
+                "dataset": done.dataset,
+                "expectation": result.name,
+                "action": result.action,
+                "condition": result.condition,
+                "rows_checked": done.rows_in,
+                "rows_failed": result.rows_failed,
+                "sample": f"[{','.join(result.sample)}]" if result.sample else None,
+                "output": output,
+                "version": version,
+                "quarantine": done.quarantine if quarantined else None,
+                "quarantine_version": done.quarantine_version if quarantined else None,
+                "timestamp": at,
+            }
+        )
+    return rows
+
+
+def _lineage(done: Publication, read: Read, output: str, version: int | None, at: datetime) -> Row:
+    row: dict[str, Any] = {"run_id": done.run_id, "dataset": done.dataset, "step": "publish", "timestamp": at}
+    row |= {"input": read.address, "input_from": read.first, "input_version": read.last}
+    return row | {"output": output, "output_version": version}

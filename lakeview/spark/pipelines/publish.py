@@ -1,0 +1,344 @@
+"""Results of a pipeline to versions of published tables: expectations first, then one commit, then maintenance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+import polars as pl
+from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+from pyspark.sql import functions as f
+
+import lakeview as lv
+from lakeview.delta.table import DeltaTable
+from lakeview.delta.write.merge import Merge, condition_of
+from lakeview.model.change_columns import CHANGE_TYPE
+from lakeview.model.clock import Clock
+from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, NotATableError
+from lakeview.model.pipelines import FOLDER
+from lakeview.spark.addresses import delta_table
+from lakeview.spark.dml import changes
+from lakeview.spark.dml.merge import empty_source, merge
+from lakeview.spark.native import quoted
+from lakeview.spark.pipelines import expectations
+from lakeview.spark.pipelines.config import Action, Dataset, Mode
+from lakeview.spark.pipelines.graph import FORMAT, Graph
+from lakeview.spark.pipelines.publication import (
+    Publication,
+    Read,
+    expectation_rows,
+    publication_in,
+    records_of,
+    results_of,
+)
+from lakeview.spark.pipelines.records import Records, Row, commits_after, transaction_version
+from lakeview.spark.types import from_spark
+
+Step = Callable[[str], None]
+"""Called with the name of a step that is done; a test ends the process there."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """What of a result is published: of a sink the rows of version `last` that version `first` has not (all without
+    `first`), or all rows of a view. `number`: what the published table records as the version of the application."""
+
+    address: str
+    number: int
+    reads: tuple[Read, ...]
+    first: int | None = None
+    view: bool = False
+
+
+@dataclass(frozen=True)
+class Publisher:
+    """Publishes the datasets of one run below `root`. `graph`: the pipeline as Spark ran it."""
+
+    spark: SparkSession
+    pipeline: str
+    run_id: str
+    root: str
+    graph: Graph
+    records: Records
+    clock: Clock
+    step: Step
+    namespace: str = ""
+    """Catalog and database of views that are named without."""
+
+    def publish(self, name: str, dataset: Dataset) -> str:
+        """Publish what is new of a dataset, and record it; returns `succeeded` or `unchanged`.
+
+        Rows of an earlier run that were quarantined but not published come first, as they were divided then.
+        ConstraintViolationError where an expectation of action fail has failed rows; nothing is published then.
+        """
+        self.recover(name)
+        sources = self._sources(name, dataset)
+        for source in sources:
+            self._publish(name, dataset, source)
+            self.step(f"published {name}")
+            self.recover(name)
+            self.step(f"recorded {name}")
+        if sources:
+            self._maintain(name, dataset)
+            return "succeeded"
+        self._record(name, "publish", "unchanged")
+        return "unchanged"
+
+    def recover(self, name: str) -> None:
+        """Record the commits of the published table whose records a run that was killed did not write."""
+        table = _table_at(self._address(name))
+        if table is None:
+            return
+        mark = f"publish {name} {table.snapshot().id}"
+        for commit in commits_after(table, self.records.recorded(mark)):
+            done = publication_in(commit.user_metadata, self.pipeline, name)
+            if done is not None:
+                rows = records_of(done, table.address, commit.version, commit.timestamp)
+                self.records.add(rows, mark, commit.version)
+
+    # -- what is new
+
+    def _sources(self, name: str, dataset: Dataset) -> list[Source]:
+        if dataset.view is not None:
+            inputs = self.graph.inputs_of(dataset.view)
+            reads = tuple(Read(each.address, None, each.version) for each in inputs)
+            return [Source(dataset.view, _milliseconds(self.clock), reads, view=True)]
+        sink = _table_at(self._sink(name, dataset))
+        if sink is None:
+            return []
+        app, last = self._app(name, sink), sink.latest_version
+        after = transaction_version(_table_at(self._address(name)), app)
+        self._check_same_sink(name, dataset, app, sink, after)
+        half = transaction_version(_table_at(self._quarantine(name)), app)
+        ends = [end for end in sorted({half, last}) if after < end <= last]
+        if dataset.publish is Mode.OVERWRITE:
+            ends = [end for end in (last,) if after < end]
+        sources = []
+        for end in ends:
+            first = None if after < 0 or dataset.publish is Mode.OVERWRITE else after
+            read = Read(sink.address, None if first is None else first + 1, end)
+            sources.append(Source(sink.address, end, (read,), first))
+            after = end
+        return sources
+
+    def _sink(self, name: str, dataset: Dataset) -> str:
+        path = self.graph.sinks.get(dataset.sink or "")
+        if not path:
+            raise InvalidRequestError(
+                f"table {name}: the pipeline has no sink {dataset.sink} of format lakeview",
+                fix=f"choose from {', '.join(self.graph.sinks) or 'none: call dp.create_sink'}",
+                place=name,
+                kind="no-such-sink",
+            )
+        return path
+
+    def _check_same_sink(self, name: str, dataset: Dataset, app: str, sink: DeltaTable, after: int) -> None:
+        """Rows of a sink that was deleted and is filled again would be appended a second time."""
+        published = _table_at(self._address(name))
+        if dataset.publish is not Mode.APPEND or published is None or after >= 0:
+            return
+        known = published.snapshot().transactions["app_id"]
+        others = known.filter(known.str.starts_with(self._app_of(name))).to_list()
+        if others and app not in others:
+            raise InvalidRequestError(
+                f"{sink.address} is another table than the one that {published.address} was appended from",
+                fix="move the published table away, or publish by merge or overwrite",
+                place=name,
+                kind="other-table",
+            )
+
+    # -- one publication
+
+    def _publish(self, name: str, dataset: Dataset, source: Source) -> None:
+        started = self.clock()
+        rows = self._rows(source)
+        rules = dataset.rules
+        expectations.check_rules(rules, from_spark(rows.schema))
+        target = self._target(name, dataset, rows)
+        stays = self._rows_of(target) if dataset.publish is Mode.APPEND and target.snapshot().num_files else None
+        divided = expectations.mark_failures(rows, rules, stays).persist()
+        try:
+            counts = expectations.count(divided, rules)
+            done = Publication(
+                self.pipeline, self.run_id, name, started, source.reads, counts.rows,
+                counts.rows - counts.dropped - counts.quarantined, counts.dropped, counts.quarantined,
+                results_of(counts),
+            )  # fmt: skip
+            if counts.refusals:
+                self._refuse(done, target, counts)
+            app = (self._app(name, None if source.view else _table_at(source.address)), source.number)
+            if counts.quarantined:
+                done = self._set_apart(name, dataset, divided, app, done)
+                self.step(f"quarantined {name}")
+            self._write(target, dataset, divided, app, done)
+        finally:
+            divided.unpersist()
+
+    def _rows(self, source: Source) -> DataFrame:
+        if source.view:
+            name = source.address
+            return self.spark.read.table(f"{self.namespace}.{name}" if self.namespace and "." not in name else name)
+        reader = self.spark.read.format(FORMAT).option("versionAsOf", str(source.number))
+        if source.first is None:
+            return reader.load(source.address)
+        found = reader.option("differenceFrom", str(source.first)).load(source.address)
+        own = delta_table(source.address, "published", "write the sink as Delta").snapshot(source.number).schema.names
+        # by position: a column that is called as one of CHANGES is suffixed there
+        columns = [f.col(quoted(name)).alias(column) for name, column in zip(found.columns, own, strict=False)]
+        added = found.where(f.col(CHANGE_TYPE) == "insert").select(*columns)
+        gone = found.where(f.col(CHANGE_TYPE) == "delete").select(*columns)
+        # rows that a rearrangement of files copied are on both sides; a sink that only grows has none
+        return added if self._only_grew(source) else added.exceptAll(gone)
+
+    def _only_grew(self, source: Source) -> bool:
+        history = delta_table(source.address, "published", "write the sink as Delta").history()
+        new = history.filter(pl.col("version") > source.first, pl.col("version") <= source.number)
+        return not (new["files_removed"].fill_null(1) > 0).any()
+
+    def _target(self, name: str, dataset: Dataset, rows: DataFrame) -> DeltaTable:
+        address = self._address(name)
+        table = _table_at(address)
+        if table is None:
+            schema = from_spark(rows.schema).to_arrow()
+            table = lv.create_table(
+                address, schema, partition_by=dataset.partition_by, properties=dict(dataset.properties),
+                clock=self.clock,
+            )  # fmt: skip
+        return table
+
+    def _rows_of(self, table: DeltaTable) -> DataFrame:
+        return self.spark.read.format(FORMAT).option("versionAsOf", str(table.latest_version)).load(table.address)
+
+    def _refuse(self, done: Publication, target: DeltaTable, counts: expectations.Counts) -> None:
+        done = msgspec.structs.replace(done, rows_out=0, rows_dropped=0, rows_quarantined=0)
+        self.records.add({"expectations": expectation_rows(done, target.address, None, self.clock())})
+        failed = "; ".join(
+            f"{o.expectation.name} ({o.expectation.text}): {o.rows_failed:,} rows" for o in counts.refusals
+        )
+        raise ConstraintViolationError(
+            f"{done.dataset} is not published, of {counts.rows:,} rows some fail what has to hold: {failed}",
+            fix="correct or delete the rows in the sink, or change the expectation; the rows are still there",
+            place=done.dataset,
+            kind="expectation",
+        )
+
+    def _set_apart(
+        self, name: str, dataset: Dataset, divided: DataFrame, app: tuple[str, int], done: Publication
+    ) -> Publication:
+        """Append the quarantined rows to their table, with the names of what they fail and of the run."""
+        address, rules = self._quarantine(name), dataset.rules
+        digest = msgspec.json.encode([(rule.name, rule.action, rule.text) for rule in rules]).decode()
+        there = _table_at(address)
+        if transaction_version(there, app[0]) < app[1]:
+            names = f.array(*[f.lit(rule.name) for rule in rules])
+            failed = f.transform(f.col(quoted(expectations.FAILED)), lambda number: f.element_at(names, number + 1))
+            rows = divided.where(expectations.removed(rules, {Action.QUARANTINE}))
+            rows = rows.withColumn(_free(divided, "_expectations"), failed).withColumn(
+                _free(divided, "_run_id"), f.lit(self.run_id)
+            )
+            writer = _once(rows.drop(expectations.FAILED), app).option("userMetadata", digest)
+            writer.option("mergeSchema", "true").save(address)
+        else:
+            assert there is not None
+            _check_same_rules(there, digest, name)
+        written = delta_table(address, "written", "move it away: quarantined rows go there")
+        return msgspec.structs.replace(done, quarantine=written.address, quarantine_version=written.latest_version)
+
+    def _write(
+        self, target: DeltaTable, dataset: Dataset, divided: DataFrame, app: tuple[str, int], done: Publication
+    ) -> None:
+        good = divided.where(~expectations.removed(dataset.rules)).drop(expectations.FAILED)
+        if dataset.order_by:
+            good = expectations.latest_of_keys(good, dataset.keys, dataset.order_by)
+            kept = good.count()
+            done = msgspec.structs.replace(done, rows_out=kept, rows_dropped=done.rows_dropped + done.rows_out - kept)
+        if dataset.publish is Mode.MERGE:
+            plan = Merge(empty_source(good), condition_of(dataset.keys), _elsewhere)
+            plan.when_matched_update().when_not_matched_insert()
+            merge(self.spark, target, good, plan, application=app, user_metadata=done.user_metadata())
+            return
+        mode = "overwrite" if dataset.publish is Mode.OVERWRITE else "append"
+        writer = _once(good, app).mode(mode).option("userMetadata", done.user_metadata())
+        if dataset.merge_schema:
+            writer = writer.option("mergeSchema", "true")
+        writer.save(target.address)
+
+    # -- afterwards
+
+    def _maintain(self, name: str, dataset: Dataset) -> None:
+        """Optimize and vacuum a published table as its policy says; each is a no-op where nothing is to do."""
+        table = delta_table(self._address(name), "maintained", "leave optimize and vacuum out")
+        started = self.clock()
+        version = None
+        if dataset.optimize or dataset.z_order_by:
+            version = changes.optimize(self.spark, table, None, dataset.z_order_by)
+            self.step(f"optimized {name}")
+        if dataset.retention is not None:
+            table.vacuum(dataset.retention, dry_run=False, clock=self.clock)
+        if dataset.optimize or dataset.z_order_by or dataset.vacuum:
+            self._record(name, "maintain", "succeeded", started=started, output=table.address, version=version)
+
+    def _record(self, name: str, step: str, status: str, **more: object) -> None:
+        now = self.clock()
+        row: Row = {
+            "run_id": self.run_id,
+            "dataset": name,
+            "step": step,
+            "status": status,
+            "started": now,
+            "ended": now,
+        }
+        self.records.add({"runs": [row | more]})
+
+    def _address(self, name: str) -> str:
+        return f"{self.root.rstrip('/')}/{name}"
+
+    def _quarantine(self, name: str) -> str:
+        return f"{self.root.rstrip('/')}/{FOLDER}/quarantine/{name}"
+
+    def _app(self, name: str, sink: DeltaTable | None) -> str:
+        return self._app_of(name) + ("the view" if sink is None else str(sink.snapshot().id))
+
+    def _app_of(self, name: str) -> str:
+        return f"lakeview pipeline {self.pipeline}: {name} from "
+
+
+def _table_at(address: str) -> DeltaTable | None:
+    try:
+        return delta_table(address, "published", "publish to another folder, or write the sink as Delta")
+    except NotATableError:
+        return None
+
+
+def _once(rows: DataFrame, app: tuple[str, int]) -> DataFrameWriter:
+    """A writer of rows that changes nothing where the table has this version of the application."""
+    name, version = app
+    return rows.write.format(FORMAT).mode("append").option("txnAppId", name).option("txnVersion", str(version))
+
+
+def _check_same_rules(quarantine: DeltaTable, digest: str, name: str) -> None:
+    """The rows of a publication that was interrupted have to be divided as they were."""
+    for commit in commits_after(quarantine, quarantine.latest_version - 1):
+        if commit.user_metadata not in (None, digest):
+            raise InvalidRequestError(
+                f"the expectations of {name} changed after its rows were quarantined, before the others were published",
+                fix="run once with the expectations as they were, then change them",
+                place=name,
+                kind="expectations-changed",
+            )
+
+
+def _free(rows: DataFrame, name: str) -> str:
+    """A name that no column of the rows has."""
+    while name.casefold() in {column.casefold() for column in rows.columns}:
+        name += "_"
+    return name
+
+
+def _milliseconds(clock: Clock) -> int:
+    return int(clock().timestamp() * 1000)
+
+
+def _elsewhere(plan: Merge) -> int | None:
+    raise InvalidRequestError(f"the merge on {plan.on} is run by Spark", fix="publish the dataset")

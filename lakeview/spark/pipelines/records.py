@@ -1,0 +1,140 @@
+"""What a pipeline did to rows of `_lakeview/runs`, `expectations` and `lineage`, each recorded once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import msgspec
+import polars as pl
+
+import lakeview as lv
+from lakeview.delta.table import DeltaTable
+from lakeview.model.clock import Clock
+from lakeview.model.errors import CommitConflictError, NotATableError
+from lakeview.model.pipelines import FOLDER, TABLES
+from lakeview.spark.addresses import delta_table
+
+Row = dict[str, Any]
+
+_MANY_FILES = 50
+"""Small files of a table of records from which on they are packed."""
+
+
+class Records:
+    """The three tables of one pipeline. They are created when the first row is recorded.
+
+    What a commit of another table gave rise to is recorded with a transaction identifier, the number of that commit, in
+    each of the three: recording it again changes nothing. The order is expectations, lineage, runs: a commit that
+    `recorded` names is in all three.
+    """
+
+    def __init__(self, root: str, pipeline: str, clock: Clock) -> None:
+        self._root = root.rstrip("/")
+        self._pipeline = pipeline
+        self._clock = clock
+
+    def add(self, rows: Mapping[str, Sequence[Row]], mark: str | None = None, version: int = 0) -> None:
+        """Append rows to the tables. With a `mark`, each table gets those of a version of what it names once."""
+        for name in ("expectations", "lineage", "runs"):
+            if rows.get(name):
+                self._append(name, rows[name], mark, version)
+        if mark is not None and not rows.get("runs"):
+            self._append("runs", [], mark, version)
+
+    def recorded(self, mark: str) -> int:
+        """The last version of what `mark` names whose rows are recorded; -1 without any."""
+        return transaction_version(self._open("runs"), self._app(mark))
+
+    def unfinished(self) -> list[tuple[str, datetime]]:
+        """The runs whose end is not recorded, with their starts, oldest first."""
+        table = self._open("runs")
+        if table is None:
+            return []
+        own = table.scan().filter(pl.col("pipeline") == self._pipeline, pl.col("step") == "run").collect()
+        ended = own.filter(pl.col("status") != "started")["run_id"]
+        left = own.filter(~pl.col("run_id").is_in(ended.implode())).sort("started")
+        return list(left.select("run_id", "started").rows())
+
+    def pack(self) -> None:
+        """Write the small files of the tables as one where there are many."""
+        for name in TABLES:
+            table = self._open(name)
+            if table is not None and (table.snapshot().num_files or 0) > _MANY_FILES:
+                table.optimize()
+
+    # -- inside
+
+    def _app(self, mark: str) -> str:
+        return f"lakeview pipeline {self._pipeline}: {mark}"
+
+    def _append(self, name: str, rows: Sequence[Row], mark: str | None, version: int) -> None:
+        schema = TABLES[name]
+        frame = pl.DataFrame([{"pipeline": self._pipeline, **row} for row in rows], schema=schema)
+        with self._created(name).transaction("WRITE", parameters={"mode": "Append"}, clock=self._clock) as txn:
+            if mark is not None:
+                txn.set_transaction(self._app(mark), version, once=True)
+            if rows:
+                txn.append(frame, fill_missing=True)
+
+    def _created(self, name: str) -> DeltaTable:
+        table = self._open(name)
+        if table is not None:
+            return table
+        try:
+            return lv.create_table(
+                self._address(name), pl.DataFrame(schema=TABLES[name]).to_arrow().schema, clock=self._clock
+            )
+        except CommitConflictError:  # another pipeline of this folder was first
+            return self._table(name)
+
+    def _open(self, name: str) -> DeltaTable | None:
+        try:
+            return self._table(name)
+        except NotATableError:
+            return None
+
+    def _table(self, name: str) -> DeltaTable:
+        return delta_table(self._address(name), "written", "move it away: pipelines record their runs there")
+
+    def _address(self, name: str) -> str:
+        return f"{self._root}/{FOLDER}/{name}"
+
+
+def transaction_version(table: DeltaTable | None, app_id: str) -> int:
+    """The version that a table has of an application; -1 for a table that is not there, and for an unknown one."""
+    if table is None:
+        return -1
+    known = table.snapshot().transactions.filter(pl.col("app_id") == app_id)["version"]
+    return int(known[0]) if known.len() else -1
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What records need of a commit: `parameters`, its operationParameters; `rows` that it added, None where the log
+    does not say."""
+
+    version: int
+    timestamp: datetime
+    parameters: dict[str, Any]
+    rows: int | None
+    user_metadata: str | None
+
+
+class _CommitInfo(msgspec.Struct):
+    userMetadata: str | None = None  # noqa: N815 (as the protocol names it)
+
+
+def commits_after(table: DeltaTable, version: int) -> Iterator[Commit]:
+    """The commits after a version, oldest first."""
+    history = table.history().filter(pl.col("version") > version).sort("version")
+    for number, timestamp, parameters, rows in history.select(_OF_HISTORY).rows():
+        infos = table.commit(number).filter(pl.col("kind") == "commitInfo")["action"]
+        info = msgspec.json.decode(infos[0], type=_CommitInfo) if infos.len() else _CommitInfo()
+        told = msgspec.json.decode(parameters) if parameters else {}
+        yield Commit(number, timestamp, told, rows, info.userMetadata)
+
+
+_OF_HISTORY = ["version", "timestamp", "parameters", "records_added"]

@@ -1,0 +1,249 @@
+"""A run of a pipeline: check, flows, publication, records. After a crash the next run goes on from there."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+import yaml
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it says nothing of its types
+from pyspark.errors import PySparkException
+
+from lakeview.delta.table import DeltaTable
+from lakeview.model.addresses import is_local, normalise
+from lakeview.model.clock import Clock
+from lakeview.model.errors import InvalidRequestError, LakeviewError, NotATableError, StoreUnavailableError
+from lakeview.spark.addresses import delta_table
+from lakeview.spark.failures import lakeview_errors
+from lakeview.spark.pipelines.config import PipelineConfig, find_spec, read_config
+from lakeview.spark.pipelines.graph import Graph, Input
+from lakeview.spark.pipelines.lineage import Checkpoints, flow_lineage, table_ids
+from lakeview.spark.pipelines.publish import Publisher, Step
+from lakeview.spark.pipelines.records import Records, Row, commits_after
+from lakeview.spark.pipelines.server import ATTEMPTS, Server, local_server, remote_server
+from lakeview.storage import open_storage
+
+LOCK = ".lakeview-pipeline.lock"
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where a pipeline runs: `remote`, the address of a Spark Connect server, or a session of ours on `master`."""
+
+    master: str = "local[2]"
+    remote: str | None = None
+    memory: str = "1g"
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What a run needs of the specification of a Spark pipeline."""
+
+    path: Path
+    name: str
+    storage: str
+    namespace: str = ""
+    """Catalog and database of its views, where it names them."""
+
+    @staticmethod
+    def read(folder: Path) -> Spec:
+        """The specification in a folder. InvalidRequestError where it is missing, or names neither itself nor a
+        storage; everything else is Spark's to check."""
+        path = find_spec(folder)
+        try:
+            found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except yaml.YAMLError as error:
+            raise InvalidRequestError(f"{path} is no YAML: {str(error).splitlines()[0]}", place=str(path)) from error
+        name, storage = (found.get(key) if isinstance(found, dict) else None for key in ("name", "storage"))
+        if not isinstance(name, str) or not isinstance(storage, str) or not name or not storage:
+            raise InvalidRequestError(
+                f"{path} has no name or no storage", fix="give both, as text", place=str(path), kind="bad-pipeline"
+            )
+        namespace = [found.get("catalog"), found.get("database", found.get("schema"))]
+        return Spec(path, name, storage, ".".join(str(part) for part in namespace if part))
+
+
+def run_pipeline(folder: Path, where: Where, *, clock: Clock, say: Say, step: Step = lambda _: None) -> str:
+    """Run the pipeline of a project's folder; returns the id of the run.
+
+    What an earlier run left undone is recorded and finished first. LakeviewError where the flows failed (nothing is
+    published) or a dataset could not be published (the others are). `say` gets a line for each step; `step` the names
+    of points at which a test may end the process.
+    """
+    folder = folder.resolve()
+    spec, config = Spec.read(folder), read_config(folder)
+    with locked(folder) as lock:
+        return _Run(folder, spec, config, clock, say, step).run(where, lock)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[int]:
+    """A lock of the project, which the system drops with the last process that holds it: the file descriptor.
+
+    InvalidRequestError while another run has it. It excludes runs on this machine."""
+    descriptor = os.open(folder / LOCK, os.O_CREAT | os.O_RDWR, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(descriptor)
+        raise InvalidRequestError(
+            f"the pipeline in {folder} is running", fix="wait for that run to end", place=str(folder), kind="running"
+        ) from error
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+class _Run:
+    def __init__(self, folder: Path, spec: Spec, config: PipelineConfig, clock: Clock, say: Say, step: Step) -> None:
+        self._folder, self._spec, self._config = folder, spec, config
+        self._clock, self._say, self._step = clock, say, step
+        self._started = clock()
+        self._id = f"{self._started:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
+        self._records = Records(config.output, spec.name, clock)
+        self._interrupted: list[tuple[str, datetime]] = []
+
+    def run(self, where: Where, lock: int) -> str:
+        self._note_interruptions()
+        self._records.add({"runs": [self._row("run", "started", ended=False)]})
+        try:
+            problems = self._steps(where, lock)
+        except (PySparkException, Py4JJavaError) as error:
+            raise self._failed(_first_lines(str(error))) from error
+        except LakeviewError as error:
+            raise self._failed(error.message, error.fix) from error
+        if problems:
+            raise self._failed("; ".join(problems))
+        self._records.add({"runs": [self._row("run", "succeeded", self._started)]})
+        self._records.pack()
+        return self._id
+
+    def _steps(self, where: Where, lock: int) -> list[str]:
+        warehouse = f"{self._spec.storage.rstrip('/')}/_warehouse/{self._id}"
+        if where.remote is not None:
+            server = remote_server(where.remote)
+        else:
+            server = local_server(where.master, where.memory, warehouse, where.conf)
+        try:
+            graph = self._flows(server, lock)
+            self._step("flows ran")
+            self._record_flows(graph)
+            self._step("flows recorded")
+            return self._publish(server, graph)
+        finally:
+            if is_local(normalise(warehouse)):
+                shutil.rmtree(normalise(warehouse), ignore_errors=True)
+
+    def _flows(self, server: Server, lock: int) -> Graph:
+        self._say(f"{self._spec.name}: check and run by Spark Declarative Pipelines")
+        started = self._clock()
+        answer = server.run_flows(self._spec.path, lock)
+        if answer.error is None:
+            self._records.add({"runs": [self._row("flows", "succeeded", started)]})
+            return answer.graph
+        error = _first_lines(answer.error)
+        self._records.add({"runs": [self._row(answer.step, "failed", started) | {"error": error}]})
+        raise LakeviewError(error, fix=answer.fix, place=str(self._spec.path), kind=f"pipeline-{answer.step}")
+
+    def _record_flows(self, graph: Graph) -> None:
+        """Rows and lineage of the commits that flows made since they were last recorded."""
+        checkpoints = Checkpoints(open_storage(f"{self._spec.storage.rstrip('/')}/_checkpoints"))
+        for name, address in graph.sinks.items():
+            try:
+                sink = delta_table(address, "recorded", "write the sink as Delta")
+            except NotATableError:
+                continue  # no flow has written a row yet
+            self._record_commits(name, sink, graph.inputs_of(name), checkpoints)
+
+    def _record_commits(self, name: str, sink: DeltaTable, inputs: tuple[Input, ...], checkpoints: Checkpoints) -> None:
+        mark = f"flow {sink.snapshot().id}"
+        ids = table_ids(inputs)
+        starting = {ids[i.address]: i.starting for i in inputs if i.starting is not None and i.address in ids}
+        for commit in commits_after(sink, self._records.recorded(mark)):
+            query = commit.parameters.get("queryId")
+            if query is None:
+                continue  # of another writer
+            spans = checkpoints.spans(query, int(commit.parameters["epochId"]), starting)
+            made = {"run_id": self._run_at(commit.timestamp), "dataset": name, "step": "flow"}
+            output = {"output": sink.address, "output_version": commit.version, "timestamp": commit.timestamp}
+            lineage = [made | row | output for row in flow_lineage(spans, inputs, ids)]
+            run = made | {"status": "succeeded", "started": commit.timestamp, "ended": commit.timestamp}
+            run |= {"rows_out": commit.rows, "output": sink.address, "version": commit.version}
+            self._records.add({"lineage": lineage, "runs": [run]}, mark, commit.version)
+
+    def _run_at(self, timestamp: datetime) -> str:
+        """The run that a commit belongs to: this one, or the last that was interrupted before it."""
+        earlier = [run_id for run_id, _ in self._interrupted]
+        return earlier[-1] if earlier and timestamp < self._started else self._id
+
+    def _publish(self, server: Server, graph: Graph) -> list[str]:
+        publisher = Publisher(
+            server.spark, self._spec.name, self._id, self._config.output, graph, self._records, self._clock, self._step,
+            self._spec.namespace,
+        )  # fmt: skip
+        problems = []
+        for name, dataset in self._config.tables.items():
+            started = self._clock()
+            try:
+                outcome = _with_late_workers(partial(publisher.publish, name, dataset))
+            except (LakeviewError, PySparkException, Py4JJavaError) as error:
+                message = _first_lines(error.message if isinstance(error, LakeviewError) else str(error))
+                row = self._row("publish", "failed", started) | {"dataset": name, "error": message}
+                self._records.add({"runs": [row]})
+                problems.append(f"{name}: {message}")
+                self._say(f"{name}: not published: {message}")
+            else:
+                self._say(f"{name}: {outcome}")
+        return problems
+
+    # -- records of the run
+
+    def _note_interruptions(self) -> None:
+        self._interrupted = self._records.unfinished()
+        for run_id, started in self._interrupted:
+            row = self._row("run", "interrupted", started) | {"run_id": run_id}
+            self._records.add({"runs": [row | {"error": "the process ended before the run did"}]})
+
+    def _failed(self, message: str, fix: str | None = None) -> LakeviewError:
+        self._records.add({"runs": [self._row("run", "failed", self._started) | {"error": message}]})
+        return LakeviewError(message, fix=fix, place=self._id, kind="pipeline-failed")
+
+    def _row(self, step: str, status: str, started: datetime | None = None, *, ended: bool = True) -> Row:
+        row: Row = {"run_id": self._id, "step": step, "status": status, "started": started or self._started}
+        return row | {"ended": self._clock() if ended else None}
+
+
+def _with_late_workers(publish: Callable[[], str]) -> str:
+    """What publishing returns, tried again where a Python worker began too late: nothing is published twice."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            with lakeview_errors():
+                return publish()
+        except StoreUnavailableError as error:
+            if error.kind != "slow-python-worker":
+                raise
+    with lakeview_errors():
+        return publish()
+
+
+def _first_lines(text: str) -> str:
+    """An error of Spark's without its stack and query plan."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    stop = next((i for i, line in enumerate(lines) if line.startswith(_STACK)), len(lines))
+    return "\n".join(lines[: min(max(stop, 1), _ERROR_LINES)])
+
+
+_ERROR_LINES = 12
+_STACK = ("JVM stacktrace", "\tat ", "=== Streaming Query", "Traceback (most recent")

@@ -1,0 +1,103 @@
+"""Where a pipeline runs: a server of Spark Connect that is there, or one inside the JVM of a session of ours."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from pyspark.sql import SparkSession
+
+from lakeview.model.errors import LakeviewError
+from lakeview.spark.connect import connect, require_client
+from lakeview.spark.pipelines.graph import Answer
+from lakeview.spark.session import python_path, session
+
+LATE_WORKER = "Python worker failed to connect back"
+"""Spark waits a fixed ten seconds for a Python worker to begin; on a busy machine that is not enough."""
+
+ATTEMPTS = 3
+"""So often what failed for that reason is done."""
+
+_PLUGIN = "org.apache.spark.sql.connect.SparkConnectPlugin"
+TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
+"""The variable that names the token of a server, and of its clients: command lines are seen by other users."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A session, for publishing, and the address of a Spark Connect server, for Spark Declarative Pipelines."""
+
+    spark: SparkSession
+    url: str
+
+    def run_flows(self, spec: Path, lock: int) -> Answer:
+        """Dry run, and run, of a pipeline in a process of its own; its lines go to standard error.
+
+        `lock`: a file descriptor that the process holds open, so that a lock on it outlives ours. A run that failed
+        because a worker began too late is repeated: flows go on from their checkpoints. LakeviewError with what Spark,
+        or the project's files, had to say.
+        """
+        answer = self._run(spec, lock)
+        for _ in range(ATTEMPTS - 1):
+            if answer.error is None or LATE_WORKER not in answer.error:
+                break
+            answer = self._run(spec, lock)
+        return answer
+
+    def _run(self, spec: Path, lock: int) -> Answer:
+        with tempfile.TemporaryDirectory(prefix="lakeview-pipeline-") as folder:
+            path = Path(folder) / "answer.json"
+            command = [sys.executable, "-m", "lakeview.spark.pipelines.definitions", str(spec), str(path)]
+            environment = {**os.environ, "PYTHONPATH": python_path(), "SPARK_REMOTE": self.url}
+            environment.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")
+            done = subprocess.run(command, env=environment, stdout=sys.stderr, pass_fds=[lock], check=False)
+            if path.exists():
+                return msgspec.json.decode(path.read_bytes(), type=Answer)
+        raise LakeviewError(
+            f"the files of the pipeline could not be loaded (exit code {done.returncode}); the output above says why",
+            fix=f"correct the files that {spec} names",
+            place=str(spec),
+            kind="pipeline-files",
+        )
+
+
+def local_server(master: str, memory: str, warehouse: str, conf: Mapping[str, str]) -> Server:
+    """A session in this process whose JVM is a Spark Connect server as well, for this user of this machine alone."""
+    require_client()
+    settings = {"spark.plugins": _PLUGIN, **connect_settings(warehouse), **conf}
+    os.environ.setdefault(TOKEN, secrets.token_urlsafe(24))
+    spark = session("lakeview pipeline", master=master, memory=memory, short_job=True, extra=settings)
+    return Server(spark, url(spark))
+
+
+def connect_settings(warehouse: str) -> dict[str, str]:
+    """Settings of a session whose JVM is a server on the loopback interface, on a port that is free."""
+    return {
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": "0",
+        "spark.sql.warehouse.dir": warehouse,
+    }
+
+
+def service(spark: SparkSession) -> Any:
+    """The server inside the JVM of a session."""
+    assert spark._jvm is not None
+    return getattr(getattr(spark._jvm.org.apache.spark.sql.connect.service, "SparkConnectService$"), "MODULE$")
+
+
+def url(spark: SparkSession) -> str:
+    """The address of that server, with its token. Only under the name localhost does pyspark send one without TLS."""
+    return f"sc://localhost:{service(spark).localPort()}/;token={os.environ[TOKEN]}"
+
+
+def remote_server(url: str) -> Server:
+    """A Spark Connect server that is there (`sc://host:port`), which has pyspark's Python and lakeview as we do."""
+    return Server(connect("lakeview pipeline", url, {}), url)

@@ -1,0 +1,297 @@
+"""Pipelines without Spark: configuration, plans of flows, offsets, conditions, and what a commit tells the records."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import polars as pl
+import pyarrow as pa
+import pyspark.sql.connect.proto as pb2
+import pytest
+from pyspark.pipelines.output import MaterializedView, StreamingTable
+from pyspark.pipelines.source_code_location import SourceCodeLocation
+
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.pipelines import TABLES
+from lakeview.model.schema import Schema
+from lakeview.spark.pipelines.config import Action, Mode, find_spec, parse_config, read_config
+from lakeview.spark.pipelines.definitions import Registry
+from lakeview.spark.pipelines.expectations import check_rules, failures
+from lakeview.spark.pipelines.graph import FlowNode, Graph, Input, inputs_in, lakeview_addresses
+from lakeview.spark.pipelines.lineage import Checkpoints, Span, flow_lineage, span, table_offsets
+from lakeview.spark.pipelines.project import write_project
+from lakeview.spark.pipelines.publication import Publication, Read, Result, publication_in, records_of
+from lakeview.spark.pipelines.records import Records
+from lakeview.spark.pipelines.run import Spec, locked
+from lakeview.spark.stream_files import Offset
+from lakeview.storage import open_storage
+
+NOON = datetime(2026, 11, 24, 12, tzinfo=UTC)
+
+
+def test_a_project_that_is_written_has_a_configuration_and_an_input(tmp_path: Path) -> None:
+    write_project(tmp_path / "shop", lambda: NOON)
+    config, spec = read_config(tmp_path / "shop"), Spec.read(tmp_path / "shop")
+    assert config.output == str(tmp_path / "shop" / "lake")
+    assert (spec.name, spec.storage) == ("shop", (tmp_path / "shop" / "storage").as_uri())
+    orders, revenue = config.tables["orders"], config.tables["revenue"]
+    assert (orders.publish, orders.retention) == (Mode.MERGE, timedelta(days=7))
+    assert [(e.action, e.text) for e in revenue.rules] == [(Action.FAIL, "UNIQUE (customer)")]
+    with pytest.raises(InvalidRequestError, match="there already, and not empty"):
+        write_project(tmp_path / "shop", lambda: NOON)
+
+
+def test_keys_of_a_merge_are_unique_where_no_order_says_which_row_counts() -> None:
+    merged = parse_config("{output: o, tables: {t: {sink: s, publish: merge, keys: [a, b]}}}").tables["t"]
+    assert [(e.action, e.unique) for e in merged.rules] == [(Action.FAIL, ("a", "b"))]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("output: [", "no YAML"),
+        ("tables: {}", "missing required field `output`"),
+        ("{output: o, colour: red}", "unknown field `colour`"),
+        ("{output: o, tables: {../t: {sink: s}}}", "no name of a table"),
+        ("{output: o, tables: {t: {}}}", "neither a sink nor a view"),
+        ("{output: o, tables: {t: {view: v}}}", "publish must be overwrite"),
+        ("{output: o, tables: {t: {sink: s, publish: merge}}}", "a merge needs keys"),
+        ("{output: o, tables: {t: {sink: s, order_by: [a]}}}", "order_by says"),
+        ("{output: o, tables: {t: {sink: s, vacuum: soon}}}", "a retention such as 7d"),
+        ("{output: o, tables: {t: {sink: s, expectations: [{name: e}]}}}", "needs a condition or unique columns"),
+        ("{output: o, tables: {t: {sink: s, expectations: [{name: e, action: ignore, condition: a}]}}}", "action"),
+        ("{output: o, tables: {t: {sink: s, properties: {delta.fast: x}}}}", "delta.fast"),
+    ],
+)
+def test_a_configuration_that_cannot_be_meant_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(InvalidRequestError, match=problem):
+        parse_config(text)
+
+
+def test_a_folder_without_a_project_says_what_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequestError, match="no specification of a Spark pipeline"):
+        find_spec(tmp_path)
+    with pytest.raises(InvalidRequestError, match=r"lakeview-pipeline\.yml is not there"):
+        read_config(tmp_path)
+    (tmp_path / "spark-pipeline.yml").write_text("storage: file:///s")
+    with pytest.raises(InvalidRequestError, match="no name or no storage"):
+        Spec.read(tmp_path)
+
+
+def test_a_second_run_of_a_project_waits_for_nobody(tmp_path: Path) -> None:
+    with locked(tmp_path), pytest.raises(InvalidRequestError, match="is running"), locked(tmp_path):
+        pass
+    with locked(tmp_path):
+        pass
+
+
+# -- flows
+
+
+def read(source: str, *paths: str, streams: bool = False, **options: str) -> Any:
+    relation = pb2.Relation()
+    relation.filter.input.read.is_streaming = streams
+    found = relation.filter.input.read.data_source
+    found.format = source
+    found.paths.extend(paths)
+    found.options.update(options)
+    return relation
+
+
+def test_what_a_flow_reads_is_in_its_plan_and_a_batch_read_is_pinned() -> None:
+    plan = pb2.Relation()
+    plan.join.left.CopyFrom(read("lakeview", "/lake/raw", streams=True, startingVersion="4"))
+    plan.join.right.join.left.CopyFrom(read("lakeview", path="/lake/customers"))
+    plan.join.right.join.right.project.input.read.named_table.unparsed_identifier = "cleaned"
+    assert sorted(lakeview_addresses(plan)) == ["/lake/customers", "/lake/raw"]
+    inputs, datasets = inputs_in(plan, {"/lake/customers": 7, "/lake/raw": 9})
+    assert set(inputs) == {
+        Input("/lake/raw", "lakeview", streams=True, starting=4),
+        Input("/lake/customers", "lakeview", streams=False, version=7),
+    }
+    assert datasets == ("cleaned",)
+    assert dict(plan.join.right.join.left.filter.input.read.data_source.options)["versionAsOf"] == "7"
+    again, _ = inputs_in(plan, {"/lake/customers": 8})
+    assert Input("/lake/customers", "lakeview", streams=False, version=7) in again
+
+
+def test_a_relative_path_is_one_of_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan = read("lakeview", "raw")
+    inputs, _ = inputs_in(plan, {})
+    assert inputs[0].address == plan.filter.input.read.data_source.paths[0] == str(tmp_path / "raw")
+    assert inputs_in(read("csv", "in/*.csv", streams=True), {})[0] == (Input("in/*.csv", "csv", streams=True),)
+
+
+def test_a_dataset_is_made_of_what_its_own_datasets_are_made_of() -> None:
+    raw, names = Input("/raw", "lakeview", streams=True), Input("/names", "csv", streams=False)
+    flows = (
+        FlowNode("spark_catalog.default.clean", (raw,), ()),
+        FlowNode("out", (names,), ("clean",)),
+        FlowNode("clean", (), ("out",)),  # a circle ends
+    )
+    graph = Graph({"out": "/out"}, ("clean",), flows)
+    assert set(graph.inputs_of("out")) == {raw, names}
+    assert graph.inputs_of("nothing") == ()
+
+
+def test_a_view_of_our_format_is_refused_and_so_is_a_table_that_the_session_forgets() -> None:
+    session: Any = SimpleNamespace(
+        client=None,
+        conf=SimpleNamespace(get=lambda *_: "in-memory"),
+        catalog=SimpleNamespace(currentCatalog=lambda: "spark_catalog"),
+    )
+    where = SourceCodeLocation("orders.py", 1)
+    registry = Registry(session, "graph")
+    view = MaterializedView("totals", None, where, {}, None, None, None, "lakeview")
+    with pytest.raises(InvalidRequestError, match="totals is a table or materialized view of format lakeview") as error:
+        registry.register_output(view)
+    assert "create_sink" in str(error.value.fix)
+    with pytest.raises(InvalidRequestError, match="this session forgets its tables"):
+        registry.register_output(StreamingTable("totals", None, where, {}, None, None, None, None))
+
+
+# -- offsets
+
+
+def offset(version: int, index: int = 0, *, initial: bool = False) -> Offset:
+    return Offset("id", version, index, initial)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "starting", "found"),
+    [
+        (None, offset(4), None, Span(None, 3)),
+        (None, offset(3, 2, initial=True), None, Span(None, 3)),
+        (None, offset(6), 4, Span(4, 5)),
+        (offset(4), offset(6), None, Span(4, 5)),
+        (offset(4), offset(4, 3), None, Span(4, 4)),
+        (offset(3, 2, initial=True), offset(5), None, Span(None, 4)),
+        (offset(4), offset(4), None, None),
+        (None, offset(4), 4, None),
+    ],
+)
+def test_offsets_are_versions(start: Offset | None, end: Offset, starting: int | None, found: Span | None) -> None:
+    assert span(start, end, starting) == found
+
+
+def test_spans_of_a_batch_come_from_the_checkpoint_of_its_query(tmp_path: Path) -> None:
+    folder = tmp_path / "orders" / "load" / "0"
+    (folder / "offsets").mkdir(parents=True)
+    (folder / "metadata").write_text('{"id":"q"}')
+    for batch, version in enumerate((3, 5)):
+        lines = ["v1", "{}", json.dumps(offset(version).json()), '{"logOffset":1}', "-", "7"]
+        (folder / "offsets" / str(batch)).write_text("\n".join(lines))
+    found = Checkpoints(open_storage(str(tmp_path)))
+    assert found.spans("q", 0, {}) == {"id": Span(None, 2)}
+    assert found.spans("q", 1, {}) == {"id": Span(3, 4)}
+    assert found.spans("q", 2, {}) is None
+    assert found.spans("other", 0, {}) is None
+    assert table_offsets("v1\n{}\n-") == {}
+
+
+def test_lineage_of_a_batch_leaves_out_what_it_did_not_read() -> None:
+    inputs = [
+        Input("/raw", "lakeview", streams=True),
+        Input("/idle", "lakeview", streams=True),
+        Input("/names", "lakeview", streams=False, version=2),
+        Input("/files", "csv", streams=True),
+    ]
+    ids = {"/raw": "id", "/idle": "other"}
+    rows = flow_lineage({"id": Span(3, 4)}, inputs, ids)
+    assert [(r["input"], r["input_from"], r["input_version"]) for r in rows] == [
+        ("/raw", 3, 4), ("/names", None, 2), ("/files", None, None),
+    ]  # fmt: skip
+    assert [r["input_version"] for r in flow_lineage(None, inputs, ids)] == [None, None, 2, None]
+
+
+# -- expectations
+
+
+ROWS = pa.RecordBatch.from_pydict({"id": [1, 2, None], "Price": [2.0, -1.0, None], "a.b": ["x", None, "y"]})
+SCHEMA = Schema.from_arrow(ROWS.schema)
+
+
+def test_rows_fail_a_condition_that_is_false_or_null() -> None:
+    conditions = [(0, "price > 0"), (2, "id IN (1, 2)"), (3, '"a.b" IS NOT NULL'), (4, "TRUE")]
+    assert failures(ROWS, conditions, SCHEMA) == [[], [0, 3], [0, 2]]
+    assert failures(ROWS.slice(0, 0), conditions, SCHEMA) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "problem"),
+    [
+        ("condition: colour = 1", "colour"),
+        ("condition: price + 1", "no condition"),
+        ("condition: 'price > (SELECT 1)'", "no part of a condition"),
+        ("condition: id LIKE 'a'", "cannot be evaluated"),
+        ("unique: [colour]", "colour"),
+    ],
+)
+def test_an_expectation_that_rows_cannot_be_held_against_is_refused_before_any_is_read(rule: str, problem: str) -> None:
+    text = f"{{output: o, tables: {{t: {{sink: s, expectations: [{{name: e, {rule}}}]}}}}}}"
+    with pytest.raises(InvalidRequestError, match=problem):
+        check_rules(parse_config(text).tables["t"].rules, SCHEMA)
+
+
+# -- records
+
+
+DONE = Publication(
+    "shop", "r1", "orders", NOON, (Read("/staging/orders", 3, 5), Read("/files")), 10, 7, 1, 2,
+    (Result("priced", "quarantine", "price > 0", 2, ('{"price":-1}',)), Result("named", "drop", "name IS NOT NULL", 0)),
+    "/q/orders", 4,
+)  # fmt: skip
+
+
+def test_a_commit_tells_all_that_is_recorded_of_it() -> None:
+    assert publication_in(DONE.user_metadata(), "shop", "orders") == DONE
+    for text, pipeline in ((None, "shop"), ("a note", "shop"), ('{"a":1}', "shop"), (DONE.user_metadata(), "other")):
+        assert publication_in(text, pipeline, "orders") is None
+    rows = records_of(DONE, "/lake/orders", 8, NOON)
+    frames = {name: pl.DataFrame(list(found), schema=TABLES[name]) for name, found in rows.items()}
+    assert frames["runs"].select("rows_in", "rows_out", "rows_dropped", "rows_quarantined", "version").rows() == [
+        (10, 7, 1, 2, 8)
+    ]
+    assert frames["expectations"].select("rows_failed", "sample", "quarantine_version").rows() == [
+        (2, '[{"price":-1}]', 4), (0, None, None),
+    ]  # fmt: skip
+    assert frames["lineage"].select("input", "input_from", "input_version", "output", "output_version").rows() == [
+        ("/staging/orders", 3, 5, "/lake/orders", 8), ("/files", None, None, "/lake/orders", 8),
+        ("/staging/orders", 3, 5, "/q/orders", 4), ("/files", None, None, "/q/orders", 4),
+    ]  # fmt: skip
+
+
+def test_records_of_a_version_are_there_once_and_a_run_without_an_end_is_found(tmp_path: Path) -> None:
+    records = Records(str(tmp_path), "shop", lambda: NOON)
+    assert records.recorded("publish orders") == -1
+    assert records.unfinished() == []
+    started = {"run_id": "r1", "step": "run", "status": "started", "started": NOON}
+    records.add({"runs": [started]})
+    for _ in range(2):
+        records.add(records_of(DONE, "/lake/orders", 8, NOON), "publish orders", 8)
+    records.add({}, "publish orders", 9)
+    frames = {name: pl.concat([_scan(tmp_path, name)]) for name in TABLES}
+    assert [frames[name].height for name in ("runs", "expectations", "lineage")] == [2, 2, 4]
+    assert all(frames[name].schema == TABLES[name] for name in TABLES)
+    assert records.recorded("publish orders") == 9
+    assert [run for run, _ in records.unfinished()] == ["r1"]
+    records.add({"runs": [started | {"status": "interrupted", "ended": NOON}]})
+    assert records.unfinished() == []
+    assert Records(str(tmp_path), "other", lambda: NOON).unfinished() == []
+
+
+def _scan(root: Path, name: str) -> pl.DataFrame:
+    import lakeview as lv
+
+    return lv.open_table(str(root / "_lakeview" / name)).scan().collect()
+
+
+def test_structs_of_the_child_process_travel_as_json() -> None:
+    graph = Graph({"s": "/s"}, ("v",), (FlowNode("s", (Input("/r", "lakeview", streams=True),), ("v",)),))
+    assert msgspec.json.decode(msgspec.json.encode(graph), type=Graph) == graph

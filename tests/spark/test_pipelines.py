@@ -1,0 +1,158 @@
+"""Pipelines on Spark: what is published of a sink or view, what becomes of failed rows, and runs that were killed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from pyspark.sql import SparkSession
+
+import lakeview as lv
+from lakeview.inspection import PipelineInspection, inspect_pipelines
+from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
+from lakeview.spark.pipelines.config import Dataset, parse_config
+from lakeview.spark.pipelines.graph import FlowNode, Graph, Input
+from lakeview.spark.pipelines.publish import Publisher
+from lakeview.spark.pipelines.records import Records
+
+RULES = """
+      - {name: priced, condition: price > 0, action: quarantine}
+      - {name: named, condition: name IS NOT NULL, action: drop}
+      - {name: once, unique: [id], action: drop}
+      - {name: small, condition: price < 100, action: warn}
+"""
+
+
+class KilledError(BaseException):
+    """The process ends here."""
+
+
+class Shop:
+    """A sink, and what is published of it as the table `orders`."""
+
+    def __init__(self, spark: SparkSession, folder: Path, text: str) -> None:
+        self._spark, self.folder = spark, folder
+        self.dataset: Dataset = parse_config(f"output: o\ntables:\n  orders:\n    {text}").tables["orders"]
+        self.sink: Any = lv.create_table(str(folder / "sink"), rows().to_arrow().schema)
+        self.output = str(folder / "lake")
+
+    def publish(self, run: str = "r", kill: str | None = None) -> str:
+        def step(name: str) -> None:
+            if name == kill:
+                raise KilledError(name)
+
+        flows = (FlowNode("totals", (Input("/raw", "lakeview", streams=False, version=7),), ()),)
+        graph = Graph({"sink": str(self.folder / "sink")}, ("totals",), flows)
+        clock = lambda: datetime.now(UTC)  # noqa: E731, TID251 (the numbers of a view's publications grow with it)
+        records = Records(self.output, "shop", clock)
+        return Publisher(self._spark, "shop", run, self.output, graph, records, clock, step).publish(
+            "orders", self.dataset
+        )
+
+    def table(self, name: str = "orders") -> pl.DataFrame:
+        return lv.open_table(f"{self.output}/{name}").scan().collect().sort("id", "price")
+
+    @property
+    def look(self) -> PipelineInspection:
+        return inspect_pipelines(self.output, lv.open_table)
+
+
+def rows(*values: tuple[int, str | None, float]) -> pl.DataFrame:
+    return pl.DataFrame(list(values), schema={"id": pl.Int64, "name": pl.String, "price": pl.Float64}, orient="row")
+
+
+def test_rows_are_published_once_and_each_failed_row_goes_where_its_expectation_says(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    shop = Shop(spark, tmp_path, f"sink: sink\n    optimize: true\n    expectations:{RULES}")
+    shop.sink.append(rows((1, "a", 5), (1, "a", 6), (2, None, 1), (3, "c", -1), (4, None, -1), (5, "e", 500)))
+    assert shop.publish("r1") == "succeeded"
+    assert shop.table().rows() == [(1, "a", 5), (5, "e", 500)]
+    apart = shop.table("_lakeview/quarantine/orders")
+    assert apart.select("id", "_expectations", "_run_id").rows() == [
+        (3, ["priced"], "r1"), (4, ["priced", "named"], "r1"),
+    ]  # fmt: skip
+    found = {r["expectation"]: r for r in shop.look.expectations().to_dicts()}
+    assert {name: (r["rows_checked"], r["rows_failed"]) for name, r in found.items()} == {
+        "priced": (6, 2), "named": (6, 2), "once": (6, 1), "small": (6, 1),
+    }  # fmt: skip
+    assert '"price":500.0' in found["small"]["sample"]
+    assert shop.publish("r2") == "unchanged"
+    # a key that is published already, rows that a rearrangement moves, and one that is taken back in time
+    shop.sink.append(rows((1, "again", 7), (6, "f", 1), (7, "g", 1)))
+    shop.sink.optimize()
+    shop.sink.delete("id = 7")
+    assert shop.publish("r3") == "succeeded"
+    assert shop.table()["id"].to_list() == [1, 5, 6]
+    steps = shop.look.frame("runs").filter(step="publish").sort("started")
+    assert steps.select("run_id", "status", "rows_in", "rows_out", "rows_dropped", "rows_quarantined").rows() == [
+        ("r1", "succeeded", 6, 2, 2, 2), ("r2", "unchanged", None, None, None, None), ("r3", "succeeded", 2, 1, 1, 0),
+    ]  # fmt: skip
+    lineage = shop.look.lineage().filter(output=f"{shop.output}/orders")
+    assert lineage.select("input_from", "input_version").rows() == [(None, 1), (2, 4)]
+    # another sink in the place of the first would be appended a second time
+    (tmp_path / "sink").rename(tmp_path / "old")
+    lv.create_table(str(tmp_path / "sink"), rows().to_arrow().schema).append(rows((1, "a", 5)))
+    with pytest.raises(InvalidRequestError, match="is another table than the one"):
+        shop.publish("r4")
+    shop.dataset = parse_config("output: o\ntables: {orders: {sink: other}}").tables["orders"]
+    with pytest.raises(InvalidRequestError, match="has no sink other"):
+        shop.publish("r5")
+
+
+def test_a_merge_takes_the_last_row_of_a_key(spark: SparkSession, tmp_path: Path) -> None:
+    shop = Shop(spark, tmp_path, "sink: sink\n    publish: merge\n    keys: [id]\n    order_by: [price]")
+    shop.sink.append(rows((1, "a", 5), (1, "b", 6), (2, "c", 1)))
+    shop.publish()
+    shop.sink.append(rows((2, "d", 9), (3, "e", 1)))
+    shop.publish()
+    assert shop.table().rows() == [(1, "b", 6), (2, "d", 9), (3, "e", 1)]
+    assert shop.publish() == "unchanged"
+    assert shop.look.frame("runs").filter(step="publish")["rows_out"].to_list()[:2] == [2, 2]
+
+
+def test_a_view_replaces_the_table_unless_rows_fail_that_must_not(spark: SparkSession, tmp_path: Path) -> None:
+    rule = "{name: once, unique: [id], action: fail}"
+    shop = Shop(spark, tmp_path, f"view: totals\n    publish: overwrite\n    expectations: [{rule}]")
+    for prices in ([1.0], [2.0, 3.0], [4.0]):
+        found = spark.createDataFrame([(1, "a", price) for price in prices], "id long, name string, price double")
+        found.createOrReplaceTempView("totals")
+        if len(prices) > 1:
+            with pytest.raises(ConstraintViolationError, match=r"once \(UNIQUE \(id\)\): 1 rows"):
+                shop.publish()
+        else:
+            shop.publish()
+        assert shop.table()["price"].to_list() == [1.0 if prices[0] < 4 else 4.0]
+    checks = shop.look.frame("expectations").sort("timestamp")
+    assert checks.select("rows_checked", "rows_failed", "version").rows() == [(1, 0, 1), (2, 1, None), (1, 0, 2)]
+    assert shop.look.lineage().select("input", "input_version", "output_version").rows() == [
+        ("/raw", 7, 1), ("/raw", 7, 2),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("kill", ["quarantined orders", "published orders"])
+def test_a_publication_that_was_killed_is_finished_by_the_next_run(
+    spark: SparkSession, tmp_path: Path, kill: str
+) -> None:
+    shop = Shop(spark, tmp_path, f"sink: sink\n    expectations:{RULES}")
+    shop.sink.append(rows((1, "a", 5), (3, "c", -1)))
+    with pytest.raises(KilledError):
+        shop.publish("r1", kill)
+    shop.sink.append(rows((1, "late", 5), (4, "d", -1), (5, "e", 1)))
+    if kill.startswith("quarantined"):
+        changed = shop.dataset
+        shop.dataset = parse_config("output: o\ntables: {orders: {sink: sink, expectations: [{name: x, condition: "
+                                    "price > 0, action: quarantine}]}}").tables["orders"]  # fmt: skip
+        with pytest.raises(InvalidRequestError, match="changed after its rows were quarantined"):
+            shop.publish("r2")
+        shop.dataset = changed
+    assert shop.publish("r3") == "succeeded"
+    assert shop.table().rows() == [(1, "a", 5), (5, "e", 1)]
+    assert shop.table("_lakeview/quarantine/orders")["id"].to_list() == [3, 4]
+    done = shop.look.frame("runs").filter(step="publish").sort("version")
+    assert done.select("rows_in", "rows_out", "rows_quarantined").rows() == [(2, 1, 1), (3, 1, 1)]
+    assert done["run_id"].to_list() == ["r1" if kill.startswith("published") else "r3", "r3"]
+    assert shop.look.frame("expectations").height == 8
