@@ -25,7 +25,7 @@ from pyiceberg.transforms import IdentityTransform, MonthTransform
 from pyiceberg.types import DateType, DoubleType, IntegerType, LongType, NestedField, StringType, TimestamptzType
 
 from lakeview.demo.calendar import Calendar, at_hour
-from lakeview.demo.iceberg_catalog import NAMESPACE, StoryCatalog
+from lakeview.demo.iceberg_catalog import NAMESPACE, StoryCatalog, one_thread
 from lakeview.demo.position_deletes import delete_positions
 from lakeview.demo.source import data_folder
 
@@ -62,10 +62,11 @@ _BY = {"engine-name": "pyiceberg", "engine-version": pyiceberg.__version__}
 def iceberg_tables(recorded: Path, folder: Path, calendar: Calendar) -> list[tuple[str, Callable[[], None]]]:
     """The two tables by name, each with what writes it, below `folder`, which will be moved to `recorded`."""
     catalog = StoryCatalog(recorded, folder)
-    return [
+    writers: list[tuple[str, Callable[[], None]]] = [
         ("weather", lambda: _write_weather(catalog, calendar)),
         ("departures", lambda: Departures(catalog, calendar).write()),
     ]
+    return [(name, one_thread()(write)) for name, write in writers]
 
 
 def read_departures(shift: timedelta) -> pl.DataFrame:

@@ -5,6 +5,10 @@ The catalog is gone after the build: the tables are opened from their folders.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -14,6 +18,7 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.table import StagedTable, Table
 from pyiceberg.table.update import AddSnapshotUpdate, TableRequirement, TableUpdate
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
+from pyiceberg.utils.concurrent import ExecutorFactory
 
 NAMESPACE = "demo"
 _RECORDED, _WRITTEN = "lakeview.demo.recorded", "lakeview.demo.folder"
@@ -61,6 +66,22 @@ def _dated(update: TableUpdate, now: int) -> TableUpdate:
     if not isinstance(update, AddSnapshotUpdate):
         return update
     return AddSnapshotUpdate(snapshot=update.snapshot.model_copy(update={"timestamp_ms": now}))
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread for pyiceberg in this block.
+
+    Its threads evaluate manifests by one visitor that holds the manifest at hand (0.12, `_ManifestEvalVisitor`): with
+    several of them a file may be missed, and an overwrite then ends with "Missing required files to delete".
+    """
+    before = ExecutorFactory._instance, ExecutorFactory._instance_pid
+    with ThreadPoolExecutor(max_workers=1) as executor:
+        ExecutorFactory._instance, ExecutorFactory._instance_pid = executor, os.getpid()
+        try:
+            yield
+        finally:
+            ExecutorFactory._instance, ExecutorFactory._instance_pid = before
 
 
 class Moved(PyArrowFileIO):
