@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeview.model.errors import LakeviewError
+from lakeview.model.errors import InvalidRequestError, LakeviewError
 from lakeview.spark.gateway import SECURITY_FLAG, VECTOR_FLAG, launch_command, scala_version, spark_home, start_gateway
 from lakeview.spark.java import Java, find_java
 from lakeview.spark.session import session, settings
@@ -86,6 +86,12 @@ def test_listens_on_loopback_only(spark: SparkSession) -> None:
 
 def test_a_second_session_is_the_first(spark: SparkSession) -> None:
     assert session("another") is spark
+
+
+def test_a_python_with_a_classic_session_connects_to_no_server(spark: SparkSession) -> None:
+    assert spark.range(1).count() == 1
+    with pytest.raises(InvalidRequestError, match="this Python has a classic Spark session"):
+        session(remote="sc://127.0.0.1:1")
 
 
 def test_workers_import_lakeview_with_our_python(spark: SparkSession) -> None:

