@@ -111,10 +111,13 @@ def _diff_table(pairs: pl.DataFrame) -> None:
         changed = changed & (shown[diff.CHANGE] == diff.CHANGED)
         styles[name] = ("font-weight: 600; color: " + colour).zip_with(changed, whole)
     cells, styled = shown.to_pandas(), pl.DataFrame(styles).to_pandas()
+    has_changed_rows = bool((shown[diff.CHANGE] == diff.CHANGED).any())
     st.dataframe(
         cells.style.apply(lambda _: styled, axis=None),
         key="row-difference",
         hide_index=True,
+        placeholder=views.units.EN_DASH,
+        column_order=shown.columns if has_changed_rows else [name for name in shown.columns if name != diff.COUNT],
         row_height=ROW_HEIGHT,
         column_config={
             diff.CHANGE: st.column_config.TextColumn("", width=26),
