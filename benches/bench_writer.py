@@ -4,7 +4,6 @@
 
 Each job runs in a fresh process on a copy of its own, engines by turns; memory is the peak above what the process held
 before. What both leave behind has to agree, by number of rows and a sum over all of them, before a time counts.
-`merge of a large table`: the same source against ten times the rows, which must not take more memory.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from lakeview.delta.write.definition_operations import DefinitionOperations, json_text
 from lakeview.delta.write.target import Progress, Target
 from lakeview.model.errors import CommitConflictError
 
@@ -20,12 +21,11 @@ if TYPE_CHECKING:
     from lakeview.delta.write.transaction import Transaction
     from lakeview.delta.write.update import Assignments
     from lakeview.model.clock import Clock
-    from lakeview.model.schema import DataType
 
 _ATTEMPTS = 5
 
 
-class Operations:
+class Operations(DefinitionOperations):
     """The writing half of a Delta table. What it imports, it imports when it is called: reading loads no writer."""
 
     def transaction(
@@ -180,88 +180,6 @@ class Operations:
             txn.restore(version, at=at)
         return txn.version
 
-    # -- the definition
-
-    def add_column(self: Target, name: str, type_: DataType, *, comment: str | None = None) -> int | None:
-        """Add a nullable column behind the others; returns the version."""
-        with self.transaction(
-            "ADD COLUMNS", parameters={"columns": _json([{"name": name, "type": str(type_)}])}
-        ) as txn:
-            txn.add_column(name, type_, comment=comment)
-        return txn.version
-
-    def rename_column(self: Target, column: str, name: str) -> int | None:
-        """Give a column, or a field of a struct (`a.b`), another name; no file changes. Columns have to be mapped."""
-        told = {"oldColumnPath": column, "newColumnPath": name}
-        with self.transaction("RENAME COLUMN", parameters=told) as txn:
-            txn.rename_column(column, name)
-        return txn.version
-
-    def drop_column(self: Target, column: str) -> int | None:
-        """Take a column, or a field of a struct, out of the table; no file changes. Columns have to be mapped."""
-        with self.transaction("DROP COLUMNS", parameters={"columns": _json([column])}) as txn:
-            txn.drop_column(column)
-        return txn.version
-
-    def widen_column(self: Target, column: str, type_: DataType) -> int | None:
-        """Give a column a type that holds all of its values; the table needs `delta.enableTypeWidening`."""
-        told = {"column": _json({"name": column, "type": str(type_)})}
-        with self.transaction("CHANGE COLUMN", parameters=told) as txn:
-            txn.widen_column(column, type_)
-        return txn.version
-
-    def reorder_columns(self: Target, names: Sequence[str]) -> int | None:
-        """Put columns in this order, those that are not named behind."""
-        with self.transaction("CHANGE COLUMNS", parameters={"columns": _json(list(names))}) as txn:
-            txn.reorder_columns(names)
-        return txn.version
-
-    def set_nullable(self: Target, column: str, *, nullable: bool) -> int | None:
-        """Let a column hold null, or no longer, once no row has null in it."""
-        with self.transaction(
-            "CHANGE COLUMN", parameters={"column": _json({"name": column, "nullable": nullable})}
-        ) as txn:
-            txn.set_nullable(column, nullable=nullable)
-        return txn.version
-
-    def set_comment(self: Target, column: str, comment: str | None) -> int | None:
-        """Say what a column is, or no longer."""
-        with self.transaction(
-            "CHANGE COLUMN", parameters={"column": _json({"name": column, "comment": comment})}
-        ) as txn:
-            txn.set_comment(column, comment)
-        return txn.version
-
-    def upgrade_protocol(self: Target, features: Sequence[str]) -> int | None:
-        """Let the protocol name more table features, and those that they need."""
-        with self.transaction("UPGRADE PROTOCOL", parameters={"newProtocol": _json(list(features))}) as txn:
-            txn.upgrade_protocol(features)
-        return txn.version
-
-    def set_properties(self: Target, properties: Mapping[str, str]) -> int | None:
-        """Set table properties; the others stay. The protocol is upgraded to what they need."""
-        with self.transaction("SET TBLPROPERTIES", parameters={"properties": _json(dict(properties))}) as txn:
-            txn.set_properties(properties)
-        return txn.version
-
-    def unset_properties(self: Target, names: Sequence[str]) -> int | None:
-        """Remove table properties."""
-        with self.transaction("UNSET TBLPROPERTIES", parameters={"properties": _json(list(names))}) as txn:
-            txn.unset_properties(names)
-        return txn.version
-
-    def add_constraint(self: Target, name: str, expression: str) -> int | None:
-        """Add a CHECK constraint, in Spark's SQL, once all rows satisfy it."""
-        with self.transaction("ADD CONSTRAINT", parameters={"name": name, "expr": expression}) as txn:
-            txn.add_constraint(name, expression)
-        return txn.version
-
-    def drop_constraint(self: Target, name: str) -> int | None:
-        """Remove a CHECK constraint."""
-        with self.transaction("DROP CONSTRAINT", parameters={"name": name}) as txn:
-            txn.drop_constraint(name)
-        return txn.version
-
     # -- maintenance
 
     def checkpoint(self: Target, version: int | None = None, *, parts: int | None = None) -> int:
@@ -362,8 +280,4 @@ def until_made(attempt: Callable[[], int | None]) -> int | None:
 
 def predicates(where: str | pl.Expr | None) -> str:
     """A condition as commits record it: the text of a JSON list."""
-    return _json([] if where is None else [str(where)])
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
+    return json_text([] if where is None else [str(where)])
