@@ -81,6 +81,8 @@ class Worker:
                 case cancel:
                     if (job_to_cancel := self._jobs.get(cancel.id)) is not None:
                         job_to_cancel.cancelled.set()
+                        # not by the thread that asks for tasks: its calls to a busy JVM may take seconds
+                        self._engine.cancel(cancel.id)
         self._ending.set()
 
     def _run(self, job: _Job) -> None:

@@ -82,10 +82,14 @@ class SparkEngine:
         if self._spark is None or not self.is_usable():
             return 0, 0
         tracker = self._spark.sparkContext.statusTracker()
-        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(job_id)]
-        stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
-        present = [stage for stage in stages if stage is not None]
-        return sum(stage.numTasks for stage in present), sum(stage.numCompletedTasks for stage in present)
+        tasks = completed = 0
+        for job in map(tracker.getJobInfo, tracker.getJobIdsForGroup(job_id)):
+            for stage in map(tracker.getStageInfo, () if job is None else job.stageIds):
+                if job is not None and stage is not None:
+                    completed += stage.numCompletedTasks
+                    # a job that has ended leaves stages out whose results were there already
+                    tasks += stage.numCompletedTasks if job.status == "SUCCEEDED" else stage.numTasks
+        return tasks, completed
 
     def is_usable(self) -> bool:
         """As `Engine.is_usable`: a Python can start only one JVM."""
