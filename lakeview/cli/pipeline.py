@@ -36,7 +36,7 @@ def init(folder: Path) -> None:
     _require_spark()
     from lakeview.spark.pipelines.project import write_project
 
-    write_project(folder, _now)
+    write_project(folder)
     click.echo(
         f"{printable(str(folder))} holds a pipeline; run it with\n  lakeview pipeline run {printable(str(folder))}"
     )

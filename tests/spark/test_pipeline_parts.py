@@ -35,7 +35,7 @@ NOON = datetime(2026, 11, 24, 12, tzinfo=UTC)
 
 
 def test_a_project_that_is_written_has_a_configuration_and_an_input(tmp_path: Path) -> None:
-    write_project(tmp_path / "shop", lambda: NOON)
+    write_project(tmp_path / "shop")
     config, spec = read_config(tmp_path / "shop"), Spec.read(tmp_path / "shop")
     assert config.output == str(tmp_path / "shop" / "lake")
     assert (spec.name, spec.storage) == ("shop", (tmp_path / "shop" / "storage").as_uri())
@@ -43,7 +43,7 @@ def test_a_project_that_is_written_has_a_configuration_and_an_input(tmp_path: Pa
     assert (orders.publish, orders.retention) == (Mode.MERGE, timedelta(days=7))
     assert [(e.action, e.text) for e in revenue.rules] == [(Action.FAIL, "UNIQUE (customer)")]
     with pytest.raises(InvalidRequestError, match="there already, and not empty"):
-        write_project(tmp_path / "shop", lambda: NOON)
+        write_project(tmp_path / "shop")
 
 
 def test_keys_of_a_merge_are_unique_where_no_order_says_which_row_counts() -> None:
