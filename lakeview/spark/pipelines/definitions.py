@@ -9,7 +9,9 @@ server is named by SPARK_REMOTE. What the files define, and an error that ended 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -135,6 +137,7 @@ def main() -> int:
     parser.add_argument("spec", type=Path)
     parser.add_argument("answer", type=Path)
     options = parser.parse_args()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     answer = Answer()
     try:
         run(options.spec, answer)
@@ -144,6 +147,13 @@ def main() -> int:
         answer.error = str(error)
     options.answer.write_bytes(msgspec.json.encode(answer))
     return 0 if answer.error is None else 1
+
+
+def _end_with_parent() -> None:
+    """Ends this process when its standard input closes, as it does with the process that started it: a client whose
+    server is gone otherwise tries again for minutes, and holds the project's lock."""
+    sys.stdin.buffer.read()
+    os._exit(1)
 
 
 if __name__ == "__main__":

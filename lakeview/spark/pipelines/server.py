@@ -58,11 +58,15 @@ class Server:
             command = [sys.executable, "-m", "lakeview.spark.pipelines.definitions", str(spec), str(path)]
             environment = {**os.environ, "PYTHONPATH": python_path(), "SPARK_REMOTE": self.url}
             environment.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")
-            done = subprocess.run(command, env=environment, stdout=sys.stderr, pass_fds=[lock], check=False)
+            # its standard input closes when we end, and it ends with us
+            with subprocess.Popen(
+                command, env=environment, stdin=subprocess.PIPE, stdout=sys.stderr, pass_fds=[lock]
+            ) as process:
+                code = process.wait()
             if path.exists():
                 return msgspec.json.decode(path.read_bytes(), type=Answer)
         raise LakeviewError(
-            f"the files of the pipeline could not be loaded (exit code {done.returncode}); the output above says why",
+            f"the files of the pipeline could not be loaded (exit code {code}); the output above says why",
             fix=f"correct the files that {spec} names",
             place=str(spec),
             kind="pipeline-files",
