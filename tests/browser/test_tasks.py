@@ -61,8 +61,9 @@ def number(table: Independent, label: str) -> int:
 
 
 def strangers(shown: list[dict[str, str]], real: pl.DataFrame) -> list[dict[str, str]]:
-    """The rows shown that are none of the real ones."""
+    """The rows shown that are none of the real ones; times apart, which a table shows in a format of its own."""
     rows = pl.DataFrame(shown)
+    rows = rows.drop(name for name in rows.columns if isinstance(real.schema[name], pl.Datetime))
     texts = real.select(pl.col(rows.columns).cast(pl.String).fill_null(""))
     return rows.join(texts, on=rows.columns, how="anti").to_dicts()
 
