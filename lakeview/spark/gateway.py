@@ -8,6 +8,7 @@ and secret to pyspark by the two variables it reads.
 
 import os
 import re
+import shutil
 import struct
 import subprocess
 import tempfile
@@ -110,8 +111,11 @@ def start_gateway(java: Java, settings: Mapping[str, str], environment: Mapping[
     is in the output, which we leave alone.
     """
     command = launch_command(java, settings)
-    with tempfile.TemporaryDirectory(prefix="lakeview-spark-") as folder:
-        answer = Path(folder) / "gateway"
+    # no TemporaryDirectory: an interpreter that exits meanwhile would remove it, and a JVM that cannot write its answer
+    # never reads that its standard input is closed, and never ends
+    folder = Path(tempfile.mkdtemp(prefix="lakeview-spark-"))
+    try:
+        answer = folder / "gateway"
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -130,6 +134,8 @@ def start_gateway(java: Java, settings: Mapping[str, str], environment: Mapping[
         except BaseException:
             _end(process)
             raise
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
     return Gateway(process, port, secret)
 
 

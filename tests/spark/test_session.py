@@ -36,6 +36,31 @@ spark.stop()
 """
 
 
+# A Java that gives a command as the launcher does, and then a JVM that answers once its standard input is closed.
+LATE_JVM = """#!{python}
+import os, sys
+if "org.apache.spark.launcher.Main" in sys.argv:
+    sys.stdout.write("\\0" + sys.argv[0] + "\\0jvm\\0")
+else:
+    open(os.environ["STARTED"], "w").close()
+    sys.stdin.read()
+    open(os.environ["_PYSPARK_DRIVER_CONN_INFO_PATH"], "wb").close()
+    print("answered")
+"""
+
+# A program whose main thread ends as soon as the JVM runs, while another thread waits for the answer.
+STARTER = """
+import os, sys, threading
+from pathlib import Path
+from lakeview.spark.gateway import start_gateway
+from lakeview.spark.java import Java
+os.mkfifo(sys.argv[2])
+java = Java(Path(sys.argv[1]), 17, "configured")
+threading.Thread(target=start_gateway, args=(java, {}, {"STARTED": sys.argv[2]}), daemon=True).start()
+open(sys.argv[2]).read()
+"""
+
+
 def fresh_python(environment: dict[str, str]) -> tuple[dict[str, object], str]:
     """What PROGRAM reports in a Python of its own, and what came on standard error."""
     root = Path(__file__).parents[2]
@@ -157,3 +182,15 @@ def test_a_jvm_that_ends_early_is_an_error_not_a_wait(capfd: pytest.CaptureFixtu
     with pytest.raises(LakeviewError, match="the JVM of Spark ended with code 1 before it answered"):
         start_gateway(find_java(), {"spark.driver.memory": "1k"}, {})
     assert "Too small maximum heap" in capfd.readouterr().out
+
+
+def test_a_jvm_whose_starter_ends_meanwhile_can_write_its_answer_and_end(tmp_path: Path) -> None:
+    java = tmp_path / "java"
+    java.write_text(LATE_JVM.format(python=sys.executable))
+    java.chmod(0o700)
+    command = [sys.executable, "-c", STARTER, str(java), str(tmp_path / "started")]
+    # standard output is open until the JVM has ended as well
+    done = subprocess.run(
+        command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True, timeout=60, check=True
+    )
+    assert done.stdout == "answered\n"
