@@ -113,4 +113,12 @@ PAGES: dict[str, PageEntry] = {
         ":material/water:",
         of_table=False,
     ),
+    "pipelines": PageEntry(
+        "Operate",
+        "pages/operate/pipelines.py",
+        "Pipelines",
+        "What ran, what did it make, and which rows failed?",
+        ":material/conversion_path:",
+        of_table=False,
+    ),
 }

@@ -1,4 +1,4 @@
-"""A click on a row of a table to the page it leads to."""
+"""A click on a row of a table, or on a mark of a chart, to the page it leads to."""
 
 from __future__ import annotations
 
@@ -14,15 +14,23 @@ _TARGET = "_row_target"
 
 
 def row_link(
-    key: str, rows: pl.DataFrame, page: str, parameters: Callable[[Mapping[str, Any]], Mapping[str, str]]
+    key: str, rows: pl.DataFrame, page: str, parameters: Callable[[Mapping[str, Any]], Mapping[str, str] | None]
 ) -> dict[str, Any]:
-    """Options of the table `key` that shows `rows`: a click on one opens a page with the parameters made from it."""
+    """Options of the table `key` that shows `rows`: a click on one opens a page with the parameters made from it, or
+    nothing where they are None."""
 
     def open_row() -> None:
         for position in st.session_state[key]["selection"]["rows"]:
-            st.session_state[_TARGET] = page, dict(parameters(rows.row(position, named=True)))
+            _open(page, parameters(rows.row(position, named=True)))
 
     return {"selection_mode": "single-row", "on_select": open_row}
+
+
+def pick_link(key: str, page: str, parameters: Callable[[Mapping[str, Any]], Mapping[str, str] | None]) -> None:
+    """Opens a page with the parameters made from what was clicked in the chart `key`; None of them opens nothing."""
+    for marks in st.session_state[key].get("selection", {}).values():
+        for mark in marks if isinstance(marks, list) else ():
+            _open(page, parameters(mark))
 
 
 def follow() -> None:
@@ -30,3 +38,8 @@ def follow() -> None:
     if (target := st.session_state.pop(_TARGET, None)) is not None:
         page, parameters = target
         st.switch_page(PAGES[page].file, query_params=parameters)
+
+
+def _open(page: str, parameters: Mapping[str, str] | None) -> None:
+    if parameters is not None:
+        st.session_state[_TARGET] = page, dict(parameters)

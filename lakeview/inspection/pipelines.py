@@ -15,13 +15,13 @@ from lakeview.views import pipelines
 class PipelineInspection:
     """Answers about the pipelines that publish below `root`. Rows are read when an answer is asked for the first time.
 
-    `open_table`: returns the table at an address, NotATableError where none is (`lakeview.open_table`). A table that is
+    `read`: a name and an address to the rows of a table (`read_records`), NotATableError where none is. A table that is
     not there yet counts as empty.
     """
 
-    def __init__(self, root: str, open_table: Callable[[str], Table]) -> None:
+    def __init__(self, root: str, read: Callable[[str, str], pl.DataFrame]) -> None:
         self.root = root.rstrip("/")
-        self._open = open_table
+        self._read = read
         self._frames: dict[str, pl.DataFrame] = {}
 
     def frame(self, name: str) -> pl.DataFrame:
@@ -30,7 +30,10 @@ class PipelineInspection:
         A column that a table does not have is null, and one of its own that is not declared is left out.
         """
         if name not in self._frames:
-            self._frames[name] = self._read(name)
+            try:
+                self._frames[name] = self._read(name, record_address(self.root, name))
+            except NotATableError:
+                self._frames[name] = pl.DataFrame(schema=TABLES[name])
         return self._frames[name]
 
     def has_runs(self) -> bool:
@@ -58,20 +61,26 @@ class PipelineInspection:
         """LINEAGE rows of one version of a table and of all that it was made of."""
         return pipelines.upstream(self.frame("lineage"), output, version)
 
-    def _read(self, name: str) -> pl.DataFrame:
-        declared = TABLES[name]
-        try:
-            table = self._open(f"{self.root}/{FOLDER}/{name}")
-        except NotATableError:
-            return pl.DataFrame(schema=declared)
-        there = set(table.schema.names)
-        rows = table.scan().select(name for name in declared if name in there).collect()
-        return rows.select(
-            (pl.col(name) if name in there else pl.lit(None, type_)).cast(type_).alias(name)
-            for name, type_ in declared.items()
-        )
+
+def record_address(root: str, name: str) -> str:
+    """The address of `runs`, `expectations` or `lineage` below the output root of pipelines."""
+    return f"{root.rstrip('/')}/{FOLDER}/{name}"
+
+
+def read_records(table: Table, name: str) -> pl.DataFrame:
+    """The rows of the table `runs`, `expectations` or `lineage`, with the columns declared for it."""
+    declared = TABLES[name]
+    there = set(table.schema.names)
+    rows = table.scan().select(name for name in declared if name in there).collect()
+    return rows.select(
+        (pl.col(name) if name in there else pl.lit(None, type_)).cast(type_).alias(name)
+        for name, type_ in declared.items()
+    )
 
 
 def inspect_pipelines(root: str, open_table: Callable[[str], Table]) -> PipelineInspection:
-    """Returns a PipelineInspection of the output root of pipelines; nothing is read before it is asked."""
-    return PipelineInspection(root, open_table)
+    """Returns a PipelineInspection of the output root of pipelines; nothing is read before it is asked.
+
+    `open_table`: returns the table at an address, NotATableError where none is (`lakeview.open_table`).
+    """
+    return PipelineInspection(root, lambda name, address: read_records(open_table(address), name))

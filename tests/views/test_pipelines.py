@@ -10,11 +10,13 @@ import polars as pl
 import pytest
 
 import lakeview as lv
-from lakeview import views
+from lakeview import charts, views
+from lakeview.charts.palette import LIGHT
 from lakeview.inspection import inspect_pipelines
 from lakeview.model.pipelines import EXPECTATIONS, FOLDER, LINEAGE, RUNS
 from lakeview.views.pipelines.lineage import LINEAGE_EDGES, LINEAGE_NODES
 from lakeview.views.pipelines.results import EXPECTATION_RESULTS, RUN_RESULTS, STEP_RESULTS
+from tests.charts.drawing import check_drawn
 
 NOON = datetime(2026, 11, 24, 12, tzinfo=UTC)
 
@@ -169,3 +171,87 @@ def test_an_inspection_reads_the_three_tables_below_a_root(tmp_path: Path) -> No
     assert look.expectations("r1").height == 2
     assert look.lineage("r1").equals(READS.filter(run_id="r1").sort("timestamp", "output"))
     assert look.upstream("orders", 2).height == 4
+
+
+def test_the_newest_run_of_a_pipeline_is_one_sentence() -> None:
+    now, runs = seconds(3606), views.pipelines.run_results(EVENTS, CHECKS)
+    assert views.pipelines.run_outcomes(runs).to_list() == ["running", "failed", "interrupted", "rows failed"]
+    sentences = [views.pipelines.run_sentences(runs[n:], now)["sentence"].item() for n in range(runs.height)]
+    none, success = ": 0 rows of 0 tables published", "; the last one that succeeded began 1 h ago"
+    assert sentences == [
+        f"p: a run began 59 min 36 s ago and has no recorded end: it goes on, or its process was killed{none}{success}",
+        f"p: the last run failed 59 min 43 s ago (orders was not published){none}{success}",
+        f"p: the last run, begun 59 min 56 s ago, was interrupted{none}{success}",
+        "p: the last run succeeded 1 h ago: 8 rows of 1 table published; 2 rows failed 1 expectation",
+    ]
+    assert views.pipelines.run_sentences(runs[1:2], now)["sentence"].item().endswith("no run has succeeded yet")
+
+
+def test_each_pipeline_has_a_sentence() -> None:
+    other = EVENTS.filter(run_id="r1").with_columns(pipeline=pl.lit("q"), run_id=pl.lit("r0"))
+    found = views.pipelines.run_sentences(views.pipelines.run_results(EVENTS.vstack(other), CHECKS), seconds(60))
+    assert found.select("pipeline", "outcome").rows() == [("p", "running"), ("q", "succeeded")]
+
+
+@pytest.mark.parametrize(
+    ("sample", "rows"),
+    [
+        ('[{"a": 1, "b": "x"}, {"b": null, "c": [1]}]', [("1", "x", None), (None, None, "[1]")]),
+        ('[{"a": "\\ud800"}]', [("?",)]),
+        ("[]", []),
+        (None, []),
+        ("[{", None),
+        ('{"a": 1}', None),
+        ("[1]", None),
+        ("[" * 100_000, None),
+    ],
+)
+def test_a_sample_is_rows_of_text_or_not_a_list_of_rows(sample: str | None, rows: list[tuple[Any, ...]] | None) -> None:
+    found = views.pipelines.failed_rows(sample)
+    assert (None if found is None else found.rows()) == rows
+
+
+def test_each_version_of_a_range_that_was_read_leads_to_its_output() -> None:
+    nodes, edges = views.pipelines.lineage_nodes(READS), views.pipelines.lineage_edges(READS)
+    found = views.pipelines.range_edges(nodes, edges)
+    assert found.schema == LINEAGE_EDGES
+    assert found.select("source", "target").rows() == [("staging@1", "orders@1")]
+
+
+def test_many_versions_are_cut_to_the_newest_of_a_table_and_a_layer() -> None:
+    many = pl.DataFrame([made("r", "publish", "raw", None, n, "orders", n) for n in range(20)], schema=LINEAGE)
+    nodes = views.pipelines.lineage_nodes(many)
+    found = views.pipelines.newest_nodes(nodes, 8, 5)
+    assert found.schema == LINEAGE_NODES
+    assert found["version"].to_list() == [12, 13, 14, 15, 16] * 2
+    assert found["position"].to_list() == [0, 1, 2, 3, 4] * 2
+
+
+def test_bars_have_the_shape_of_the_outcome_and_the_colour_of_the_selection() -> None:
+    runs = views.pipelines.run_results(EVENTS, CHECKS)
+    (chart,) = charts.pipelines.run_bars(runs, "r3")
+    check_drawn(chart.to_dict())
+    (rows,) = chart.to_dict()["datasets"].values()
+    assert [row["shape"] for row in rows] == ["stroke", "cross", "triangle-up", "diamond"]
+    assert [row["color"] for row in rows] == [LIGHT.gray, LIGHT.red, LIGHT.orange, LIGHT.orange]
+    assert [row["bar"] == LIGHT.blue for row in rows] == [False, True, False, False]
+    assert [row["value"] for row in rows] == [0, 3, 0, 6]  # nobody knows how long the interrupted one took
+    assert charts.pipelines.run_bars(runs.clear()) == []
+
+
+def test_lineage_is_a_line_for_each_version_that_was_read() -> None:
+    nodes, edges = views.pipelines.lineage_nodes(READS), views.pipelines.lineage_edges(READS)
+    (chart,) = charts.pipelines.lineage_chart(nodes, edges, "r2")
+    spec = chart.to_dict()
+    check_drawn(spec)
+    lines = spec["datasets"][spec["layer"][0]["data"]["name"]]
+    dots = spec["datasets"][spec["layer"][1]["data"]["name"]]
+    assert len(lines) == edges.height + 1
+    assert {line["reads"] for line in lines} >= {
+        f"what {views.units.format_range(1, 2)} added",
+        "all rows of v7",
+        "files without versions",
+    }
+    assert {dot["label"] for dot in dots if dot["color"] == LIGHT.blue} == {"staging v3", "orders v2"}
+    assert [dot["label"] for dot in dots if dot["shape"] == "square"] == ["files/new"]
+    assert charts.pipelines.lineage_chart(nodes.clear(), edges.clear()) == []

@@ -9,18 +9,18 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import cache, downloads, selection, session, tables
+from lakeview.app import cache, downloads, selection, session
 from lakeview.app.components import BROKEN_LINES, MAX_ROWS, dark, escape, frame, link, nothing, stack
 from lakeview.app.lake import column_list
 from lakeview.app.lake.survey import Survey, column_survey, columns_of, table_survey, tables_of
 from lakeview.app.pages import PAGES
+from lakeview.app.roots import root_input
 from lakeview.app.row_links import follow, row_link
 from lakeview.app.widget_state import linked
-from lakeview.model import config
 
 _Read = TypeVar("_Read")
 
-ROOT, TABLE = "root", "lake-table"
+TABLE = "lake-table"
 TABS = ("Tables", "Columns")
 _GOING = "_lake_going"
 NOTE = "one log a table, and no data; each verdict is that of its overview, or says what it is made from"
@@ -31,42 +31,14 @@ PATIENCE = 2.0
 
 def chosen_root() -> str | None:
     """The root in the URL, typed or chosen; the first one offered if none is named. None if there is none at all."""
-    offered = _offered()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        root = st.text_input(
-            "Root",
-            key=linked(ROOT, next(iter(offered), "")),
-            placeholder="a folder, an address in a store, catalog://name/",
-            width=420,
-        )
-        if len(offered) > 1:
-            st.selectbox(
-                "Offered roots",
-                offered,
-                index=None,
-                key="offered-root",
-                placeholder="choose one",
-                on_change=_take_offered,
-                width=260,
-            )
+        root = root_input("a folder, an address in a store, catalog://name/")
         st.selectbox("Tables read at most", BUDGETS, key=linked("read-at-most", BUDGETS[1], BUDGETS), width=150)
         if st.button("Read again", icon=":material/refresh:", key="read-again"):
             table_survey.clear()
             column_survey.clear()
             cache.found_tables.clear()
-    return root.strip() or None
-
-
-def _take_offered() -> None:
-    chosen = st.session_state["offered-root"]
-    if chosen is not None:
-        st.session_state[ROOT] = chosen
-
-
-def _offered() -> list[str]:
-    settings = config.settings()
-    demo = [settings.demo] if tables.demo_tables() else []
-    return list(dict.fromkeys([*settings.roots, *demo]))
+    return root
 
 
 def chosen_columns(root: str) -> None:

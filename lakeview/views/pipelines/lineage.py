@@ -81,6 +81,27 @@ def lineage_edges(lineage: pl.DataFrame) -> pl.DataFrame:
     return edges.select(pl.col(name).cast(type_) for name, type_ in LINEAGE_EDGES.items())
 
 
+def newest_nodes(nodes: pl.DataFrame, of_table: int, of_layer: int) -> pl.DataFrame:
+    """LINEAGE_NODES of the newest versions, at most so many of a table and of a layer, with their positions."""
+    newest = pl.col("version").rank("ordinal", descending=True).over("address").fill_null(1) <= of_table
+    few = nodes.filter(newest).filter(pl.int_range(pl.len()).over("layer") < of_layer)
+    return few.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).over("layer").alias("position"))
+
+
+def range_edges(nodes: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
+    """LINEAGE_EDGES from the versions before the last of what an input read: those from `input_from` on that are nodes.
+
+    With these and `edges`, each version in a range that was read leads to what was made of it.
+    """
+    ranges = edges.drop_nulls("input_from").join(
+        nodes.select(source="node", address="address"), on="source", how="inner"
+    )
+    found = ranges.join(nodes.select("node", "address", "version"), on="address", how="inner").filter(
+        pl.col("version").is_between("input_from", "input_version", closed="left")
+    )
+    return found.with_columns(source="node").select(LINEAGE_EDGES.names())
+
+
 _OUTPUT = {name: LINEAGE[name] for name in ("output", "output_version")}
 
 

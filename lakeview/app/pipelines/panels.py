@@ -1,0 +1,132 @@
+"""The pipelines page's parts: which root, what its newest runs did, and all runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import polars as pl
+import streamlit as st
+
+from lakeview import charts, views
+from lakeview.app import cache, columns, downloads, errors
+from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, dark, escape, frame, nothing, stack
+from lakeview.app.pipelines import records
+from lakeview.app.roots import root_input
+from lakeview.app.widget_state import linked
+from lakeview.inspection import PipelineInspection
+from lakeview.views.pipelines import RunOutcome
+
+RUN = "run"
+RUNS_NOTE = (
+    "● succeeded, ◆ rows failed an expectation, ▲ interrupted, ✚ failed; a click on a mark or a row chooses the run"
+)
+_MOST_PIPELINES = 5
+_ICONS = {
+    RunOutcome.FAILED: ":red[:material/error:]",
+    RunOutcome.INTERRUPTED: ":orange[:material/warning:]",
+    RunOutcome.ROWS_FAILED: ":orange[:material/warning:]",
+}
+_BEGIN = """lakeview pipeline init shop   # a small project that runs
+lakeview pipeline run shop    # dry run, run, publish below shop/lake"""
+
+
+def chosen_records() -> PipelineInspection | None:
+    """What is recorded below the chosen root; None, and why, where nothing is."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        root = root_input("the output folder of pipelines, or an address in a store")
+        if st.button("Read again", icon=":material/refresh:", key="read-again") and root is not None:
+            records.forget(root)
+    if root is None:
+        nothing("No root is named.", "Type the folder below which pipelines publish their tables.")
+        return None
+    look = records.records(root)
+    if look.has_runs():
+        return look
+    nothing(
+        "No run of a pipeline is recorded below this root.",
+        "There is no table _lakeview/runs in it, or it has no rows. A pipeline writes it when it runs:",
+    )
+    st.code(_BEGIN, language="sh")
+    return None
+
+
+def sentences(runs: pl.DataFrame) -> None:
+    """One line a pipeline: what its newest run did."""
+    lines = views.pipelines.run_sentences(runs, cache.now())
+    for outcome, sentence in lines.select("outcome", "sentence").head(_MOST_PIPELINES).iter_rows():
+        icon = _ICONS.get(outcome, ":gray[:material/check_circle:]")
+        st.markdown(f"{icon} **{escape(errors.public_text(sentence))}**")
+    if lines.height > _MOST_PIPELINES:
+        st.markdown(f":small[:gray[the {_MOST_PIPELINES} of {lines.height:,} pipelines that ran last]]")
+
+
+def chosen_run(runs: pl.DataFrame) -> str:
+    """Draws the runs; returns the id of the chosen one, the newest unless the link names another."""
+    rows = runs.head(MAX_ROWS)
+    ids = rows["run_id"].to_list()
+    run_id = st.session_state[linked(RUN, ids[0], ids)]
+    labels = {row["run_id"]: _label(row) for row in rows.iter_rows(named=True)}
+    stack(charts.pipelines.run_bars(rows, run_id, dark=dark()), key="runs-bars", on_pick=_take_picked)
+    _run_table(rows)
+    if runs.height > MAX_ROWS:
+        st.markdown(f":small[:gray[the newest {MAX_ROWS:,} of {runs.height:,} runs; the download has all]]")
+    return str(
+        st.selectbox("Run", ids, key=linked(RUN, ids[0], ids), format_func=lambda run: labels.get(run, run), width=420)
+    )
+
+
+def download(look: PipelineInspection) -> None:
+    """Offers all that is recorded as files."""
+    if st.button("Download", icon=":material/download:", key="download"):
+        recorded = {"runs": look.runs(), "expectations": look.expectations(), "lineage": look.lineage()}
+        downloads.dialog("pipelines", recorded)
+
+
+def _run_table(rows: pl.DataFrame) -> None:
+    ids = rows["run_id"].to_list()
+    shown = {
+        "outcome": columns.mark(charts.pipelines.SIGNS, help="✕ failed, ▲ interrupted, ◆ rows failed, ✓ succeeded"),
+        "status": columns.text("status", 80),
+        "started": columns.timestamp("started, UTC", 130, of="started", seconds=True),
+        "duration_ms": columns.age("duration", 76),
+        "rows_in": columns.number("rows in", 70),
+        "rows_out": columns.number("rows out", 70),
+        "rows_dropped": columns.number("dropped", 62),
+        "rows_quarantined": columns.number("quarantined", 76),
+        "expectations_failed": columns.number("failed expectations", 110, help="expectations with a row that failed"),
+        "rows_failed": columns.number("rows failed", 74, help="a row counts once an expectation"),
+        "error": columns.text("error", 200),
+        "pipeline": columns.text("pipeline", 80),
+    }
+    if rows["pipeline"].n_unique() == 1:
+        del shown["pipeline"]
+    if rows["error"].null_count() == rows.height:
+        del shown["error"]
+    frame(
+        rows.with_columns(
+            views.pipelines.run_outcomes(rows),
+            error=pl.Series([e and errors.public_text(e) for e in rows["error"]], dtype=pl.String),
+        ),
+        shown,
+        key="runs-table",
+        height=8 * ROW_HEIGHT,
+        selection_mode="single-row",
+        on_select=partial(_take_row, ids),
+    )
+
+
+def _take_row(ids: list[str]) -> None:
+    for position in st.session_state["runs-table"]["selection"]["rows"]:
+        st.session_state[RUN] = ids[position]
+
+
+def _take_picked(key: str) -> None:
+    for marks in st.session_state[key].get("selection", {}).values():
+        for mark in marks if isinstance(marks, list) else ():
+            st.session_state[RUN] = mark["run_id"]
+
+
+def _label(run: Mapping[str, Any]) -> str:
+    return f"{views.units.format_moment(run['started'], seconds=True)} · {run['status']} · {run['pipeline']}"

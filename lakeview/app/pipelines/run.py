@@ -1,0 +1,124 @@
+"""One run of the pipelines page: its steps, its expectations, and rows that failed them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+import streamlit as st
+
+from lakeview import views
+from lakeview.app import columns, display_rows, errors
+from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, escape, frame, link, nothing
+from lakeview.app.selection import Selection
+from lakeview.app.widget_state import linked
+from lakeview.inspection import PipelineInspection
+from lakeview.model.printable import shorten
+
+STEPS_NOTE = "in the order in which they began, UTC; rows as the step counts them"
+EXPECTATIONS_NOTE = "what rows have to satisfy, those with failed rows first"
+_MOST_OF_A_SAMPLE = 4_000
+_MOST_OF_A_CONDITION = 1_000
+
+
+def steps(look: PipelineInspection, run_id: str) -> None:
+    """Draws the steps of a run, and the errors of those that failed in full."""
+    rows = look.steps(run_id)
+    if rows.is_empty():
+        nothing("No step of this run is recorded.", "It goes on, or its process was killed before the first one ended.")
+        return
+    shown = {
+        "step": columns.text("step", 66),
+        "dataset": columns.text("dataset", 120),
+        "status": columns.text("status", 80),
+        "started": columns.timestamp("started", 130, of="started", seconds=True),
+        "duration_ms": columns.age("duration", 76),
+        "rows_in": columns.number("rows in", 70),
+        "rows_out": columns.number("rows out", 70),
+        "rows_dropped": columns.number("dropped", 62),
+        "rows_quarantined": columns.number("quarantined", 76),
+        "version": columns.version("version made", 90),
+        "output": columns.text("output", 260),
+    }
+    frame(rows, shown, key="steps", height=10 * ROW_HEIGHT)
+    _more(rows, "steps")
+    for step, dataset, error in rows.drop_nulls("error").select("step", "dataset", "error").head(5).iter_rows():
+        what = f"{step} of {dataset}" if dataset else step
+        st.markdown(f":red[:material/error:] **{escape(what)}** :gray[failed:]")
+        st.code(shorten(errors.public_text(error), _MOST_OF_A_SAMPLE), language=None, wrap_lines=True)
+
+
+def expectations(look: PipelineInspection, run_id: str) -> None:
+    """Draws the expectations of a run, and the failed rows of one of them."""
+    rows = look.expectations(run_id)
+    if rows.is_empty():
+        nothing("No expectation was checked in this run.", "A project names them below its tables: expectations.")
+        return
+    shown = {
+        "sign": columns.mark(help="▲ rows failed, ✕ the action refused them, ✓ all rows satisfied it"),
+        "expectation": columns.text("expectation", 180),
+        "dataset": columns.text("dataset", 110),
+        "action": columns.text("action", 80),
+        "condition": columns.text("condition", 230),
+        "rows_checked": columns.number("rows checked", 84),
+        "rows_failed": columns.number("rows failed", 76),
+        "failed_share": columns.percent("failed, %", 66),
+        "version": columns.version("version made", 90, null="none"),
+    }
+    signs = (
+        pl.when(pl.col("rows_failed") == 0)
+        .then(pl.lit("\N{CHECK MARK}"))
+        .when(pl.col("action") == "fail")
+        .then(pl.lit("\N{MULTIPLICATION X}"))
+    )
+    frame(
+        rows.with_columns(signs.otherwise(pl.lit("\N{BLACK UP-POINTING TRIANGLE}")).alias("sign")),
+        shown,
+        key="expectations-table",
+        height=10 * ROW_HEIGHT,
+    )
+    _more(rows, "expectations")
+    failures = {_label(row): row for row in rows.filter(pl.col("rows_failed") > 0).head(MAX_ROWS).iter_rows(named=True)}
+    if failures:
+        chosen = st.selectbox(
+            "Failed rows of",
+            list(failures),
+            key=linked("expectation", next(iter(failures)), failures),
+            width=420,
+        )
+        _failed_rows(failures[chosen])
+
+
+def _failed_rows(row: Mapping[str, Any]) -> None:
+    """The condition, a few failed rows as they were recorded, and a link to all where they are in quarantine."""
+    failed, checked = row["rows_failed"], row["rows_checked"]
+    condition = escape(shorten(row["condition"] or "a condition that is not recorded", _MOST_OF_A_CONDITION))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(
+            f"{views.units.counted(failed, 'row')} of {views.units.format_count(checked, exact=True)} failed "
+            f"**{condition}**",
+            width="content",
+        )
+        if row["quarantine"] is not None:
+            label = views.pipelines.version_name("Rows in quarantine,", row["quarantine_version"])
+            link("data", label, Selection(row["quarantine"], row["quarantine_version"]).parameters())
+    sample = views.pipelines.failed_rows(row["sample"])
+    if sample is None:
+        st.markdown(":gray[The sample that is recorded is no JSON list of rows; it is shown as it is:]")
+        st.code(shorten(row["sample"], _MOST_OF_A_SAMPLE), language=None, wrap_lines=True)
+    elif sample.is_empty():
+        st.markdown(":gray[No failed row is recorded with it.]")
+    else:
+        display_rows.table(sample, key="failed-rows", height=8 * ROW_HEIGHT)
+        st.markdown(f":small[:gray[{views.units.counted(sample.height, 'row')} recorded as a sample]]")
+
+
+def _label(row: Mapping[str, Any]) -> str:
+    """`price is positive · orders v3`, a name for each publication of a run."""
+    return f"{row['expectation']} · {views.pipelines.version_name(str(row['dataset']), row['version'])}"
+
+
+def _more(rows: pl.DataFrame, what: str) -> None:
+    if rows.height > MAX_ROWS:
+        st.markdown(f":small[:gray[the first {MAX_ROWS:,} of {rows.height:,} {what}]]")

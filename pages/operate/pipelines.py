@@ -1,0 +1,22 @@
+"""Pipelines: what ran, what it made, which rows failed, and which table version came from which."""
+
+from __future__ import annotations
+
+from lakeview.app import errors
+from lakeview.app.components import card
+from lakeview.app.pipelines import lineage, panels, run
+
+with errors.messages(here="pipelines"):
+    look = panels.chosen_records()
+    if look is not None:
+        runs = look.runs()
+        panels.sentences(runs)
+        with card("Runs", panels.RUNS_NOTE, key="runs-card"):
+            run_id = panels.chosen_run(runs)
+        with errors.messages(here="pipelines"), card("Steps", run.STEPS_NOTE, key="steps-card"):
+            run.steps(look, run_id)
+        with errors.messages(here="pipelines"), card("Expectations", run.EXPECTATIONS_NOTE, key="expectations-card"):
+            run.expectations(look, run_id)
+        with errors.messages(here="pipelines"), card("Lineage", lineage.NOTE, key="lineage-card"):
+            lineage.draw(look, run_id)
+        panels.download(look)
