@@ -14,9 +14,8 @@ TIMEOUT = 30
 
 
 def open_page(page: str, table: str | Path | None = None, /, **parameters: str | list[str]) -> AppTest:
-    """The page as a pasted link opens it."""
+    """The page as a pasted link opens it: no other page is drawn before it."""
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
-    app.run()
     if table is not None:
         app.query_params["table"] = str(table)
     for key, value in parameters.items():
