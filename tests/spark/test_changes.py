@@ -27,8 +27,10 @@ def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     made.append(rows)
     made.update({"id": "id * 10"}, "part = 'a'")
     made.delete("id = 2")
-    made.add_column("_change_type", PrimitiveType("string"))
-    made.append(pl.DataFrame({"id": [7], "part": ["c"], "_change_type": ["mine"]}))
+    # a column of its own by the name of one of the feed, where there is no feed: beside one it is refused
+    name = "note" if request.param == "feed" else "_change_type"
+    made.add_column(name, PrimitiveType("string"))
+    made.append(pl.DataFrame({"id": [7], "part": ["c"], name: ["mine"]}))
     return made
 
 
