@@ -26,18 +26,22 @@ def demo_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     named = os.environ.get("LAKEVIEW_DEMO")
     if named and find_demo(named) is not None:
         return Path(named).absolute()
-    base = tmp_path_factory.getbasetemp()
-    # with xdist each process has a folder of its own in the run's
-    shared = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
+    shared = run_folder(tmp_path_factory)
     lake = shared / "demo-lake"
-    with _alone(shared / "demo-lake.lock"):
+    with exclusive(shared / "demo-lake.lock"):
         if find_demo(lake) is None:
             _build(lake)
     return lake
 
 
+def run_folder(factory: pytest.TempPathFactory) -> Path:
+    """The temporary folder that all processes of a run share: with xdist each has one of its own in it."""
+    base = factory.getbasetemp()
+    return base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
+
+
 @contextmanager
-def _alone(lock: Path) -> Iterator[None]:
+def exclusive(lock: Path) -> Iterator[None]:
     """One process at a time; the others wait. The system lifts the lock of a process that dies."""
     with lock.open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import socket
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+from tests.browser.app_server import ROOT, shared
 from tests.browser.visitor import Visitor, somebody
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.fixtures_demo import run_folder
 
 # a container's root, no graphics card, and no calls home
 BROWSER_FLAGS = (
@@ -29,40 +24,10 @@ BROWSER_FLAGS = (
 )
 
 
-@contextmanager
-def serving(demo_lake: Path) -> Iterator[str]:
-    """The address of the app, just started as `streamlit run app.py` on a free port of this machine."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    flags = ("--server.headless=true", "--server.address=127.0.0.1", "--server.fileWatcherType=none")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}", *flags],
-        cwd=ROOT,
-        env={**os.environ, "LAKEVIEW_DEMO": str(demo_lake), "PYTHONUNBUFFERED": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        said = []
-        for line in process.stdout:
-            said.append(line)
-            if "http://127.0.0.1" in line:
-                break
-        else:
-            pytest.fail(f"the app did not start:\n{''.join(said)}")
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.communicate(timeout=30)  # closes the pipe as well
-
-
 @pytest.fixture(scope="session")
-def server(demo_lake: Path) -> Iterator[str]:
-    """The address of one app for all."""
-    with serving(demo_lake) as address:
+def server(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of one app for all processes of a run."""
+    with shared(demo_lake, run_folder(tmp_path_factory)) as address:
         yield address
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from playwright.sync_api import Locator
 from playwright.sync_api import TimeoutError as TooLate
 
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import PATIENCE, Visitor
 
 KINDS = (
     "stTabs", "stSelectbox", "stMultiSelect", "stButtonGroup", "stRadio", "stCheckbox", "stSlider", "stPagination",
@@ -103,17 +103,21 @@ def view(visitor: Visitor) -> list[str]:
 
 
 def _another_option(visitor: Visitor, element: Locator) -> bool:
-    options = visitor.page.get_by_role("listbox").get_by_role("option")
-    for _ in range(_TRIES):  # a list that opens while the page is still moving closes again
-        element.locator("input").first.click()
+    for _ in range(_TRIES - 1):  # a list that opens while the page is still moving closes again
         with suppress(TooLate):
-            options.first.wait_for(timeout=_OPENS)
-            break
-    others = [option for option in options.all() if option.get_attribute("aria-selected") != "true"]
+            return _pick_another(visitor, element, _OPENS)
+    return _pick_another(visitor, element, PATIENCE)
+
+
+def _pick_another(visitor: Visitor, element: Locator, patience: int) -> bool:
+    options = visitor.page.get_by_role("listbox").get_by_role("option")
+    element.locator("input").first.click()
+    options.first.wait_for(timeout=patience)
+    others = [n for n, option in enumerate(options.all()) if option.get_attribute("aria-selected") != "true"]
     if not others:
         visitor.page.keyboard.press("Escape")
         return False
-    others[len(others) // 2].click()
+    options.nth(others[len(others) // 2]).click(timeout=patience)
     return True
 
 

@@ -26,7 +26,7 @@ _STOP = """async group => {
     const at = document.activeElement;
     if (!at || at === document.body) return "out";
     if (window.stops.at(-1)?.at === at) return "inside";  // a table: its cells, one after the other
-    if (window.stops.some(stop => stop.at === at)) return "again";
+    if (!window.root.contains(at) || window.stops.some(stop => stop.at === at)) return "end";
     window.look = element => {
         const near = element.closest(group) ?? element.parentElement ?? element;
         for (const change of document.getAnimations()) if (change instanceof CSSTransition) change.finish();
@@ -50,7 +50,8 @@ _PLACES = """group => {
         + ((one.closest("[class*=st-key-]")?.className.match(/st-key-[\\w-]+/) ?? [""])[0] + " "
         + (one.getAttribute("aria-label") ?? one.innerText ?? "").split("\\n")[0].slice(0, 40)).trim();
     return places
-        .filter(place => seen(place) && !window.stops.some(stop => place.contains(stop.at)))
+        .filter(place => window.root.contains(place) && seen(place))
+        .filter(place => !window.stops.some(stop => place.contains(stop.at)))
         .map(place => `not reached: ${name(place)}`);
 }"""
 
@@ -65,13 +66,23 @@ _UNSEEN = """own => {
 }"""
 
 
-def walk(visitor: Visitor) -> list[str]:
-    """Tabs through the page until it comes out again; what was not reached, and where no focus was to be seen."""
-    visitor.page.evaluate("() => { window.stops = []; document.activeElement.blur(); }")
+_START = """isWhole => {
+    window.stops = [];
+    const main = document.querySelector("[data-testid=stMain]");
+    window.root = isWhole ? document : main;
+    if (isWhole) document.activeElement.blur();
+    else main.focus();
+}"""
+
+
+def walk(visitor: Visitor, *, is_whole: bool) -> list[str]:
+    """Tabs through the page until it comes out again; what was not reached, and where no focus was to be seen. Not
+    `is_whole`: without the sidebar, which is the same on every page."""
+    visitor.page.evaluate(_START, is_whole)
     for _ in range(MOST_STOPS):
         visitor.page.keyboard.press("Tab")
         # a table that is drawn when it comes into sight lets go of the focus; the next Tab goes on from there
-        if visitor.page.evaluate(_STOP, GROUPS) == "again":
+        if visitor.page.evaluate(_STOP, GROUPS) == "end":
             break
     else:
         return [f"no way out after {MOST_STOPS} stops"]

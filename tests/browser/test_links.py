@@ -1,4 +1,4 @@
-"""The link holds the view: controls write it, another browser opens it, back and forward follow."""
+"""The link holds the view: controls write it, another browser opens it. (Back and forward: `test_navigation.py`.)"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from difflib import unified_diff
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser.controls import Control, change, controls, place, view
+from tests.browser.controls import Control, change, controls, view
 from tests.browser.visitor import PATIENCE, Visitor, somebody
 
 pytestmark = pytest.mark.browser
@@ -45,39 +45,6 @@ def test_whatever_is_chosen_on_a_page_is_in_its_link(
     there = view(elsewhere)
     assert list(unified_diff(shown, there, "here", "elsewhere", lineterm="", n=0)) == []
     elsewhere.close()
-
-
-def chosen(visitor: Visitor, key: str) -> str:
-    """The label of what a select box shows."""
-    return str(place(visitor, Control("stSelectbox", f"st-key-{key}", 0)).locator("input").first.input_value())
-
-
-def test_back_and_forward_follow_what_was_chosen(visitor: Visitor) -> None:
-    visitor.open("/timeline?table=demo/flights")
-    newest = chosen(visitor, "pick_version")
-    change(visitor, Control("stSelectbox", "st-key-pick_version", 0))
-    older = chosen(visitor, "pick_version")
-    change(visitor, Control("stSelectbox", "st-key-pick_commit", 0))
-    commit = chosen(visitor, "pick_commit")
-    change(visitor, Control("stButtonGroup", "st-key-measure", 0))
-    told = visitor.link
-    assert "measure=" in told
-    visitor.page.go_back()
-    visitor.page.wait_for_url(lambda address: "measure=" not in address, timeout=PATIENCE)
-    visitor.settle()
-    visitor.page.go_back()
-    visitor.page.wait_for_url(lambda address: "commit=" not in address, timeout=PATIENCE)
-    visitor.settle()
-    assert chosen(visitor, "pick_version") == older
-    visitor.page.go_back()
-    expect(visitor.main.locator(".st-key-pick_version input").first).to_have_value(newest, timeout=PATIENCE)
-    for _ in range(3):
-        visitor.settle()
-        visitor.page.go_forward()
-    expect(visitor.main.locator(".st-key-pick_version input").first).to_have_value(older, timeout=PATIENCE)
-    expect(visitor.main.locator(".st-key-pick_commit input").first).to_have_value(commit, timeout=PATIENCE)
-    visitor.settle()
-    assert visitor.link == told
 
 
 def test_an_offered_base_is_in_the_link_and_stays_when_something_else_is_pressed(visitor: Visitor) -> None:

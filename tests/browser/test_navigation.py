@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from lakeview.app.pages import PAGES
-from tests.browser.conftest import serving
+from tests.browser.app_server import serving
 from tests.browser.controls import Control, change, place
 from tests.browser.visitor import PATIENCE, Visitor, somebody
 from tests.pages import tables
@@ -22,36 +22,44 @@ def field(visitor: Visitor, key: str) -> Locator:
     return place(visitor, Control("stSelectbox", f"st-key-{key}", 0)).locator("input").first
 
 
-def test_each_choice_is_one_step_and_back_shows_what_was_there(visitor: Visitor) -> None:
+def shown(visitor: Visitor) -> dict[str, str]:
+    """The heading, and what the pickers of a version and a commit say where they are."""
+    pickers = {key: field(visitor, key) for key in ("pick_version", "pick_commit")}
+    chosen = {key: picker.input_value() for key, picker in pickers.items() if picker.count()}
+    return {"heading": visitor.main.locator("h2").inner_text(), **chosen}
+
+
+def test_each_choice_is_one_step_and_back_and_forward_show_what_was_there(visitor: Visitor) -> None:
     visitor.open("/timeline?table=demo/flights&version=40&base=30")
     begun = visitor.steps
-    links = [visitor.link]
     moves: list[Callable[[], object]] = [
         lambda: change(visitor, Control("stSelectbox", "st-key-pick_version", 0)),
+        lambda: change(visitor, Control("stSelectbox", "st-key-pick_commit", 0)),
         lambda: change(visitor, Control("stButtonGroup", "st-key-measure", 0)),
         lambda: change(visitor, Control("stTabs", "st-key-tab", 0)),
         lambda: visitor.go("Schema"),
-        lambda: change(visitor, Control("stTabs", "st-key-tab", 0)),
         lambda: change(visitor, Control("stSelectbox", "st-key-pick_table", 0)),
         lambda: visitor.go("Lake"),
         lambda: visitor.go("Files"),
     ]
-    shown = [(visitor.main.locator("h2").inner_text(), field(visitor, "pick_version").input_value())]
+    links, views = [visitor.link], [shown(visitor)]
     for number, move in enumerate(moves, start=1):
         move()
         visitor.settle()
         assert visitor.steps == begun + number, f"after {visitor.link}"
         links.append(visitor.link)
-        heading = visitor.main.locator("h2").inner_text()
-        shown.append((heading, "" if heading == "Lake" else field(visitor, "pick_version").input_value()))
-    last = len(moves)  # forward again in one jump: another test goes forward step by step
-    for step, position in (*((-1, position) for position in range(last - 1, -1, -1)), (last, last)):
-        heading, version = shown[position]
+        views.append(shown(visitor))
+    assert views[2]["pick_commit"] != views[1]["pick_commit"]
+    last = len(moves)
+    back = [(-1, position) for position in range(last - 1, -1, -1)]
+    forward = [*((1, position) for position in range(1, 4)), (last - 3, last)]  # the rest in one jump
+    for step, position in (*back, *forward):
         visitor.page.evaluate(f"history.go({step})")
         visitor.page.wait_for_url(visitor.server + links[position], timeout=PATIENCE)
-        expect(visitor.main.get_by_role("heading", name=heading, exact=True)).to_be_visible(timeout=PATIENCE)
-        if version:
-            expect(field(visitor, "pick_version")).to_have_value(version, timeout=PATIENCE)
+        heading = visitor.main.get_by_role("heading", name=views[position]["heading"], exact=True)
+        expect(heading).to_be_visible(timeout=PATIENCE)
+        for key in views[position].keys() - {"heading"}:
+            expect(field(visitor, key)).to_have_value(views[position][key], timeout=PATIENCE)
         visitor.settle()
         assert visitor.link == links[position]
     assert visitor.steps == begun + len(moves)
@@ -86,16 +94,6 @@ def test_the_sidebar_marks_the_page_and_keeps_its_place(browser: Browser, server
     visitor.close()
 
 
-def test_the_first_visit_to_a_server_may_be_to_any_page(browser: Browser, demo_lake: Path) -> None:
-    with serving(demo_lake) as address:
-        visitor = somebody(browser, address)
-        visitor.open("/lake?table=demo/flights")
-        expect(visitor.main.get_by_role("heading", name="Lake", exact=True)).to_be_visible(timeout=PATIENCE)
-        expect(visitor.page.get_by_role("dialog")).to_have_count(0)
-        assert visitor.link.startswith("/lake?")
-        visitor.close()
-
-
 def drag(visitor: Visitor, start: float, end: float) -> None:
     """Draws over a part of the timeline's first chart, both in shares of its width."""
     box = visitor.page.locator(".st-key-timeline-1").bounding_box()
@@ -108,10 +106,16 @@ def drag(visitor: Visitor, start: float, end: float) -> None:
     mouse.up()
 
 
-def test_the_first_drag_on_a_server_is_a_range_of_time_which_a_link_keeps(browser: Browser, demo_lake: Path) -> None:
+def test_the_first_visit_to_a_server_may_be_to_any_page_and_its_first_drag_is_a_range_of_time_which_a_link_keeps(
+    browser: Browser, demo_lake: Path
+) -> None:
     with serving(demo_lake) as address:
         visitor = somebody(browser, address)
-        visitor.open("/timeline?table=demo/flights")
+        visitor.open("/lake?table=demo/flights")
+        expect(visitor.main.get_by_role("heading", name="Lake", exact=True)).to_be_visible(timeout=PATIENCE)
+        expect(visitor.page.get_by_role("dialog")).to_have_count(0)
+        assert visitor.link.startswith("/lake?")
+        visitor.go("Timeline")
         visitor.charts()
         listed = visitor.main.get_by_text("newest first", exact=False)
         everything = listed.first.inner_text()

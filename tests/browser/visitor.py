@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import parse_qs, urlsplit
 
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
+from playwright.sync_api import Browser, ConsoleMessage, Error, Locator, Page, expect
 
 WIDTHS = {"wide": 1440, "narrow": 900}
 HEIGHT = 1000
@@ -15,18 +15,28 @@ OWN_PROBES = re.compile(r"/_stcore/(health|host-config)$")
 PATIENCE = 60_000
 """Milliseconds: a cold server reads a whole log before the first page."""
 
-# asked with every frame: Playwright's own expectations ask again after up to a second
+_TICK = 50
+"""Milliseconds between two looks at a page. (Playwright's own expectations look again after up to a second; a look with
+every frame makes the browser draw every frame.)"""
+
+_MOST_STEPS = 30
+"""Steps in the history of a tab that is used again: a browser records 50, and tests count them."""
+
+_idle: list[Page] = []
+"""Tabs to be used again: the app's scripts are compiled in them, which is half of what a page costs in a new tab."""
+
 _SETTLED = """() => {
     const drawn = document.querySelector("[data-testid=stApp]")?.dataset.testScriptState === "notRunning"
         && !document.querySelector("[data-testid=stSkeleton], [data-stale=true]");
     const quiet = window.quiet;
     if (!drawn || quiet?.link !== location.href) {
-        window.quiet = drawn ? {link: location.href, since: performance.now()} : null;
+        window.quiet = drawn ? {link: location.href, looks: 0} : null;
         return false;
     }
-    return performance.now() - quiet.since > 600;
+    return ++quiet.looks > 12;
 }"""
-"""Drawn for more than half a second at one address: what was done last may only begin to be answered."""
+"""Drawn for more than half a second at one address: what was done last may only begin to be answered. Looks are counted
+and not time, of which a busy page may lose a second between two of them."""
 _DRAWN = """() => [...document.querySelectorAll("[data-testid=stVegaLiteChart]")].every(chart => {
     const box = chart.querySelector("canvas, svg.marks")?.getBoundingClientRect();
     return box?.width && box.height;
@@ -41,7 +51,7 @@ class Visitor:
         self.server = server
         self.complaints: list[str] = []
         page.on("console", self._note)
-        page.on("pageerror", lambda error: self.complaints.append(f"uncaught: {error}"))
+        page.on("pageerror", self._note_uncaught)
 
     def open(self, path: str) -> None:
         self.page.goto(f"{self.server}{path}")
@@ -56,12 +66,12 @@ class Visitor:
     def settle(self) -> None:
         """Waits until the page is drawn, and checks that nothing went wrong."""
         self.page.evaluate("window.quiet = null")
-        self.page.wait_for_function(_SETTLED, timeout=PATIENCE)
+        self.page.wait_for_function(_SETTLED, polling=_TICK, timeout=PATIENCE)
         assert self.page.get_by_test_id("stException").count() == 0
 
     def charts(self) -> None:
         """Waits until every chart has drawn its marks."""
-        self.page.wait_for_function(_DRAWN, timeout=PATIENCE)
+        self.page.wait_for_function(_DRAWN, polling=_TICK, timeout=PATIENCE)
 
     def parameters(self) -> dict[str, str]:
         """The query parameters of the address bar, of each the first value."""
@@ -79,8 +89,14 @@ class Visitor:
 
     def close(self) -> None:
         """Ends the session; what the browser complained of until then is a failure."""
-        self.page.evaluate("localStorage.clear()")
-        self.page.close()
+        self.page.evaluate("localStorage.clear(); sessionStorage.clear()")
+        self.page.remove_listener("console", self._note)
+        self.page.remove_listener("pageerror", self._note_uncaught)
+        if self.steps > _MOST_STEPS:
+            self.page.close()
+        else:
+            self.page.goto(f"{self.server}/_stcore/health")  # a text of the same site: its scripts stay compiled
+            _idle.append(self.page)
         assert self.complaints == []
 
     @property
@@ -88,15 +104,20 @@ class Visitor:
         """The page beside the sidebar."""
         return self.page.get_by_test_id("stMain")
 
+    def _note_uncaught(self, error: Error) -> None:
+        self.complaints.append(f"uncaught: {error}")
+
     def _note(self, message: ConsoleMessage) -> None:
         if message.type == "error" and not OWN_PROBES.search(message.location.get("url", "")):
             self.complaints.append(f"{message.text} {message.location.get('url', '')}".strip())
 
 
 def somebody(browser: Browser, server: str, *, width: str = "wide", theme: str = "light") -> Visitor:
-    """A new visitor with a session of their own. All have one cache: without it each loads the app's scripts again."""
+    """A visitor with a session of their own: a full load ends that of the visitor who had the tab before. All tabs have
+    one cache: without it each loads the app's scripts again."""
     context = browser.contexts[0] if browser.contexts else browser.new_context()
-    page = context.new_page()
+    page = _idle.pop() if _idle else context.new_page()
+    page.mouse.move(0, 0)
     page.set_viewport_size({"width": WIDTHS[width], "height": HEIGHT})
     page.emulate_media(color_scheme="dark" if theme == "dark" else "light", reduced_motion="reduce")
     return Visitor(page, server)
