@@ -6,10 +6,20 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeview.spark import session
+from lakeview.spark.pipelines.server import connect_settings, service
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    running = session("lakeview tests", short_job=True)
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The session, whose JVM is a Spark Connect server as well."""
+    settings = {"spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin"}
+    warehouse = tmp_path_factory.mktemp("warehouse").as_uri()
+    running = session("lakeview tests", short_job=True, extra={**settings, **connect_settings(warehouse)})
     yield running
     running.stop()
+
+
+@pytest.fixture
+def connect_url(spark: SparkSession) -> str:
+    """The address of that server."""
+    return f"sc://localhost:{service(spark).localPort()}"

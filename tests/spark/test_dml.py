@@ -159,22 +159,45 @@ KEYS: dict[str, tuple[pl.DataType, list[Any], str, list[Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", KEYS)
-def test_keys_of_other_types_match_what_they_match_in_the_library(
-    spark: SparkSession, tmp_path: Path, kind: str
-) -> None:
-    type_, values, source_type, given = KEYS[kind]
-    rows = pl.DataFrame({"k": pl.Series(values, dtype=type_), "n": range(len(values))})
-    frame = spark.createDataFrame([(value, 100 + i) for i, value in enumerate(given)], f"k {source_type}, n long")
+INSERTED = {"n": "source.n"}
+ONES: dict[str, Any] = {"long": 1, "int": 1, "double": 1.0, "timestamp": MOMENT}
+
+
+def test_keys_of_other_types_match_what_they_match_in_the_library(spark: SparkSession, tmp_path: Path) -> None:
+    """One merge by all kinds of keys: a row has values of one kind in its column, and in the others such as match."""
+    rows: list[dict[str, Any]] = []
+    given: list[dict[str, Any]] = []
+    types = {kind: type_ for kind, (type_, *_) in KEYS.items()}
+    ones = {kind: MOMENT if type_.is_temporal() else pl.Series([1]).cast(type_)[0] for kind, type_ in types.items()}
+    source_ones = {kind: ONES.get(source_type, D(1)) for kind, (_, _, source_type, _) in KEYS.items()}
+    for kind, (_, values, _, source_values) in KEYS.items():
+        rows += [ones | {kind: value, "kind": kind, "n": i} for i, value in enumerate(values)]
+        given += [source_ones | {kind: value, "kind": kind, "n": 100 + i} for i, value in enumerate(source_values)]
+    columns = [
+        pl.Series(f"k{i}", [row[kind] for row in rows], dtype=type_) for i, (kind, type_) in enumerate(types.items())
+    ]
+    target = pl.DataFrame([*columns, *pl.DataFrame(rows).select("kind", "n")])
+    schema = ", ".join(f"k{i} {source_type}" for i, (_, _, source_type, _) in enumerate(KEYS.values()))
+    frame = spark.createDataFrame(
+        [tuple(row[name] for name in (*KEYS, "kind", "n")) for row in given], f"{schema}, kind string, n long"
+    )
     for name in ("library", "spark"):
-        table = lv.create_table(str(tmp_path / name), rows.to_arrow().schema)
-        table.append(rows[:2])
-        table.append(rows[2:])
-    merge = delta.table.DeltaTable(open_storage(str(tmp_path / "library"))).merge(frame.toArrow(), ["k"])
-    merge.when_matched_update({"n": "source.n"}).when_not_matched_insert({"n": "source.n"}).execute()
-    builder = DeltaTable.forPath(spark, str(tmp_path / "spark")).merge(frame, "target.k = source.k")
-    builder.whenMatchedUpdate(set={"n": "source.n"}).whenNotMatchedInsert(values={"n": "source.n"}).execute()
-    assert str(content(tmp_path / "spark")) == str(content(tmp_path / "library"))  # NaN is not itself
+        table = lv.create_table(str(tmp_path / name), target.to_arrow().schema)
+        table.append(target[::2])
+        table.append(target[1::2])
+    keys = [name for name in target.columns if name != "n"]
+    merge = delta.table.DeltaTable(open_storage(str(tmp_path / "library"))).merge(frame.toArrow(), keys)
+    merge.when_matched_update({"n": "source.n"}).when_not_matched_insert(INSERTED).execute()
+    builder = DeltaTable.forPath(spark, str(tmp_path / "spark")).merge(
+        frame, " AND ".join(f"target.{name} = source.{name}" for name in keys)
+    )
+    builder.whenMatchedUpdate(set={"n": "source.n"}).whenNotMatchedInsert(values=INSERTED).execute()
+    found = content(tmp_path / "spark")
+    assert str(found) == str(content(tmp_path / "library"))  # NaN is not itself
+    updated = [kind for *_, kind, n in found if kind is not None and n >= 100]
+    assert set(updated) == set(KEYS), "of each kind some keys match"
+    inserts = [kind for *_, kind, n in found if kind is None]
+    assert len(inserts) == len(given) - len(updated) > 0
 
 
 INCOMPARABLE = [

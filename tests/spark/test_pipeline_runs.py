@@ -21,10 +21,11 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
 
 
-def test_a_run_that_is_killed_after_its_flows_is_finished_by_the_next(tmp_path: Path) -> None:
+def test_a_run_that_is_killed_after_its_flows_is_finished_by_the_next(connect_url: str, tmp_path: Path) -> None:
+    """The first runs on a Connect server, the second in a session of its own."""
     shop = tmp_path / "shop"
     write_project(shop)
-    killed = run("tests.spark.pipeline_kills", str(shop), "flows ran")
+    killed = run("tests.spark.pipeline_kills", str(shop), "flows ran", connect_url)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     done = run("lakeview", "pipeline", "run", str(shop))
     assert done.returncode == 0, done.stderr

@@ -13,6 +13,7 @@ import pytest
 import lakeview as lv
 from lakeview.jobs import JobCancelledError, Progress, Request, SparkJobs, State
 from lakeview.model.errors import LakeviewError, NotATableError
+from lakeview.spark.session import settings
 from lakeview.views.data.profile import profile
 
 pytestmark = pytest.mark.spark
@@ -41,7 +42,8 @@ def test_a_profile_with_progress_a_cancel_and_a_kill(tmp_path: Path) -> None:
     request = Request("profile", address)
     seen: list[Progress] = []
 
-    with SparkJobs(at_once=1) as jobs:
+    java_options = "spark.driver.extraJavaOptions"  # quick compilation: the rows are few
+    with SparkJobs(at_once=1, settings={java_options: settings(short_job=True)[java_options]}) as jobs:
         answer = jobs.run(request, on_wait=seen.append)
         assert answer.rows.to_dicts() == profile(lv.scan(address))[0].to_dicts()
         assert answer.counts == {"rows": 1000}
