@@ -1,8 +1,6 @@
-"""The app in a real browser: a click on the timeline, an address that is no table, keys alone."""
+"""The app in a real browser: a click on the timeline, keys alone."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -31,11 +29,6 @@ def test_a_click_on_the_timeline_shows_why_that_commit_stands_out_without_scroll
     for words in (f"v{version} · ", "Bad load: ", "Table after it"):
         expect(drawer.get_by_text(words).first).to_be_in_viewport(ratio=1)
     assert visitor.main.evaluate("main => main.scrollTop") == 0
-
-
-def test_an_address_that_is_no_table_is_explained(visitor: Visitor, tmp_path: Path) -> None:
-    visitor.open(f"/overview?table={tmp_path}")
-    expect(visitor.page.get_by_text("not-a-table")).to_be_visible()
 
 
 def test_a_page_is_operated_by_keys_alone(visitor: Visitor) -> None:
