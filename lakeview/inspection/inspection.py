@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 
 import polars as pl
 
 from lakeview import views
-from lakeview.inspection import absent_columns
-from lakeview.inspection.columns import ColumnAnswers, column_answers
+from lakeview.inspection import absent_columns, findings
+from lakeview.inspection.columns import ClusteringAnswers, ColumnAnswers, clustering_answers, column_answers
 from lakeview.inspection.frames import SchemaVersion, TableFrames
 from lakeview.inspection.requirements import feature_origins, readable_schemas
 from lakeview.inspection.row_bounds import with_row_bounds
@@ -175,6 +174,20 @@ class Inspection:
             "columns", lambda: column_answers(self.frames, self.snapshot), self.version, self.branch
         )
 
+    def clustering(self) -> ClusteringAnswers:
+        """How well the files of this version are clustered by each column."""
+        return self.frames.cached(
+            "clustering", lambda: clustering_answers(self.frames, self.snapshot), self.version, self.branch
+        )
+
+    def files_without_statistics(self) -> pl.DataFrame:
+        """The rows of STATISTICS of this version without any value."""
+
+        def compute() -> pl.DataFrame:
+            return views.schema.columns.files_without_statistics(self.frames.recorded_statistics(self.version))
+
+        return self.frames.cached("files without statistics", compute, self.version)
+
     # -- files
 
     def files(self) -> pl.DataFrame:
@@ -317,56 +330,20 @@ class Inspection:
 
     def past_findings(self) -> list[Finding]:
         """Those of `findings` that need the readability of every version."""
-
-        def compute() -> list[Finding]:
-            evidence = Evidence(
-                self.frames.snapshot(self.version),
-                versions=self.frames.of_log("readable versions"),
-                retention=self.retention_simulation(),
-                commits=self.branch_commits(),
+        return list(
+            self.frames.cached(
+                "past findings", lambda: findings.past(self), self.version, self.frames.latest, seconds=60
             )
-            return views.health.findings.past_findings(evidence, self.frames.clock())
-
-        return list(self.frames.cached("past findings", compute, self.version, self.frames.latest, seconds=60))
+        )
 
     def present_findings(self) -> list[Finding]:
         """Those of `findings` that do not need the readability of every version."""
         key = (self.version, self.frames.latest, self.frames.ref, self.branch)
-        return list(self.frames.cached("present findings", self._present_findings, *key, seconds=60))
-
-    def _present_findings(self) -> list[Finding]:
-        snapshot = self.frames.snapshot(self.version)
-        evidence = Evidence(
-            snapshot,
-            commits=self.branch_commits(),
-            statistics=self.columns().without_statistics if self.is_small else None,
-            lifetimes=self.frames.lifetimes,
-            log=self.frames.of_log("log files"),
-            rules=self.constraints(),
-            arrivals=self.arrivals() if snapshot.partition_columns else None,
-            loads=self.quality(),
-        )
-        return views.health.findings.findings(evidence, self.frames.clock())
+        return list(self.frames.cached("present findings", lambda: findings.present(self), *key, seconds=60))
 
     def lake_evidence(self) -> Evidence:
         """The Evidence by which a table is judged among many; of a large table without the whole log or statistics."""
-        snapshot = self.snapshot
-        evidence = Evidence(snapshot, versions=self.frames.of_log("readable versions"), commits=self.branch_commits())
-        if not views.lake.is_shallow(snapshot, self.frames.history):
-            return evidence
-        try:
-            evidence = replace(
-                evidence,
-                lifetimes=self.frames.lifetimes,
-                retention=self.retention_simulation(),
-                log=self.frames.of_log("log files"),
-            )
-            if not views.lake.has_few_statistics(snapshot):
-                return evidence
-            statistics = self.frames.recorded_statistics(self.version)
-            return replace(evidence, statistics=statistics, rules=self.constraints(), loads=self.quality())
-        except LakeviewError:  # the newest version can be read, but not the whole log
-            return Evidence(snapshot, versions=evidence.versions, commits=evidence.commits)
+        return findings.lake_evidence(self)
 
     def quality_findings(self) -> list[Finding]:
         """Violated constraints, loads that are anomalies, and whether new data is on time."""

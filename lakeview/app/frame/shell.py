@@ -21,7 +21,8 @@ SIDEBAR_WIDTH = 212
 
 _FIRST: Mapping[str, Callable[[OpenTable], object]] = {
     **dict.fromkeys(("overview", "timeline", "health"), lambda now: now.look.readability()),
-    **dict.fromkeys(("schema", "pruning", "data"), lambda now: now.look.columns()),
+    **dict.fromkeys(("schema", "data"), lambda now: now.look.columns()),
+    "pruning": lambda now: now.look.clustering(),
     "quality": lambda now: now.look.quality(),
 }
 """What takes longest on a page and is read first, because other parts of the page then need no read of their own.

@@ -20,12 +20,12 @@ COLUMN = "column"
 
 def clustering(now: OpenTable) -> pl.DataFrame:
     """CLUSTERING of the version shown, the columns that skip most files first."""
-    return now.look.columns().clustering
+    return now.look.clustering().columns
 
 
 def examples(now: OpenTable) -> list[str]:
     """A few filters worth trying at the version shown."""
-    return list(now.look.columns().examples)
+    return list(now.look.clustering().examples)
 
 
 def picked_column(clustering: pl.DataFrame) -> str | None:
@@ -79,9 +79,9 @@ def column_table(clustering: pl.DataFrame) -> None:
 
 def depth_picture(now: OpenTable, column: str) -> None:
     """How many files a filter opens, along the column's values, and the same as a table."""
-    statistics = now.look.columns()
-    is_first = column == next(iter(statistics.clustering["column"]))
-    depths = statistics.depths if is_first else _profile(now.address, now.version, column)
+    measured = now.look.clustering()
+    is_first = column == next(iter(measured.columns["column"]))
+    depths = measured.depths if is_first else _profile(now.address, now.version, column)
     downloads.offer(f"depth of {column}", depths)
     stack(charts.pruning.depth_chart(depths, now.snapshot.num_files, column=column, dark=dark()), key="depth")
     with fold("As a table", "depth-table"):

@@ -60,12 +60,14 @@ def schema_tree(
     *,
     files: pl.DataFrame | None = None,
     least: int | None = None,
+    shares: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """SCHEMA_TREE of a schema, with what STATISTICS say of its leaves.
 
     `records`: live rows, if known; `least`: a bound of them. `files` (FILES) tells files whose every value is null, and
     so have no min and max, from files without statistics; without it the null share needs `records`. Of columns that
-    STATISTICS leave out because files are partitioned by them the partition values tell all.
+    STATISTICS leave out because files are partitioned by them the partition values tell all. `shares`: NULL_SHARES of
+    the same statistics, where they have been computed.
     """
     nodes = [
         (leaf_name(path), depth, f.name, str(f.type), f.nullable, f.comment, f.id, leaf)
@@ -77,16 +79,17 @@ def schema_tree(
     if statistics is None:
         return tree.with_columns(pl.lit(None, dtype=SCHEMA_TREE[n]).alias(n) for n in names[8:]).select(names)
     leaves = set(tree.filter("leaf")["path"].to_list())
-    found = [pl.DataFrame(schema=NULL_SHARES)]
+    found = [pl.DataFrame(schema=NULL_SHARES) if shares is None else shares]
     ranges = [
         pl.DataFrame(schema={n: SCHEMA_TREE[n] for n in ("path", "coverage", "min_text", "max_text", "range_is")})
     ]
     partitioned = _by_partition(statistics, files, leaves)
     for column, part in chain(_by_file(statistics, files, sorted(leaves & set(statistics.columns))), partitioned):
-        found.append(_share(column, part, records, least))
+        if shares is None or column not in statistics.columns:
+            found.append(_share(column, part, records, least))
         if column not in without_range:
             ranges.append(_range(column, part))
-    shares = pl.concat(found).select(
+    marks = pl.concat(found).select(
         pl.col("column").alias("path"),
         "null_share",
         null_share_bound=~pl.col("exact"),
@@ -94,17 +97,19 @@ def schema_tree(
         absent_share=pl.lit(None, pl.Float64),
     )
     return (
-        tree.join(shares, on="path", how="left", maintain_order="left")
+        tree.join(marks, on="path", how="left", maintain_order="left")
         .join(pl.concat(ranges), on="path", how="left", maintain_order="left")
         .select(names)
         .cast(SCHEMA_TREE)
     )
 
 
-def null_shares(statistics: pl.DataFrame, files: pl.DataFrame, least: int | None = None) -> pl.DataFrame:
-    """NULL_SHARES from STATISTICS and FILES of one version, which has at least so many live rows."""
+def null_shares(
+    statistics: pl.DataFrame, files: pl.DataFrame, least: int | None = None, records: int | None = None
+) -> pl.DataFrame:
+    """NULL_SHARES from STATISTICS and FILES of one version, which has at least `least` live rows, or just `records`."""
     columns = [c for c in statistics.columns if c not in ("_path", "_deletion_vector")]
-    found = [_share(column, part, None, least) for column, part in _by_file(statistics, files, columns)]
+    found = [_share(column, part, records, least) for column, part in _by_file(statistics, files, columns)]
     return pl.concat([pl.DataFrame(schema=NULL_SHARES), *found])
 
 
