@@ -228,7 +228,8 @@ def _described(chart: Any) -> Any:
     text = getattr(chart.title, "text", chart.title)
     if isinstance(chart.description, str) or not isinstance(text, str | list):
         return chart
-    return chart.properties(description=" ".join(text) if isinstance(text, list) else text)
+    chart.description = " ".join(text) if isinstance(text, list) else text  # a copy would copy every layer
+    return chart
 
 
 @dataclass(frozen=True, slots=True)

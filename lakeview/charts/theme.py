@@ -67,16 +67,18 @@ def config(p: Palette) -> dict[str, Any]:
 def finished(
     chart: AnyChart, p: Palette, *, height: int, title: str | alt.TitleParams | None = None, width: Width = "container"
 ) -> AnyChart:
-    """The chart with theme, size and title; `height` is the plot's, without title and axis."""
-    sized = chart.properties(
-        height=height,
-        width=width,
-        padding={"left": 0, "right": 6, "top": 2, "bottom": 2},
-        autosize={"type": "fit-x", "contains": "padding"} if width == "container" else "pad",
-        **({"title": title} if title else {}),
-    )
-    themed: AnyChart = sized.configure(**config(p))
-    return themed
+    """The chart, which is changed, with theme, size and title; `height` is the plot's, without title and axis.
+
+    Altair's own `properties` and `configure` copy a chart with all its layers, three times each: half of what a picture
+    costs (benches/bench_navigation.py).
+    """
+    chart["height"], chart["width"] = height, width
+    chart["padding"] = {"left": 0, "right": 6, "top": 2, "bottom": 2}
+    chart["autosize"] = {"type": "fit-x", "contains": "padding"} if width == "container" else "pad"
+    if title:
+        chart["title"] = title
+    chart["config"] = config(p)
+    return chart
 
 
 def stacked(charts: Sequence[AnyChart], *, dark: bool = False, width: int = 900) -> StackedChart:
