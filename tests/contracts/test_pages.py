@@ -21,8 +21,6 @@ LIBRARIES = ("streamlit", "lakeview.app", "lakeview.views", "lakeview.charts", "
 STANDARD = ("__future__", "typing", "collections.abc", "functools")
 OF_THE_START = {"app.py": ["imports os"]}
 """What the first script to run may besides: it tells allocators what they read when lakeview is imported."""
-OF_THE_START = {"app.py": ["imports os"]}
-"""What the first script to run may besides: it tells allocators what they read when lakeview is imported."""
 FORMATS = ("delta", "iceberg")
 MOST_LINES = 100
 ARITHMETIC = (ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.MatMult, ast.LShift, ast.RShift)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,24 @@ import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 
 from lakeview.app import components
+from lakeview.app.query import runner, worker
+from lakeview.app.query.answers import Answer
 from tests.pages import tables
 
-_DATA_NAME = re.compile(r'"(data|view|param)[-_][0-9a-f]+"')
-"""Names that Altair gives to data, views and parameters: by their content, or by a count."""
+
+def _shape(node: Any) -> Any:
+    """A specification without what differs from table to table: numbers, texts, and how many of a kind there are."""
+    match node:
+        case dict():
+            return {key: _shape(value) for key, value in node.items() if key != "datasets"}
+        case list():
+            return sorted({json.dumps(_shape(value), default=str) for value in node})
+        case str():
+            return node if node.isalpha() else ""
+        case bool() | None:
+            return node
+        case _:
+            return 0
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -31,23 +44,47 @@ def components_are_looked_for_once() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_demo_lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The demo lake's place is a folder that is not there; caches are those of a fresh server."""
+    """The demo lake's place is a folder that is not there."""
     place = tmp_path / "no-demo-lake"
     monkeypatch.setenv("LAKEVIEW_DEMO", str(place))
     monkeypatch.delenv("LAKEVIEW_ROOTS", raising=False)
+    return place
+
+
+@pytest.fixture
+def fresh_server() -> None:
+    """Nothing is cached, as on a server that just started. (Tables of tests are at addresses of their own: what was
+    read of one that several tests open may stay.)"""
     st.cache_data.clear()
     st.cache_resource.clear()
-    return place
+
+
+@pytest.fixture(autouse=True)
+def queries_in_this_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Queries are answered here: a process for each costs more than the page that asks. Tests of the processes have
+    `own_processes` among their fixtures."""
+
+    def answer(query: worker.Request, *, seconds: float, on_wait: Callable[[runner.Progress], object]) -> Answer:
+        on_wait(runner.Progress(0.0, 0, begun=True))
+        return worker.answer(query, lambda _: None)
+
+    if "own_processes" not in request.fixturenames:
+        monkeypatch.setattr(runner, "run", answer)
+
+
+@pytest.fixture
+def own_processes() -> None:
+    """Each query has a process of its own, as in the app."""
 
 
 @pytest.fixture(scope="session", autouse=True)
 def charts_are_checked() -> Iterator[None]:
-    """Pages send charts without validation: here each specification is validated the first time that it is drawn."""
+    """Pages send charts without validation: here each shape of a specification is, the first time that it is drawn."""
     valid: set[str] = set()
 
     def checked(drawn: components._Unchecked) -> dict[str, Any]:
         spec: dict[str, Any] = drawn.chart.to_dict(validate=False)
-        shape = _DATA_NAME.sub("", json.dumps({key: spec[key] for key in spec if key != "datasets"}, default=str))
+        shape = json.dumps(_shape(spec), default=str)
         if shape not in valid:
             drawn.chart.to_dict()
             valid.add(shape)

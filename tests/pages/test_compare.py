@@ -102,6 +102,7 @@ def test_a_price_above_the_budget_is_not_paid(good: Path, monkeypatch: pytest.Mo
     assert app.button(key="compare-rows").disabled
 
 
+@pytest.mark.usefixtures("own_processes")
 def test_a_comparison_that_takes_too_long_is_ended_and_not_begun_again(
     good: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,11 +20,11 @@ BAD = (
 )  # fmt: skip
 KEYS = (
     "blamed", "budget", "changes-limit", "column", "columns", "columns-filter", "commit", "commits", "commits-page",
-    "course-table", "depth-table", "file", "files_page", "filter", "filter-column", "filter-operator", "filter-value",
-    "find", "from", "keep", "lake-table", "lanes", "limit", "lives-page", "measure", "metrics", "moment", "name",
-    "order", "page", "partition", "partitions-table", "profile-file", "raw", "read-at-most", "recipients-fold", "root",
-    "seconds", "share-name", "sizes", "span", "sql", "sql-limit", "state", "statistics-of", "tab", "times", "to",
-    "tree-page", "values-table", "verdict", "when", "where", "why", "writer",
+    "course-table", "depth-table", "expectation", "file", "files_page", "filter", "filter-column", "filter-operator",
+    "filter-value", "find", "from", "keep", "lake-table", "lanes", "limit", "lives-page", "measure", "metrics",
+    "moment", "name", "order", "output", "page", "partition", "partitions-table", "profile-file", "raw", "read-at-most",
+    "recipients-fold", "root", "run", "seconds", "share-name", "sizes", "span", "sql", "sql-limit", "state",
+    "statistics-of", "tab", "times", "to", "tree-page", "values-table", "verdict", "when", "where", "why", "writer",
 )  # fmt: skip
 """Whatever a page keeps in the link."""
 

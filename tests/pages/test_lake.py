@@ -132,6 +132,7 @@ def test_no_root_says_what_to_type() -> None:
     assert "No root is named" in text(app)
 
 
+@pytest.mark.usefixtures("fresh_server")
 def test_a_root_outside_the_allowed_ones_is_refused(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

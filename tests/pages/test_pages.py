@@ -140,6 +140,7 @@ def test_a_page_says_that_a_version_is_no_number(good: Path) -> None:
     assert "open the latest version, or correct the link" in text(app)
 
 
+@pytest.mark.usefixtures("fresh_server")
 def test_a_table_outside_the_roots_is_not_opened(good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAKEVIEW_ROOTS", str(tmp_path))
     app = open_page("overview", good)

@@ -89,6 +89,7 @@ def test_a_root_without_runs_says_how_a_pipeline_begins(tmp_path: Path) -> None:
     assert "No root is named" in text(open_page("pipelines"))
 
 
+@pytest.mark.usefixtures("fresh_server")
 def test_a_root_outside_the_allowed_ones_is_refused(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,8 @@ from tests.builders.history import DeltaHistory
 from tests.pages import tables
 from tests.pages.app import open_page, text
 
+PROCESSES = pytest.mark.usefixtures("own_processes")
+
 
 def request(root: Path, **asked: Any) -> Request:
     defaults: dict[str, Any] = {"address": str(root), "version": 6, "limit": 100, "memory": runner.MEMORY}
@@ -36,6 +38,7 @@ def ask(root: Path, *, seconds: float = 60, **asked: Any) -> Any:
     return runner.run(request(root, **asked), seconds=seconds, on_wait=lambda _: None).rows
 
 
+@PROCESSES
 def test_a_query_gives_rows(good: Path) -> None:
     rows = ask(good, sql="select month, count(*) as n from flights group by month order by month", names=("flights",))
     assert rows.rows() == [(1, 20), (2, 20), (3, 20)]
@@ -57,6 +60,7 @@ def test_two_versions_compared(good: Path) -> None:
     assert found.rows["month"].to_list() == [2] * 7
 
 
+@PROCESSES
 def test_a_comparison_of_many_wide_rows_fits_into_the_memory_of_one_query(tmp_path: Path) -> None:
     rows = pl.select(
         pl.int_range(300_000).alias("c0"), *((pl.int_range(300_000) % n).alias(f"c{n}") for n in range(1, 24))
@@ -69,6 +73,7 @@ def test_a_comparison_of_many_wide_rows_fits_into_the_memory_of_one_query(tmp_pa
     assert found.rows["c0"].to_list() == [0, 1, 2]
 
 
+@PROCESSES
 def test_who_waits_is_told_how_far_it_is(good: Path) -> None:
     seen: list[runner.Progress] = []
     runner.run(request(good, where="month = 2"), seconds=60, on_wait=seen.append)
@@ -91,6 +96,7 @@ def test_what_cannot_be_run_says_why(asked: dict[str, Any], said: str, good: Pat
     assert refused.value.fix
 
 
+@PROCESSES
 def test_an_error_of_the_table_arrives_as_it_is(tmp_path: Path) -> None:
     root = tables.file_missing(tmp_path / "flights")
     with pytest.raises(DataFileMissingError, match=r"load-1\.parquet") as missing:
@@ -98,6 +104,7 @@ def test_an_error_of_the_table_arrives_as_it_is(tmp_path: Path) -> None:
     assert missing.value.fix
 
 
+@PROCESSES
 def test_a_query_that_takes_too_long_is_ended(good: Path) -> None:
     cross = ", ".join(f"t t{i}" for i in range(9))  # 60 to the power of 9 rows
     with pytest.raises(InvalidRequestError, match=r"stopped after 0\.5 seconds") as stopped:
@@ -105,6 +112,7 @@ def test_a_query_that_takes_too_long_is_ended(good: Path) -> None:
     assert stopped.value.kind == "over-budget"
 
 
+@PROCESSES
 def test_a_query_that_takes_too_much_memory_ends_alone(tmp_path: Path) -> None:
     table = tables.LogWriter(tmp_path / "wide").create()
     table.commit("WRITE", table.add("load", tables.flights(1, 6_000), 1))
@@ -115,6 +123,7 @@ def test_a_query_that_takes_too_much_memory_ends_alone(tmp_path: Path) -> None:
     assert "backtrace" not in ended.value.message
 
 
+@PROCESSES
 def test_whoever_stops_waiting_ends_it(good: Path) -> None:
     class Gone(BaseException):
         pass
@@ -127,6 +136,7 @@ def test_whoever_stops_waiting_ends_it(good: Path) -> None:
     assert ask(good, sql="select count(*) as n from t").item() == 60
 
 
+@PROCESSES
 def test_queries_wait_for_a_place(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = BoundedSemaphore(1)
     place.acquire()
@@ -143,6 +153,7 @@ def test_an_answer_too_large_to_show_is_refused(good: Path, monkeypatch: pytest.
         worker.answer(request(good, sql="select * from t"), lambda _: None)
 
 
+@PROCESSES
 def test_rows_beyond_the_limit_are_under_way_when_the_process_ends(tmp_path: Path) -> None:
     """Threads that still hand rows over must not meet an interpreter that ends: that aborted the process."""
     rows = pl.select(a=pl.int_range(20_000), b=pl.int_range(20_000).cast(pl.String))
@@ -239,6 +250,7 @@ def test_what_is_stopped_without_rows_says_what_to_do(asked: dict[str, Any], sai
     assert fix in (stopped.fix or "")
 
 
+@PROCESSES
 def test_the_time_to_start_a_process_is_none_of_the_query_s(
     good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -264,6 +276,7 @@ def idle_processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[IdleProcesses]:
     processes.clear()
 
 
+@PROCESSES
 def test_a_query_runs_in_the_process_that_waits_and_another_is_started_after_it(
     good: Path, idle_processes: IdleProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -356,6 +369,7 @@ def test_nothing_is_started_ahead_where_no_server_asked_for_it(fakes: list[Fake]
     assert fakes == []
 
 
+@PROCESSES
 def test_rows_on_arrival_are_read_in_another_process_and_once(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("rows are read in the process of the server")

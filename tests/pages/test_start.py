@@ -51,6 +51,7 @@ def test_a_build_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "no Java of a supported version" in app.code[0].value
 
 
+@pytest.mark.usefixtures("fresh_server")
 def test_a_build_that_succeeds_shows_the_lake(no_demo_lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = str(no_demo_lake / "flights")
     said = f"from pathlib import Path; from tests.pages import tables; tables.good(Path({place!r}))"
@@ -82,6 +83,7 @@ def test_tables_are_listed_with_their_verdict_even_if_one_is_broken(lake: Path) 
     assert "timeTurner" in listed.loc["demo / broken", "verdict"]
 
 
+@pytest.mark.usefixtures("fresh_server")
 def test_the_button_opens_the_demo(lake: Path) -> None:
     app = open_page("start")
     app.button(key="open-demo").click().run()

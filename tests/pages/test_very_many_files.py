@@ -11,7 +11,7 @@ from lakeview.delta.table import DeltaTable
 from lakeview.inspection import inspection
 from tests.pages.app import open_page
 
-pytestmark = pytest.mark.app
+pytestmark = [pytest.mark.app, pytest.mark.usefixtures("fresh_server")]
 
 
 @pytest.fixture(autouse=True)
