@@ -1,4 +1,4 @@
-"""A standalone Spark cluster of this machine: a master and two workers as processes, and a Connect server on it."""
+"""A standalone Spark cluster of this machine: a master and two workers as processes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
-from lakeview.spark.gateway import VECTOR_FLAG, launch_command, scala_version, spark_home
+from lakeview.spark.gateway import VECTOR_FLAG, scala_version, spark_home
 from lakeview.spark.java import find_java
 
 _START_SECONDS = 180
 _MASTER = re.compile(r"Starting Spark master at (spark://\S+)")
 _WORKER = re.compile(r"(Successfully registered with master)")
-_CONNECT = re.compile(r"Spark Connect server started at: \S*?(\d+)\s*$")
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SETTINGS = {
     "spark.driver.host": "127.0.0.1",
@@ -30,6 +29,10 @@ SETTINGS = {
     "spark.executor.cores": "1",
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
+    # drivers are Spark Connect servers as well
+    "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+    "spark.connect.grpc.binding.address": "127.0.0.1",
+    "spark.connect.grpc.binding.port": "0",
 }
 
 
@@ -41,36 +44,25 @@ class Cluster:
     folder: Path
     environment: Mapping[str, str]
 
-    def submit(self, program: Path, *arguments: str, options: Sequence[str] = ()) -> str:
-        """What a program prints that `spark-submit` runs on the cluster."""
-        settings = [word for name, value in SETTINGS.items() for word in ("--conf", f"{name}={value}")]
-        command = [str(spark_home() / "bin" / "spark-submit"), "--master", self.master, *settings, *options]
+    def submit(self, program: Path, *arguments: str, packages: Path) -> str:
+        """What a program prints that `spark-submit` runs on the cluster, with the packages of a file.
+
+        The file goes to the executors; sessions of Connect clients do not look there, and get its path.
+        """
+        settings = {**SETTINGS, "spark.executorEnv.PYTHONPATH": str(packages)}
+        words = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+        words += ["--py-files", str(packages)]
+        command = [str(spark_home() / "bin" / "spark-submit"), "--master", self.master, *words]
         done = subprocess.run(
             [*command, str(program), *arguments],
-            env=dict(self.environment),
+            env={**self.environment, "PYTHONPATH": str(packages)},
             capture_output=True,
             text=True,
-            timeout=900,
+            timeout=1800,
             check=False,
         )
-        assert done.returncode == 0, done.stderr[-5000:]
+        assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-5000:]
         return done.stdout
-
-    @contextmanager
-    def connect_server(self, path: Path) -> Iterator[str]:
-        """The address of a Connect server whose jobs run on the cluster, with the packages of a folder."""
-        java = find_java()
-        settings = {
-            **SETTINGS,
-            "spark.master": self.master,
-            "spark.connect.grpc.binding.port": "0",
-            "spark.executorEnv.PYTHONPATH": str(path),
-        }
-        command = launch_command(java, settings)[:-1]
-        program = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
-        environment = {**self.environment, "PYTHONPATH": str(path)}
-        with _process([*command, *program], environment, _CONNECT) as port:
-            yield f"sc://127.0.0.1:{port}"
 
 
 @contextmanager

@@ -2,7 +2,8 @@
 
     cluster_program.py FOLDER [REMOTE]
 
-Without REMOTE, the address of a Connect server, under spark-submit.
+Without REMOTE, the address of a Connect server, under spark-submit: the driver is such a server as well, and the
+program runs a second time as a client of it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -22,6 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 import lakeview as lv
 from lakeview.model.errors import LakeviewError
 from lakeview.spark import DeltaTable, lakeview_errors, session, table
+from lakeview.spark.pipelines.server import service
 
 
 def results(spark: SparkSession, folder: Path) -> dict[str, Any]:
@@ -81,6 +84,17 @@ def with_a_killed_executor(spark: SparkSession, folder: Path) -> list[int]:
     return [*_sums(table(spark, address)), lv.open_table(address).latest_version, int(mark.exists())]
 
 
+def by_connect(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """What this program gives as a client of the Connect server in this driver's JVM."""
+    folder.mkdir()
+    command = [sys.executable, __file__, str(folder), f"sc://127.0.0.1:{service(spark).localPort()}"]
+    of_driver = ("PYSPARK_GATEWAY", "MASTER")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(of_driver)}
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return report
+
+
 def _sums(frame: DataFrame) -> list[int]:
     row = frame.selectExpr("count(*)", "sum(id)", "sum(part)").first()
     assert row is not None
@@ -106,6 +120,7 @@ def main(folder: str, remote: str | None = None) -> None:
     report: dict[str, Any] = {"results": results(spark, Path(folder)), "executors": executors(spark)}
     if remote is None:
         report["killed"] = with_a_killed_executor(spark, Path(folder))
+        report["connect"] = by_connect(spark, Path(folder) / "connect")
     sys.stdout.write(json.dumps(report) + "\n")
     spark.stop()
 
