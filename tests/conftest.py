@@ -33,8 +33,8 @@ TOGETHER = (
 session or a lake that is costly to make."""
 
 ALONE = re.compile(r"mark\.browser")
-"""Words of a file whose tests go to workers one by one whatever they share: they come last and take longest; each worker
-has a browser of its own, and all share one server."""
+"""Words of a file whose tests go to workers one by one whatever they share: they come last and take longest; each
+worker has a browser of its own, and all share one server."""
 
 
 FIXTURES = {"spark": "spark", "browser": "browser", "demo_lake": "slow"}

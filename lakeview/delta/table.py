@@ -32,7 +32,7 @@ from lakeview.model.errors import InvalidRequestError
 from lakeview.model.frames import ACTIONS
 from lakeview.model.physical import PhysicalFile
 from lakeview.model.snapshot import Snapshot
-from lakeview.model.table import OneLine, RangeRead, check_point
+from lakeview.model.table_body import OneLine, RangeRead, check_point
 from lakeview.predicates import predicate
 from lakeview.rows.footers import listed_size, physical_file
 from lakeview.rows.lazy import lazy_rows

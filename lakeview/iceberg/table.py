@@ -35,7 +35,8 @@ from lakeview.model.frames import LOG_FILES
 from lakeview.model.physical import PhysicalFile
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot, TableMetadata, milliseconds
-from lakeview.model.table import RangeRead, RangeTasks, TableBody
+from lakeview.model.table import RangeTasks
+from lakeview.model.table_body import RangeRead, TableBody
 from lakeview.predicates import predicate
 from lakeview.rows.difference import difference
 from lakeview.rows.footers import listed_size, physical_file

@@ -12,7 +12,7 @@ import lakeview as lv
 from lakeview.model.change_columns import CHANGE_TYPE
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema
-from lakeview.model.table import TableBody
+from lakeview.model.table_body import TableBody
 from lakeview.rows.parquet import read_task
 from lakeview.rows.tasks import FileTask
 from lakeview.spark.options import flag, known_options, moment, number, path_of

@@ -7,7 +7,7 @@ from pathlib import Path
 import lakeview as lv
 from lakeview.iceberg.opening import open_iceberg
 from lakeview.model.frames import LOG_FILES
-from lakeview.model.table import OneLine
+from lakeview.model.table_body import OneLine
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
 

@@ -12,7 +12,7 @@ from lakeview.model.errors import VersionNotFoundError
 from lakeview.model.frames import moment
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import TableMetadata, TableProtocol, milliseconds
-from lakeview.model.table import check_point
+from lakeview.model.table_body import check_point
 
 
 def at_moment(metadata: Metadata, at: datetime, address: str) -> int:

@@ -18,7 +18,7 @@ from lakeview.model.findings import Finding, Severity
 from lakeview.model.frames import ACTIONS, COMMITS, SCHEMAS
 from lakeview.model.physical import PhysicalFile
 from lakeview.model.snapshot import Snapshot, milliseconds
-from lakeview.model.table import OneLine, RangeRead, check_point
+from lakeview.model.table_body import OneLine, RangeRead, check_point
 from lakeview.rows.footers import listed_size, physical_file
 from lakeview.rows.lazy import lazy_rows
 from lakeview.rows.tasks import FileTask, of_files, select_columns
