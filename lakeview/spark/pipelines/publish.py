@@ -15,8 +15,7 @@ from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.merge import Merge, condition_of
 from lakeview.model.change_columns import CHANGE_TYPE
 from lakeview.model.clock import Clock
-from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, NotATableError
-from lakeview.model.pipelines import FOLDER
+from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.dml import changes
 from lakeview.spark.dml.merge import empty_source, merge
@@ -26,29 +25,17 @@ from lakeview.spark.pipelines.config import Action, Dataset, Mode
 from lakeview.spark.pipelines.graph import FORMAT, Graph
 from lakeview.spark.pipelines.publication import (
     Publication,
-    Read,
     expectation_rows,
     publication_in,
     records_of,
     results_of,
 )
 from lakeview.spark.pipelines.records import Records, Row, commits_after, transaction_version
+from lakeview.spark.pipelines.sources import Places, Source, table_at
 from lakeview.spark.types import from_spark
 
 Step = Callable[[str], None]
 """Called with the name of a step that is done; a test ends the process there."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """What of a result is published: of a sink the rows of version `last` that version `first` has not (all without
-    `first`), or all rows of a view. `number`: what the published table records as the version of the application."""
-
-    address: str
-    number: int
-    reads: tuple[Read, ...]
-    first: int | None = None
-    view: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,7 +60,7 @@ class Publisher:
         ConstraintViolationError where an expectation of action fail has failed rows; nothing is published then.
         """
         self.recover(name)
-        sources = self._sources(name, dataset)
+        sources = self._places(name).sources(dataset, self.graph, self.clock)
         for source in sources:
             self._publish(name, dataset, source)
             self.step(f"published {name}")
@@ -87,7 +74,7 @@ class Publisher:
 
     def recover(self, name: str) -> None:
         """Record the commits of the published table whose records a run that was killed did not write."""
-        table = _table_at(self._address(name))
+        table = table_at(self._address(name))
         if table is None:
             return
         mark = f"publish {name} {table.snapshot().id}"
@@ -96,57 +83,6 @@ class Publisher:
             if done is not None:
                 rows = records_of(done, table.address, commit.version, commit.timestamp)
                 self.records.add(rows, mark, commit.version)
-
-    # -- what is new
-
-    def _sources(self, name: str, dataset: Dataset) -> list[Source]:
-        if dataset.view is not None:
-            inputs = self.graph.inputs_of(dataset.view)
-            reads = tuple(Read(each.address, None, each.version) for each in inputs)
-            return [Source(dataset.view, _milliseconds(self.clock), reads, view=True)]
-        sink = _table_at(self._sink(name, dataset))
-        if sink is None:
-            return []
-        app, last = self._app(name, sink), sink.latest_version
-        after = transaction_version(_table_at(self._address(name)), app)
-        self._check_same_sink(name, dataset, app, sink, after)
-        half = transaction_version(_table_at(self._quarantine(name)), app)
-        ends = [end for end in sorted({half, last}) if after < end <= last]
-        if dataset.publish is Mode.OVERWRITE:
-            ends = [end for end in (last,) if after < end]
-        sources = []
-        for end in ends:
-            first = None if after < 0 or dataset.publish is Mode.OVERWRITE else after
-            read = Read(sink.address, None if first is None else first + 1, end)
-            sources.append(Source(sink.address, end, (read,), first))
-            after = end
-        return sources
-
-    def _sink(self, name: str, dataset: Dataset) -> str:
-        path = self.graph.sinks.get(dataset.sink or "")
-        if not path:
-            raise InvalidRequestError(
-                f"table {name}: the pipeline has no sink {dataset.sink} of format lakeview",
-                fix=f"choose from {', '.join(self.graph.sinks) or 'none: call dp.create_sink'}",
-                place=name,
-                kind="no-such-sink",
-            )
-        return path
-
-    def _check_same_sink(self, name: str, dataset: Dataset, app: str, sink: DeltaTable, after: int) -> None:
-        """Rows of a sink that was deleted and is filled again would be appended a second time."""
-        published = _table_at(self._address(name))
-        if dataset.publish is not Mode.APPEND or published is None or after >= 0:
-            return
-        known = published.snapshot().transactions["app_id"]
-        others = known.filter(known.str.starts_with(self._app_of(name))).to_list()
-        if others and app not in others:
-            raise InvalidRequestError(
-                f"{sink.address} is another table than the one that {published.address} was appended from",
-                fix="move the published table away, or publish by merge or overwrite",
-                place=name,
-                kind="other-table",
-            )
 
     # -- one publication
 
@@ -167,7 +103,8 @@ class Publisher:
             )  # fmt: skip
             if counts.refusals:
                 self._refuse(done, target, counts)
-            app = (self._app(name, None if source.view else _table_at(source.address)), source.number)
+            sink = None if source.view else table_at(source.address)
+            app = (self._places(name).application(sink), source.number)
             if counts.quarantined:
                 done = self._set_apart(name, dataset, divided, app, done)
                 self.step(f"quarantined {name}")
@@ -198,7 +135,7 @@ class Publisher:
 
     def _target(self, name: str, dataset: Dataset, rows: DataFrame) -> DeltaTable:
         address = self._address(name)
-        table = _table_at(address)
+        table = table_at(address)
         if table is None:
             schema = from_spark(rows.schema).to_arrow()
             table = lv.create_table(
@@ -227,9 +164,9 @@ class Publisher:
         self, name: str, dataset: Dataset, divided: DataFrame, app: tuple[str, int], done: Publication
     ) -> Publication:
         """Append the quarantined rows to their table, with the names of what they fail and of the run."""
-        address, rules = self._quarantine(name), dataset.rules
+        address, rules = self._places(name).quarantine, dataset.rules
         digest = msgspec.json.encode([(rule.name, rule.action, rule.text) for rule in rules]).decode()
-        there = _table_at(address)
+        there = table_at(address)
         if transaction_version(there, app[0]) < app[1]:
             names = f.array(*[f.lit(rule.name) for rule in rules])
             failed = f.transform(f.col(quoted(expectations.FAILED)), lambda number: f.element_at(names, number + 1))
@@ -291,24 +228,11 @@ class Publisher:
         }
         self.records.add({"runs": [row | more]})
 
+    def _places(self, name: str) -> Places:
+        return Places(self.pipeline, self.root, name)
+
     def _address(self, name: str) -> str:
-        return f"{self.root.rstrip('/')}/{name}"
-
-    def _quarantine(self, name: str) -> str:
-        return f"{self.root.rstrip('/')}/{FOLDER}/quarantine/{name}"
-
-    def _app(self, name: str, sink: DeltaTable | None) -> str:
-        return self._app_of(name) + ("the view" if sink is None else str(sink.snapshot().id))
-
-    def _app_of(self, name: str) -> str:
-        return f"lakeview pipeline {self.pipeline}: {name} from "
-
-
-def _table_at(address: str) -> DeltaTable | None:
-    try:
-        return delta_table(address, "published", "publish to another folder, or write the sink as Delta")
-    except NotATableError:
-        return None
+        return self._places(name).address
 
 
 def _once(rows: DataFrame, app: tuple[str, int]) -> DataFrameWriter:
@@ -334,10 +258,6 @@ def _free(rows: DataFrame, name: str) -> str:
     while name.casefold() in {column.casefold() for column in rows.columns}:
         name += "_"
     return name
-
-
-def _milliseconds(clock: Clock) -> int:
-    return int(clock().timestamp() * 1000)
 
 
 def _elsewhere(plan: Merge) -> int | None:

@@ -1,0 +1,112 @@
+"""What of a pipeline's results is new: the sources of a dataset's next publications, and the places these go to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lakeview.delta.table import DeltaTable
+from lakeview.model.clock import Clock
+from lakeview.model.errors import InvalidRequestError, NotATableError
+from lakeview.model.pipelines import FOLDER
+from lakeview.spark.addresses import delta_table
+from lakeview.spark.pipelines.config import Dataset, Mode
+from lakeview.spark.pipelines.graph import Graph
+from lakeview.spark.pipelines.publication import Read
+from lakeview.spark.pipelines.records import transaction_version
+
+
+@dataclass(frozen=True)
+class Source:
+    """What of a result is published: of a sink the rows of version `last` that version `first` has not (all without
+    `first`), or all rows of a view. `number`: what the published table records as the version of the application."""
+
+    address: str
+    number: int
+    reads: tuple[Read, ...]
+    first: int | None = None
+    view: bool = False
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a pipeline publishes the dataset `name` below `root`."""
+
+    pipeline: str
+    root: str
+    name: str
+
+    @property
+    def address(self) -> str:
+        """The published table."""
+        return f"{self.root.rstrip('/')}/{self.name}"
+
+    @property
+    def quarantine(self) -> str:
+        """The table of the rows that were quarantined."""
+        return f"{self.root.rstrip('/')}/{FOLDER}/quarantine/{self.name}"
+
+    def application(self, sink: DeltaTable | None) -> str:
+        """The application id of publications from a sink, or from a view without one."""
+        return self._applications + ("the view" if sink is None else str(sink.snapshot().id))
+
+    @property
+    def _applications(self) -> str:
+        return f"lakeview pipeline {self.pipeline}: {self.name} from "
+
+    def sources(self, dataset: Dataset, graph: Graph, clock: Clock) -> list[Source]:
+        """The publications that are due, oldest first; rows of an earlier run that were quarantined but not published
+        are one of their own. InvalidRequestError where the pipeline has no such sink, or it is another table now."""
+        if dataset.view is not None:
+            reads = tuple(Read(each.address, None, each.version) for each in graph.inputs_of(dataset.view))
+            return [Source(dataset.view, int(clock().timestamp() * 1000), reads, view=True)]
+        sink = table_at(self._sink(dataset, graph))
+        if sink is None:
+            return []
+        application, last = self.application(sink), sink.latest_version
+        after = transaction_version(table_at(self.address), application)
+        self._check_same_sink(dataset, application, sink, after)
+        half = transaction_version(table_at(self.quarantine), application)
+        ends = [end for end in sorted({half, last}) if after < end <= last]
+        if dataset.publish is Mode.OVERWRITE:
+            ends = [end for end in (last,) if after < end]
+        found = []
+        for end in ends:
+            first = None if after < 0 or dataset.publish is Mode.OVERWRITE else after
+            read = Read(sink.address, None if first is None else first + 1, end)
+            found.append(Source(sink.address, end, (read,), first))
+            after = end
+        return found
+
+    def _sink(self, dataset: Dataset, graph: Graph) -> str:
+        path = graph.sinks.get(dataset.sink or "")
+        if not path:
+            raise InvalidRequestError(
+                f"table {self.name}: the pipeline has no sink {dataset.sink} of format lakeview",
+                fix=f"choose from {', '.join(graph.sinks) or 'none: call dp.create_sink'}",
+                place=self.name,
+                kind="no-such-sink",
+            )
+        return path
+
+    def _check_same_sink(self, dataset: Dataset, application: str, sink: DeltaTable, after: int) -> None:
+        """Rows of a sink that was deleted and is filled again would be appended a second time."""
+        published = table_at(self.address)
+        if dataset.publish is not Mode.APPEND or published is None or after >= 0:
+            return
+        known = published.snapshot().transactions["app_id"]
+        others = known.filter(known.str.starts_with(self._applications)).to_list()
+        if others and application not in others:
+            raise InvalidRequestError(
+                f"{sink.address} is another table than the one that {published.address} was appended from",
+                fix="move the published table away, or publish by merge or overwrite",
+                place=self.name,
+                kind="other-table",
+            )
+
+
+def table_at(address: str) -> DeltaTable | None:
+    """The Delta table at an address; None where there is none."""
+    try:
+        return delta_table(address, "published", "publish to another folder, or write the sink as Delta")
+    except NotATableError:
+        return None
