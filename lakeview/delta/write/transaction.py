@@ -10,20 +10,16 @@ from datetime import datetime
 import polars as pl
 import pyarrow as pa
 
-from lakeview.delta.data.partition_values import partition_columns
 from lakeview.delta.log.actions import AddFile, Txn
-from lakeview.delta.log.file_actions import PARTITION_VALUES
-from lakeview.delta.log.paths import canonical
 from lakeview.delta.properties import value
 from lakeview.delta.write.batches import Frame, batches_of, frame_from
-from lakeview.delta.write.definition_changes import DefinitionChanges
-from lakeview.delta.write.file_changes import REMOVAL_COLUMNS, paths_of
+from lakeview.delta.write.file_changes import paths_of
 from lakeview.delta.write.identity import Identity
 from lakeview.delta.write.live_files import LiveFile
 from lakeview.delta.write.merge import Merge, condition_of
 from lakeview.delta.write.new_statistics import recompute_statistics
 from lakeview.delta.write.optimize import TARGET_BYTES, optimize
-from lakeview.delta.write.partition_conditions import one_of, partition_condition, selected
+from lakeview.delta.write.partition_conditions import selected
 from lakeview.delta.write.restore import restore
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_operations import change_rows, live_files, merge_rows
@@ -31,15 +27,14 @@ from lakeview.delta.write.row_wise import row_wise
 from lakeview.delta.write.row_work import RowOutcome, RowWork
 from lakeview.delta.write.target import Progress
 from lakeview.delta.write.update import Assignments
+from lakeview.delta.write.whole_files import EVERY, WholeFiles
 from lakeview.delta.write.writer import conformed_rows, write_conformed, write_files
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 
-_EVERY = pl.lit(value=True)
 
-
-class Transaction(DefinitionChanges):
+class Transaction(WholeFiles):
     """One commit in the making, on the table's latest version.
 
     Data files are written as changes are made; the commit is one file, created only if it is not there. When another
@@ -125,74 +120,6 @@ class Transaction(DefinitionChanges):
         self.append(frame)
         return self._take_out_partitions(self.files.adds[before:])
 
-    def replace_partitions(self, adds: Sequence[AddFile]) -> int:
-        """As `overwrite_partitions`, with files that are written already."""
-        self.check_has_partitions()
-        self.add(adds)
-        return self._take_out_partitions(adds)
-
-    def check_has_partitions(self) -> None:
-        """InvalidRequestError for a table without partitions; ConstraintViolationError for one whose rows have to
-        stay."""
-        if not self.definition.partition_columns:
-            raise InvalidRequestError(
-                f"{self._storage.root} has no partitions that rows could fall into",
-                fix="overwrite() replaces all rows, or those that a condition selects",
-                kind="not-partitioned",
-            )
-        self.check_may_remove()
-
-    def _take_out_partitions(self, adds: Sequence[AddFile]) -> int:
-        """Remove what was in the partitions of these files before them; returns how many files went."""
-        values = pl.Series([dict(a.partition_values or {}) for a in adds], dtype=PARTITION_VALUES)
-        partitions = pl.DataFrame(partition_columns(values, self.definition.partitions)).unique()
-        live = self._base.adds([*REMOVAL_COLUMNS, "records"])
-        of_file = pl.DataFrame(partition_columns(live["partition_values"], self.definition.partitions))
-        there = of_file.with_row_index("\0row").join(partitions, on=partitions.columns, how="semi", nulls_equal=True)
-        self.reads(one_of(partitions))
-        self._take_out(live[there["\0row"]], data_change=True)
-        return there.height
-
-    def add(self, adds: Sequence[AddFile]) -> None:
-        """Add files that are written already, by this process or another; the log entry is what makes them live."""
-        self._touched = True
-        self.files.adds += adds
-        self._whole_adds += [a for a in adds if a.data_change]
-
-    def remove(
-        self,
-        where: str | pl.Expr | None = None,
-        *,
-        paths: Sequence[str] | None = None,
-        data_change: bool = True,
-    ) -> int:
-        """Remove live files: those of the partitions `where` selects, those of `paths` (decoded), or all.
-
-        Returns how many. InvalidRequestError for a condition on other than partition columns, or a path not live.
-        """
-        return self._remove(where, paths, data_change=data_change).height
-
-    def _remove(self, where: str | pl.Expr | None, paths: Sequence[str] | None, *, data_change: bool) -> pl.DataFrame:
-        if data_change:
-            self.check_may_remove()
-        self._touched = True
-        live = self._base.adds([*REMOVAL_COLUMNS, "records"])
-        if paths is not None:
-            live = self._named(live, paths)
-        else:
-            expression = _EVERY if where is None else self._on_partitions(where)
-            live = live.filter(self._selected(live, expression))
-            self.reads(expression)
-        self._take_out(live, data_change=data_change)
-        return live
-
-    def _take_out(self, live: pl.DataFrame, *, data_change: bool) -> None:
-        now = milliseconds(self.clock())
-        rows = live.to_dicts()
-        for row in rows:
-            self.files.remove(row, now, data_change=data_change)
-        self._whole_removes += rows if data_change else []
-
     def delete(self, where: str | pl.Expr | None = None) -> int | None:
         """Delete the rows for which a condition is true, all without one; returns how many, None where whole files go
         and the log does not say how many rows they have.
@@ -201,7 +128,7 @@ class Transaction(DefinitionChanges):
         their files are written anew. InvalidRequestError for a condition that cannot be evaluated.
         """
         self.check_may_remove()
-        expression = _EVERY if where is None else row_wise(where, self.schema)
+        expression = EVERY if where is None else row_wise(where, self.schema)
         if set(expression.meta.root_names()) <= set(self.definition.partition_columns):
             return self._delete_files(where)
         return change_rows(self, expression, None)
@@ -214,7 +141,7 @@ class Transaction(DefinitionChanges):
         """
         self.check_may_remove()
         self._only_deletes = False
-        expression = _EVERY if where is None else row_wise(where, self.schema)
+        expression = EVERY if where is None else row_wise(where, self.schema)
         return change_rows(self, expression, assignments)
 
     def merge(self, source: Frame, on: str | Sequence[str]) -> Merge:
@@ -254,7 +181,7 @@ class Transaction(DefinitionChanges):
         then = self._table.state(version, at)
         self._row_by_row = self._only_deletes = False
         self._reads_metadata = True
-        self.reads(_EVERY)
+        self.reads(EVERY)
         metrics = restore(self, self._base, then)
         self.entry.metrics.update(metrics)
         changes = metrics["numRemovedFiles"] or metrics["numRestoredFiles"] or self.domains
@@ -264,7 +191,7 @@ class Transaction(DefinitionChanges):
         """Count the statistics of files again, of all or those of the partitions `where` selects; returns how many had
         others. The rows are read, and stay as they are."""
         expression = self.on_partitions(where)
-        self.reads(_EVERY if expression is None else expression)
+        self.reads(EVERY if expression is None else expression)
         self._row_by_row = False
         count = recompute_statistics(self, expression)
         self._touched = self._touched or bool(count)
@@ -317,12 +244,6 @@ class Transaction(DefinitionChanges):
             self._marks[identity.column] = first + identity.step * (count - 1)
         return first
 
-    def _delete_files(self, where: str | pl.Expr | None) -> int | None:
-        gone = self._remove(where, None, data_change=True)
-        self.entry.metrics.update(numRemovedFiles=gone.height, numRemovedBytes=int(gone["size"].sum()))
-        rows = gone["records"] - gone["deleted_records"]
-        return None if rows.has_nulls() else int(rows.sum())
-
     def live_files(self, where: pl.Expr | None) -> list[LiveFile]:
         """The live files that may hold rows for which a condition is true, all without one."""
         return live_files(self._base, self.definition, self._storage, where)
@@ -350,31 +271,3 @@ class Transaction(DefinitionChanges):
             counts += outcome.counts
         self.entry.metrics.update({**counts, **metrics})
         self._touched = self._touched or bool(self.files.removes or self.files.adds)
-
-    def check_may_remove(self) -> None:
-        """ConstraintViolationError for a table whose rows have to stay."""
-        if value(self.definition.properties, "delta.appendOnly"):
-            raise ConstraintViolationError(
-                "the table is append-only (delta.appendOnly): data may be rearranged, not removed",
-                fix="unset delta.appendOnly if the data may go",
-                kind="append-only",
-            )
-
-    def on_partitions(self, where: str | pl.Expr | None) -> pl.Expr | None:
-        """A condition on partition columns, None without one. InvalidRequestError for one on another column."""
-        return None if where is None else self._on_partitions(where)
-
-    def _on_partitions(self, where: str | pl.Expr) -> pl.Expr:
-        return partition_condition(where, self.schema, self.definition.partition_columns)
-
-    def _selected(self, live: pl.DataFrame, expression: pl.Expr) -> pl.Series:
-        values = pl.DataFrame(partition_columns(live["partition_values"], self.definition.partitions))
-        return selected(values, live.height, expression)
-
-    def _named(self, live: pl.DataFrame, paths: Sequence[str]) -> pl.DataFrame:
-        keys = canonical(pl.Series("key", list(paths), dtype=pl.String), self._storage.root)
-        found = live.filter(live["key"].is_in(keys.implode()))
-        if found.height < keys.n_unique():
-            missing = next(k for k in keys if k not in set(live["key"]))
-            raise InvalidRequestError(f"{missing} is no live file of the table", place=missing, kind="file-not-live")
-        return found

@@ -1,0 +1,127 @@
+"""Changes of a transaction by whole files, as the log lists them: added, removed, replaced by partition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from lakeview.delta.data.partition_values import partition_columns
+from lakeview.delta.log.actions import AddFile
+from lakeview.delta.log.file_actions import PARTITION_VALUES
+from lakeview.delta.log.paths import canonical
+from lakeview.delta.properties import value
+from lakeview.delta.write.definition_changes import DefinitionChanges
+from lakeview.delta.write.file_changes import REMOVAL_COLUMNS
+from lakeview.delta.write.partition_conditions import one_of, partition_condition, selected
+from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
+from lakeview.model.snapshot import milliseconds
+
+EVERY = pl.lit(value=True)
+"""The condition that is true of every row."""
+
+
+class WholeFiles(DefinitionChanges):
+    """The files that a commit adds and removes; no data file is read."""
+
+    def replace_partitions(self, adds: Sequence[AddFile]) -> int:
+        """As `overwrite_partitions`, with files that are written already."""
+        self.check_has_partitions()
+        self.add(adds)
+        return self._take_out_partitions(adds)
+
+    def check_has_partitions(self) -> None:
+        """InvalidRequestError for a table without partitions; ConstraintViolationError for one whose rows have to
+        stay."""
+        if not self.definition.partition_columns:
+            raise InvalidRequestError(
+                f"{self._storage.root} has no partitions that rows could fall into",
+                fix="overwrite() replaces all rows, or those that a condition selects",
+                kind="not-partitioned",
+            )
+        self.check_may_remove()
+
+    def _take_out_partitions(self, adds: Sequence[AddFile]) -> int:
+        """Remove what was in the partitions of these files before them; returns how many files went."""
+        values = pl.Series([dict(a.partition_values or {}) for a in adds], dtype=PARTITION_VALUES)
+        partitions = pl.DataFrame(partition_columns(values, self.definition.partitions)).unique()
+        live = self._base.adds([*REMOVAL_COLUMNS, "records"])
+        of_file = pl.DataFrame(partition_columns(live["partition_values"], self.definition.partitions))
+        there = of_file.with_row_index("\0row").join(partitions, on=partitions.columns, how="semi", nulls_equal=True)
+        self.reads(one_of(partitions))
+        self._take_out(live[there["\0row"]], data_change=True)
+        return there.height
+
+    def add(self, adds: Sequence[AddFile]) -> None:
+        """Add files that are written already, by this process or another; the log entry is what makes them live."""
+        self._touched = True
+        self.files.adds += adds
+        self._whole_adds += [a for a in adds if a.data_change]
+
+    def remove(
+        self,
+        where: str | pl.Expr | None = None,
+        *,
+        paths: Sequence[str] | None = None,
+        data_change: bool = True,
+    ) -> int:
+        """Remove live files: those of the partitions `where` selects, those of `paths` (decoded), or all.
+
+        Returns how many. InvalidRequestError for a condition on other than partition columns, or a path not live.
+        """
+        return self._remove(where, paths, data_change=data_change).height
+
+    def _remove(self, where: str | pl.Expr | None, paths: Sequence[str] | None, *, data_change: bool) -> pl.DataFrame:
+        if data_change:
+            self.check_may_remove()
+        self._touched = True
+        live = self._base.adds([*REMOVAL_COLUMNS, "records"])
+        if paths is not None:
+            live = self._named(live, paths)
+        else:
+            expression = EVERY if where is None else self._on_partitions(where)
+            live = live.filter(self._selected(live, expression))
+            self.reads(expression)
+        self._take_out(live, data_change=data_change)
+        return live
+
+    def _take_out(self, live: pl.DataFrame, *, data_change: bool) -> None:
+        now = milliseconds(self.clock())
+        rows = live.to_dicts()
+        for row in rows:
+            self.files.remove(row, now, data_change=data_change)
+        self._whole_removes += rows if data_change else []
+
+    def _delete_files(self, where: str | pl.Expr | None) -> int | None:
+        gone = self._remove(where, None, data_change=True)
+        self.entry.metrics.update(numRemovedFiles=gone.height, numRemovedBytes=int(gone["size"].sum()))
+        rows = gone["records"] - gone["deleted_records"]
+        return None if rows.has_nulls() else int(rows.sum())
+
+    def check_may_remove(self) -> None:
+        """ConstraintViolationError for a table whose rows have to stay."""
+        if value(self.definition.properties, "delta.appendOnly"):
+            raise ConstraintViolationError(
+                "the table is append-only (delta.appendOnly): data may be rearranged, not removed",
+                fix="unset delta.appendOnly if the data may go",
+                kind="append-only",
+            )
+
+    def on_partitions(self, where: str | pl.Expr | None) -> pl.Expr | None:
+        """A condition on partition columns, None without one. InvalidRequestError for one on another column."""
+        return None if where is None else self._on_partitions(where)
+
+    def _on_partitions(self, where: str | pl.Expr) -> pl.Expr:
+        return partition_condition(where, self.schema, self.definition.partition_columns)
+
+    def _selected(self, live: pl.DataFrame, expression: pl.Expr) -> pl.Series:
+        values = pl.DataFrame(partition_columns(live["partition_values"], self.definition.partitions))
+        return selected(values, live.height, expression)
+
+    def _named(self, live: pl.DataFrame, paths: Sequence[str]) -> pl.DataFrame:
+        keys = canonical(pl.Series("key", list(paths), dtype=pl.String), self._storage.root)
+        found = live.filter(live["key"].is_in(keys.implode()))
+        if found.height < keys.n_unique():
+            missing = next(k for k in keys if k not in set(live["key"]))
+            raise InvalidRequestError(f"{missing} is no live file of the table", place=missing, kind="file-not-live")
+        return found
