@@ -115,9 +115,10 @@ def test_every_branch_and_tag_has_its_rows(written: Path, name: str) -> None:
 @pytest.mark.parametrize("name", TABLES)
 def test_what_a_filter_spares_holds_no_row_it_keeps(written: Path, name: str) -> None:
     table = opened(written, name)
-    for version in map(int, told(written, name)["files"]):
+    versions = sorted(map(int, told(written, name)["files"]))
+    for number, version in enumerate(versions):
         whole = table.scan(version).collect()
-        for condition in FILTERS:
+        for condition in FILTERS[number % 3 :: 3]:  # a third of them at each version
             found = table.scan(version).filter(condition).collect()
             assert differences(whole.filter(condition).to_arrow(), found) == [], (version, condition)
 

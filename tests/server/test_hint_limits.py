@@ -271,7 +271,7 @@ CONDITIONS = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(CONDITIONS, st.integers(0, 12))
 def test_no_condition_prunes_a_file_that_has_a_row_for_it(condition: str, spends: int) -> None:
     holds(sql_condition([condition], SCHEMA), condition)
