@@ -16,6 +16,8 @@ FUZZ_SECONDS  ?= 60
 SECONDS       ?= 60
 
 export LAKEVIEW_DEMO
+# Queries, Spark and the tests start many processes that import the package: compiled once, it loads in half the time.
+unexport PYTHONDONTWRITEBYTECODE
 
 PY      := $(VENV)/bin/python
 PIP     := $(PY) -m pip install --quiet --disable-pip-version-check
