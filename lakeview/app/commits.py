@@ -17,6 +17,8 @@ COMMIT, PAGE = "commit", "commits-page"
 BRANCHES = "Branches and tags"
 _PAGE = 200
 _CHOICES = 400
+_SHORT_NAME = 5
+"""Letters of a version that its narrow column shows: `v1234`, `s14`."""
 _STATE_WORDS = {
     "gone": ("\N{LOWER ONE QUARTER BLOCK}", "gray"),
     "at risk": ("\N{LOWER FIVE EIGHTHS BLOCK}", "orange"),
@@ -37,7 +39,7 @@ def ribbon_key(runs: pl.DataFrame) -> None:
     for state, (glyph, colour) in _STATE_WORDS.items():
         text = views.timeline.readability.runs_text(runs, state)
         if text is not None:
-            parts.append(f":{colour}[{glyph} {state} {text}]")
+            parts.append(f":{colour}[{glyph}&nbsp;{state} {text}]")  # the glyph stays with its word
     st.markdown(f":small[**Can it still be read?** &ensp; {' &ensp; '.join(parts)}]")
 
 
@@ -109,7 +111,8 @@ def commit_table(commits: pl.DataFrame, version: int) -> None:
     rows = newest_first.slice((page - 1) * _PAGE, _PAGE)
     inside = -1 if position is None else position - (page - 1) * _PAGE
     key = f"commits-{version}-{page}"
-    long = not rows["version"].is_between(0, 10**9).all()  # random numbers
+    names = rows.select(views.units.version_label("version")).to_series()
+    long = bool((names.str.len_chars() > _SHORT_NAME).any())  # of random numbers without a name
     frame(
         views.timeline.commits.with_marks(rows).with_columns(
             records_change=pl.col("records_added") - pl.col("records_removed")
@@ -121,7 +124,7 @@ def commit_table(commits: pl.DataFrame, version: int) -> None:
             "version": columns.version(width=90 if long else 50),
             "committed": columns.timestamp(width=108),
             # beside the chart there is no room for it and long ids: the mark tells the kind of operation
-            **({} if long else {"operation": columns.text("operation", 68)}),
+            **({} if long else {"operation": columns.text("operation", 98)}),
             "writer": columns.text("writer", 78),
             "change": columns.number(
                 "rows \N{PLUS-MINUS SIGN}", 56, of="records_change", help="rows added less rows removed"

@@ -7,6 +7,7 @@ import polars as pl
 
 from lakeview.charts.marks import texts
 from lakeview.charts.palette import palette
+from lakeview.charts.partitions import short_names
 from lakeview.charts.theme import AnyChart, Width, finished, layered
 from lakeview.views.units import format_bytes, format_change, format_percent
 
@@ -19,12 +20,12 @@ _ARROW = "\N{RIGHTWARDS ARROW}"
 
 def partition_diff_chart(diff: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
     """One bar a side and partition, added right and removed left on a log scale; the _MOST_PARTITIONS with the largest
-    difference, in their order. [] without rows."""
-    if diff.is_empty():
+    difference, in their order. [] where no file was added or removed."""
+    size = pl.max_horizontal("files_added", "files_removed")
+    kept = diff.with_row_index("place").filter(size > 0).sort(-size, "place").head(_MOST_PARTITIONS).sort("place")
+    if kept.is_empty():
         return []
     p = palette(dark)
-    size = pl.max_horizontal("files_added", "files_removed")
-    kept = diff.with_row_index("place").sort(-size, "place").head(_MOST_PARTITIONS).sort("place")
     names = kept["partition_text"].to_list()
     both = pl.concat(
         [
@@ -50,7 +51,7 @@ def partition_diff_chart(diff: pl.DataFrame, *, dark: bool = False, width: Width
         "partition_text:N",
         sort=None,
         title=None,
-        axis=alt.Axis(labelLimit=130, minExtent=96, maxExtent=136),
+        axis=alt.Axis(labelExpr=short_names(kept["partition_text"]), labelLimit=130, minExtent=96, maxExtent=136),
         scale=alt.Scale(domain=names),
     )
     tooltip = [

@@ -73,7 +73,7 @@ def partition_writes(writes: pl.DataFrame, *, dark: bool = False, width: Width =
     order = writes["partition_text"].unique(maintain_order=True).tail(_MOST_LINES)
     shown = writes.filter(pl.col("partition_text").is_in(order.to_list()))
     ends = (shown["timestamp"].sort().to_list()[0], shown["until"].sort().to_list()[-1])
-    names = _short(order)
+    names = short_names(order)
     cells = pl.DataFrame(
         {
             "timestamp": shown["timestamp"],
@@ -220,7 +220,7 @@ def _axis(partitions: pl.Series, *, labels: bool) -> alt.X:
         title=None,
         labels=labels,
         domain=labels,
-        labelExpr=_short(partitions),
+        labelExpr=short_names(partitions),
         labelOverlap="greedy",
         labelSeparation=8,
         labelBound=True,  # beyond the end it would make this panel narrower than those above it
@@ -238,7 +238,7 @@ def _choose(where: pl.Series, yes: str, no: str) -> pl.Series:
     return pl.select(pl.when(where).then(pl.lit(yes)).otherwise(pl.lit(no))).to_series()
 
 
-def _short(partitions: pl.Series) -> str:
+def short_names(partitions: pl.Series) -> str:
     """An expression for axis labels: the values without their keys, `3` for `month=3`, `3/EWR` for
     `month=3/origin=EWR`. Two partitions that would look alike keep their keys."""
     texts = partitions.drop_nulls().unique()

@@ -20,6 +20,8 @@ _FEW_LOADS = 12
 """So many loads at most have a dot each: of one alone there is no line."""
 _SYMLOG_TIMES = 8.0
 """One load this many times beyond all the others would flatten them: the scale is then logarithmic."""
+_LEAST_SPAN = 0.1
+"""A scale that does not begin at zero spans this share of its largest value: its labels show no finer difference."""
 
 
 def load_trend_chart(
@@ -131,7 +133,17 @@ def _scale(rows: pl.DataFrame, kind: TrendKind) -> tuple[alt.Scale, alt.Axis]:
         marks = [0.0, *(10.0**n for n in range(0, 16, 1 if highest < 10_000 else 3) if 10.0**n <= highest)]
         axis.values, axis.tickCount = marks, 2 * len(marks)  # of more marks than ticks are asked for Vega drops some
         return alt.Scale(zero=kind != "days", nice=False, type="symlog"), axis
+    if kind == "days" and (span := _least_span(rows, highest)):
+        return alt.Scale(domain=span, nice=True), axis
     return alt.Scale(zero=kind != "days", nice=True), axis
+
+
+def _least_span(rows: pl.DataFrame, highest: float) -> list[float] | None:
+    """A domain of _LEAST_SPAN around values that lie closer together; None where they do not."""
+    found = pl.concat([rows[name] for name in ("value", "band_low", "band_high")]).drop_nulls()
+    low, high = float(found.min()), float(found.max())  # type: ignore[arg-type]
+    more = (_LEAST_SPAN * highest - (high - low)) / 2
+    return [low - more, high + more] if more > 0 else None
 
 
 def _flattened(rows: pl.DataFrame) -> bool:

@@ -97,7 +97,7 @@ class Lake:
             partition_by=["period"],
             properties=_DATED,
             name="flights",
-            description="Flights from New York's three airports , as they were delivered, twelve periods to the year",
+            description="Flights from New York's three airports, as they were delivered, twelve periods to the year",
             user=DESK,
             clock=lambda: at,
         )

@@ -88,6 +88,15 @@ def test_what_is_zero_throughout_lies_on_the_ground_of_a_scale() -> None:
     assert labels(chart, 1) == ["0", "0.5", "1"]
 
 
+@pytest.mark.parametrize("low", [21.9871, 1.18, 0.4])
+def test_a_scale_of_days_that_hardly_differ_says_no_number_twice(low: float) -> None:
+    value = low + pl.col("version") * 1e-5
+    rows = trend(30).with_columns(value=value, band_low=value, band_high=value)
+    (chart,) = charts.quality.load_trend_chart(rows, "x", "days", width=400)
+    drawn = labels(chart, 1)
+    assert len(set(drawn)) == len(drawn) >= 2
+
+
 @pytest.mark.parametrize("hours", [0.001, 0.002, 0.004, 0.02, 0.1, 2, 30, 80, 200, 500, 2_000, 9_000, 50_000])
 def test_a_time_axis_says_no_moment_twice(hours: float) -> None:
     rows = trend(3).with_columns(timestamp=pl.Series([START + timedelta(hours=hours * i / 2) for i in range(3)]))
@@ -108,11 +117,12 @@ def test_few_loads_are_seen_without_a_line_between_them(loads: int, drawn: bool)
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_differences_are_bars_both_ways_at_most_forty(dark: bool) -> None:
-    rows = [(f"day={i}", i % 5, i % 3, 0, 10, 10, None, None) for i in range(300)]
+    rows = [(f"day={i}", i % 5, i % 3 if i else 0, 0, 10, 10, None, None) for i in range(300)]
     (chart,) = charts.compare.partition_diff_chart(
         pl.DataFrame(rows, schema=views.compare.versions.PARTITION_DIFF, orient="row"), dark=dark
     )
     assert marks(chart) <= 81
+    assert "day=0" not in str(chart.to_dict())  # neither added nor removed
     assert charts.compare.partition_diff_chart(pl.DataFrame(schema=views.compare.versions.PARTITION_DIFF)) == []
 
 

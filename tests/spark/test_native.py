@@ -36,7 +36,7 @@ CONFORMANCE = [
 
 
 def same_rows(fast: DataFrame, slow: DataFrame) -> int:
-    """The number of rows, which both have; NaN and -0.0 are told from other numbers."""
+    """The number of rows, which both have; NaN and -0.0 are distinct from other numbers."""
     assert fast.schema == slow.schema
     found, expected = ([repr(row) for row in frame.toArrow().to_pylist()] for frame in (fast, slow))
     assert Counter(found) == Counter(expected)

@@ -83,7 +83,7 @@ def test_a_folder_without_a_project_says_what_is_missing(tmp_path: Path) -> None
         Spec.read(tmp_path)
 
 
-def test_a_second_run_of_a_project_waits_for_nobody(tmp_path: Path) -> None:
+def test_a_second_run_of_a_project_is_refused_at_once(tmp_path: Path) -> None:
     with locked(tmp_path), pytest.raises(InvalidRequestError, match="is running"), locked(tmp_path):
         pass
     with locked(tmp_path):

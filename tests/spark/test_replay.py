@@ -69,7 +69,7 @@ def test_the_two_phases_add_up_to_the_replay(golden: GoldenTable) -> None:
         state = table.state()
         expected = state.adds(["size", "records"])
     except LakeviewError:
-        return  # what cannot be read is told by the same call
+        return  # the same call reports what cannot be read
     pieces, tail = state.pieces(["size", "records"])
     frames = [
         not_replaced(frame, tail.select("key", "deletion_vector"))

@@ -125,8 +125,8 @@ def test_only_the_partitions_that_rows_fall_into_are_replaced(spark: SparkSessio
     few = numbers(spark, 30, 38).where("part = 1")
     writing(few, "overwrite", partitionOverwriteMode="dynamic").save(str(address))
     assert ids(address) == [0, 2, 3, 5, 31, 34, 37]
-    told = json.loads(lv.open_table(str(address)).history(1)["parameters"][0])
-    assert told["partitionOverwriteMode"] == "dynamic"
+    parameters = json.loads(lv.open_table(str(address)).history(1)["parameters"][0])
+    assert parameters["partitionOverwriteMode"] == "dynamic"
     writing(numbers(spark, 0, 1), "append").save(str(tmp_path / "whole"))
     with pytest.raises(Exception, match=r"InvalidRequestError.*has no partitions that rows could fall into"):
         writing(few, "overwrite", partitionOverwriteMode="dynamic").save(str(tmp_path / "whole"))
@@ -395,7 +395,7 @@ def test_a_task_that_fails_after_several_files_removes_them(spark: SparkSession,
 
 
 def test_an_aborted_write_removes_the_files_of_tasks_that_ended_well(spark: SparkSession, tmp_path: Path) -> None:
-    """The writer's own life, without Spark between: what it is told of is gone."""
+    """The writer called without Spark: every file reported to `abort` is removed."""
     address = tmp_path / "numbers"
     frame = numbers(spark, 0, 5, tasks=1)
     writer = LakeviewWriter(WriteOptions.parse({"path": str(address)}, overwrite=False), frame.schema, overwrite=False)

@@ -45,12 +45,13 @@ def test_a_cheap_history_passes() -> None:
     assert judged(told)["History costs 1.00 MiB"].severity is Severity.PASS
 
 
-def test_a_cleanup_after_which_no_earlier_version_is_left_needs_attention() -> None:
+def test_a_cleanup_after_which_no_earlier_version_is_left_is_noted_with_the_command_that_retains_one() -> None:
     told = Story().append(1)
     for _ in range(8):
         told.after(days=30).overwrite(told.version, records=1)
     found = judged(told.after(days=20))["The next cleanup ends v0\N{EN DASH}v7"]
-    assert found.severity is Severity.ATTENTION
+    assert found.severity is Severity.NOTE
+    assert found.effect == "no earlier version is left to restore"
     assert found.evidence.endswith("; commits come every 30 days")
     assert found.command is not None
     assert "'interval 91 days'" in found.command

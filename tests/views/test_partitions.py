@@ -53,6 +53,16 @@ def test_nulls_come_last_and_names_may_be_anything() -> None:
         assert sizes["partition_text"].to_list() == [f"{name}=2", f"{name}=10", f"{name}=null"]
 
 
+def test_a_partition_of_an_earlier_spec_comes_before_those_that_it_was_split_into() -> None:
+    texts = ["m=6/o=EWR", "m=7/o=EWR", "m=6"]
+    files = table([6, 7, 6], pl.Int64(), "m").files.with_columns(
+        partition=pl.struct(m=pl.Series([6, 7, 6]), o=pl.Series(["EWR", "EWR", None])),
+        partition_text=pl.Series(texts),
+    )
+    snapshot = Snapshot(TableMetadata("memory://t", "iceberg", 0, None, Schema(), ("m", "o")), frames={"files": files})
+    assert views.partitions.sizes.partition_sizes(snapshot)["partition_text"].to_list() == ["m=6", *texts[:2]]
+
+
 def test_an_unpartitioned_table_has_no_partitions() -> None:
     snapshot = Story(partitioned=False).append(10).snapshot()
     sizes = views.partitions.sizes.partition_sizes(snapshot)

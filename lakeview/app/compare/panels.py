@@ -81,9 +81,10 @@ def sentence(now: OpenTable, pair: Pair) -> None:
         st.markdown(_coloured(text), width="stretch")
         with st.popover("", icon=":material/content_copy:", type="tertiary", help="As text, for a ticket"):
             st.code(text, language=None, wrap_lines=True)
-    known = None not in (pair.before.num_records, pair.after.num_records)
-    rows = "and rows" if known else "; rows are unknown, some files have no row count"
-    st.markdown(f":small[:gray[From the log alone: exact for columns, settings, files, bytes {rows}.]]")
+    exact = "columns, settings, files, bytes and rows"
+    if None in (pair.before.num_records, pair.after.num_records):
+        exact = "columns, settings, files and bytes; the rows of a version are a bound, or unknown"
+    st.markdown(f":small[:gray[From the log alone: exact for {exact}.]]")
 
 
 def _coloured(text: str) -> str:

@@ -107,8 +107,6 @@ _KINDS: Final = {
     "cleanup-ends-versions": _Kind(
         "health",
         "an earlier version stays readable",
-        "retain history for longer, or give these versions up",
-        "no earlier version is left to restore",
     ),
     "checkpoint-age": _Kind(
         "health",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import polars as pl
@@ -72,17 +73,13 @@ def _retention(snapshot: Snapshot, retention: Retention, commits: pl.DataFrame |
     evidence = f"{retention.what} are retained for {format_age(policy.keep)}; it frees {freed}"
     if last and usual is not None and usual > policy.keep:
         evidence += f"; commits come every {format_age(usual)}"
-    found.append(
-        finding(
-            "cleanup-ends-versions",
-            Severity.ATTENTION if last else Severity.NOTE,
-            f"The next cleanup ends {done.lost}",
-            evidence,
-            done.lost,
-            command=keep_longer_command(snapshot, _longer_retention(retention, usual)) if last else None,
-            effect=None if last else "these versions can no longer be read then",
-        )
+    # a note: the latest version stays, and what ends is a choice of the table's policy
+    effect = "no earlier version is left to restore" if last else "these versions can no longer be read then"
+    ends = finding(
+        "cleanup-ends-versions", Severity.NOTE, f"The next cleanup ends {done.lost}", evidence, done.lost, effect=effect
     )
+    run = keep_longer_command(snapshot, _longer_retention(retention, usual)) if last else None
+    found.append(replace(ends, command=run))
     return found
 
 

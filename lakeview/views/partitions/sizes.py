@@ -104,8 +104,10 @@ def partition_sizes(snapshot: Snapshot) -> pl.DataFrame:
             **{name: pl.col(name).first() for name in typed.columns},
         )
     )
+    # a part that an earlier spec did not have is null: `2026-06` comes before `2026-06/EWR`, as a folder before its own
+    nulls_last = [i == 0 for i in range(len(typed.columns) + 1)]
     return (
-        grouped.sort(*typed.columns, "partition_text", nulls_last=True)
+        grouped.sort(*typed.columns, "partition_text", nulls_last=nulls_last)
         .with_columns(share=pl.when(total("bytes") > 0).then(pl.col("bytes") / total("bytes")))
         .select(PARTITION_SIZES.names())
         .cast(PARTITION_SIZES)
