@@ -17,6 +17,8 @@ COMMIT, PAGE = "commit", "commits-page"
 BRANCHES = "Branches and tags"
 _PAGE = 200
 _CHOICES = 400
+_SHORT_OPERATION = 9
+"""Letters of an operation that leaves room for the writer: `OPTIMIZE`, `overwrite`; not `CREATE TABLE`."""
 _SHORT_NAME = 5
 """Letters of a version that its narrow column shows: `v1234`, `s14`."""
 _STATE_WORDS = {
@@ -39,7 +41,7 @@ def ribbon_key(runs: pl.DataFrame) -> None:
     for state, (glyph, colour) in _STATE_WORDS.items():
         text = views.timeline.readability.runs_text(runs, state)
         if text is not None:
-            parts.append(f":{colour}[{glyph}&nbsp;{state} {text}]")  # the glyph stays with its word
+            parts.append(f":{colour}[{glyph}&nbsp;{state}&nbsp;{text}]")  # no line ends between them
     st.markdown(f":small[**Can it still be read?** &ensp; {' &ensp; '.join(parts)}]")
 
 
@@ -113,6 +115,7 @@ def commit_table(commits: pl.DataFrame, version: int) -> None:
     key = f"commits-{version}-{page}"
     names = rows.select(views.units.version_label("version")).to_series()
     long = bool((names.str.len_chars() > _SHORT_NAME).any())  # of random numbers without a name
+    wordy = bool((rows["operation"].str.len_chars() > _SHORT_OPERATION).any())
     frame(
         views.timeline.commits.with_marks(rows).with_columns(
             records_change=pl.col("records_added") - pl.col("records_removed")
@@ -124,8 +127,8 @@ def commit_table(commits: pl.DataFrame, version: int) -> None:
             "version": columns.version(width=90 if long else 50),
             "committed": columns.timestamp(width=108),
             # beside the chart there is no room for it and long ids: the mark tells the kind of operation
-            **({} if long else {"operation": columns.text("operation", 98)}),
-            "writer": columns.text("writer", 78),
+            **({} if long else {"operation": columns.text("operation", 93 if wordy else 70)}),
+            "writer": columns.text("writer", 78 if wordy or long else 100),
             "change": columns.number(
                 "rows \N{PLUS-MINUS SIGN}", 56, of="records_change", help="rows added less rows removed"
             ),

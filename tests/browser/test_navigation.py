@@ -65,6 +65,19 @@ def test_each_choice_is_one_step_and_back_and_forward_show_what_was_there(visito
     assert visitor.steps == begun + len(moves)
 
 
+def test_the_palette_is_one_key_a_name_and_enter(visitor: Visitor) -> None:
+    visitor.open("/overview?table=demo/flights")
+    for name, table in (("weather", "demo/weather"), ("claims", "demo/claims")):
+        visitor.page.keyboard.press("Control+k")
+        expect(visitor.page.locator(".st-key-palette-target input")).to_be_focused(timeout=PATIENCE)
+        visitor.page.keyboard.type(name)
+        visitor.page.get_by_role("option", name=f"{name} · table").first.wait_for(timeout=PATIENCE)
+        visitor.page.keyboard.press("Enter")
+        expect(visitor.page.get_by_role("dialog")).to_have_count(0, timeout=PATIENCE)
+        visitor.settle()
+        assert visitor.parameters()["table"] == table
+
+
 def test_one_step_back_from_the_demo_lake_is_the_start(visitor: Visitor) -> None:
     visitor.open("/")
     visitor.page.get_by_role("button", name="Open demo / flights").click()

@@ -170,7 +170,12 @@ def partition_picture(rows: pl.DataFrame) -> None:
     if not views.compare.versions.has_file_changes(rows):
         nothing("Both versions have the same files.", "The commits between them did not change data.")
         return
-    stack(charts.compare.partition_diff_chart(rows, dark=dark()), key="partition-diff")
+    drawn = charts.compare.partition_diff_chart(rows, dark=dark())
+    if drawn:
+        stack(drawn, key="partition-diff")
+    else:
+        changed = views.units.counted(int(rows["files_redeleted"].sum()), "file")
+        nothing("No file was added or removed.", f"Rows of {changed} were deleted, or brought back.")
     counts = {name: columns.number(name.replace("_", " "), 90) for name in rows.columns[1:]}
     with fold("As a table", "partitions-table"):
         frame(

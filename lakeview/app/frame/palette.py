@@ -16,6 +16,16 @@ SHORTCUT = "Ctrl+K"
 _TARGET = "palette-target"
 _MOST_COLUMNS = 1_000
 
+_FOCUS = f"""<script>{{
+const focus = (tries) => {{
+    const input = document.querySelector("[role=dialog] .st-key-{_TARGET} input");
+    if (input) input.focus();
+    if (document.activeElement !== input && tries) setTimeout(focus, 50, tries - 1);
+}};
+setTimeout(focus, 50, 20);
+}}</script>"""
+"""Streamlit's dialog gives the focus to its closing button: the key and the name are typed in one go."""
+
 _Target = tuple[str, dict[str, str]]
 """A page, and the query parameters of the link to it."""
 
@@ -41,6 +51,7 @@ def _palette() -> None:
     chosen = st.selectbox(
         "Table, page, version or column", list(targets), index=None, key=_TARGET, placeholder="type a part of its name"
     )
+    st.html(_FOCUS, unsafe_allow_javascript=True)
     if chosen is not None:
         page, parameters = targets[chosen]
         st.switch_page(PAGES[page].file, query_params=parameters)
