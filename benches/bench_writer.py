@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from statistics import median
@@ -127,8 +127,10 @@ def work(engine: str, name: str, address: str, rows: str) -> None:
     print(json.dumps({"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu, "memory": peak() - before}))
 
 
-def run(engine: str, name: str, table: Path, rows: int) -> tuple[dict[str, float], tuple[Any, ...]]:
-    """The cost of a job on a copy of a table, and what the copy holds then."""
+def run(
+    engine: str, name: str, table: Path, rows: int, environment: Mapping[str, str] | None = None
+) -> tuple[dict[str, float], tuple[Any, ...]]:
+    """The cost of a job on a copy of a table, and what the copy holds then. `environment`: variables of its process."""
     copy = table.with_name("copy")
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(table, copy, copy_function=os.link)
@@ -136,7 +138,13 @@ def run(engine: str, name: str, table: Path, rows: int) -> tuple[dict[str, float
     shutil.rmtree(small, ignore_errors=True)
     make(small, WARM_ROWS, 2)
     command = [sys.executable, __file__, "--work", engine, name, str(copy), str(rows)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": "."})
+    ended = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": ".", **(environment or {})},
+    )
     if ended.returncode:
         raise SystemExit(f"{engine}, {name}:\n{ended.stderr}")
     held = lv.open_table(str(copy)).scan().select(pl.len(), pl.col("id").sum(), pl.col("price").sum().round(0))

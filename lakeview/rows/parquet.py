@@ -19,6 +19,10 @@ from lakeview.storage import Storage, open_storage
 
 BATCH_ROWS = 65_536
 
+_READ_BYTES = 256 << 10
+"""Bytes of a column that are read at once from a local file. Of a remote one all columns of a row group are fetched in
+few requests, and held until its rows are given."""
+
 
 def read_task(task: FileTask, storage: Storage | None = None, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
     """The rows of one file in `task.schema`, in the file's order, everything nullable, timestamps in microseconds.
@@ -42,7 +46,13 @@ def read_task(task: FileTask, storage: Storage | None = None, batch_rows: int = 
 def _parquet_batches(task: FileTask, storage: Storage, live: LiveRows, batch_rows: int) -> Iterator[pa.RecordBatch]:
     target = task.schema.relaxed().to_arrow()
     # INT96 through nanoseconds would wrap years before 1677 and after 2262
-    with storage.open(task.path, task.size) as handle, pq.ParquetFile(handle, coerce_int96_timestamp_unit="us") as file:
+    ahead = storage.remote
+    with (
+        storage.open(task.path, task.size) as handle,
+        pq.ParquetFile(
+            handle, coerce_int96_timestamp_unit="us", pre_buffer=ahead, buffer_size=0 if ahead else _READ_BYTES
+        ) as file,
+    ):
         live.check(file.metadata.num_rows)
         columns = _Columns(task, file.schema_arrow, target)
         for batch in live.batches(file, columns.read, batch_rows):

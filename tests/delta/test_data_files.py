@@ -13,7 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeview as lv
+from lakeview.model.config import Config
 from lakeview.model.errors import CorruptTableError, DataFileMissingError, UnsupportedTableError
+from lakeview.model.schema import Schema
+from lakeview.rows.parquet import read_task
+from lakeview.rows.tasks import FileTask
+from lakeview.storage.local import LocalStorage
 from tests.builders.actions import add
 from tests.builders.history import DeltaHistory
 from tests.builders.months import months
@@ -127,3 +132,27 @@ def test_a_file_of_many_batches_is_read_whole(history: DeltaHistory) -> None:
     rows = lv.open_table(history.address).scan()
     assert rows.select(pl.col("x").sum()).collect().item() == sum(range(200_000))
     assert rows.filter(pl.col("x") >= 199_990).head(3).collect()["x"].to_list() == [199_990, 199_991, 199_992]
+
+
+def test_of_a_local_file_only_the_part_of_a_column_that_is_needed_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = pa.table({"x": pa.arange(0, 500_000)})
+    pq.write_table(numbers, tmp_path / "f", compression="none", use_dictionary=False, row_group_size=500_000)
+    read: list[int] = []
+
+    class Counted(BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            found = super().read(size)
+            read.append(len(found))
+            return found
+
+    monkeypatch.setattr(
+        LocalStorage, "open", lambda self, path, _size: Counted(Path(self.local_path(path)).read_bytes())
+    )
+    storage = LocalStorage(str(tmp_path), Config())
+    size = (tmp_path / "f").stat().st_size
+    batches = read_task(FileTask(str(tmp_path), "f", Schema.from_arrow(numbers.schema), {}, size), storage)
+    assert next(batches).column(0)[-1].as_py() == 65_535
+    assert sum(read) < size / 2, "the row group is in memory whole"
+    assert sum(b.num_rows for b in batches) == 500_000 - 65_536
