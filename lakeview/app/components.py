@@ -171,7 +171,7 @@ def grid(minimum: int, most: int | None = None) -> Any:
 
 def side_by_side() -> tuple[DeltaGenerator, DeltaGenerator]:
     """Two places side by side, the left one a little wider; one under the other where both would be too narrow."""
-    tracks = st.grid(_WIDER + _NARROWER, min_column_width=64)
+    tracks = st.grid(_WIDER + _NARROWER, min_column_width=68)
     return tracks.cell(column_span=_WIDER), tracks.cell(column_span=_NARROWER)
 
 
