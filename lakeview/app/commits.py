@@ -128,7 +128,7 @@ def commit_table(commits: pl.DataFrame, version: int) -> None:
             "committed": columns.timestamp(width=108),
             # beside the chart there is no room for it and long ids: the mark tells the kind of operation
             **({} if long else {"operation": columns.text("operation", 93 if wordy else 70)}),
-            "writer": columns.text("writer", 78 if wordy or long else 100),
+            "writer": columns.text("writer", 74 if wordy or long else 96),
             "change": columns.number(
                 "rows \N{PLUS-MINUS SIGN}", 56, of="records_change", help="rows added less rows removed"
             ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,11 +22,11 @@ pytestmark = pytest.mark.spark
 
 def children(pid: int) -> list[int]:
     """The processes that a process started."""
-    return [
-        int(child)
-        for thread in Path(f"/proc/{pid}/task").iterdir()
-        for child in (thread / "children").read_text().split()
-    ]
+    found: list[int] = []
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(FileNotFoundError):  # the thread has ended since it was listed
+            found += map(int, (thread / "children").read_text().split())
+    return found
 
 
 def has_ended(descriptor: int, seconds: float) -> bool:
