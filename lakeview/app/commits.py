@@ -144,7 +144,7 @@ def commit_table(commits: pl.DataFrame, version: int) -> None:
 
 _GLYPHS = {
     "anomaly": "\N{HEAVY GREEK CROSS}",
-    "aside": "\N{BLACK DOWN-POINTING TRIANGLE}",
+    "off-branch": "\N{BLACK DOWN-POINTING TRIANGLE}",
     "append": "\N{BLACK CIRCLE}",
     "change": "\N{BLACK DIAMOND}",
     "schema": "\N{BLACK UP-POINTING TRIANGLE}",

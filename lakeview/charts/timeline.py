@@ -117,7 +117,7 @@ class _Panel:
 
 
 def _state(timeline: pl.DataFrame, measure: str, height: int) -> _Panel:
-    points = state_points(timeline.filter(pl.col("lane") != "aside"), measure)
+    points = state_points(timeline.filter(pl.col("lane") != "off-branch"), measure)
     # where rows are unknown, what the log proves is drawn pale
     least = points["least_records"] if measure == "records" else points[measure].clear(points.height)
     most = max(peak(points[measure]), peak(least))
@@ -129,7 +129,7 @@ def _state(timeline: pl.DataFrame, measure: str, height: int) -> _Panel:
 
 
 def _flows(timeline: pl.DataFrame, measure: str, p: Palette) -> _Panel:
-    sums = flow_sums(timeline.filter(pl.col("lane") != "aside"))
+    sums = flow_sums(timeline.filter(pl.col("lane") != "off-branch"))
     added, removed = sums[f"{measure}_added"], sums[f"{measure}_removed"]
     most = max(peak(added), peak(removed))
     names = {

@@ -97,17 +97,17 @@ class Inspection:
         return self.frames.cached("commit timeline", self._timeline, self.frames.latest, self.frames.ref)
 
     def _timeline(self) -> pl.DataFrame:
-        commits, asides = self.frames.history, self.off_branch_commits()
+        commits, off_branch = self.frames.history, self.off_branch_commits()
         try:
             lifetimes, arrivals = self.frames.lifetimes, self._arrivals(self.frames.latest)
         except LakeviewError:  # the commits of an unsupported or broken table can still be shown
-            return views.timeline.commits.timeline(commits, asides=asides)
-        line = views.timeline.commits.timeline(commits, lifetimes, arrivals=arrivals, asides=asides)
+            return views.timeline.commits.timeline(commits, off_branch=off_branch)
+        line = views.timeline.commits.timeline(commits, lifetimes, arrivals=arrivals, off_branch=off_branch)
         return with_row_bounds(line, self.frames)
 
     def off_branch_commits(self) -> pl.DataFrame:
-        """ASIDES: commits that are not on the line of versions that ends at the latest one."""
-        return views.timeline.branches.asides(self.frames.history, self.frames.refs, self.frames.latest)
+        """OFF_BRANCH: commits that are not on the line of versions that ends at the latest one."""
+        return views.timeline.branches.off_branch(self.frames.history, self.frames.refs, self.frames.latest)
 
     def on_branch(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The rows of a frame with a column `version` whose versions are on the line that ends at the latest one."""
@@ -360,5 +360,5 @@ class Inspection:
 
     def cadence(self) -> views.timeline.readability.Cadence:
         """When the last commit came, and how often commits usually come."""
-        commits = self.timeline().filter(pl.col("lane") != "aside")
+        commits = self.timeline().filter(pl.col("lane") != "off-branch")
         return views.timeline.readability.cadence(commits, self.frames.clock())

@@ -50,18 +50,18 @@ def test_retention_is_told_in_words() -> None:
 
 
 def test_commits_beside_the_line_say_where_they_are() -> None:
-    found = views.timeline.branches.asides(FORKED, refs(("main", 6), ("audit", 5)), 6)
+    found = views.timeline.branches.off_branch(FORKED, refs(("main", 6), ("audit", 5)), 6)
     assert dict(found.iter_rows()) == {
         3: "on no branch: rolled back, replaced or never published",
         4: "on audit",
         5: "on audit",
     }
-    assert set(views.timeline.branches.asides(FORKED, refs(("main", 6), ("audit", 5)), 5)["version"]) == {2, 3, 6}
+    assert set(views.timeline.branches.off_branch(FORKED, refs(("main", 6), ("audit", 5)), 5)["version"]) == {2, 3, 6}
     assert views.timeline.branches.of_line(FORKED, refs(("main", 6), ("audit", 5)), 6)["version"].to_list() == [6, 2, 1]
 
 
 def test_a_table_without_refs_has_no_asides() -> None:
-    assert views.timeline.branches.asides(FORKED, pl.DataFrame(schema=REFS), 6).is_empty()
+    assert views.timeline.branches.off_branch(FORKED, pl.DataFrame(schema=REFS), 6).is_empty()
 
 
 def test_a_circle_of_parents_ends() -> None:
@@ -80,11 +80,11 @@ def test_asides_stand_in_the_timeline_and_change_nothing_of_it() -> None:
         },
         schema=LIFETIMES,
     )
-    asides = views.timeline.branches.asides(FORKED, refs(("main", 6), ("audit", 5)), 6)
-    told = views.timeline.commits.timeline(FORKED, lives, asides=asides)
+    off_branch = views.timeline.branches.off_branch(FORKED, refs(("main", 6), ("audit", 5)), 6)
+    told = views.timeline.commits.timeline(FORKED, lives, off_branch=off_branch)
     assert told.schema == views.timeline.commits.TIMELINE
     assert told["version"].to_list() == [1, 2, 3, 4, 5, 6]
-    assert told["lane"].to_list() == ["append", "append", "aside", "aside", "aside", "append"]
+    assert told["lane"].to_list() == ["append", "append", "off-branch", "off-branch", "off-branch", "append"]
     assert told["files"].to_list() == [1, 2, None, None, None, 3]
     assert told["note"].to_list()[3] == "on audit"
     # of two branches no commits lead from one to the other

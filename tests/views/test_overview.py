@@ -55,7 +55,7 @@ def test_a_figure_is_compared_with_its_base_or_the_version_before(
     version: int, base: int | None, change: str | None, since: str | None
 ) -> None:
     rows = {0: 10, 1: 20, 2: 40}
-    line = pl.concat([timeline((0, 10, 0), (1, 20, 1), (2, 40, 2)), timeline((9, 7, 3), lane="aside")])
+    line = pl.concat([timeline((0, 10, 0), (1, 20, 1), (2, 40, 2)), timeline((9, 7, 3), lane="off-branch")])
     progress = views.overview.progress(line, version, base)
     assert progress.past["version"].to_list() == list(range(version + 1))
     assert (progress.change(rows[version], "records"), progress.since) == (change, since)
@@ -104,7 +104,7 @@ def test_unknown_figures_show_their_bound() -> None:
 
 
 def test_the_version_before_is_the_one_on_the_branch() -> None:
-    line = pl.concat([timeline((0, 10, 0)), timeline((9, 7, 1), lane="aside"), timeline((1, 20, 2))])
+    line = pl.concat([timeline((0, 10, 0)), timeline((9, 7, 1), lane="off-branch"), timeline((1, 20, 2))])
     before = {version: views.timeline.commits.version_before(line, version) for version in (0, 9, 1)}
     assert before == {0: None, 9: 0, 1: 0}
 
@@ -132,7 +132,7 @@ def test_the_files_a_table_ever_had_are_estimated_from_its_commits() -> None:
 
 
 def test_changes_are_read_from_the_commit_after_the_base() -> None:
-    line = pl.concat([timeline((0, 1, 0), (1, 1, 1), (2, 1, 2)), timeline((9, 7, 3), lane="aside")])
+    line = pl.concat([timeline((0, 1, 0), (1, 1, 1), (2, 1, 2)), timeline((9, 7, 3), lane="off-branch")])
     assert views.data.changes.first_after(line, 0, 2) == 1
     assert views.data.changes.first_after(line, 2, 2) is None
     assert views.data.changes.first_after(line, 9, 2) is None

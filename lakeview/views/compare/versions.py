@@ -184,12 +184,12 @@ def _by(timeline: pl.DataFrame, first: int, last: int) -> str:
 
 def commits_between(timeline: pl.DataFrame, first: int, last: int) -> pl.DataFrame:
     """TIMELINE rows after version `first` up to `last`, whichever of them came first; none where one is not told,
-    or lies aside of the line told: of two branches no commits lead from one to the other."""
+    or is an off-branch commit: of two branches no commits lead from one to the other."""
     places = [timeline["version"].index_of(version) for version in (first, last)]
-    if None in places or "aside" in (timeline["lane"][place] for place in places if place is not None):
+    if None in places or "off-branch" in (timeline["lane"][place] for place in places if place is not None):
         return timeline.clear()
     low, high = sorted(place for place in places if place is not None)
-    return timeline.slice(low + 1, high - low).filter(pl.col("lane") != "aside")
+    return timeline.slice(low + 1, high - low).filter(pl.col("lane") != "off-branch")
 
 
 def base_choices(timeline: pl.DataFrame, version: int) -> list[BaseChoice]:
@@ -198,7 +198,7 @@ def base_choices(timeline: pl.DataFrame, version: int) -> list[BaseChoice]:
     place = timeline["version"].index_of(version)
     if not place:
         return []
-    earlier = timeline.head(place).filter(pl.col("lane") != "aside")
+    earlier = timeline.head(place).filter(pl.col("lane") != "off-branch")
     upto = timeline.head(place + 1).with_row_index("place")
     found: dict[int, str] = {}
 

@@ -26,7 +26,7 @@ BRANCHES = pl.Schema(
 has not; `behind`: those of the default branch that it has not; null where its version is gone. `keeps`: its retention
 in words, null where the table's own holds."""
 
-ASIDES = pl.Schema({"version": pl.Int64(), "note": pl.String()})
+OFF_BRANCH = pl.Schema({"version": pl.Int64(), "note": pl.String()})
 """One row a commit that is not on the line looked at; `note`: the refs that have it (`on audit`), or that none has."""
 
 
@@ -64,22 +64,22 @@ def _keeps(versions: int | None, version_age: int | None, ref_age: int | None) -
     return ", ".join(p for p in parts if p) or None
 
 
-def asides(commits: pl.DataFrame, refs: pl.DataFrame, head: int) -> pl.DataFrame:
-    """ASIDES of the line that ends at `head`; none where the table has no refs, whose commits are all of one line."""
+def off_branch(commits: pl.DataFrame, refs: pl.DataFrame, head: int) -> pl.DataFrame:
+    """OFF_BRANCH of the line that ends at `head`; empty for a table without refs: its commits are of one line."""
     if refs.is_empty():
-        return pl.DataFrame(schema=ASIDES)
+        return pl.DataFrame(schema=OFF_BRANCH)
     shown = set(line(commits, head))
     holders: dict[int, list[str]] = {}
     for name, version in refs.select("name", "version").iter_rows():
         for passed in line(commits, version):
             holders.setdefault(passed, []).append(name)
     beside = [v for v in commits["version"] if v not in shown]
-    return pl.DataFrame([(v, _note(holders.get(v, ()))) for v in beside], schema=ASIDES, orient="row")
+    return pl.DataFrame([(v, _note(holders.get(v, ()))) for v in beside], schema=OFF_BRANCH, orient="row")
 
 
 def of_line(commits: pl.DataFrame, refs: pl.DataFrame, head: int) -> pl.DataFrame:
     """COMMITS without those beside the line that ends at `head`: what another branch gets is no news of this one."""
-    return commits.join(asides(commits, refs, head), on="version", how="anti", maintain_order="left")
+    return commits.join(off_branch(commits, refs, head), on="version", how="anti", maintain_order="left")
 
 
 def _note(names: Iterable[str]) -> str:

@@ -40,11 +40,11 @@ TIMELINE = pl.Schema(
 )
 """One row a commit, oldest first. `files`, `bytes`, `records`: the table after it, null when unknown; `least_records`:
 at least so many rows, null where the files cannot be followed.
-`lane`: append, change, schema, maintenance or other; aside for a commit of another branch than the one looked at, whose
-`files`, `bytes` and `records` are null and whose `note` says where it lies.
+`lane`: append, change, schema, maintenance or other; off-branch for a commit of another branch than the one looked at,
+whose `files`, `bytes` and `records` are null and whose `note` says where it lies.
 `writer`: user, else engine. `suspicious` with `note` (why) and `taken_back_by` (the version that removed the load)."""
 
-_LANES = ("append", "change", "schema", "maintenance", "other", "aside")
+_LANES = ("append", "change", "schema", "maintenance", "other", "off-branch")
 
 _OPERATION_LANES = {
     "WRITE": "append",
@@ -80,7 +80,7 @@ _OPERATION_LANES = {
 
 def on_branch(timeline: pl.DataFrame) -> pl.DataFrame:
     """The commits of TIMELINE that are on the branch shown."""
-    return timeline.filter(pl.col("lane") != "aside")
+    return timeline.filter(pl.col("lane") != "off-branch")
 
 
 def up_to(timeline: pl.DataFrame, version: int) -> pl.DataFrame:
@@ -91,7 +91,7 @@ def up_to(timeline: pl.DataFrame, version: int) -> pl.DataFrame:
 
 def version_before(timeline: pl.DataFrame, version: int) -> int | None:
     """The version before this one on the branch shown, None for the first."""
-    branch = timeline.filter((pl.col("lane") != "aside") | (pl.col("version") == version))["version"]
+    branch = timeline.filter((pl.col("lane") != "off-branch") | (pl.col("version") == version))["version"]
     position = branch.index_of(version)
     return int(branch[position - 1]) if position else None
 
@@ -114,14 +114,14 @@ def timeline(
     lifetimes: pl.DataFrame | None = None,
     *,
     arrivals: pl.DataFrame | None = None,
-    asides: pl.DataFrame | None = None,
+    off_branch: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """TIMELINE from COMMITS (any order) and, for exact states, LIFETIMES.
 
-    PARTITION_ARRIVALS explain loads: the large one that brings a late partition is late, not suspicious. ASIDES are
-    told beside the line, and change nothing of what is said of it.
+    PARTITION_ARRIVALS explain loads: the large one that brings a late partition is late, not suspicious. The commits
+    of OFF_BRANCH are listed with the line, and change nothing in it.
     """
-    beside = commits.clear() if asides is None else commits.join(asides, on="version")
+    beside = commits.clear() if off_branch is None else commits.join(off_branch, on="version")
     ordered = (
         commits.join(beside, on="version", how="anti")
         .sort("position")
@@ -142,7 +142,7 @@ def timeline(
 def _off_branch(commits: pl.DataFrame) -> pl.DataFrame:
     """Commits of other lines, with the `note` that says where they are."""
     return commits.with_columns(
-        lane=pl.lit("aside"), writer=pl.coalesce("user", "engine"), suspicious=pl.lit(value=False)
+        lane=pl.lit("off-branch"), writer=pl.coalesce("user", "engine"), suspicious=pl.lit(value=False)
     )
 
 
