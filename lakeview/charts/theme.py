@@ -69,8 +69,8 @@ def finished(
 ) -> AnyChart:
     """The chart, which is changed, with theme, size and title; `height` is the plot's, without title and axis.
 
-    Altair's own `properties` and `configure` copy a chart with all its layers, three times each: half of what a picture
-    costs (benches/bench_navigation.py).
+    Altair's own `properties` and `configure` copy all layers of a chart, several times: with them the panels of a
+    timeline took 0.15 s to be made, and take 0.10 s without.
     """
     chart["height"], chart["width"] = height, width
     chart["padding"] = {"left": 0, "right": 6, "top": 2, "bottom": 2}

@@ -27,6 +27,7 @@ from lakeview.charts.theme import (
     time_domain,
 )
 from lakeview.model.frames import UTC_MILLIS
+from lakeview.views.timeline.commits import on_branch
 from lakeview.views.timeline.downsampling import flow_sums, lane_marks, monotonic, state_points
 
 _MEASURES = {"rows": "records", "bytes": "bytes", "files": "files"}
@@ -117,7 +118,7 @@ class _Panel:
 
 
 def _state(timeline: pl.DataFrame, measure: str, height: int) -> _Panel:
-    points = state_points(timeline.filter(pl.col("lane") != "off-branch"), measure)
+    points = state_points(on_branch(timeline), measure)
     # where rows are unknown, what the log proves is drawn pale
     least = points["least_records"] if measure == "records" else points[measure].clear(points.height)
     most = max(peak(points[measure]), peak(least))
@@ -129,7 +130,7 @@ def _state(timeline: pl.DataFrame, measure: str, height: int) -> _Panel:
 
 
 def _flows(timeline: pl.DataFrame, measure: str, p: Palette) -> _Panel:
-    sums = flow_sums(timeline.filter(pl.col("lane") != "off-branch"))
+    sums = flow_sums(on_branch(timeline))
     added, removed = sums[f"{measure}_added"], sums[f"{measure}_removed"]
     most = max(peak(added), peak(removed))
     names = {

@@ -360,5 +360,5 @@ class Inspection:
 
     def cadence(self) -> views.timeline.readability.Cadence:
         """When the last commit came, and how often commits usually come."""
-        commits = self.timeline().filter(pl.col("lane") != "off-branch")
+        commits = views.timeline.commits.on_branch(self.timeline())
         return views.timeline.readability.cadence(commits, self.frames.clock())

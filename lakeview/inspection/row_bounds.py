@@ -14,8 +14,8 @@ _MOST_VERSIONS, _MOST_FILES = 8, 50_000
 
 def with_row_bounds(line: pl.DataFrame, frames: TableFrames) -> pl.DataFrame:
     """TIMELINE with the bound of each version's own files of position deletes (Iceberg) as `least_records`."""
-    on_branch = line.filter(pl.col("lane") != "off-branch")
-    unknown = on_branch.filter(pl.col("records").is_null())["version"].tail(_MOST_VERSIONS)
+    shown = views.timeline.commits.on_branch(line)
+    unknown = shown.filter(pl.col("records").is_null())["version"].tail(_MOST_VERSIONS)
     if unknown.is_empty():
         return line
     try:

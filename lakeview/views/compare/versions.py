@@ -13,6 +13,7 @@ from lakeview.model.snapshot import Snapshot
 from lakeview.views.files.rows import rows_text
 from lakeview.views.schema.diff import diff_schemas
 from lakeview.views.sums import flows, total, zero_without_files
+from lakeview.views.timeline.commits import on_branch
 from lakeview.views.units import counted, format_bytes, format_change, format_count, format_date, format_version
 
 PARTITION_DIFF = pl.Schema(
@@ -189,7 +190,7 @@ def commits_between(timeline: pl.DataFrame, first: int, last: int) -> pl.DataFra
     if None in places or "off-branch" in (timeline["lane"][place] for place in places if place is not None):
         return timeline.clear()
     low, high = sorted(place for place in places if place is not None)
-    return timeline.slice(low + 1, high - low).filter(pl.col("lane") != "off-branch")
+    return on_branch(timeline.slice(low + 1, high - low))
 
 
 def base_choices(timeline: pl.DataFrame, version: int) -> list[BaseChoice]:
@@ -198,7 +199,7 @@ def base_choices(timeline: pl.DataFrame, version: int) -> list[BaseChoice]:
     place = timeline["version"].index_of(version)
     if not place:
         return []
-    earlier = timeline.head(place).filter(pl.col("lane") != "off-branch")
+    earlier = on_branch(timeline.head(place))
     upto = timeline.head(place + 1).with_row_index("place")
     found: dict[int, str] = {}
 

@@ -143,7 +143,7 @@ def finding(
 ) -> Finding:
     """A finding of a kind; remedy, effect and command are left out where nothing has to be done.
 
-    `effect` replaces the kind's, and is stated at any severity.
+    `effect` replaces the kind's; it is stated at any severity, and so is a command that comes with it.
     """
     facts, is_open = _KINDS[kind], severity in (Severity.BROKEN, Severity.ATTENTION)
     return Finding(
@@ -156,7 +156,7 @@ def finding(
         remedy=facts.remedy if is_open else None,
         page=facts.page,
         effect=effect or (facts.effect if is_open else None),
-        command=command if is_open else None,
+        command=command if is_open or effect else None,
         commit=commit,
         column=column,
     )

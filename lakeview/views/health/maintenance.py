@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 import polars as pl
@@ -75,12 +74,12 @@ def _retention(snapshot: Snapshot, retention: Retention, commits: pl.DataFrame |
         evidence += f"; commits come every {format_age(usual)}"
     # a note: the latest version stays, and what ends is a choice of the table's policy
     effect = "no earlier version is left to restore" if last else "these versions can no longer be read then"
-    ends = finding(
-        "cleanup-ends-versions", Severity.NOTE, f"The next cleanup ends {done.lost}", evidence, done.lost, effect=effect
-    )
     run = keep_longer_command(snapshot, _longer_retention(retention, usual)) if last else None
-    found.append(replace(ends, command=run))
-    return found
+    claim = f"The next cleanup ends {done.lost}"
+    return [
+        *found,
+        finding("cleanup-ends-versions", Severity.NOTE, claim, evidence, done.lost, command=run, effect=effect),
+    ]
 
 
 def _longer_retention(retention: Retention, usual: timedelta | None) -> timedelta:

@@ -10,7 +10,7 @@ from lakeview.model.snapshot import Snapshot
 from lakeview.views.engines.rules import all_words
 from lakeview.views.retention.policy import RetentionPolicy
 from lakeview.views.thresholds import SAFE_RETENTION
-from lakeview.views.timeline.commits import up_to, version_before
+from lakeview.views.timeline.commits import on_branch, up_to, version_before
 from lakeview.views.units import format_age
 
 
@@ -45,7 +45,7 @@ def keep_longer_command(snapshot: Snapshot, keep: timedelta) -> str | None:
 def restore_command(snapshot: Snapshot, timeline: pl.DataFrame, anomalies: pl.DataFrame) -> str | None:
     """The command that restores the version before the open ANOMALIES that TIMELINE ends with; None without any."""
     bad = set(anomalies.filter(pl.col("repaired_by").is_null())["version"])
-    line = up_to(timeline, snapshot.version).filter((pl.col("lane") != "off-branch") & pl.col("data_change"))["version"]
+    line = on_branch(up_to(timeline, snapshot.version)).filter("data_change")["version"]
     good = line.filter(~line.is_in(bad))
     if line.is_empty() or good.is_empty() or line[-1] not in bad:
         return None

@@ -97,8 +97,8 @@ def continued(lifetimes: pl.DataFrame) -> pl.DataFrame:
 
 def file_lives(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame:
     """FILE_LIVES from LIFETIMES and TIMELINE, in no order; files that went before the timeline begins are left out."""
-    on_branch = timeline.filter(pl.col("lane") != "off-branch")
-    line = on_branch.select("version", "timestamp", "lane").with_row_index("place")
+    commits = timeline.filter(pl.col("lane") != "off-branch")  # commits.on_branch, whose module imports this one
+    line = commits.select("version", "timestamp", "lane").with_row_index("place")
     stays = lifetimes.select("path", "added", "removed", "size").hstack(continued(lifetimes))
     placed = with_positions(stays, line["version"]).with_columns(pl.col("from").fill_null(0))
     parted = pl.col("goes_on") | pl.col("went_on")
