@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from datetime import date, timedelta
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -18,7 +20,10 @@ from tests.differential.iceberg_oracles import SAIL, duckdb_rows, pyiceberg_rows
 from tests.differential.iceberg_told import SPECS, START, STEPS, Step, Story, stories, told
 from tests.golden.rows import differences, net
 
-pytestmark = pytest.mark.filterwarnings("ignore:Delete operation did not match any records:UserWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Delete operation did not match any records:UserWarning"),
+    pytest.mark.together,
+]
 
 FEW = settings(max_examples=3, suppress_health_check=list(HealthCheck))
 MANY = settings(FEW, max_examples=10, phases=[Phase.explicit, Phase.reuse, Phase.generate])  # shrinking takes minutes
@@ -121,20 +126,33 @@ def test_long_stories_are_read_as_others_read_them(tmp_path_factory: pytest.Temp
 EVERYTHING = tuple(Step(what, 3 + 5 * number) for number, what in enumerate(STEPS))
 
 
+@pytest.fixture(scope="module")
+def stories_of_everything(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Table]]:
+    """The table of a partition spec's name with which everything happens, written once."""
+    folder = tmp_path_factory.mktemp("everything")
+    numbers = {spec: str(number) for number, spec in enumerate(SPECS)}  # Sail opens no name that needs encoding
+    with ExitStack() as stack:
+
+        @cache
+        def table(spec: str) -> Table:
+            return stack.enter_context(told(Story(spec, 2, EVERYTHING), folder / numbers[spec]))
+
+        yield table
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("spec", SPECS)
-def test_a_story_in_which_everything_happens(tmp_path: Path, spec: str) -> None:
-    write_and_compare(Story(spec, 2, EVERYTHING), tmp_path)
+def test_a_story_in_which_everything_happens(stories_of_everything: Callable[[str], Table], spec: str) -> None:
+    compare(stories_of_everything(spec))
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not SAIL.exists(), reason=f"Sail has an environment of its own, which is not there: {SAIL}")
-def test_sail_reads_every_snapshot_as_we_do(tmp_path: Path) -> None:
+def test_sail_reads_every_snapshot_as_we_do(stories_of_everything: Callable[[str], Table], tmp_path: Path) -> None:
     asked = []
-    for number, spec in enumerate(SPECS):  # Sail opens no folder whose name needs encoding
-        with told(Story(spec, 2, EVERYTHING), tmp_path / f"{number}") as table:
-            address = table.location().removeprefix("file://")
-            asked += [(address, snapshot.snapshot_id) for snapshot in table.metadata.snapshots]
+    for table in map(stories_of_everything, SPECS):
+        address = table.location().removeprefix("file://")
+        asked += [(address, snapshot.snapshot_id) for snapshot in table.metadata.snapshots]
     compared = 0
     for (address, snapshot), answer in zip(asked, sail_rows(asked, tmp_path / "rows"), strict=True):
         ours = open_iceberg(address)
