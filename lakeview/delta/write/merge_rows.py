@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import polars as pl
 import pyarrow as pa
@@ -14,6 +15,7 @@ from lakeview.delta.log.actions import AddFile
 from lakeview.delta.write.identity import check_identities
 from lakeview.delta.write.live_files import POSITION, LiveFile, ahead, evaluated, frame_of, positions_of
 from lakeview.delta.write.merge import SOURCE, TARGET, Clause, Merge
+from lakeview.delta.write.merge_source import SOURCE_ROW, MergeSource, key_range, named
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_rules import RowRules
 from lakeview.delta.write.row_wise import row_wise
@@ -21,15 +23,12 @@ from lakeview.delta.write.update import Assignments, rules_of_changes, with_trac
 from lakeview.model.clock import Clock
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import shorten
-from lakeview.model.schema import Field, Schema, StructType, polars_type
+from lakeview.model.schema import Field, Schema, StructType
 from lakeview.predicates.joins import JoinCondition, join_condition
 from lakeview.storage import Storage
 
-_SOURCE_ROW = "\0source"
 _MOST_PAIRS = 4_000_000
 """Rows of a join without keys that are compared at once."""
-
-_LISTED_VALUES = 1_000
 
 
 @dataclass(frozen=True)
@@ -62,22 +61,12 @@ class MergeRows:
         self._schema = schema
         self._work = work
         self._clock = clock
-        self._source = merge.source.with_row_index(_SOURCE_ROW).with_columns(pl.col(_SOURCE_ROW).cast(pl.Int64))
-        given = Schema.from_arrow(merge.source.head(0).to_arrow().schema)
-        self._given = Schema(tuple(_spelt(f, schema) for f in given))
-        if len(set(self._given.names)) < len(self._given):
-            twice = next(n for n in self._given.names if self._given.names.count(n) > 1)
-            raise InvalidRequestError(
-                f"two columns of the source are called {twice}, case aside",
-                fix="rename one of them, or drop it",
-                place=twice,
-                kind="duplicate-column",
-            )
-        self._source.columns = [_SOURCE_ROW, *self._given.names]
-        sides = (Field(TARGET, StructType(schema.fields)), Field(SOURCE, StructType(self._given.fields)))
+        self._source = MergeSource(merge.source, schema)
+        given = self._source.schema
+        sides = (Field(TARGET, StructType(schema.fields)), Field(SOURCE, StructType(given.fields)))
         self._condition: JoinCondition = join_condition(merge.on, Schema(sides))
         own = tuple(f for f in schema if f.name not in (TARGET, SOURCE))
-        others = tuple(f for f in self._given if f.name not in (TARGET, SOURCE))
+        others = tuple(f for f in given if f.name not in (TARGET, SOURCE))
         self._matched = [self._rule(c, Schema((*own, *sides))) for c in merge.of("matched")]
         self._unmatched = [self._rule(c, Schema((*own, sides[0]))) for c in merge.of("not matched by source")]
         self._inserts = [self._rule(c, Schema((*others, sides[1]))) for c in merge.of("not matched")]
@@ -92,8 +81,8 @@ class MergeRows:
         if self._unmatched:
             return None
         found = self._condition.left_only
-        for (column, _), values in zip(self._condition.keys, self._keys(), strict=True):
-            expression = _range(column, values)
+        for number, (column, _) in enumerate(self._condition.keys):
+            expression = key_range(column, self._keys[f"{number}"])
             found = expression if found is None else found & expression
         return found
 
@@ -109,12 +98,13 @@ class MergeRows:
 
     def check_keys(self) -> tuple[tuple[str, str], ...]:
         """The columns that have to be equal, of the table and of the source. InvalidRequestError if they never are."""
-        self._keys()
+        self._keys  # noqa: B018 (made here, so that what does not compare is refused here)
         return self._condition.keys
 
-    def _keys(self) -> list[pl.Series]:
-        """The source's keys in the types of the table's columns, as `comparable_keys`."""
-        return comparable_keys(self._source, self._condition.keys, self._schema)
+    @cached_property
+    def _keys(self) -> pl.DataFrame:
+        """Of each source row SOURCE_ROW, and its keys by their number, as `comparable_keys`."""
+        return self._source.keys(self._condition.keys)
 
     # -- changing rows
 
@@ -126,9 +116,8 @@ class MergeRows:
         """Apply the clauses for source rows that matched nothing, once all files have been seen."""
         if not self._inserts:
             return
-        unseen = ~self._source[_SOURCE_ROW].is_in(pl.Series(self._met.to_array(), dtype=pl.Int64).implode())
-        rows = self._source.filter(unseen)
-        frame = _sides(_named(rows, self._given.names), {SOURCE: _named(rows, self._given.names)})
+        rows = self._source.without(self._met)
+        frame = _sides(rows, {SOURCE: rows})
         left = pl.repeat(True, frame.height, eager=True)
         for rule in self._inserts:
             holds = left & _holds(frame, rule)
@@ -156,8 +145,8 @@ class MergeRows:
             if self._unmatched:
                 every |= positions_of(frame)
             found += list(self._joined(frame))
-        pairs = pl.concat(found) if found else pl.DataFrame(schema={POSITION: pl.Int64(), _SOURCE_ROW: pl.Int64()})
-        met = pyroaring.BitMap64(pairs[_SOURCE_ROW].unique().to_numpy().astype("uint64"))
+        pairs = pl.concat(found) if found else pl.DataFrame(schema={POSITION: pl.Int64(), SOURCE_ROW: pl.Int64()})
+        met = pyroaring.BitMap64(pairs[SOURCE_ROW].unique().to_numpy().astype("uint64"))
         if pairs[POSITION].is_duplicated().any():
             self._refuse_ambiguous(pairs)
             pairs = pairs.unique(POSITION, keep="first", maintain_order=True)
@@ -168,25 +157,21 @@ class MergeRows:
         keys = self._condition.keys
         if keys:
             left = pl.DataFrame({POSITION: frame[POSITION], **{f"{i}": frame[c] for i, (c, _) in enumerate(keys)}})
-            right = pl.DataFrame([self._source[_SOURCE_ROW], *(k.alias(f"{i}") for i, k in enumerate(self._keys()))])
-            pairs = left.join(right, on=[f"{i}" for i in range(len(keys))], how="inner")
-            yield from self._filtered(frame, pairs.select(POSITION, _SOURCE_ROW))
+            pairs = left.join(self._keys, on=[f"{i}" for i in range(len(keys))], how="inner")
+            yield from self._filtered(frame, pairs.select(POSITION, SOURCE_ROW))
             return
-        rows = max(1, _MOST_PAIRS // max(self._source.height, 1))
+        rows = max(1, _MOST_PAIRS // max(self._source.frame.height, 1))
         for part in frame.iter_slices(rows):
-            yield from self._filtered(part, part.select(POSITION).join(self._source.select(_SOURCE_ROW), how="cross"))
+            yield from self._filtered(part, part.select(POSITION).join(self._source.numbers, how="cross"))
 
     def _filtered(self, frame: pl.DataFrame, pairs: pl.DataFrame) -> Iterator[pl.DataFrame]:
         if self._condition.rest is not None and pairs.height:
             target = pairs.select(POSITION).join(frame, on=POSITION, how="left", maintain_order="left")
-            both = _sides(pl.DataFrame(height=pairs.height), {TARGET: target, SOURCE: self._rows_of(pairs)})
+            source = self._source.at(pairs[SOURCE_ROW])
+            both = _sides(pl.DataFrame(height=pairs.height), {TARGET: target, SOURCE: source})
             holds = evaluated(both, self._condition.rest, "the condition of the merge")
             pairs = pairs.filter(holds.cast(pl.Boolean))
         yield pairs
-
-    def _rows_of(self, pairs: pl.DataFrame) -> pl.DataFrame:
-        """The source rows of pairs, in the order of the pairs."""
-        return _named(self._source[pairs[_SOURCE_ROW]], self._given.names)
 
     def _refuse_ambiguous(self, pairs: pl.DataFrame) -> None:
         only = self._matched[0] if len(self._matched) == 1 else None
@@ -194,7 +179,7 @@ class MergeRows:
             return
         twice = pairs.filter(pairs[POSITION].is_duplicated()).sort(POSITION)
         rows = twice.filter(pl.col(POSITION) == twice[POSITION][0])
-        row = self._source.row(rows[_SOURCE_ROW][0], named=True)
+        row = self._source.frame.row(rows[SOURCE_ROW][0], named=True)
         key = ", ".join(f"{other} = {shorten(repr(row[other]), 80)}" for _, other in self._condition.keys)
         raise InvalidRequestError(
             f"{rows.height} rows of the source match one row of the table"
@@ -221,11 +206,11 @@ class MergeRows:
             return
         for batch in file.located(storage, self._work.schema, selected=positions):
             frame = frame_of(batch)
-            own = _named(frame, self._schema.names)
+            own = named(frame, self._schema.names)
             sides = {TARGET: own}
             if pairs is not None:
                 joined = frame.select(POSITION).join(pairs, on=POSITION, how="left", maintain_order="left")
-                sides[SOURCE] = self._rows_of(joined)
+                sides[SOURCE] = self._source.at(joined[SOURCE_ROW])
             both = _sides(own, sides)
             left = pl.repeat(True, frame.height, eager=True)
             for rule in rules:
@@ -262,9 +247,9 @@ class MergeRows:
         if clause.does == "delete":
             return _Rule(clause, condition, {})
         if clause.assignments is None:
-            names = [n for n in self._given.names if n in self._schema]
+            names = [n for n in self._source.schema.names if n in self._schema]
             if clause.does == "insert":
-                self._schema.require(self._given.names, place="source")
+                self._schema.require(self._source.schema.names, place="source")
             return _Rule(clause, condition, dict.fromkeys(names))
         if clause.does == "update":
             check_identities(clause.assignments, self._schema)
@@ -287,59 +272,9 @@ def merge_metrics(files: Mapping[str, int], rows: Mapping[str, int], adds: Seque
     }
 
 
-def comparable_keys(source: pl.DataFrame, keys: Sequence[tuple[str, str]], schema: Schema) -> list[pl.Series]:
-    """Columns of a source in the types of the columns of the table that they have to equal.
-
-    `keys`: pairs of a column of the table, which has this schema, and one of the source. A null matches nothing, and
-    stands for every value that the table's type does not hold, such as 1.5 for a whole number. InvalidRequestError for
-    types whose values do not compare.
-    """
-    made = []
-    for column, other in keys:
-        values, type_ = source[other], polars_type(schema[column].type)
-        if not _comparable(values.dtype, type_):
-            raise InvalidRequestError(
-                f"source.{other} is {values.dtype}, and target.{column} {type_}: they do not compare",
-                fix="cast the column of the source",
-                place="on",
-                kind="type-mismatch",
-            )
-        cast = values.cast(type_, strict=False)
-        lost = cast.cast(values.dtype, strict=False).ne_missing(values)
-        made.append(cast.set(lost, None) if lost.any() else cast)
-    return made
-
-
 def _expressions(assignments: Assignments, schema: Schema, sides: Schema) -> dict[str, pl.Expr]:
     schema.require(list(assignments), place="assignments")
     return {n: row_wise(e, sides, "assignments") for n, e in assignments.items()}
-
-
-def _comparable(one: pl.DataType, other: pl.DataType) -> bool:
-    """Whether values of two types may be equal: of the same type, or both numbers, or both times."""
-    return (
-        one == other
-        or one == pl.Null()
-        or (one.is_numeric() and other.is_numeric())
-        or (
-            isinstance(one, pl.Datetime)
-            and isinstance(other, pl.Datetime)
-            and (one.time_zone is None) == (other.time_zone is None)
-        )
-        or (isinstance(one, pl.Categorical | pl.Enum) and other == pl.String())
-    )
-
-
-def _named(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
-    """Columns by their names alone: polars takes some, such as ^x$, for patterns."""
-    return pl.DataFrame({name: frame[name] for name in names})
-
-
-def _spelt(field: Field, schema: Schema) -> Field:
-    """A column of the source by the table's name for it, where they differ by case alone."""
-    same = [f.name for f in schema if f.name.casefold() == field.name.casefold()]
-    name = same[0] if len(same) == 1 else field.name
-    return Field(name, field.type, field.nullable)
 
 
 def _sides(own: pl.DataFrame, sides: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -352,15 +287,3 @@ def _holds(frame: pl.DataFrame, rule: _Rule) -> pl.Series:
     if rule.where is None:
         return pl.repeat(True, frame.height, eager=True)
     return evaluated(frame, rule.where, "the condition of a clause").cast(pl.Boolean).fill_null(value=False)
-
-
-def _range(column: str, values: pl.Series) -> pl.Expr:
-    """What rows with one of these values satisfy: few of them are listed, of many the ends are taken."""
-    known = values.drop_nulls().unique()
-    if known.dtype.is_float() and known.is_nan().any():  # it equals itself, and lies in no range
-        return pl.col(column).is_nan() | _range(column, known.drop_nans())
-    if known.is_empty():
-        return pl.lit(value=False)
-    if known.len() <= _LISTED_VALUES and not known.dtype.is_float():
-        return pl.col(column).is_in(known.implode())
-    return (pl.col(column) >= pl.lit(known.min(), known.dtype)) & (pl.col(column) <= pl.lit(known.max(), known.dtype))

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructField, StructType
 
-from lakeview.delta.write.merge_rows import comparable_keys
+from lakeview.delta.write.merge_source import comparable_keys
 from lakeview.model.schema import Schema
 from lakeview.spark.failures import lakeview_errors
 from lakeview.spark.types import arrow_schema, to_spark

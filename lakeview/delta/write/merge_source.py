@@ -1,0 +1,120 @@
+"""The source of a merge: its rows by number, its columns as the table spells them, its keys in the table's types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import polars as pl
+import pyroaring
+
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.schema import Field, Schema, polars_type
+
+SOURCE_ROW = "\0source"
+"""The column of a source row's number, from 0: no column of a table can be called so."""
+
+_LISTED_VALUES = 1_000
+
+
+class MergeSource:
+    """The rows of a source, in memory. `schema`: its columns, by the table's names where they differ by case alone.
+
+    InvalidRequestError for two columns of one name, case aside.
+    """
+
+    def __init__(self, rows: pl.DataFrame, table: Schema) -> None:
+        given = Schema.from_arrow(rows.head(0).to_arrow().schema)
+        self.schema = Schema(tuple(_spelt(f, table) for f in given))
+        if len(set(self.schema.names)) < len(self.schema):
+            twice = next(n for n in self.schema.names if self.schema.names.count(n) > 1)
+            raise InvalidRequestError(
+                f"two columns of the source are called {twice}, case aside",
+                fix="rename one of them, or drop it",
+                place=twice,
+                kind="duplicate-column",
+            )
+        self._table = table
+        self.frame = rows.with_row_index(SOURCE_ROW).with_columns(pl.col(SOURCE_ROW).cast(pl.Int64))
+        self.frame.columns = [SOURCE_ROW, *self.schema.names]
+
+    @cached_property
+    def numbers(self) -> pl.DataFrame:
+        """The number of each row, as SOURCE_ROW."""
+        return self.frame.select(SOURCE_ROW)
+
+    def at(self, numbers: pl.Series) -> pl.DataFrame:
+        """The rows with these numbers, in their order; a null number gives a row of nulls."""
+        return named(self.frame[numbers], self.schema.names)
+
+    def without(self, numbers: pyroaring.BitMap64) -> pl.DataFrame:
+        """The rows with other numbers than these."""
+        met = pl.Series(numbers.to_array(), dtype=pl.Int64)
+        return named(self.frame.filter(~self.frame[SOURCE_ROW].is_in(met.implode())), self.schema.names)
+
+    def keys(self, pairs: Sequence[tuple[str, str]]) -> pl.DataFrame:
+        """SOURCE_ROW, then `comparable_keys` as columns "0", "1" and so on."""
+        keys = comparable_keys(self.frame, pairs, self._table)
+        return self.numbers.with_columns(values.alias(f"{number}") for number, values in enumerate(keys))
+
+
+def comparable_keys(source: pl.DataFrame, keys: Sequence[tuple[str, str]], schema: Schema) -> list[pl.Series]:
+    """Columns of a source in the types of the columns of the table that they have to equal.
+
+    `keys`: pairs of a column of the table, which has this schema, and one of the source. A null matches nothing, and
+    stands for every value that the table's type does not hold, such as 1.5 for a whole number. InvalidRequestError for
+    types whose values do not compare.
+    """
+    made = []
+    for column, other in keys:
+        values, type_ = source[other], polars_type(schema[column].type)
+        if not _comparable(values.dtype, type_):
+            raise InvalidRequestError(
+                f"source.{other} is {values.dtype}, and target.{column} {type_}: they do not compare",
+                fix="cast the column of the source",
+                place="on",
+                kind="type-mismatch",
+            )
+        cast = values.cast(type_, strict=False)
+        lost = cast.cast(values.dtype, strict=False).ne_missing(values)
+        made.append(cast.set(lost, None) if lost.any() else cast)
+    return made
+
+
+def _comparable(one: pl.DataType, other: pl.DataType) -> bool:
+    """Whether values of two types may be equal: of the same type, or both numbers, or both times."""
+    return (
+        one == other
+        or one == pl.Null()
+        or (one.is_numeric() and other.is_numeric())
+        or (
+            isinstance(one, pl.Datetime)
+            and isinstance(other, pl.Datetime)
+            and (one.time_zone is None) == (other.time_zone is None)
+        )
+        or (isinstance(one, pl.Categorical | pl.Enum) and other == pl.String())
+    )
+
+
+def named(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Columns by their names alone: polars takes some, such as ^x$, for patterns."""
+    return pl.DataFrame({name: frame[name] for name in names})
+
+
+def key_range(column: str, values: pl.Series) -> pl.Expr:
+    """What rows with one of these values satisfy: few of them are listed, of many the ends are taken."""
+    known = values.drop_nulls().unique()
+    if known.dtype.is_float() and known.is_nan().any():  # it equals itself, and lies in no range
+        return pl.col(column).is_nan() | key_range(column, known.drop_nans())
+    if known.is_empty():
+        return pl.lit(value=False)
+    if known.len() <= _LISTED_VALUES and not known.dtype.is_float():
+        return pl.col(column).is_in(known.implode())
+    return (pl.col(column) >= pl.lit(known.min(), known.dtype)) & (pl.col(column) <= pl.lit(known.max(), known.dtype))
+
+
+def _spelt(field: Field, schema: Schema) -> Field:
+    """A column of the source by the table's name for it, where they differ by case alone."""
+    same = [f.name for f in schema if f.name.casefold() == field.name.casefold()]
+    name = same[0] if len(same) == 1 else field.name
+    return Field(name, field.type, field.nullable)
