@@ -12,17 +12,12 @@ import polars as pl
 
 from lakeview.iceberg.lint import check
 from lakeview.iceberg.manifests.files import IcebergFiles
-from lakeview.iceberg.manifests.frames import manifest_files
 from lakeview.iceberg.manifests.statistics import asked_leaves, shortest_cut, statistics_frame
-from lakeview.iceberg.metadata import refs, versions
-from lakeview.iceberg.metadata.commits import commits
-from lakeview.iceberg.metadata.locate import MetadataFile, Place, Pointer, locate
-from lakeview.iceberg.metadata.metadata_log import format_versions
+from lakeview.iceberg.metadata import versions
+from lakeview.iceberg.metadata.locate import Place, Pointer, locate
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT, SnapshotEntry
-from lakeview.iceberg.metadata.specs import partition_specs, sort_orders
-from lakeview.iceberg.metadata.statistics_files import statistics_files
-from lakeview.iceberg.metadata.table_metadata import Metadata
-from lakeview.iceberg.metadata.time_travel import described, entry_of, snapshot_and_schema
+from lakeview.iceberg.metadata.time_travel import described, entry_of
+from lakeview.iceberg.metadata_frames import MetadataFrames
 from lakeview.iceberg.scan.changes import Step, change_tasks, plan_frame, steps
 from lakeview.iceberg.scan.data_files import LINEAGE
 from lakeview.iceberg.scan.metadata_columns import with_metadata_columns
@@ -31,7 +26,6 @@ from lakeview.iceberg.state import State
 from lakeview.model.change_columns import change_schema
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError, VersionNotFoundError
 from lakeview.model.findings import Finding
-from lakeview.model.frames import LOG_FILES
 from lakeview.model.physical import PhysicalFile
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot, TableMetadata, milliseconds
@@ -45,7 +39,7 @@ from lakeview.rows.tasks import FileTask, of_files, select_columns
 from lakeview.storage import Storage
 
 
-class IcebergTable(TableBody):
+class IcebergTable(MetadataFrames, TableBody):
     """An Iceberg table at one address. Implements `lakeview.model.table.Table`; safe to use from several threads.
 
     Versions are snapshot ids; a table that never had a snapshot is at version -1. `relocate`: recorded prefixes to
@@ -87,16 +81,6 @@ class IcebergTable(TableBody):
         """The current snapshot's id at the last refresh; -1 where there is none."""
         return self._state.metadata.current_snapshot_id
 
-    @property
-    def metadata(self) -> Metadata:
-        """Everything the metadata file says: schemas, specs, refs, logs."""
-        return self._state.metadata
-
-    @property
-    def metadata_file(self) -> MetadataFile:
-        """The metadata file this is read from, and how it was found."""
-        return self._state.found
-
     def refresh(self) -> bool:
         """True if there is a newer metadata file; costs one listing, or one request to its catalog. One opened by its
         metadata file's address never changes.
@@ -135,20 +119,11 @@ class IcebergTable(TableBody):
         files = self._files(state, entry)
         return Snapshot(self._describe(state, entry, schema), files, counts=files.totals, table=self)
 
-    def history(self, limit: int | None = None, before: int | None = None) -> pl.DataFrame:
-        """COMMITS, newest first: every snapshot, those of branches included; at most `limit`, older than `before`."""
-        return commits(self._state.metadata, limit, before)
-
     def versions(self, *, look: bool = True) -> pl.DataFrame:
         """VERSIONS, newest first; one listing of the table's folder tells which files are gone. With `look=False`
         `readable` is null, and neither a folder nor a manifest is looked at."""
         state = self._state
         return state.history.versions() if look else versions.listed_versions(state.metadata)
-
-    def schemas(self) -> pl.DataFrame:
-        """SCHEMAS of the main branch, oldest first."""
-        metadata = self._state.metadata
-        return versions.schemas(metadata, metadata.current_snapshot_id)
 
     def commit(self, version: int) -> pl.DataFrame:
         """ACTIONS of one snapshot: the snapshot itself, then the files it added and removed."""
@@ -171,62 +146,6 @@ class IcebergTable(TableBody):
         state = self._state
         leaves = None if columns is None else asked_leaves(state.metadata.schema, columns)
         return state.history.lifetimes(state.metadata.current_snapshot_id, leaves)
-
-    def refs(self) -> pl.DataFrame:
-        """REFS, main first."""
-        return refs.refs(self._state.metadata)
-
-    def ref_lifetimes(self, ref: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """LIFETIMES of the data files along a branch, or up to a tag; with `columns` as `lifetimes`, in the types of
-        the schema that the ref is read with. VersionNotFoundError, InvalidRequestError.
-        """
-        state = self._state
-        head = refs.ref_named(state.metadata, ref, self.address).snapshot_id
-        _, schema = self._snapshot_and_schema(state, ref=ref)
-        return state.history.lifetimes(head, None if columns is None else asked_leaves(schema, columns))
-
-    def ref_schemas(self, ref: str) -> pl.DataFrame:
-        """SCHEMAS along a branch, or up to a tag, oldest first; VersionNotFoundError."""
-        metadata = self._state.metadata
-        return versions.schemas(metadata, refs.ref_named(metadata, ref, self.address).snapshot_id)
-
-    def log_files(self) -> pl.DataFrame:
-        """LOG_FILES of the metadata folder: metadata files as commits, manifests, lists and statistics as others."""
-        listed = self.storage.list_from(self._state.place.folder)
-        kind = (
-            pl.when(pl.col("name").str.contains(r"\.metadata\.json")).then(pl.lit("commit")).otherwise(pl.lit("other"))
-        )
-        found = listed.select("name", kind.alias("kind"), pl.lit(None, pl.Int64).alias("version"), "size", "modified")
-        return found.cast(LOG_FILES)
-
-    def snapshot_log(self) -> pl.DataFrame:
-        """SNAPSHOT_LOG, in the order recorded."""
-        return refs.snapshot_log(self._state.metadata)
-
-    def partition_specs(self) -> pl.DataFrame:
-        """PARTITION_SPECS; where there are several, a few earlier metadata files tell since when."""
-        state = self._state
-        return partition_specs(state.metadata, state.found.path.rpartition("/")[2], state.earlier)
-
-    def format_versions(self) -> pl.DataFrame:
-        """FORMAT_VERSIONS; a few earlier metadata files tell since when."""
-        state = self._state
-        return format_versions(state.metadata, state.found.path.rpartition("/")[2], state.earlier)
-
-    def sort_orders(self) -> pl.DataFrame:
-        """SORT_ORDERS."""
-        return sort_orders(self._state.metadata)
-
-    def manifests(self, version: int | None = None) -> pl.DataFrame:
-        """MANIFESTS of a snapshot, data before deletes as listed; costs its manifest list alone."""
-        state = self._state
-        entry, _ = self._snapshot_and_schema(state, version)
-        return manifest_files(state.tree.manifests(entry), state.metadata, state.columns)
-
-    def statistics_files(self) -> pl.DataFrame:
-        """STATISTICS_FILES of all snapshots; one question to the store for each file."""
-        state = self._state
-        return statistics_files(state.metadata, self.storage, state.locations)
 
     def statistics(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """STATISTICS of the live data files at a snapshot; InvalidRequestError for a column the schema lacks."""
@@ -370,12 +289,6 @@ class IcebergTable(TableBody):
 
     def _entry(self, state: State, version: int) -> SnapshotEntry:
         return entry_of(state.metadata, self.address, version)
-
-    def _snapshot_and_schema(
-        self, state: State, version: int | None = None, at: datetime | None = None, ref: str | None = None
-    ) -> tuple[SnapshotEntry | None, Schema]:
-        """A snapshot and the schema to read it with."""
-        return snapshot_and_schema(state.metadata, self.address, version, at, ref)
 
     def _describe(self, state: State, entry: SnapshotEntry | None, schema: Schema) -> TableMetadata:
         return described(state.metadata, self.address, entry, schema, state.columns)

@@ -1,0 +1,117 @@
+"""What an Iceberg table's metadata file says, as frames: snapshots, schemas, refs, specs, orders, manifests, logs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import polars as pl
+
+from lakeview.iceberg.manifests.frames import manifest_files
+from lakeview.iceberg.manifests.statistics import asked_leaves
+from lakeview.iceberg.metadata import refs, versions
+from lakeview.iceberg.metadata.commits import commits
+from lakeview.iceberg.metadata.locate import MetadataFile
+from lakeview.iceberg.metadata.metadata_log import format_versions
+from lakeview.iceberg.metadata.snapshots import SnapshotEntry
+from lakeview.iceberg.metadata.specs import partition_specs, sort_orders
+from lakeview.iceberg.metadata.statistics_files import statistics_files
+from lakeview.iceberg.metadata.table_metadata import Metadata
+from lakeview.iceberg.metadata.time_travel import snapshot_and_schema
+from lakeview.iceberg.state import State
+from lakeview.model.frames import LOG_FILES
+from lakeview.model.schema import Schema
+
+
+class MetadataFrames:
+    """Snapshots, schemas, refs, specs and logs of a table; `lakeview.iceberg.table` adds its files and rows."""
+
+    _state: State
+
+    @property
+    def address(self) -> str:
+        """Where the table was opened."""
+        raise NotImplementedError
+
+    @property
+    def metadata(self) -> Metadata:
+        """Everything the metadata file says: schemas, specs, refs, logs."""
+        return self._state.metadata
+
+    @property
+    def metadata_file(self) -> MetadataFile:
+        """The metadata file this is read from, and how it was found."""
+        return self._state.found
+
+    def history(self, limit: int | None = None, before: int | None = None) -> pl.DataFrame:
+        """COMMITS, newest first: every snapshot, those of branches included; at most `limit`, older than `before`."""
+        return commits(self._state.metadata, limit, before)
+
+    def schemas(self) -> pl.DataFrame:
+        """SCHEMAS of the main branch, oldest first."""
+        metadata = self._state.metadata
+        return versions.schemas(metadata, metadata.current_snapshot_id)
+
+    def refs(self) -> pl.DataFrame:
+        """REFS, main first."""
+        return refs.refs(self._state.metadata)
+
+    def ref_lifetimes(self, ref: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """LIFETIMES of the data files along a branch, or up to a tag; with `columns` as `lifetimes`, in the types of
+        the schema that the ref is read with. VersionNotFoundError, InvalidRequestError.
+        """
+        state = self._state
+        head = refs.ref_named(state.metadata, ref, self.address).snapshot_id
+        _, schema = self._snapshot_and_schema(state, ref=ref)
+        return state.history.lifetimes(head, None if columns is None else asked_leaves(schema, columns))
+
+    def ref_schemas(self, ref: str) -> pl.DataFrame:
+        """SCHEMAS along a branch, or up to a tag, oldest first; VersionNotFoundError."""
+        metadata = self._state.metadata
+        return versions.schemas(metadata, refs.ref_named(metadata, ref, self.address).snapshot_id)
+
+    def snapshot_log(self) -> pl.DataFrame:
+        """SNAPSHOT_LOG, in the order recorded."""
+        return refs.snapshot_log(self._state.metadata)
+
+    def partition_specs(self) -> pl.DataFrame:
+        """PARTITION_SPECS; where there are several, a few earlier metadata files tell since when."""
+        state = self._state
+        return partition_specs(state.metadata, state.found.path.rpartition("/")[2], state.earlier)
+
+    def format_versions(self) -> pl.DataFrame:
+        """FORMAT_VERSIONS; a few earlier metadata files tell since when."""
+        state = self._state
+        return format_versions(state.metadata, state.found.path.rpartition("/")[2], state.earlier)
+
+    def sort_orders(self) -> pl.DataFrame:
+        """SORT_ORDERS."""
+        return sort_orders(self._state.metadata)
+
+    def manifests(self, version: int | None = None) -> pl.DataFrame:
+        """MANIFESTS of a snapshot, data before deletes as listed; costs its manifest list alone."""
+        state = self._state
+        entry, _ = self._snapshot_and_schema(state, version)
+        return manifest_files(state.tree.manifests(entry), state.metadata, state.columns)
+
+    def statistics_files(self) -> pl.DataFrame:
+        """STATISTICS_FILES of all snapshots; one question to the store for each file."""
+        state = self._state
+        return statistics_files(state.metadata, state.storage, state.locations)
+
+    def log_files(self) -> pl.DataFrame:
+        """LOG_FILES of the metadata folder: metadata files as commits, manifests, lists and statistics as others."""
+        listed = self._state.storage.list_from(self._state.place.folder)
+        kind = (
+            pl.when(pl.col("name").str.contains(r"\.metadata\.json")).then(pl.lit("commit")).otherwise(pl.lit("other"))
+        )
+        found = listed.select("name", kind.alias("kind"), pl.lit(None, pl.Int64).alias("version"), "size", "modified")
+        return found.cast(LOG_FILES)
+
+    # -- inside
+
+    def _snapshot_and_schema(
+        self, state: State, version: int | None = None, at: datetime | None = None, ref: str | None = None
+    ) -> tuple[SnapshotEntry | None, Schema]:
+        """A snapshot and the schema to read it with."""
+        return snapshot_and_schema(state.metadata, self.address, version, at, ref)
