@@ -10,6 +10,7 @@ from datetime import datetime
 import polars as pl
 import streamlit as st
 
+from lakeview import views
 from lakeview.app import cache, selection, tables
 from lakeview.inspection.inspection import Inspection
 from lakeview.model.errors import LakeviewError
@@ -62,6 +63,13 @@ class OpenTable:
     def base_snapshot(self) -> Snapshot | None:
         """The table at the version compared with, None without a comparison."""
         return None if self.base is None else replace(self, version=self.base).snapshot
+
+    @property
+    def compared(self) -> int | None:
+        """The version that Compare takes as the base: the one chosen, else the one before; None for the first."""
+        if self.base is not None:
+            return self.base
+        return views.timeline.commits.version_before(self.look.timeline(), self.version)
 
     @property
     def history(self) -> pl.DataFrame:

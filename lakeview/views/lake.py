@@ -14,6 +14,7 @@ from lakeview.model.findings import Finding, Severity
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.files.sizes import file_facts
 from lakeview.views.health.findings import OPEN, Evidence, findings, verdict
+from lakeview.views.retention.simulation import Retention
 from lakeview.views.timeline.readability import cadence
 from lakeview.views.units import counted
 
@@ -150,10 +151,11 @@ def lake_entry(entry: LakeEntry, evidence: Evidence, now: datetime) -> LakeEntry
     """
     assert evidence.versions is not None
     assert evidence.commits is not None
-    snapshot, retention = evidence.snapshot, evidence.retention
+    snapshot = evidence.snapshot
     judged = NEWEST if evidence.lifetimes is None else LOG if evidence.statistics is None else WHOLE
     entry = _with_findings(entry, findings(evidence, now))
     rhythm = cadence(evidence.commits, now)
+    retained, is_bound = _retained(evidence.retention)
     facts = file_facts(snapshot.files, snapshot.delete_files)
     return replace(
         entry,
@@ -168,10 +170,18 @@ def lake_entry(entry: LakeEntry, evidence: Evidence, now: datetime) -> LakeEntry
         late=rhythm.late,
         small_share=facts.small_files / facts.files if facts.files else None,
         versions=int(evidence.versions["readable"].sum()),
-        retained=None if retention is None or retention.undated else retention.retained_bytes,
-        retained_bound=None if retention is None or retention.undated else retention.bound is not None,
+        retained=retained,
+        retained_bound=is_bound,
         judged=judged,
     )
+
+
+def _retained(retention: Retention | None) -> tuple[int | None, bool | None]:
+    """Bytes that only old versions need, and whether they are a bound; nothing where nothing is known: at least 0 is
+    no news."""
+    if retention is None or retention.undated or (retention.bound is not None and not retention.retained_bytes):
+        return None, None
+    return retention.retained_bytes, retention.bound is not None
 
 
 def state_of(findings: Sequence[Finding]) -> LakeState:
@@ -182,8 +192,14 @@ def state_of(findings: Sequence[Finding]) -> LakeState:
     return LakeState.ATTENTION if Severity.ATTENTION in severities else LakeState.FINE
 
 
-def _with_findings(entry: LakeEntry, findings: Sequence[Finding]) -> LakeEntry:
+def open_findings(findings: Sequence[Finding]) -> tuple[int, int]:
+    """How many of the findings are broken, and how many need attention."""
     broken, attention = (sum(f.severity is s for f in findings) for s in (Severity.BROKEN, Severity.ATTENTION))
+    return broken, attention
+
+
+def _with_findings(entry: LakeEntry, findings: Sequence[Finding]) -> LakeEntry:
+    broken, attention = open_findings(findings)
     worst = next((f for f in findings if f.severity in OPEN), None)
     return replace(
         entry,
@@ -204,17 +220,14 @@ def lake_failure(entry: LakeEntry, error: LakeviewError) -> LakeEntry:
 def lake(entries: Sequence[LakeEntry]) -> pl.DataFrame:
     """LAKE of the entries."""
     rows = [tuple(getattr(entry, name) for name in LAKE.names()) for entry in entries]
+    return worst_first(pl.DataFrame(rows, schema=LAKE, orient="row", strict=False))
+
+
+def worst_first(tables: pl.DataFrame) -> pl.DataFrame:
+    """Tables with state, broken, attention, late, bytes and name as in LAKE, in its order."""
     order = pl.col("state").replace_strict({state.value: i for i, state in enumerate(LakeState)}, return_dtype=pl.Int64)
-    return pl.DataFrame(rows, schema=LAKE, orient="row", strict=False).sort(
-        order,
-        "broken",
-        "attention",
-        "late",
-        "bytes",
-        "name",
-        descending=[False, True, True, True, True, False],
-        nulls_last=True,
-    )
+    descending = {"broken": True, "attention": True, "late": True, "bytes": True, "name": False}
+    return tables.sort(order, *descending, descending=[False, *descending.values()], nulls_last=True)
 
 
 def lake_sentence(tables: pl.DataFrame) -> str:

@@ -142,6 +142,12 @@ def test_the_code_dialog_shows_the_version(good: Path) -> None:
     assert "lv.views.files.sizes.file_sizes(files)" in app.code[0].value
 
 
+def test_the_code_of_a_comparison_takes_the_base_that_the_page_takes(good: Path) -> None:
+    app = open_page("compare", good, version="2")
+    app.button(key="code").click().run()
+    assert "look.compare(1, 2)" in app.code[1].value
+
+
 def test_the_code_dialog_has_the_filter_of_the_page(good: Path) -> None:
     app = open_page("data", good, where="month = 2", limit="100")
     app.button(key="code").click().run()

@@ -23,11 +23,13 @@ def test_without_a_base_the_version_before_is_compared_and_others_are_offered(go
     app = open_page("compare", good)
     assert not app.exception
     assert "flights from v5" in app.code[0].value
+    assert "vs previous" in app.selectbox(key="pick_base").options
     labels = {button.key: button.label for button in app.button}
     assert "the version before · v5" in labels["offer-5"]
     assert "before the last schema change · v3" in labels["offer-3"]
     app.button(key="offer-3").click().run()
     assert app.query_params["base"] == "3"
+    assert "no comparison" not in app.selectbox(key="pick_base").options
     assert "flights from v3" in app.code[0].value
 
 

@@ -91,6 +91,11 @@ def test_the_whole_log_makes_the_verdict_of_the_overview(tmp_path: Path) -> None
     assert found.judged == "the whole log"
     assert (found.small_share, found.versions) == (1.0, 4)
     assert found.retained == look.retention_simulation().retained_bytes > 0
+    costs = look.retention_simulation()
+    nothing_old = replace(evidence, retention=replace(costs, files=costs.files.clear()))
+    assert views.lake.lake_entry(LakeEntry("t", "t", "delta"), nothing_old, NOW).retained is None, (
+        "at least 0 is no news"
+    )
     without = views.lake.lake_entry(LakeEntry("t", "t", "delta"), replace(evidence, statistics=None), NOW)
     assert without.judged == "log but statistics"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 import streamlit as st
@@ -42,11 +42,8 @@ class Pair:
 def current_pair(now: OpenTable) -> Pair | None:
     """The base, or without one the version before, and the version shown; None where they are one and the same, and
     where there is none before."""
-    base = now.base_snapshot
-    if base is None:
-        before = views.timeline.commits.version_before(now.look.timeline(), now.version)
-        base = None if before is None else now.snapshot_of(before)
-    return None if base is None or base.version == now.version else Pair(base, now.snapshot)
+    base = now.compared
+    return None if base is None or base == now.version else Pair(replace(now, version=base).snapshot, now.snapshot)
 
 
 def offers(now: OpenTable) -> None:

@@ -3,6 +3,8 @@ said of newer versions."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import polars as pl
 import streamlit as st
 
@@ -165,12 +167,16 @@ def _noticed() -> dict[tuple[str, str | None], tuple[int, int]]:
 
 def _view(now: OpenTable, page: str) -> code_samples.View:
     typed = st.session_state
+    base = now.base
+    if page == "compare":
+        with suppress(LakeviewError):  # the page says why
+            base = now.compared
     return code_samples.View(
         page=page,
         table_format=now.table.format,
         address=now.address,
         version=now.version,
-        base=now.base,
+        base=base,
         where=typed.get("where") or None,
         limit=int(typed.get("limit") or code_samples.ROWS),
     )

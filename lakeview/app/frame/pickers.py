@@ -39,9 +39,9 @@ def _pick_table() -> None:
     selection.select(chosen if known else tables.typed(chosen))
 
 
-def version_pickers(now: OpenTable) -> None:
+def version_pickers(now: OpenTable, page: str) -> None:
     """Chooses the version shown and the one it is compared with; what is not listed can be typed. Where the table has
-    more than its default branch, the branch or tag before them."""
+    more than its default branch, the branch or tag before them. Compare without a choice takes the version before."""
     _ref_picker(now)
     committed = commit_dates(now)
     st.session_state["pick_version"] = str(now.version)
@@ -55,11 +55,12 @@ def version_pickers(now: OpenTable) -> None:
         on_change=lambda: _pick("pick_version"),
         width=166,
     )
+    unchosen = "vs previous" if page == "compare" else "no comparison"
     st.session_state["pick_base"] = NO_COMPARISON if now.base is None else str(now.base)
     st.selectbox(
         "Compare with",
         [NO_COMPARISON, *_choices(committed, now.base)],
-        format_func=lambda text: "no comparison" if text == NO_COMPARISON else f"vs {_label(text)}",
+        format_func=lambda text: unchosen if text == NO_COMPARISON else f"vs {_label(text)}",
         key="pick_base",
         label_visibility="collapsed",
         accept_new_options=True,

@@ -81,7 +81,7 @@ def _table_page(name: str, page: st.Page, bar: sidebar.Sidebar) -> None:
     with row:
         pickers.table_picker()
         if found is not None:
-            pickers.version_pickers(found)
+            pickers.version_pickers(found, name)
             header.facts(found)
             st.space("stretch")
             with st.container(horizontal=True, gap="small", width="content"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import polars as pl
 import streamlit as st
@@ -18,7 +19,12 @@ from lakeview.model.errors import LakeviewError
 from lakeview.views.lake import LakeState
 
 SENTENCE = "See what a lakehouse table went through, and whether you can trust it now."
-_GLANCE = ("name", "state", "table", "format", "latest", "rows", "bytes", "last", "verdict")
+_ORDER = ("state", "broken", "attention", "late", "bytes", "name")
+_GLANCE = pl.Schema(
+    {name: views.lake.LAKE[name] for name in _ORDER}
+    | dict.fromkeys(("table", "format", "latest", "rows", "size", "last", "verdict"), pl.String())
+)
+"""One row a table: by what it is ordered, as in LAKE, and what is shown."""
 _MAX_LISTED = 200
 PROMISE = "Read from the table's own log. Nothing is written, nothing leaves this machine."
 
@@ -132,11 +138,9 @@ def recent() -> None:
         st.markdown(f":small[:gray[No table was found below {escape(', '.join(roots))}.]]")
 
 
-def _table_list(rows: list[dict[str, str]]) -> None:
+def _table_list(rows: list[dict[str, Any]]) -> None:
     st.markdown("**Tables** &ensp; :small[:gray[in the demo lake, under a root, or opened in this session]]")
-    table = pl.DataFrame(rows, schema=dict.fromkeys(_GLANCE, pl.String()))
-    worst_first = pl.Enum([state.value for state in LakeState])
-    table = table.sort(pl.col("state").cast(worst_first), maintain_order=True)
+    table = views.lake.worst_first(pl.DataFrame(rows, schema=_GLANCE))
     frame(
         table,
         {
@@ -147,7 +151,7 @@ def _table_list(rows: list[dict[str, str]]) -> None:
             "format": columns.text("format", 70),
             "latest": columns.text("latest", 90),
             "rows": columns.text("rows", 90, right=True),
-            "bytes": columns.text("live bytes", 90, right=True),
+            "size": columns.text("live bytes", 90, right=True),
             "last": columns.text("last commit", 120),
             "verdict": columns.text("verdict", 376),
         },
@@ -164,7 +168,7 @@ def _open_row(names: list[str]) -> None:
         st.session_state["_go"] = True
 
 
-def _unread(offer: tables.Offer) -> dict[str, str]:
+def _unread(offer: tables.Offer) -> dict[str, Any]:
     return {
         "name": offer.name,
         "table": offer.label,
@@ -173,7 +177,7 @@ def _unread(offer: tables.Offer) -> dict[str, str]:
     }
 
 
-def _at_a_glance(offer: tables.Offer) -> dict[str, str]:
+def _at_a_glance(offer: tables.Offer) -> dict[str, Any]:
     try:
         now = session.look_at(offer.name)
         found = now.look.findings()
@@ -181,13 +185,18 @@ def _at_a_glance(offer: tables.Offer) -> dict[str, str]:
         rhythm = now.look.cadence()
     except LakeviewError as error:
         return _unread(offer) | {"state": LakeState.UNREADABLE.value, "verdict": errors.public_text(error.message)}
+    broken, attention = views.lake.open_findings(found)
     return {
         "name": offer.name,
+        "broken": broken,
+        "attention": attention,
+        "late": rhythm.late,
+        "bytes": snapshot.size_bytes,
         "table": offer.label,
         "format": now.table.format.capitalize(),
         "latest": views.units.format_version(now.latest),
         "rows": views.files.rows.rows_text(snapshot),
-        "bytes": views.units.format_bytes(snapshot.size_bytes),
+        "size": views.units.format_bytes(snapshot.size_bytes),
         "last": "none" if rhythm.age is None else f"{views.units.format_age(rhythm.age)} ago",
         "state": views.lake.state_of(found).value,
         "verdict": views.health.findings.headline(found),
