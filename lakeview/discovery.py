@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -41,6 +42,9 @@ _LOGS = {
 
 _MARKS = {format_: rf"^(?:(.+)/)?{folder}/{name.pattern}" for format_, (folder, name) in _LOGS.items()}
 """What is below every table of a format; the first group is the table's folder."""
+
+MOST_LOOKED = 200
+"""So many folders are looked into where tables are found by depth."""
 
 MOST_ABOVE = 12
 """So many folders above an address that is no table may hold the table that it lies in: a path has few more."""
@@ -230,9 +234,13 @@ def find_tables(
     storage_options: Mapping[str, Any] | None = None,
     config: Config | None = None,
     catalog: Mapping[str, Any] | None = None,
+    depth: int | None = None,
 ) -> pl.DataFrame:
     """TABLES below a root, by name; one recursive listing. Empty if there is none. On a disk the partitions' folders
     (`day=1`) of the tables found are not looked through.
+
+    `depth`: looks only so many folders deep, into MOST_LOOKED at most and not into tables, where all that lies below
+    may have no end; a catalog has no depth.
 
     The root may be a configured Iceberg catalog, `catalog://<catalog>/`, or a namespace in one; it is asked for names
     and no table is opened. `catalog`: its properties, over what is configured.
@@ -243,14 +251,7 @@ def find_tables(
         return pl.DataFrame([(address, "iceberg", name) for address, name in named], schema=TABLES, orient="row")
     _refuse_catalog(catalog)
     storage = open_storage(root, options=storage_options, config=config, decode=True)
-    names = storage.names(dict(_LOGS.values()))
-    found = [
-        names.to_frame("name")
-        .filter(pl.col("name").str.contains(pattern))
-        .select(pl.col("name").str.extract(pattern, 1).fill_null(""), pl.lit(format_).alias("format"))
-        for format_, pattern in _MARKS.items()
-    ]
-    folders = pl.concat(found).unique("name", keep="first", maintain_order=True).sort("name")
+    folders = (_all_tables(storage) if depth is None else _near_tables(storage, depth)).sort("name")
     prefix = storage.root.rstrip("/")
     return folders.select(
         pl.when(pl.col("name") == "")
@@ -260,3 +261,39 @@ def find_tables(
         "format",
         pl.when(pl.col("name") == "").then(pl.lit(prefix.rsplit("/", 1)[-1])).otherwise("name").alias("name"),
     )
+
+
+def _all_tables(storage: Storage) -> pl.DataFrame:
+    """The name and format of every table, the root's name empty."""
+    names = storage.names(dict(_LOGS.values()))
+    found = [
+        names.to_frame("name")
+        .filter(pl.col("name").str.contains(pattern))
+        .select(pl.col("name").str.extract(pattern, 1).fill_null(""), pl.lit(format_).alias("format"))
+        for format_, pattern in _MARKS.items()
+    ]
+    return pl.concat(found).unique("name", keep="first", maintain_order=True)
+
+
+def _near_tables(storage: Storage, depth: int) -> pl.DataFrame:
+    """Those within so many folders, as `_all_tables`."""
+    found: list[tuple[str, str]] = []
+    level, left = [""], MOST_LOOKED
+    for _ in range(depth + 1):
+        level, left = level[:left], max(0, left - len(level))
+        looked = list(zip(level, storage.each_ahead(partial(_look_into, storage), level), strict=True))
+        found += [(folder, format_) for folder, (format_, _) in looked if format_ is not None]
+        level = [f"{folder}/{name}".lstrip("/") for folder, (_, inner) in looked for name in inner]
+    return pl.DataFrame(found, schema={"name": pl.String(), "format": pl.String()}, orient="row")
+
+
+def _look_into(storage: Storage, folder: str) -> tuple[str | None, list[str]]:
+    """The format of the table that a folder holds, or the folders in it; of one that may not be read, none."""
+    try:
+        inner = storage.folders(folder)
+        for format_, (within, name) in _LOGS.items():
+            if within in inner and any(map(name.match, storage.list_from(f"{folder}/{within}".lstrip("/"))["name"])):
+                return format_, []
+    except LakeviewError:
+        return None, []
+    return None, [name for name in inner if "=" not in name]

@@ -17,6 +17,7 @@ import streamlit as st
 
 import lakeview as lv
 from lakeview.app.memo import cached, memory
+from lakeview.discovery import TABLES
 from lakeview.inspection.frames import TableFrames
 from lakeview.model.errors import CorruptTableError, LakeviewError
 from lakeview.model.schema import Schema
@@ -184,6 +185,15 @@ def changes_plan(address: str, start: int, end: int) -> pl.DataFrame:
 def found_tables(root: str) -> pl.DataFrame:
     """Tables below a root: address, format, name."""
     return lv.find_tables(root)
+
+
+@st.cache_data(ttl=60, max_entries=32, show_spinner=False)
+def near_tables(root: str) -> pl.DataFrame:
+    """Tables within two folders of what is no table; none where it cannot be listed."""
+    try:
+        return lv.find_tables(root, depth=2)
+    except LakeviewError:
+        return pl.DataFrame(schema=TABLES)
 
 
 def forget_frames() -> None:

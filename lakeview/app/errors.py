@@ -8,10 +8,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
+import polars as pl
 import streamlit as st
 
-from lakeview.app import cache, selection, tables
-from lakeview.app.components import escape, link
+from lakeview.app import cache, columns, selection, tables
+from lakeview.app.components import escape, frame, link
+from lakeview.app.row_links import row_link
 from lakeview.model import errors
 from lakeview.model.addresses import normalise
 
@@ -81,9 +83,23 @@ def show(error: errors.LakeviewError, *, here: str | None = None) -> None:
             if way_out.page != here and (way_out.page != "overview" or error.place == selection.VERSION):
                 link(way_out.page, way_out.label, selection.link(**way_out.changes))
             name = selection.remembered().table
-            if isinstance(error, errors.NotATableError) and name is not None and here != "lake":
-                link("lake", "List the tables below it", {"root": name})
+            folder = name if isinstance(error, errors.NotATableError) and here != "lake" else None
+            if folder is not None:
+                link("lake", "List all tables below it", {"root": folder})
             st.markdown(f":small[:gray[{escape(error.kind)}]]")
+        if folder is not None:
+            _tables_near(folder)
+
+
+def _tables_near(folder: str) -> None:
+    """The tables in the first folders below one that is none itself."""
+    with suppress(errors.LakeviewError):  # of a name that is none there is no address
+        found = cache.near_tables(tables.address(folder))
+        if not found.is_empty():
+            st.markdown("**Tables in its folders** &ensp; :small[:gray[two levels deep; tick a row to open the table]]")
+            shown = {"name": columns.text("table", 420), "format": columns.text("format", 90)}
+            opened = row_link("near-tables", found, "overview", lambda row: {"table": row["address"]})
+            frame(found.with_columns(pl.col("format").str.to_titlecase()), shown, key="near-tables", **opened)
 
 
 def public_text(text: str, typed: str = "") -> str:

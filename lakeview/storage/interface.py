@@ -118,6 +118,10 @@ class Storage(ABC):
         """
         return self.walk()["name"]
 
+    def folders(self, folder: str) -> list[str]:  # noqa: ARG002 (a store may have none)
+        """The names of the folders in a folder, in order; of a folder of very many objects those of the first pages."""
+        return []
+
     @abstractmethod
     def holds_files(self) -> bool:
         """Whether a file lies below the root, in the first FIRST_FOLDERS folders: what lies there may have no end."""

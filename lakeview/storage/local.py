@@ -142,6 +142,10 @@ class LocalStorage(Storage):
         except UnicodeEncodeError:
             return pl.Series("name", list(map(_printable, names)), pl.String())
 
+    def folders(self, folder: str) -> list[str]:
+        self.count("list")
+        return sorted(map(_printable, _names_in(self.resolve(folder))[1]))
+
     def holds_files(self) -> bool:
         self.count("list")
         return any(files for _, _, files in islice(os.walk(self.resolve("")), FIRST_FOLDERS))

@@ -58,8 +58,7 @@ class ObjectStorage(Storage):
         before it are not asked for."""
         self.count("list")
         place, key = self._at(folder)
-        in_order = place.kind != AZURE and not place.bucket.endswith("--x-s3")  # S3 Express lists in no order
-        found = self._after(place, key, start) if start and in_order else self._in(place, key)
+        found = self._after(place, key, start) if start and _in_order(place) else self._in(place, key)
         entries = [(_base(e), int(e["size"]), _milliseconds(e)) for e in found]
         return sorted(e for e in entries if e[0] >= start)
 
@@ -96,6 +95,24 @@ class ObjectStorage(Storage):
             sizes += [int(e["size"]) for e in page]
             times += [_milliseconds(e) for e in page]
         return listing(names, sizes, times)
+
+    def folders(self, folder: str) -> list[str]:
+        """By at most FIRST_FOLDERS pages, each of which begins behind the last folder of the one before."""
+        self.count("list")
+        place, key = self._at(folder)
+        prefix = f"{key}/" if key else ""
+        found: set[str] = set()
+        offset: str | None = None
+        for _ in range(FIRST_FOLDERS):
+            pages = iter(client(place, self._options).list(key or None, offset=offset, chunk_size=_PAGE))
+            page = self._call(place, key, partial(_next, pages))
+            paths = [str(entry["path"]) for entry in page or ()]
+            found |= {path[len(prefix) :].partition("/")[0] for path in paths if "/" in path[len(prefix) :]}
+            if len(paths) < _PAGE or not _in_order(place):
+                break
+            inner, slash, _ = paths[-1][len(prefix) :].partition("/")
+            offset = f"{prefix}{inner}/\U0010ffff" if slash else paths[-1]
+        return sorted(found)
 
     def holds_files(self) -> bool:
         self.count("list")
@@ -229,6 +246,11 @@ class ObjectStorage(Storage):
 
 def _next(pages: Iterator[Any], _client: object) -> Any:
     return next(pages, None)
+
+
+def _in_order(place: ObjectPlace) -> bool:
+    """Whether the store lists by name, and can begin at one."""
+    return place.kind != AZURE and not place.bucket.endswith("--x-s3")  # S3 Express lists in no order
 
 
 def _base(entry: Mapping[str, Any]) -> str:

@@ -114,6 +114,15 @@ class FsspecStorage(Storage):
         prefix = path.strip("/") + "/"
         return _from_entries(entries, lambda e: str(e["name"]).lstrip("/").removeprefix(prefix))
 
+    def folders(self, folder: str) -> list[str]:
+        self.count("list")
+        path = self._path(folder)
+        try:
+            entries = self._call(folder, lambda: self._fs.ls(path, detail=True))
+        except FileNotFoundError:
+            return []
+        return sorted(_base(e) for e in entries if e["type"] == "directory")
+
     def holds_files(self) -> bool:
         self.count("list")
         path = self._path("")

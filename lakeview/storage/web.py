@@ -88,6 +88,10 @@ class WebStorage(Storage):
             folders = [found.name for found in inside if found.is_folder]
         return listing([f.name for f in files], [f.size for f in files], [f.modified for f in files])
 
+    def folders(self, folder: str) -> list[str]:
+        self.count("list")
+        return sorted(found.name for found in self._index(folder) if found.is_folder)
+
     def holds_files(self) -> bool:
         self.count("list")
         folders = [""]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import lakeview as lv
+from lakeview import discovery
 from lakeview.discovery import TABLES
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, NotATableError, UnsupportedTableError
@@ -94,6 +95,20 @@ def test_tables_below_a_folder_are_found_by_name(tmp_path: Path) -> None:
     assert found["format"].unique().to_list() == ["delta"]
     for address in found["address"]:
         assert lv.open_table(address).address == address
+
+
+def test_tables_are_found_by_depth_in_so_many_folders_and_not_inside_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a/deep/er", "b", "b/inside", "c/in", "day=1/x"):
+        DeltaHistory(tmp_path / name).create()
+    assert lv.find_tables(tmp_path, depth=2).rows() == [
+        (f"{tmp_path}/b", "delta", "b"),
+        (f"{tmp_path}/c/in", "delta", "c/in"),
+    ]
+    assert lv.find_tables(tmp_path / "b", depth=0)["name"].to_list() == ["b"]
+    monkeypatch.setattr(discovery, "MOST_LOOKED", 3)  # the root, a and b
+    assert lv.find_tables(tmp_path, depth=2)["name"].to_list() == ["b"]
 
 
 def test_a_folder_that_is_a_table_finds_itself(tmp_path: Path) -> None:

@@ -260,12 +260,13 @@ def test_an_unchanged_selection_is_not_written_again(good: Path, monkeypatch: py
     assert sent == []
 
 
-def test_a_folder_of_tables_leads_to_their_list(tmp_path: Path) -> None:
+def test_a_folder_of_tables_lists_those_in_its_folders_and_leads_to_the_list_of_all(tmp_path: Path) -> None:
     tables.good(tmp_path / "silver" / "orders")
     app = open_page("overview", tmp_path / "silver")
     assert not app.exception
     assert "is no table" in text(app)
-    (below,) = [link for link in app.page_link if "List the tables below it" in link.label]
+    assert list(app.dataframe[0].value["name"]) == ["orders"]
+    (below,) = [link for link in app.page_link if "List all tables below it" in link.label]
     listed = open_page("lake", **dict(parse_qsl(below.proto.query_string)))
     assert survey.table_survey(str(tmp_path / "silver"), 200).wait(30)
     assert list(listed.run().dataframe[0].value["name"]) == ["orders"]

@@ -84,6 +84,7 @@ def test_a_file_is_put_read_listed_and_deleted(store: Storage) -> None:
         ("log/a", 5), ("log/b", 5), ("log/c", 5), ("log/inner/d", 11), ("top", 3),
     ]  # fmt: skip
     assert sorted(store.names()) == store.walk()["name"].to_list()
+    assert (store.folders("log"), store.folders("log/inner"), store.folders("gone")) == (["inner"], [], [])
     assert store.list_from("log")["modified"].null_count() == 0
     assert (store.read("log/a"), store.read(f"{store.root}/log/../log/a")) == (b"log/a", b"log/a")
     with store.open("log/inner/d") as file:

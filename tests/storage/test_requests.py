@@ -72,6 +72,9 @@ def test_the_end_of_a_long_log_is_listed_by_one_request(
     counts = requests(lambda: found.append(store.list_from("log", f"{2_990:020d}").height))
     assert (found, counts) == ([10], {"LIST": 2}), "the folder of sidecars is passed over"
     assert store.list_from("log", f"{100:020d}").height == 2_900
+    folders: list[list[str]] = []
+    counts = requests(lambda: folders.extend([store.folders(""), store.folders("log")]))
+    assert (folders, counts) == ([["log"], ["_sidecars"]], {"LIST": 7}), "a folder that fills a page is passed over"
 
 
 def test_many_files_are_read_ahead_in_order(store: Storage, requests: Counted, server: ObjectServer) -> None:
