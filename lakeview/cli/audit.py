@@ -8,23 +8,25 @@ import click
 
 from lakeview.cli.commands import command, open_address
 from lakeview.cli.text import as_json, hanging, width
+from lakeview.cli.versions import version_number
 from lakeview.model.printable import printable
 
 VIOLATED = 1
 
 
 @command(
-    click.option("--start", type=int, help="The first version to audit, instead of the oldest in the log."),
-    click.option("--end", type=int, help="The last version to audit, instead of the latest."),
+    click.option("--start", metavar="VERSION", help="The first version to audit, instead of the oldest in the log."),
+    click.option("--end", metavar="VERSION", help="The last version to audit, instead of the latest."),
 )
-def audit(address: str, options: dict[str, Any], machine: bool, start: int | None, end: int | None) -> None:
+def audit(address: str, options: dict[str, Any], machine: bool, start: str | None, end: str | None) -> None:
     """Judge every commit by the laws of its format: proven, violated or unknowable, from the log alone.
 
     Exit code 1 if a commit violates a law.
     """
     from lakeview.views.audit import findings, summary
 
-    judged = open_address(address, options).audit(start, end)
+    table = open_address(address, options)
+    judged = table.audit(version_number(table, start), version_number(table, end))
     if machine:
         click.echo(as_json(judged.to_dicts()))
     else:

@@ -13,8 +13,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakeview.cli.text import as_json, hanging, pairs, table, width
+from lakeview.cli.versions import (
+    at_option,
+    ref_option,
+    snapshot_named,
+    version_option,
+    version_text,
+    with_names,
+    with_refs,
+)  # fmt: skip
 from lakeview.model.config import VERSION
-from lakeview.model.errors import InvalidRequestError, LakeviewError
+from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.printable import printable
 
@@ -78,8 +87,6 @@ _option = click.option(
     help="A storage option, by its name in deltalake or fsspec. May be given several times.",
 )  # fmt: skip
 _json = click.option("--json", "machine", is_flag=True, help="Print JSON instead of text.")
-_version = click.option("--version", "version", type=int, help="The version to show instead of the latest.")
-_at = click.option("--at", help="The moment to show, such as 2026-07-15T03:25+02:00 or 2026-07-15 (UTC).")
 
 
 def command(*decorators: Callable[[Any], Any]) -> Callable[[Callable[..., None]], click.Command]:
@@ -99,18 +106,6 @@ def open_address(address: str, options: dict[str, Any]) -> Table:
     from lakeview.discovery import open_table
 
     return open_table(address, storage_options=options or None)
-
-
-def _moment(text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InvalidRequestError(
-            f"{text} is no moment", fix="give it in ISO 8601, such as 2026-07-15T03:25+02:00"
-        ) from error
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _lines(lines: Any) -> None:
@@ -191,20 +186,24 @@ _WORDS = {
 }
 
 
-@command(_version, _at)
-def show(address: str, options: dict[str, Any], machine: bool, version: int | None, at: str | None) -> None:
+@command(version_option, at_option, ref_option)
+def show(
+    address: str, options: dict[str, Any], machine: bool, version: str | None, at: str | None, ref: str | None
+) -> None:
     """Show what a table is at a version: rows, files, bytes, columns, protocol, properties."""
-    now = open_address(address, options).snapshot(version, at=_moment(at))
+    from lakeview import views
+
+    now = snapshot_named(open_address(address, options), version, at, ref)
     facts: dict[str, object] = {
         "address": now.location,
         "format": now.format,
         "name": now.name,
         "id": now.id,
         "description": now.description,
-        "version": now.version if machine else str(now.version),
+        "version": now.version if machine else version_text(now.version),
         "committed": now.timestamp,
         "created": now.created,
-        "rows": now.num_records,
+        "rows": now.num_records if machine or now.num_records is not None else views.files.rows.rows_text(now),
         "files": now.num_files,
         "bytes": now.size_bytes,
         "columns": len(now.schema),
@@ -230,35 +229,42 @@ def history(address: str, options: dict[str, Any], machine: bool, limit: int | N
     """Show what happened, commit by commit, newest first."""
     import polars as pl
 
-    commits = open_address(address, options).history(limit)
-    echo_frame(
-        commits if machine else commits.select(pl.col(c).alias(head) for c, head in _HISTORY.items()),
-        machine,
-        "no commits are left in the log, or they are not shared",
-    )
-
-
-@command(_version)
-def files(address: str, options: dict[str, Any], machine: bool, version: int | None) -> None:
-    """List the live data files at a version."""
     found = open_address(address, options)
-    partitioned = bool(found.snapshot(version).partition_columns)
-    shown = [c for c in _FILES if c != "partition_text" or partitioned]
-    echo_frame(found.files(version, None if machine else shown), machine, "no files")
+    commits = found.history(limit)
+    if not machine:
+        shown = commits.select(pl.col(c).alias(head) for c, head in _HISTORY.items())
+        commits = with_names(with_refs(shown, found))
+    echo_frame(commits, machine, "no commits are left in the log, or they are not shared")
+
+
+@command()
+def refs(address: str, options: dict[str, Any], machine: bool) -> None:
+    """List the branches and tags of a table: the version that each ends at, and how long it is retained."""
+    found = open_address(address, options).refs()
+    echo_frame(found if machine else with_names(found), machine, "a table of this format has no branches and no tags")
+
+
+@command(version_option, ref_option)
+def files(address: str, options: dict[str, Any], machine: bool, version: str | None, ref: str | None) -> None:
+    """List the live data files at a version."""
+    now = snapshot_named(open_address(address, options), version, ref=ref)
+    shown = [c for c in _FILES if c != "partition_text" or now.partition_columns]
+    echo_frame(now.files if machine else now.files.select(shown), machine, "no files")
 
 
 @command()
 def versions(address: str, options: dict[str, Any], machine: bool) -> None:
     """List the versions the log holds: which can still be read, and why not."""
-    echo_frame(open_address(address, options).versions(), machine, "no versions")
+    found = open_address(address, options).versions()
+    echo_frame(found if machine else with_names(found), machine, "no versions")
 
 
-@command(_version)
-def schema(address: str, options: dict[str, Any], machine: bool, version: int | None) -> None:
+@command(version_option, ref_option)
+def schema(address: str, options: dict[str, Any], machine: bool, version: str | None, ref: str | None) -> None:
     """Show the columns at a version."""
     import polars as pl
 
-    now = open_address(address, options).snapshot(version)
+    now = snapshot_named(open_address(address, options), version, ref=ref)
     rows = [
         {
             "column": f.name,

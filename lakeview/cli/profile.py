@@ -9,17 +9,20 @@ import click
 
 from lakeview.cli.commands import command, echo_frame, open_address
 from lakeview.cli.text import as_json
+from lakeview.cli.versions import version_number, version_option
 from lakeview.jobs import Progress, Request, SparkJobs
 from lakeview.model.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from lakeview.model.table import Table
+
 POLARS, SPARK = "polars", "spark"
 
 
 @command(
-    click.option("--version", "version", type=int, help="The version to profile instead of the latest."),
+    version_option,
     click.option("--where", help="A condition in SQL: only rows that satisfy it."),
     click.option("--column", "columns", multiple=True, help="A column to profile. May be given several times."),
     click.option(
@@ -32,7 +35,7 @@ def profile(
     address: str,
     options: dict[str, Any],
     machine: bool,
-    version: int | None,
+    version: str | None,
     where: str | None,
     columns: tuple[str, ...],
     engine: str,
@@ -42,10 +45,12 @@ def profile(
 
     This reads data files. With --json also how the values are distributed.
     """
+    table = open_address(address, options)
+    number = version_number(table, version)
     if engine == SPARK:
-        frame, rows = _on_spark(Request("profile", address, version, where, columns or None), options, master)
+        frame, rows = _on_spark(Request("profile", address, number, where, columns or None), options, master)
     else:
-        frame, rows = _by_polars(address, options, version, where, columns)
+        frame, rows = _by_polars(table, number, where, columns)
     if machine:
         click.echo(as_json({"rows": rows, "columns": frame.to_dicts()}))
         return
@@ -54,7 +59,7 @@ def profile(
 
 
 def _by_polars(
-    address: str, options: dict[str, Any], version: int | None, where: str | None, columns: tuple[str, ...]
+    table: Table, version: int | None, where: str | None, columns: tuple[str, ...]
 ) -> tuple[pl.DataFrame, int]:
     import polars as pl
     import polars.selectors as cs
@@ -62,7 +67,6 @@ def _by_polars(
     from lakeview.predicates import predicate
     from lakeview.views.data.profile import profile as profile_rows
 
-    table = open_address(address, options)
     snapshot = table.snapshot(version)
     snapshot.schema.require(columns)
     rows = table.scan(snapshot.version).drop(snapshot.schema.unreadable)

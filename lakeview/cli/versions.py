@@ -1,0 +1,95 @@
+"""Versions on the command line: given as a number, a name such as `s14`, a branch or a tag; shown by their names."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from lakeview.model.errors import InvalidRequestError, VersionNotFoundError
+from lakeview.model.version_names import name_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from lakeview.model.snapshot import Snapshot
+    from lakeview.model.table import Table
+
+version_option = click.option(
+    "--version", "version", metavar="VERSION", help="A version instead of the latest: its number, or a name as s14."
+)
+at_option = click.option("--at", help="The moment to show, such as 2026-07-15T03:25+02:00 or 2026-07-15 (UTC).")
+ref_option = click.option("--ref", help="The newest version of a branch or tag.")
+
+_NUMBER = re.compile(r"v?(-?\d{1,19})")
+
+
+def version_number(table: Table, word: str | None) -> int | None:
+    """The version that a word stands for: a number, `v75`, or the name that `history` shows of it.
+
+    VersionNotFoundError for a word that is none of them. None stays None.
+    """
+    if word is None:
+        return None
+    if number := _NUMBER.fullmatch(word):
+        return int(number[1])
+    named = [version for version in table.history()["version"] if name_of(version) == word]
+    if len(named) == 1:
+        return int(named[0])
+    raise VersionNotFoundError(
+        f"{table.address} has no version {word}", fix="`lakeview history` shows its versions", place="--version"
+    )
+
+
+def snapshot_named(table: Table, version: str | None, at: str | None = None, ref: str | None = None) -> Snapshot:
+    """The table at a version (as `version_number`), a moment, or the newest version of a branch or tag."""
+    return table.snapshot(version_number(table, version), at=moment(at), ref=ref)
+
+
+def moment(text: str | None) -> datetime | None:
+    """A moment in ISO 8601, in UTC without a zone; InvalidRequestError for another text."""
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidRequestError(
+            f"{text} is no moment", fix="give it in ISO 8601, such as 2026-07-15T03:25+02:00"
+        ) from error
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def version_text(version: int) -> str:
+    """A version with its name, if it has one: `s14 (6291485839860122601)`."""
+    name = name_of(version)
+    return str(version) if name is None else f"{name} ({version})"
+
+
+def with_names(frame: pl.DataFrame) -> pl.DataFrame:
+    """A frame whose `version` is the name of each version that has one, and whose last column then is its `id`."""
+    import polars as pl
+
+    numbers = frame["version"].to_list()
+    if not any(name_of(number) for number in numbers):
+        return frame
+    names = pl.Series("version", [name_of(number) or str(number) for number in numbers], dtype=pl.String)
+    return frame.with_columns(names, pl.Series("id", list(map(str, numbers)), dtype=pl.String))
+
+
+def with_refs(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
+    """A frame of commits, with a column `refs` for a table that has any: the branches and tags that end at each commit;
+    of one that is not on the main branch what it is on."""
+    import polars as pl
+
+    from lakeview.inspection import inspect
+
+    refs = table.refs()
+    if refs.is_empty():
+        return frame
+    heads = refs.group_by("version").agg(pl.col("name").str.join(", ").alias("refs"))
+    off_branch = inspect(table).off_branch_commits()
+    found = frame.join(heads, on="version", how="left", maintain_order="left")
+    found = found.join(off_branch, on="version", how="left", maintain_order="left")
+    return found.with_columns(pl.col("refs").fill_null(pl.col("note"))).drop("note")

@@ -1,0 +1,90 @@
+"""Versions of an Iceberg table on the command line: shown by their names, and asked for by them, branches and tags."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from lakeview.cli import main
+from tests.builders.history import DeltaHistory
+from tests.builders.iceberg_branches import BranchedHistory
+
+FIELDS = [{"id": 1, "name": "id", "required": False, "type": "long"}]
+
+
+class RandomIds(BranchedHistory):
+    """Snapshots with ids as long as engines draw them."""
+
+    first_id = 7 * 10**18
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """s1, tagged; s2, on main; s3, on the branch audit, with a row that a delete file names; s4 on main."""
+    root = tmp_path_factory.mktemp("branches") / "t"
+    history = RandomIds(root, FIELDS, location=str(root))
+    first = history.append("a.parquet", [{"id": n} for n in range(5)])
+    history.tag("first")
+    history.append("b.parquet", [{"id": 5}])
+    history.branch("audit")
+    with history.on("audit"):
+        history.append("c.parquet", [{"id": 6}, {"id": 7}])
+    history.delete_positions("d.parquet", {first: [0]})
+    return history.address
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(main, list(words))
+
+
+def cells(*words: str) -> list[list[str]]:
+    """The lines of a table after its head, as words."""
+    done = run(*words)
+    assert done.exit_code == 0, done.output
+    return [line.split() for line in done.stdout.splitlines()[1:]]
+
+
+def test_history_gives_names_refs_and_ids(address: str) -> None:
+    lines = cells("history", address)
+    assert [(line[0], line[-1]) for line in lines] == [(f"s{n}", str(RandomIds.first_id + n)) for n in (4, 3, 2, 1)]
+    assert [" ".join(line[-2:-1]) for line in lines if line[0] != "s2"] == ["main", "audit", "first"]
+    assert cells("versions", address)[0][0] == "s4"
+    assert [(line[0], line[1], line[2]) for line in cells("refs", address)] == [
+        ("main", "branch", "s4"), ("audit", "branch", "s3"), ("first", "tag", "s1"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--version", "s1"], "a.parquet"),
+        (["--version", str(RandomIds.first_id + 1)], "a.parquet"),
+        (["--ref", "first"], "a.parquet"),
+        (["--ref", "audit"], "a.parquet b.parquet c.parquet"),
+        ([], "a.parquet b.parquet"),
+    ],
+)
+def test_a_version_by_name_number_branch_and_tag(address: str, words: list[str], expected: str) -> None:
+    assert sorted(line[0].rpartition("/")[2] for line in cells("files", address, *words)) == expected.split()
+
+
+def test_show_gives_the_name_and_the_least_rows(address: str) -> None:
+    assert f"version    s4 ({RandomIds.first_id + 4})\n" in run("show", address).stdout
+    assert "rows       \N{GREATER-THAN OR EQUAL TO} 5\n" in run("show", address).stdout
+    assert "rows       6\n" in run("show", address, "--version", "s2").stdout
+
+
+def test_a_version_of_delta_is_its_number(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t").create().commit()
+    assert cells("history", history.address)[0][0] == "1"
+    assert "version    0\n" in run("show", history.address, "--version", "v0").stdout
+    assert run("refs", history.address).stdout == "a table of this format has no branches and no tags\n"
+
+
+@pytest.mark.parametrize("word", ["s9", "soon", "9" * 400, ""])
+def test_a_word_that_is_no_version(address: str, word: str) -> None:
+    done = run("show", address, "--version", word)
+    assert done.exit_code == 2
+    assert "fix: `lakeview history` shows its versions\n" in done.stderr
