@@ -13,10 +13,12 @@ from click.testing import CliRunner
 import lakeview as lv
 from lakeview import views
 from lakeview.cli import main
-from lakeview.inspection.inspection import SCHEMA_CHANGES, Inspection
+from lakeview.inspection.inspection import FIRST_COLUMNS, SCHEMA_CHANGES, Inspection
 from lakeview.model.errors import VersionNotFoundError
 from lakeview.model.frames import PLAN
 from lakeview.views.health.findings import FINDINGS, findings_frame
+from tests.builders.actions import add
+from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
 from tests.pages import tables
 
@@ -116,6 +118,19 @@ def test_frames_are_read_once(delta: lv.Table, monkeypatch: pytest.MonkeyPatch) 
     assert again.health().equals(first)
     assert again.timeline().height == delta.history().height
     assert len(calls) == read
+
+
+def test_the_columns_of_a_wide_table_are_asked_for_statistics_only_where_the_first_say_nothing(tmp_path: Path) -> None:
+    first, last = ({"numRecords": 5, "nullCount": {name: 0}} for name in ("c0", "c39"))
+    history = DeltaHistory(tmp_path / "t").create({f"c{i}": "long" for i in range(40)})
+    history.commit(add("a", stats=first))
+    history.commit(add("b", stats=last))
+    history.commit(add("c", records=5))
+    table = lv.open_table(history.address)
+    read = {v: lv.inspect(table, v) for v in (1, 2, 3)}
+    assert [look.files_without_statistics()["_path"].to_list() for look in read.values()] == [[], [], ["c"]]
+    widths = {v: look.files_without_statistics().width for v, look in read.items()}
+    assert widths == {1: FIRST_COLUMNS + 2, 2: 42, 3: 42}, "with `_path` and `_deletion_vector`"
 
 
 def test_a_frame_of_no_findings_has_its_columns() -> None:

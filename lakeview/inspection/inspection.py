@@ -20,6 +20,8 @@ from lakeview.model.snapshot import Snapshot
 from lakeview.views.health.findings import Evidence, findings_frame
 
 MAX_SCHEMAS = 200
+FIRST_COLUMNS = 32
+"""So many have statistics where nobody asked for more: the default of Delta's writers."""
 MAX_FILES_AT_A_GLANCE = 200_000
 """Of more files the statistics of all columns take seconds: they are read on Schema, Pruning and Quality only."""
 FEW_RULES = 4
@@ -181,10 +183,18 @@ class Inspection:
         )
 
     def files_without_statistics(self) -> pl.DataFrame:
-        """The rows of STATISTICS of this version without any value."""
+        """The rows of STATISTICS of this version without any value. Writers count the first columns, if any: where each
+        file has a value of these, others are not read."""
 
         def compute() -> pl.DataFrame:
-            return views.schema.columns.files_without_statistics(self.frames.recorded_statistics(self.version))
+            leaves = _own_leaves(self.snapshot)
+            for columns in (leaves[:FIRST_COLUMNS], None) if len(leaves) > FIRST_COLUMNS else (None,):
+                found = views.schema.columns.files_without_statistics(
+                    self.frames.recorded_statistics(self.version, columns)
+                )
+                if found.is_empty():
+                    break
+            return found
 
         return self.frames.cached("files without statistics", compute, self.version)
 
@@ -224,7 +234,7 @@ class Inspection:
     def load_columns(self) -> tuple[tuple[str, ...], int]:
         """The leaf columns whose loads are compared, and how many leaf columns there are."""
         newest = self.newest  # lifetimes come in its types, whichever version is shown
-        leaves = [leaf_name(path) for path, _ in newest.schema.leaves() if path[0] not in newest.partition_columns]
+        leaves = _own_leaves(newest)
         files = views.quality.column_loads.files_ever(self.frames.history, newest.num_files)
         fitting = max(1, MAX_LOAD_VALUES // max(1, self.frames.lifetimes.height if files is None else files))
         return tuple(leaves[: min(MAX_LOAD_COLUMNS, fitting)]), len(leaves)
@@ -362,3 +372,8 @@ class Inspection:
         """When the last commit came, and how often commits usually come."""
         commits = views.timeline.commits.on_branch(self.timeline())
         return views.timeline.readability.cadence(commits, self.frames.clock())
+
+
+def _own_leaves(snapshot: Snapshot) -> list[str]:
+    """The names of the leaf columns whose values are in the data files, and not in the folders' names alone."""
+    return [leaf_name(path) for path, _ in snapshot.schema.leaves() if path[0] not in snapshot.partition_columns]
