@@ -57,9 +57,9 @@ def table(frame: pl.DataFrame, *, limit: int | None = None) -> Iterable[str]:
     names = frame.columns
     numeric = [dtype.is_numeric() for dtype in frame.dtypes]
     rows = [[cell(v) for v in row] for row in frame.iter_rows()]
-    # a version is a name, not an amount
+    # they are names, not amounts
     for i, name in enumerate(names):
-        if name == "version":
+        if name in ("version", "id") and numeric[i]:
             for row in rows:
                 row[i] = row[i].replace(",", "")
     heads = [printable(n).replace("_", " ") for n in names]

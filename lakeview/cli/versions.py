@@ -75,7 +75,7 @@ def with_names(frame: pl.DataFrame) -> pl.DataFrame:
     if not any(name_of(number) for number in numbers):
         return frame
     names = pl.Series("version", [name_of(number) or str(number) for number in numbers], dtype=pl.String)
-    return frame.with_columns(names, pl.Series("id", list(map(str, numbers)), dtype=pl.String))
+    return frame.with_columns(names, frame["version"].alias("id"))
 
 
 def with_refs(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
