@@ -7,7 +7,7 @@ from typing import Literal
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import exact_count, picks, texts
+from lakeview.charts.marks import SHORT_COUNTS, exact_count, picks, texts
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, Width, finished, layered
 from lakeview.model.printable import shorten_column
@@ -15,6 +15,7 @@ from lakeview.views.units import format_percent
 
 _HEIGHT = 110
 _LABEL_CHARACTERS = 18
+_MOMENT = r"^(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}:\d{2})"
 
 
 def distribution_bars(rows: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> AnyChart:
@@ -35,7 +36,11 @@ def distribution_bars(rows: pl.DataFrame, *, dark: bool = False, width: Width = 
 
 
 def _histogram(bins: pl.DataFrame, p: Palette) -> AnyChart:
-    """Bars side by side; only the first and the last have labels: where they begin."""
+    """Bars side by side; only the first and the last have labels: where they begin. Of moments
+    the day is enough, on one day the time."""
+    days, times = (bins["label"].str.extract(_MOMENT, part) for part in (1, 2))
+    if not days.has_nulls():
+        bins = bins.with_columns(short=times if days[0] == days[-1] else days)
     bins = bins.with_columns(
         short=pl.when(pl.col("position") == bins["position"].max())
         .then(pl.lit("from ") + pl.col("short"))
@@ -46,7 +51,7 @@ def _histogram(bins: pl.DataFrame, p: Palette) -> AnyChart:
         (bins.tail(1), "right", 6),
     )
     x = alt.X("position:O", axis=alt.Axis(title=None, labels=False, domain=True))
-    y = alt.Y("count:Q", axis=alt.Axis(title=None, tickCount=2, format="~s", minExtent=34, maxExtent=34))
+    y = alt.Y("count:Q", axis=alt.Axis(title=None, tickCount=2, labelExpr=SHORT_COUNTS, minExtent=34, maxExtent=34))
     tooltip = [alt.Tooltip("label:N", title="from"), *_TOOLTIP]
     base = alt.Chart(bins)
     labels = [

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import exact_count, label_axis, picks, step_line, texts, tooltips
+from lakeview.charts.marks import SHORT_COUNTS, exact_count, label_axis, picks, step_line, texts, tooltips
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, Width, finished, layered, time_axis, time_domain
 from lakeview.model.printable import shorten
@@ -114,7 +114,7 @@ def depth_chart(
     rows = pl.concat([profile, profile.tail(1).with_columns(place=pl.col("place") + 1)])
     last = rows.height - 1
     x = alt.X("place:Q", axis=axis, scale=alt.Scale(domain=[0, last], nice=False))
-    y = alt.Y("reads:Q", title=None, scale=alt.Scale(domainMin=0), axis=alt.Axis(tickCount=3, format="~s"))
+    y = alt.Y("reads:Q", title=None, scale=alt.Scale(domainMin=0), axis=alt.Axis(tickCount=3, labelExpr=SHORT_COUNTS))
     tooltip = [
         alt.Tooltip("value_text:N", title=column[:60]),
         alt.Tooltip("reads:Q", title="files opened", format=","),

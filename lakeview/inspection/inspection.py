@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from itertools import pairwise
 
@@ -186,15 +187,13 @@ class Inspection:
         """The rows of STATISTICS of this version without any value. Writers count the first columns, if any: where each
         file has a value of these, others are not read."""
 
+        def silent(columns: Sequence[str] | None = None) -> pl.DataFrame:
+            return views.schema.columns.files_without_statistics(self.frames.recorded_statistics(self.version, columns))
+
         def compute() -> pl.DataFrame:
             leaves = _own_leaves(self.snapshot)
-            for columns in (leaves[:FIRST_COLUMNS], None) if len(leaves) > FIRST_COLUMNS else (None,):
-                found = views.schema.columns.files_without_statistics(
-                    self.frames.recorded_statistics(self.version, columns)
-                )
-                if found.is_empty():
-                    break
-            return found
+            found = silent(leaves[:FIRST_COLUMNS]) if len(leaves) > FIRST_COLUMNS else None
+            return silent() if found is None or not found.is_empty() else found
 
         return self.frames.cached("files without statistics", compute, self.version)
 

@@ -38,7 +38,7 @@ if profiled.open:
             downloads.offer("profile", profile_answer.rows.drop("distribution"))
             downloads.offer("distributions", spread)
             profile.sentence(now, request, reading, profile_answer.counts["rows"])
-            profile.table(profile_answer.rows.drop("distribution"))
+            profile.table(profile_answer.rows.drop("distribution"), request, now)
             profile.distributions(spread, request)
 
     with profiled, errors.messages(here="data"), card("Null share by column", panels.nulls_note(now), key="nulls"):

@@ -30,6 +30,8 @@ def test_the_profile_is_of_all_rows_that_pass_the_filter(good: Path) -> None:
     rows = lv.scan(str(good)).filter(pl.col("month") > 1).collect()
     assert f"**All {rows.height} rows of v6 where month > 1, in 2 files**" in text(app)
     assert profile_of(app) == {name: rows[name].drop_nulls().n_unique() for name in rows.columns}
+    types = next(frame.value for frame in app.dataframe if "distinct" in frame.value)["type"]
+    assert list(types) == [str(field.type) for field in lv.open_table(good).schema.fields], "as on the Schema page"
     twin = next(f.value for f in app.dataframe if "label" in f.value)
     carriers = twin[twin["column"] == "carrier"]
     counts = rows["carrier"].value_counts()

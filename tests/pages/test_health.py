@@ -91,6 +91,12 @@ def test_engines_answer_with_their_source(good: Path) -> None:
     assert trino["source"].startswith("https://github.com/trinodb/trino/")
 
 
+def test_a_note_on_engines_is_said_once_and_whole(good: Path) -> None:
+    (notes,) = [m.value for m in open_page("health", good).markdown if "column mapping by name" in m.value]
+    assert notes.count("column mapping by name, not by id") == 1
+    assert "KQL databases 2026, Microsoft Fabric SQL endpoint 2026" in notes
+
+
 def upgraded(folder: Path, feature: str) -> str:
     """A table that its second commit made ask for something."""
     history = DeltaHistory(folder)

@@ -89,6 +89,16 @@ def test_every_distribution_has_a_picture(name: str, dark: bool) -> None:
     assert name in chart["title"]["text"]
 
 
+def test_the_ends_of_moments_are_days_and_on_one_day_times() -> None:
+    def ends(values: pl.Series) -> list[str]:
+        spread = views.data.distributions.distributions(values.to_frame("moment"))
+        spec = charts.distributions.distribution_bars(spread, dark=False).to_dict()
+        return [spec["datasets"][layer["data"]["name"]][0]["short"] for layer in spec["layer"][2:]]
+
+    assert ends(SAMPLE["moment"]) == ["2026-01-01", "from 2026-01-04"]
+    assert ends(SAMPLE["moment"].head(20)) == ["00:00:00", "from 18:03:00"]
+
+
 def test_changes_are_added_up_by_commit_and_type() -> None:
     rows = [(3, "insert", "a", 5, 10, "derived"), (3, "insert", "b", None, 10, "derived"), (4, None, "c", 2, 7, "feed")]
     plan = pl.DataFrame(

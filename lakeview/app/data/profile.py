@@ -72,8 +72,10 @@ def _sentence(request: Request, reading: Reading, rows: int) -> str:
     return f"A sample of {version}{where}: the {views.units.counted(rows, 'row')} of {reading.files_text}"
 
 
-def table(profile: pl.DataFrame) -> None:
-    """PROFILE, one row a column."""
+def table(profile: pl.DataFrame, request: Request, now: OpenTable) -> None:
+    """PROFILE, one row a column, with the types of the table's schema."""
+    types = {field.name: str(field.type) for field in now.snapshot_of(request.version).schema.fields}
+    profile = profile.with_columns(type=pl.col("column").replace_strict(types, default=pl.col("type")))
     frame(
         profile,
         {

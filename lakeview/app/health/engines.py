@@ -55,14 +55,16 @@ def _table(engines: pl.DataFrame, key: str) -> None:
         "engine": columns.text("engine", 218),
         "read": columns.text("read", 76),
         "write": columns.text("write", 76),
-        "because of": columns.text("because of", 270, of="cause"),
-        "note": columns.text("note", 246),
+        "because of": columns.text("because of", 516, of="cause"),
         "checked": columns.text("checked", 80),
         "source": columns.link("source", 60, "source"),
     }
     if engines["write"].eq("never").all():
         del shown["write"]
     frame(rows, shown, key=key, height=(rows.height + 1) * ROW_HEIGHT + 8, unknown="")
+    notes = views.engines.compatibility.notes(sorted_)  # longer than a cell: below, where a line breaks
+    if notes:
+        st.markdown(":small[" + "  \n".join(f"{escape(of)} &ensp; :gray[{escape(note)}]" for of, note in notes) + "]")
 
 
 def _required(words: str, needs: pl.DataFrame) -> None:

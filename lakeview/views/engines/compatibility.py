@@ -74,7 +74,6 @@ ENGINE_ROWS = pl.Schema(
     {
         "engine": pl.String(),
         "cause": pl.String(),
-        "note": pl.String(),
         "checked": pl.String(),
         "source": pl.String(),
     }
@@ -99,10 +98,16 @@ def in_words(compatibility: pl.DataFrame) -> pl.DataFrame:
     return compatibility.select(
         engine=pl.concat_str("engine", "version", separator=" "),
         cause=pl.concat_str("blame", pl.lit(" ("), turned_on(), pl.lit(")")),
-        note="note",
         checked=pl.col("checked").cast(pl.String),
         source=links.list.first(),
     ).cast(ENGINE_ROWS)
+
+
+def notes(compatibility: pl.DataFrame) -> list[tuple[str, str]]:
+    """What the rules note, each once, with the engines that it is about: `polars 2.1, DuckDB delta 1.5.5`."""
+    named = compatibility.drop_nulls("note").select("note", name=pl.concat_str("engine", "version", separator=" "))
+    about = named.group_by("note", maintain_order=True).agg(pl.col("name").str.join(", "))
+    return list(about.select("name", "note").iter_rows())
 
 
 def required_features(needs: pl.DataFrame) -> list[str]:
