@@ -113,14 +113,14 @@ def _lines(lines: Any) -> None:
         click.echo(line)
 
 
-def echo_frame(frame: pl.DataFrame, machine: bool, nothing: str) -> None:
-    """Print a frame, or `nothing` where it has no rows."""
+def echo_frame(frame: pl.DataFrame, machine: bool, nothing: str, *, is_data: bool = False) -> None:
+    """Print a frame, or `nothing` where it has no rows. `is_data`: it holds rows of a table."""
     if machine:
         click.echo(as_json(frame.to_dicts()))
     elif frame.is_empty():
         click.echo(nothing)
     else:
-        _lines(table(frame, limit=width()))
+        _lines(table(frame, limit=width(), is_data=is_data))
 
 
 @command(

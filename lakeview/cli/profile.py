@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakeview.cli.commands import command, echo_frame, open_address
+from lakeview.cli.look import columns_option, rows_read, where_option
 from lakeview.cli.text import as_json
 from lakeview.cli.versions import version_number, version_option
 from lakeview.jobs import Progress, Request, SparkJobs
@@ -23,8 +24,8 @@ POLARS, SPARK = "polars", "spark"
 
 @command(
     version_option,
-    click.option("--where", help="A condition in SQL: only rows that satisfy it."),
-    click.option("--column", "columns", multiple=True, help="A column to profile. May be given several times."),
+    where_option,
+    columns_option,
     click.option(
         "--engine", type=click.Choice([POLARS, SPARK]), default=POLARS, show_default=True,
         help="What reads the rows: polars for one machine's memory, Spark for more.",
@@ -61,7 +62,6 @@ def profile(
 def _by_polars(
     table: Table, version: int | None, where: str | None, columns: tuple[str, ...]
 ) -> tuple[pl.DataFrame, int]:
-    import polars as pl
     import polars.selectors as cs
 
     from lakeview.predicates import predicate
@@ -72,14 +72,8 @@ def _by_polars(
     rows = table.scan(snapshot.version).drop(snapshot.schema.unreadable)
     if where is not None:
         rows = rows.filter(predicate(where))
-    try:
+    with rows_read("profiled"):
         return profile_rows(rows.select(cs.by_name(*columns)) if columns else rows)
-    except pl.exceptions.PolarsError as error:
-        raise InvalidRequestError(
-            f"the rows cannot be profiled: {next(iter(str(error).splitlines()), '')}",
-            fix="compare each column with a value of its own type",
-            place="where",
-        ) from error
 
 
 def _on_spark(request: Request, options: dict[str, Any], master: str | None) -> tuple[pl.DataFrame, int]:

@@ -50,8 +50,11 @@ def cell(value: object) -> str:
     return printable(str(value))
 
 
-def table(frame: pl.DataFrame, *, limit: int | None = None) -> Iterable[str]:
-    """The lines of a frame: a head, then a row each; numbers to the right, the widest texts cut to fit `limit`."""
+def table(frame: pl.DataFrame, *, limit: int | None = None, is_data: bool = False) -> Iterable[str]:
+    """The lines of a frame: a head, then a row each; numbers to the right, the widest texts cut to fit `limit`.
+
+    `is_data`: of rows of a table, whose columns and whole numbers are shown as they are written.
+    """
     import polars as pl
 
     names = frame.columns
@@ -59,10 +62,10 @@ def table(frame: pl.DataFrame, *, limit: int | None = None) -> Iterable[str]:
     rows = [[cell(v) for v in row] for row in frame.iter_rows()]
     # they are names, not amounts
     for i, name in enumerate(names):
-        if name in ("version", "id") and numeric[i]:
+        if numeric[i] and (is_data or name in ("version", "id")):
             for row in rows:
                 row[i] = row[i].replace(",", "")
-    heads = [printable(n).replace("_", " ") for n in names]
+    heads = [printable(n) if is_data else printable(n).replace("_", " ") for n in names]
     widths = [max([_wide(h), *(_wide(r[i]) for r in rows)]) for i, h in enumerate(heads)]
     # numbers and moments say something else when cut
     least = [_wide(h) if d == pl.String else w for h, d, w in zip(heads, frame.dtypes, widths, strict=True)]

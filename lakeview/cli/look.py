@@ -1,0 +1,115 @@
+"""`lakeview rows`, `partitions` and `compare`: a few rows, the files of each partition, what versions differ in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from lakeview.cli.commands import command, echo_frame, open_address
+from lakeview.cli.versions import at_option, ref_option, snapshot_named, version_number, version_option, version_text
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.printable import printable
+
+where_option = click.option("--where", help="A condition in SQL: only rows that satisfy it.")
+columns_option = click.option(
+    "--column", "columns", multiple=True, help="Only this column. May be given several times."
+)
+
+_PARTITIONS = {
+    "partition_text": "partition", "files": "files", "bytes": "bytes", "records": "rows", "median_size": "median bytes",
+    "share": "share of bytes, %",
+}  # fmt: skip
+"""Columns of PARTITION_SIZES, and their heads."""
+
+
+@contextmanager
+def rows_read(what: str) -> Iterator[None]:
+    """Within it polars' own errors are an InvalidRequestError: the rows cannot be ... (`what`)."""
+    import polars as pl
+
+    try:
+        yield
+    except pl.exceptions.PolarsError as error:
+        raise InvalidRequestError(
+            f"the rows cannot be {what}: {next(iter(str(error).splitlines()), '')}",
+            fix="compare each column with a value of its own type",
+            place="where",
+        ) from error
+
+
+@command(
+    version_option, at_option, ref_option, where_option, columns_option,
+    click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many rows."),
+)  # fmt: skip
+def rows(
+    address: str,
+    options: dict[str, Any],
+    machine: bool,
+    version: str | None,
+    at: str | None,
+    ref: str | None,
+    where: str | None,
+    columns: tuple[str, ...],
+    limit: int,
+) -> None:
+    """Show rows at a version: the first ones, or the first that satisfy a condition. This reads data files."""
+    import polars.selectors as cs
+
+    from lakeview.predicates import predicate
+
+    now = snapshot_named(open_address(address, options), version, at, ref)
+    now.schema.require(columns)
+    found = now.scan().drop(now.schema.unreadable)
+    if where is not None:
+        found = found.filter(predicate(where, now.schema))
+    with rows_read("read"):
+        frame = (found.select(cs.by_name(*columns)) if columns else found).head(limit).collect()
+    echo_frame(frame, machine, "no rows" if where is None else printable(f"no rows where {where}"), is_data=True)
+
+
+@command(version_option, at_option, ref_option)
+def partitions(
+    address: str, options: dict[str, Any], machine: bool, version: str | None, at: str | None, ref: str | None
+) -> None:
+    """Show how files, bytes and rows spread over the partitions at a version, from the log alone."""
+    import polars as pl
+
+    from lakeview import views
+
+    now = snapshot_named(open_address(address, options), version, at, ref)
+    found = views.partitions.sizes.partition_sizes(now)
+    if not machine:
+        found = found.select(pl.col(name).alias(head) for name, head in _PARTITIONS.items())
+        found = found.with_columns((pl.col(_PARTITIONS["share"]) * 100).round(1))
+    echo_frame(found if now.partition_columns else found.clear(), machine, "the table has no partitions")
+
+
+@command(click.argument("base", required=False), click.argument("version", required=False))
+def compare(address: str, options: dict[str, Any], machine: bool, base: str | None, version: str | None) -> None:
+    """Show what two versions differ in: totals, columns, settings, partitions; from the log alone.
+
+    BASE is the version before VERSION, and VERSION the latest, where they are not given.
+    """
+    from lakeview import views
+    from lakeview.inspection import inspect
+
+    table = open_address(address, options)
+    look = inspect(table, version_number(table, version))
+    timeline = look.timeline()
+    before = version_number(table, base)
+    if before is None:
+        before = views.timeline.commits.version_before(timeline, look.version)
+    if before is None:
+        raise InvalidRequestError(
+            f"no version comes before {version_text(look.version)}",
+            fix="name the version to compare with",
+            place="BASE",
+        )
+    found = look.compare(before, look.version)
+    if not machine:
+        ends = table.snapshot(before), table.snapshot(look.version)
+        click.echo(printable(views.compare.versions.sentence(*ends, timeline)))
+    echo_frame(found, machine, "no difference: rows may have been replaced by as many")

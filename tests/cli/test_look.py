@@ -1,0 +1,89 @@
+"""`lakeview rows`, `partitions` and `compare` on a table of three versions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+
+import lakeview as lv
+from lakeview.cli import main
+from lakeview.model.schema import Schema
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """v0 is empty, v1 has three rows of two days, v2 another column and 1,200 more rows of a third day."""
+    address = str(tmp_path_factory.mktemp("look") / "t")
+    rows = pl.DataFrame({"day_of": ["mon", "mon", "tue"], "count_of": [1, 2, 1_000]})
+    table = lv.create_table(address, Schema.from_arrow(rows.to_arrow().schema), partition_by=["day_of"])
+    table.append(rows)
+    more = pl.DataFrame({"day_of": ["wed"] * 1_200, "count_of": range(1_200), "note": ["\x1b[31m"] * 1_200})
+    with table.transaction() as txn:
+        txn.evolve(Schema.from_arrow(more.to_arrow().schema))
+        txn.append(more)
+    return address
+
+
+def run(*words: str) -> Result:
+    return CliRunner(env={"COLUMNS": None}).invoke(main, list(words))
+
+
+def test_rows_are_shown_as_they_are_written(address: str) -> None:
+    assert run("rows", address, "--version", "1", "--where", "count_of > 1").stdout.splitlines() == [
+        "day_of  count_of", "mon            2", "tue         1000",
+    ]  # fmt: skip
+    assert len(run("rows", address).stdout.splitlines()) == 21
+    assert "\\x1b[31m" in run("rows", address, "--where", "day_of = 'wed'", "--limit", "1").stdout
+    assert json.loads(run("rows", address, "--column", "count_of", "--where", "day_of = 'tue'", "--json").stdout) == [
+        {"count_of": 1_000}
+    ]
+    assert run("rows", address, "--where", "count_of < 0").stdout == "no rows where count_of < 0\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--where", "nope > 1"], "there is no column nope"),
+        (["--where", "day_of > 1"], "cannot compare string"),
+        (["--column", "nope"], "there is no column nope"),
+        (["--version", "7"], "7"),
+    ],
+)
+def test_rows_that_cannot_be_asked_for(address: str, words: list[str], message: str) -> None:
+    done = run("rows", address, *words)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert "fix: " in done.stderr
+
+
+def test_partitions_add_up(address: str) -> None:
+    lines = [line.split() for line in run("partitions", address).stdout.splitlines()[1:]]
+    assert [(line[0], line[1], line[3]) for line in lines] == [
+        ("day_of=mon", "1", "2"), ("day_of=tue", "1", "1"), ("day_of=wed", "1", "1,200"),
+    ]  # fmt: skip
+    assert sum(float(line[-1]) for line in lines) == pytest.approx(100, abs=0.2)
+    assert len(json.loads(run("partitions", address, "--version", "1", "--json").stdout)) == 2
+
+
+def test_compare_is_about_the_last_commit_or_two_versions(address: str) -> None:
+    done = run("compare", address)
+    assert "from v1 (" in done.stdout
+    assert "+1,200 rows, 1 column added, 1 file written" in done.stdout
+    found = {(row["aspect"], row["name"]): (row["before"], row["after"]) for row in json.loads(
+        run("compare", address, "v0", "v2", "--json").stdout
+    )}  # fmt: skip
+    assert found["total", "rows"] == ("0", "1203")
+    assert found["column", "note"] == (None, "string")
+    assert found["partition", "day_of=tue"] == ("0", "1")
+    assert "no difference" in run("compare", address, "2", "2").stdout
+
+
+def test_the_first_version_has_none_before_it(tmp_path: Path) -> None:
+    address = str(tmp_path / "t")
+    lv.create_table(address, Schema.from_arrow(pl.DataFrame({"id": [1]}).to_arrow().schema))
+    assert "no version comes before 0" in run("compare", address).stderr
+    assert run("partitions", address).stdout == "the table has no partitions\n"
