@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import texts, tooltips
+from lakeview.charts.marks import picks, texts, tooltips
 from lakeview.charts.palette import palette
 from lakeview.charts.theme import AnyChart, Width, finished, layered
 from lakeview.views.units import format_moment, format_percent, format_version
@@ -16,11 +16,18 @@ _NAMED_SPAN = 4
 """A span of so many versions before a column existed has room for its name."""
 
 
-def null_heatmap(shares: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
+def null_heatmap(
+    shares: pl.DataFrame,
+    *,
+    picked: tuple[str, int] | None = None,
+    dark: bool = False,
+    width: Width = "container",
+) -> list[AnyChart]:
     """One chart to be stacked: outlined where a column did not exist yet, a cross where its share is far from usual,
     its sign where it is a bound or of some files only, a dot where it is unknown.
 
-    The first _MOST_COLUMNS columns, those with a cross before the others; [] without rows.
+    The first _MOST_COLUMNS columns, those with a cross before the others; [] without rows. A click picks `column` and
+    `commit`, a version as text; the cell `picked` has a frame.
     """
     if shares.is_empty():
         return []
@@ -35,6 +42,7 @@ def null_heatmap(shares: pl.DataFrame, *, dark: bool = False, width: Width = "co
         {
             "column": shown["column"],
             "version": texts(shown["version"], format_version),
+            "commit": shown["version"].cast(pl.String),
             "committed": texts(shown["timestamp"], format_moment),
             "value": shown["null_share"],
             "share": [
@@ -75,22 +83,25 @@ def null_heatmap(shares: pl.DataFrame, *, dark: bool = False, width: Width = "co
     layers: list[AnyChart] = [
         alt.Chart(known)
         .mark_rect(stroke=p.page, strokeWidth=1)
-        .encode(x=x, y=y, color=alt.Color("value:Q", scale=scale), tooltip=tooltip),
+        .encode(x=x, y=y, color=alt.Color("value:Q", scale=scale)),
         alt.Chart(known.filter(pl.col("mark") != ""))
         .mark_text(fontSize=9, color=p.muted)
-        .encode(x=x, y=y, text="mark:N", tooltip=tooltip),
-        alt.Chart(known.filter("unusual"))
-        .mark_rect(stroke=p.page, strokeWidth=1, color=p.red)
-        .encode(x=x, y=y, tooltip=tooltip),
+        .encode(x=x, y=y, text="mark:N"),
+        alt.Chart(known.filter("unusual")).mark_rect(stroke=p.page, strokeWidth=1, color=p.red).encode(x=x, y=y),
         alt.Chart(known.filter("unusual"))
         .mark_text(text="\N{MULTIPLICATION X}", color=p.page, fontSize=10)
-        .encode(x=x, y=y, tooltip=tooltip),
+        .encode(x=x, y=y),
         alt.Chart(cells.filter(pl.col("value").is_null()))
         .mark_point(filled=True, size=8, color=p.gray)
-        .encode(x=x, y=y, tooltip=tooltip),
+        .encode(x=x, y=y),
         alt.Chart(absent).mark_rect(stroke=p.grid, strokeWidth=1, filled=False).encode(x=x, y=y),
         alt.Chart(absent.drop_nulls("text")).mark_text(fontSize=9, color=p.muted).encode(x=x, y=y, text="text:N"),
+        # whatever lies in a cell, the cell answers to the pointer
+        alt.Chart(cells).mark_rect(opacity=0).encode(x=x, y=y, tooltip=tooltip).add_params(picks("column", "commit")),
     ]
+    if picked is not None:
+        cell = cells.filter(pl.col("column") == picked[0], pl.col("commit") == str(picked[1]))
+        layers.insert(-1, alt.Chart(cell).mark_rect(filled=False, stroke=p.blue, strokeWidth=2).encode(x=x, y=y))
     chart = finished(layered(*layers), p, height=18 * len(columns), width=width)
     return [chart]
 

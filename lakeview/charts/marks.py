@@ -28,9 +28,9 @@ def tooltips(fields: Iterable[tuple[str, str]]) -> list[alt.Tooltip]:
     return [alt.Tooltip(f"{name}:N", title=title) for name, title in fields]
 
 
-def picks(field: str) -> alt.Parameter:
-    """A selection by click of the marks that share a field's value."""
-    return alt.selection_point(name=PICKED, fields=[field], on="click", empty=False)
+def picks(*fields: str) -> alt.Parameter:
+    """A selection by click of the marks that share the values of these fields."""
+    return alt.selection_point(name=PICKED, fields=list(fields), on="click", empty=False)
 
 
 def peak(values: pl.Series) -> float:

@@ -11,13 +11,13 @@ import polars as pl
 from lakeview.charts.marks import exact_count, peak, picks, texts, tooltips
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, Width, byte_unit, count_unit, finished, layered, time_axis
+from lakeview.views.partitions.keys import KEYS
 from lakeview.views.thresholds import MIB, SKEW_TIMES, SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW
 from lakeview.views.units import format_bytes, format_count, format_moment, format_percent, format_range
 
 _MOST_BARS = 200
 _MOST_WRITTEN_FIGURES = 24
 _MOST_LINES = 60
-_KEYS = "(^|/)[^=/]*="
 
 
 def partition_bars(
@@ -65,7 +65,7 @@ def partition_bars(
 def partition_writes(writes: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
     """Which partition was written when: a cell a span of time, deeper is more rows; unknown rows are gray.
 
-    The last _MOST_LINES partitions; three loads that stand out are named. [] without writes.
+    The last _MOST_LINES partitions; three loads that stand out are named. [] without writes. A click picks `partition`.
     """
     if writes.is_empty():
         return []
@@ -98,16 +98,17 @@ def partition_writes(writes: pl.DataFrame, *, dark: bool = False, width: Width =
     scale = alt.Scale(range=list(p.sequential[2:]), domainMin=0)
     base = alt.Chart(cells)
     layers: list[AnyChart] = [
-        base.mark_rect(stroke=p.page, strokeWidth=1, color=p.absent).encode(x=x, x2="until:T", y=y, tooltip=tooltip),
+        base.mark_rect(stroke=p.page, strokeWidth=1, color=p.absent).encode(x=x, x2="until:T", y=y),
         alt.Chart(cells.drop_nulls("value"))
         .mark_rect(stroke=p.page, strokeWidth=1)
-        .encode(x=x, x2="until:T", y=y, color=alt.Color("value:Q", scale=scale), tooltip=tooltip),
+        .encode(x=x, x2="until:T", y=y, color=alt.Color("value:Q", scale=scale)),
         *(
             alt.Chart(named.filter(pl.col("before") == before))
             .mark_text(align="right" if before else "left", dx=-5 if before else 5, color=p.orange_text)
             .encode(x=time_axis(ends, labels=True, field="at"), y=y, text="text:N")
             for before in (True, False)
         ),
+        base.mark_rect(opacity=0).encode(x=x, x2="until:T", y=y, tooltip=tooltip).add_params(picks("partition")),
     ]
     height = min(19, 1200 // order.len()) * order.len()
     return [finished(layered(*layers), p, height=height, width=width)]
@@ -242,7 +243,7 @@ def short_names(partitions: pl.Series) -> str:
     """An expression for axis labels: the values without their keys, `3` for `month=3`, `3/EWR` for
     `month=3/origin=EWR`. Two partitions that would look alike keep their keys."""
     texts = partitions.drop_nulls().unique()
-    values = texts.str.replace_all(_KEYS, "$1")
+    values = texts.str.replace_all(KEYS, "$1")
     if values.n_unique() < texts.len() or (values == "").any():
         return "datum.label"
-    return f"replace(datum.label, regexp({json.dumps(_KEYS)}, 'g'), '$1')"
+    return f"replace(datum.label, regexp({json.dumps(KEYS)}, 'g'), '$1')"

@@ -39,7 +39,11 @@ else:
     with card(f"By {', '.join(snapshot.partition_columns)}", panels.map_note(now, sizes), key="sizes"):
         panels.picture(now, sizes)
     writes = panels.writes(now)
-    with card("When each was written", "stronger is more rows; on time lies on the diagonal", key="writes"):
+    with card(
+        "When each was written",
+        "stronger is more rows; on time lies on the diagonal; a click opens the partition below",
+        key="writes",
+    ):
         if writes.is_empty():
             nothing(
                 "Unknown when.",
@@ -47,7 +51,7 @@ else:
                 "timeline",
             )
         else:
-            stack(charts.partitions.partition_writes(writes, dark=dark()), key="partition-writes")
+            stack(charts.partitions.partition_writes(writes, dark=dark()), key="partition-writes", on_pick=panels.pick)
     with card(key="one-partition"):
         panels.history(now, sizes)
     with card("Partitions", panels.table_note(sizes)):

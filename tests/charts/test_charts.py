@@ -453,7 +453,10 @@ def test_null_shares_far_from_usual_carry_a_cross_and_unknown_ones_a_dot() -> No
     (chart,) = charts.columns.null_heatmap(nulls())
     assert LIGHT.red in chart.to_json()
     layers = chart.to_dict()["layer"]
-    assert [layer["mark"]["type"] for layer in layers] == ["rect", "text", "rect", "text", "point", "rect", "text"]
+    kinds = ["rect", "text", "rect", "text", "point", "rect", "text", "rect"]
+    assert [layer["mark"]["type"] for layer in layers] == kinds
+    (framed,) = charts.columns.null_heatmap(nulls(), picked=("dep_delay", 4))
+    assert [layer["mark"].get("stroke") for layer in framed.to_dict()["layer"]].count(LIGHT.blue) == 1
     told = {row["share"] for row in rows_of(chart) if "share" in row}
     assert told == {"2.0 %", "90.0 %", "unknown"}
 

@@ -35,7 +35,14 @@ def test_loads_that_are_alike_raise_no_alarm(good: Path) -> None:
 
 def test_the_column_of_an_alert_is_looked_at_first_and_a_link_may_name_another(spoilt: Path) -> None:
     assert "Loads of delay" in text(open_page("quality", spoilt))
-    assert "Loads of carrier" in text(open_page("quality", spoilt, column="carrier"))
+    app = open_page("quality", spoilt, column="carrier", load="8")
+    assert "Loads of carrier" in text(app)
+    assert {":blue[Its commit :material/chevron_right:]", ":blue[Its rows :material/chevron_right:]"} <= {
+        link.label for link in app.page_link
+    }
+    assert [m.value for m in app.markdown if "in v8" in m.value] == [
+        "**carrier** in v8 &ensp; null 0.0 %, usually 0.0 %"
+    ]
 
 
 def test_every_version_is_told_for_the_whole_table(spoilt: Path) -> None:

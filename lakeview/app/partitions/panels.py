@@ -9,7 +9,7 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import answers, cache, columns, downloads, selection, tables
-from lakeview.app.components import MAX_ROWS, dark, frame, grid, link, nothing, stack, tile
+from lakeview.app.components import MAX_ROWS, dark, escape, frame, grid, link, nothing, stack, tile
 from lakeview.app.memo import cached
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
@@ -39,15 +39,15 @@ def tiles(now: OpenTable, sizes: pl.DataFrame, skew: views.partitions.sizes.Skew
             "Largest",
             views.units.format_bytes(skew.largest_bytes),
             _times(skew.bytes_ratio),
-            note=skew.largest,
-            help="The partition with the most bytes, against the median.",
+            note=skew.largest and views.partitions.keys.short_name(skew.largest),
+            help=f"The partition with the most bytes, against the median: {escape(skew.largest or 'unknown')}.",
         )
         tile(
             "Most files",
             f"{skew.most_files_count:,}",
             _times(skew.files_ratio),
-            note=skew.most_files,
-            help="The partition with the most files, against the median.",
+            note=skew.most_files and views.partitions.keys.short_name(skew.most_files),
+            help=f"The partition with the most files, against the median: {escape(skew.most_files or 'unknown')}.",
         )
         _next_tile(views.partitions.layout.expected_partition(now.snapshot, sizes, now.look.arrivals(), cache.now()))
 
@@ -272,4 +272,4 @@ def _pick_row(partitions: list[str | None]) -> None:
 
 
 def _times(ratio: float | None) -> str | None:
-    return None if ratio is None else f"{ratio:.1f} times the median"
+    return None if ratio is None else f"{ratio:.1f} \N{MULTIPLICATION SIGN} median"

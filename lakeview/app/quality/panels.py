@@ -10,7 +10,7 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import columns, selection
-from lakeview.app.components import MAX_ROWS, card, dark, finding_lines, fold, frame, nothing, stack
+from lakeview.app.components import MAX_ROWS, card, dark, escape, finding_lines, fold, frame, link, nothing, stack
 from lakeview.app.pages import QUALITY_WHOLE_TABLE
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
@@ -18,6 +18,8 @@ from lakeview.app.widget_state import linked
 from lakeview.model.findings import Finding
 
 TABS = ("Each load", QUALITY_WHOLE_TABLE, "By partition")
+LOAD = "load"
+"""The parameter of the link with the version of the load that was picked."""
 MOST_CELLS, MOST_COLUMNS = 4_800, 40
 ALERTS_SHOWN = 7
 
@@ -105,8 +107,8 @@ def _panel(trend: pl.DataFrame, title: str, kind: charts.quality.TrendKind, key:
         nothing(f"{title}: unknown.", "No load has it in its statistics.")
 
 
-def heatmap(loads: pl.DataFrame) -> None:
-    """Null share by column and load: at most MOST_CELLS of them."""
+def heatmap(loads: pl.DataFrame, column: str) -> None:
+    """Null share by column and load: at most MOST_CELLS of them. A click chooses the column and the load."""
     odd_first = loads.select("column", odd=pl.col("sudden")).sort("odd", descending=True, maintain_order=True)
     names = odd_first["column"].unique(maintain_order=True).head(MOST_COLUMNS)
     few = loads.filter(pl.col("column").is_in(names.implode()))
@@ -114,7 +116,32 @@ def heatmap(loads: pl.DataFrame) -> None:
     if shares["null_share"].is_null().all():
         nothing("No null share is known.", "The writers left statistics out.", "files")
     else:
-        stack(charts.columns.null_heatmap(shares, dark=dark()), key="load-nulls")
+        picked = _picked_load(shares, column)
+        stack(charts.columns.null_heatmap(shares, picked=picked, dark=dark()), key="load-nulls", on_pick=_pick_cell)
+
+
+def _picked_load(shares: pl.DataFrame, column: str) -> tuple[str, int] | None:
+    """The cell that was clicked, as column and version: its null share, and where to go on."""
+    load = st.query_params.get(LOAD, "")
+    cell = shares.filter(pl.col("column") == column, pl.col("version").cast(pl.String) == load)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="picked-load"):
+        if cell.is_empty():
+            st.markdown(":small[:gray[click a cell for its commit and rows]]")
+            return None
+        row = cell.row(0, named=True)
+        share, usual = (views.units.format_percent(row[name]) for name in ("null_share", "usual"))
+        mark = row["mark"] or ""
+        of = f"**{escape(column)}** in {views.units.format_version(row['version'])}"
+        st.markdown(f"{of} &ensp; null {f'{mark} {share}'.strip()}, usually {usual}", width="content")
+        link("timeline", "Its commit", selection.link(commit=load))
+        link("data", "Its rows", selection.link(version=row["version"], base=None, tab="Changes"))
+    return column, row["version"]
+
+
+def _pick_cell(chart: str) -> None:
+    for cell in st.session_state[chart].get("selection", {}).get(charts.theme.PICKED) or ():
+        if isinstance(cell, Mapping) and {"column", "commit"} <= cell.keys():
+            st.query_params["column"], st.query_params[LOAD] = str(cell["column"]), str(cell["commit"])
 
 
 def load_table(loads: pl.DataFrame, column: str) -> None:

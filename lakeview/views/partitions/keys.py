@@ -6,6 +6,7 @@ that a table derives from a timestamp read as months, whatever number stands for
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -23,6 +24,12 @@ _KEYED = "key_{}"
 
 _MOST_STEPS = 4_000
 """A sequence of more steps than this is told as single partitions, without its gaps."""
+
+KEYS = "(^|/)[^=/]*="
+"""Matches each key of a partition's text and its `=`; the first group is what stays before the value."""
+
+_SHORT = 16
+"""Characters of a partition's text that fit beside a figure."""
 
 _FORMATS: tuple[tuple[Grain, str, str], ...] = (
     ("year", r"^(19|20)\d\d$", "%Y"),
@@ -147,3 +154,9 @@ def whole_sequence(texts: pl.Series) -> list[str]:
     if last - first + 1 > min(2 * len(numbers), _MOST_STEPS):
         return []
     return [text(number) for number in range(first, last + 1)]
+
+
+def short_name(partition: str) -> str:
+    """A partition's text for a narrow place: where it is long, its values alone (`2026-09/EWR`)."""
+    values = re.sub(KEYS, r"\1", partition)
+    return values if len(partition) > _SHORT and values.strip("/") else partition
