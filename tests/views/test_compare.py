@@ -42,6 +42,12 @@ def test_a_sentence_says_what_changed_and_who_did_it(good: lv.Table) -> None:
     )
 
 
+def test_the_newest_commits_that_stand_out_are_named_and_the_others_counted(good: lv.Table) -> None:
+    odd = line(good).with_columns(suspicious=pl.col("version").is_between(2, 5))
+    text = views.compare.versions.sentence(good.snapshot(1), good.snapshot(6), odd)
+    assert text.endswith("; v5, v4, v3 and 1 more stood out.")
+
+
 def test_versions_without_a_difference_say_so(good: lv.Table) -> None:
     text = views.compare.versions.sentence(good.snapshot(4), good.snapshot(6), line(good))
     assert "as many rows, the same columns, the same files; in 2 commits by ingest, li." in text

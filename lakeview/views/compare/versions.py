@@ -179,7 +179,9 @@ def _by(timeline: pl.DataFrame, first: int, last: int) -> str:
     more = f" and {len(writers) - 3} more" if len(writers) > 3 else ""
     who = f" by {', '.join(writers[:3])}{more}" if writers else ""
     bad = between.filter("suspicious")["version"].to_list()
-    odd = f"; {', '.join(format_version(v) for v in bad[:3])} stood out" if bad else ""
+    newest = bad[:-4:-1]  # in the order of commits: ids of snapshots have none
+    others = f" and {len(bad) - 3:,} more" if len(bad) > 3 else ""
+    odd = f"; {', '.join(map(format_version, newest))}{others} stood out" if bad else ""
     return f"; in {counted(between.height, 'commit')}{who}{odd}"
 
 
