@@ -30,8 +30,9 @@ _Target = tuple[str, dict[str, str]]
 """A page, and the query parameters of the link to it."""
 
 
+@st.fragment
 def button() -> None:
-    """The palette's button, which its key presses from anywhere."""
+    """The palette's button, which its key presses from anywhere; the page itself is not drawn again for it."""
     pressed = st.button(
         "Go to",
         icon=":material/search:",
