@@ -53,6 +53,7 @@ def test_every_page_draws_it(page: str, table: str) -> None:
 
 def test_nothing_is_said_of_commits(table: str) -> None:
     assert "No commits." in text(open_page("timeline", table))
+    assert "from this version alone: there is no history to compare it with" in text(open_page("overview", table))
 
 
 def test_partitions_are_told_without_their_past(table: str) -> None:

@@ -133,7 +133,8 @@ def verdict(findings: Sequence[Finding], timeline: pl.DataFrame) -> None:
                 if before is not None:
                     link("compare", "What it changed", selection.link(version=finding.commit, base=before))
             link("health", "Remedy")
-    st.markdown(f":small[:gray[{escape(views.health.findings.verdict(findings))} · from the log alone]]")
+    source = "the log alone" if timeline.height else "this version alone: there is no history to compare it with"
+    st.markdown(f":small[:gray[{escape(views.health.findings.verdict(findings))} · from {source}]]")
     others = findings[len(first) :]
     finding_lines(others, limit=MOST_FINDINGS - len(first), here="overview")
     rest = [f for f in others[MOST_FINDINGS - len(first) :] if f.severity is not Severity.PASS]
