@@ -146,3 +146,9 @@ def test_a_table_outside_the_roots_is_not_opened(good: Path, tmp_path: Path, mon
     app = open_page("overview", good)
     assert not app.exception
     assert "outside-roots" in text(app)
+
+
+def test_a_change_that_is_unknown_is_since_nothing(silent: Path) -> None:
+    tiles = {tile.label: tile.proto for tile in open_page("overview", silent).metric}
+    assert (tiles["Rows"].delta, tiles["Rows"].delta_description) == ("", "")
+    assert tiles["Live bytes"].delta_description.startswith("since v")

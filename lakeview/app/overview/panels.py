@@ -35,11 +35,12 @@ def tiles(now: OpenTable, timeline: pl.DataFrame) -> None:
 
 def _rows_tile(now: OpenTable, progress: views.overview.Progress, files: views.files.sizes.FileFacts) -> None:
     rows = now.snapshot.num_records
+    change = progress.change(rows, "records")
     tile(
         "Rows",
         views.overview.figure(rows, files.least_records),
-        progress.change(rows, "records"),
-        note=progress.since,
+        change,
+        note=progress.since if change else None,
         help=views.overview.rows_help(rows, files.least_records),
         trend=views.overview.samples(progress.past, "records"),
     )
@@ -47,11 +48,12 @@ def _rows_tile(now: OpenTable, progress: views.overview.Progress, files: views.f
 
 def _bytes_tile(now: OpenTable, progress: views.overview.Progress, files: views.files.sizes.FileFacts) -> None:
     size = now.snapshot.size_bytes
+    change = progress.change(size, "bytes")
     tile(
         "Live bytes",
         views.overview.figure(size, files.least_bytes, views.units.format_bytes),
-        progress.change(size, "bytes"),
-        note=progress.since,
+        change,
+        note=progress.since if change else None,
         help=views.overview.bytes_help(files),
         trend=views.overview.samples(progress.past, "bytes"),
     )
