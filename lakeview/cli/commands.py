@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,11 +14,12 @@ from lakeview.cli.versions import (
     at_option,
     ref_option,
     snapshot_named,
+    version_number,
     version_option,
     version_text,
     with_names,
     with_refs,
-)  # fmt: skip
+)
 from lakeview.model.config import VERSION
 from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding, Severity
@@ -144,13 +142,14 @@ def check(address: str, options: dict[str, Any], machine: bool, fail_on: str) ->
         click.get_current_context().exit(1)
 
 
-@command()
-def health(address: str, options: dict[str, Any], machine: bool) -> None:
+@command(version_option, ref_option)
+def health(address: str, options: dict[str, Any], machine: bool, version: str | None, ref: str | None) -> None:
     """Show what needs attention in a table's layout, history and maintenance, from the log alone."""
     from lakeview import views
     from lakeview.inspection import inspect
 
-    found = inspect(open_address(address, options)).findings()
+    opened = open_address(address, options)
+    found = inspect(opened, version_number(opened, version), ref=ref).findings()
     if machine:
         click.echo(as_json([_record(f) | {"effect": f.effect, "command": f.command} for f in found]))
     else:
@@ -280,22 +279,3 @@ def schema(address: str, options: dict[str, Any], machine: bool, version: str | 
         return
     shape = {"column": pl.String, "type": pl.String, "nullable": pl.Boolean, "partition": pl.Boolean}
     echo_frame(pl.DataFrame(rows, schema={**shape, "comment": pl.String}), machine, "no columns")
-
-
-@main.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="The interface that the app listens on.")
-@click.option("--port", default=8501, show_default=True, type=click.IntRange(0, 65535), help="Its port.")
-def app(host: str, port: int) -> None:
-    """Serve the app in a browser."""
-    words = [
-        sys.executable, "-m", "streamlit", "run", str(app_script()), "--server.address", host, "--server.port",
-        str(port), "--server.headless", "true", "--browser.gatherUsageStats", "false",
-    ]  # fmt: skip
-    click.get_current_context().exit(subprocess.run(words, check=False).returncode)
-
-
-def app_script() -> Path:
-    """The app's script: in the package where it was installed, at the root of a checkout."""
-    package = Path(__file__).resolve().parents[1]
-    packaged = package / "_app" / "app.py"
-    return packaged if packaged.is_file() else package.parent / "app.py"

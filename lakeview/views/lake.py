@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 import polars as pl
 
@@ -228,6 +229,13 @@ def worst_first(tables: pl.DataFrame) -> pl.DataFrame:
     order = pl.col("state").replace_strict({state.value: i for i, state in enumerate(LakeState)}, return_dtype=pl.Int64)
     descending = {"broken": True, "attention": True, "late": True, "bytes": True, "name": False}
     return tables.sort(order, *descending, descending=[False, *descending.values()], nulls_last=True)
+
+
+def rows_text(row: Mapping[str, Any]) -> str | None:
+    """The rows of a row of LAKE: `308,641`, `≥ 308,641` where it is a bound."""
+    if row["records"] is None:
+        return None
+    return f"{'≥ ' if row['records_bound'] else ''}{row['records']:,}"
 
 
 def lake_sentence(tables: pl.DataFrame) -> str:

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from lakeview.cli import main
-from lakeview.cli.commands import app_script
+from lakeview.cli.app import app_script
 from lakeview.model.errors import StoreUnavailableError
 from tests.builders.actions import add, metadata, protocol
 from tests.builders.history import DeltaHistory

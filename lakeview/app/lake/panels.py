@@ -128,7 +128,7 @@ def _table(entries: pl.DataFrame) -> None:
             pl.col("format").str.to_titlecase(),
             views.units.version_label("version"),
             remark=pl.coalesce("finding", "verdict"),
-            records=pl.Series([_rows(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
+            records=pl.Series([views.lake.rows_text(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
             bytes=pl.Series(
                 [None if n is None else views.units.format_bytes(n) for n in rows["bytes"]], dtype=pl.String
             ),
@@ -153,13 +153,6 @@ def _rhythm(row: Mapping[str, Any]) -> str | None:
         return None
     ago = f"{views.units.format_age(row['age'])} ago"
     return f"late: {ago}, expected every {views.units.format_age(row['usual'])}" if row["late"] else ago
-
-
-def _rows(row: Mapping[str, Any]) -> str | None:
-    """`≥ 308,641` where it is a bound."""
-    if row["records"] is None:
-        return None
-    return f"{'≥ ' if row['records_bound'] else ''}{row['records']:,}"
 
 
 def _retained(row: Mapping[str, Any]) -> str | None:

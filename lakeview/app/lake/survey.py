@@ -15,6 +15,7 @@ import streamlit as st
 import lakeview as lv
 from lakeview import views
 from lakeview.app import cache, errors
+from lakeview.inspection.lake import read_entry
 from lakeview.model.errors import LakeviewError
 
 READ_AT_ONCE = 4
@@ -57,16 +58,12 @@ class Survey(Generic[_Read]):
 
 
 def read_table(entry: views.lake.LakeEntry, now: datetime) -> views.lake.LakeEntry:
-    """One table's log, and what it says; a table that cannot be read says why."""
-    try:
-        # a memory of its own: a lake holds more tables than the cache of the pages
-        look = lv.inspect(lv.open_table(entry.address), clock=lambda: now)
-        return views.lake.lake_entry(entry, look.lake_evidence(), now)
-    except LakeviewError as error:
-        failed = views.lake.lake_failure(entry, error)
-        return replace(
-            failed, verdict=errors.public_text(error.message), finding=error.fix and errors.public_text(error.fix)
-        )
+    """`read_entry`; what it says of a table that cannot be read is without the folders of this machine."""
+    found = read_entry(entry, lv.open_table, now)  # a memory of its own: a lake has more tables than the pages' cache
+    if found.state is not views.lake.LakeState.UNREADABLE:
+        return found
+    verdict, finding = (text and errors.public_text(text) for text in (found.verdict, found.finding))
+    return replace(found, verdict=verdict, finding=finding)
 
 
 def read_columns(entry: views.lake.LakeEntry, now: datetime) -> pl.DataFrame | None:

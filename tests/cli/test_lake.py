@@ -1,0 +1,41 @@
+"""`lakeview tables`: the tables below a folder, worst first."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from lakeview.cli import main
+from tests.builders.history import DeltaHistory
+from tests.doctor.diagnosis import sound
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> str:
+    """A sound table, and one whose log has a gap."""
+    sound(DeltaHistory(tmp_path / "lake" / "good"))
+    broken = DeltaHistory(tmp_path / "lake" / "deep" / "broken").create().commit().commit()
+    broken.without(1)
+    return str(tmp_path / "lake")
+
+
+def run(*words: str) -> Result:
+    return CliRunner(env={"COLUMNS": None}).invoke(main, list(words))
+
+
+def test_the_worst_is_first_and_says_why(root: str) -> None:
+    lines = run("tables", root).stdout.splitlines()
+    assert lines[0].startswith("2 tables: 1 unreadable, 1 ")
+    assert lines[2].split()[:3] == ["unreadable", "deep/broken", "delta"]
+    assert "commit 1 is missing from the log" in lines[2]
+    assert lines[3].split()[1:4] == ["good", "delta", "6"]
+    found = json.loads(run("tables", root, "--json").stdout)
+    assert [(table["name"], table["records"]) for table in found] == [("deep/broken", None), ("good", 6)]
+
+
+def test_a_folder_without_tables(tmp_path: Path) -> None:
+    assert run("tables", str(tmp_path)).stdout == "No tables\n"
+    assert run("tables", str(tmp_path), "--json").stdout == "[]\n"
