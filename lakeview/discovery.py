@@ -40,6 +40,9 @@ _LOGS = {
 }
 """The folder that every table of a format has, and the names in it."""
 
+_HIDDEN = r"(?:^|/)[_.][^/]*"
+"""A folder that engines do not show: records and quarantined rows of pipelines, a table that is still being built."""
+
 _MARKS = {format_: rf"^(?:(.+)/)?{folder}/{name.pattern}" for format_, (folder, name) in _LOGS.items()}
 """What is below every table of a format; the first group is the table's folder."""
 
@@ -237,7 +240,8 @@ def find_tables(
     depth: int | None = None,
 ) -> pl.DataFrame:
     """TABLES below a root, by name; one recursive listing. Empty if there is none. On a disk the partitions' folders
-    (`day=1`) of the tables found are not looked through.
+    (`day=1`) of the tables found are not looked through. Tables in folders whose names begin with `_` or `.` are
+    hidden, as they are to engines: give such a folder as the root to list them.
 
     `depth`: looks only so many folders deep, into MOST_LOOKED at most and not into tables, where all that lies below
     may have no end; a catalog has no depth.
@@ -251,7 +255,8 @@ def find_tables(
         return pl.DataFrame([(address, "iceberg", name) for address, name in named], schema=TABLES, orient="row")
     _refuse_catalog(catalog)
     storage = open_storage(root, options=storage_options, config=config, decode=True)
-    folders = (_all_tables(storage) if depth is None else _near_tables(storage, depth)).sort("name")
+    below = _all_tables(storage) if depth is None else _near_tables(storage, depth)
+    folders = below.filter(~pl.col("name").str.contains(_HIDDEN)).sort("name")
     prefix = storage.root.rstrip("/")
     return folders.select(
         pl.when(pl.col("name") == "")

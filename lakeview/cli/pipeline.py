@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
 from lakeview.cli.commands import echo_frame
+from lakeview.model.clock import system_clock
 from lakeview.model.errors import MissingExtraError
 from lakeview.model.printable import printable
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 @click.group()
@@ -64,7 +60,7 @@ def run(folder: Path, master: str, remote: str | None, memory: str, conf: tuple[
     from lakeview.spark.pipelines.run import Where, run_pipeline
 
     where = Where(master, remote, memory, {name: value for name, _, value in pairs})
-    run_id = run_pipeline(folder, where, clock=_now, say=lambda line: click.echo(printable(line)))
+    run_id = run_pipeline(folder, where, clock=system_clock, say=lambda line: click.echo(printable(line)))
     click.echo(f"run {run_id} succeeded")
 
 

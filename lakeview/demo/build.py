@@ -1,7 +1,7 @@
 """Builds the demo lake: the story's steps, told one after the other, in a folder that is whole or not there.
 
-Delta tables through Spark and one by lakeview's own transactions, two Iceberg tables through pyiceberg, all of the same
-data.
+Delta tables through Spark, two of them by a pipeline, and one by lakeview's own transactions; two Iceberg tables
+through pyiceberg; all of the same data.
 """
 
 import tempfile
@@ -13,16 +13,19 @@ from pathlib import Path
 
 from lakeview.demo.calendar import Calendar
 from lakeview.demo.lake import Lake
+from lakeview.demo.pipeline import settle_pipeline, write_pipeline
 from lakeview.demo.place import built_beside
 from lakeview.demo.source import read_airlines, read_flights
 from lakeview.demo.story import Plan, full_story
 from lakeview.model.errors import InvalidRequestError, MissingExtraError
 from lakeview.spark import session
+from lakeview.spark.pipelines.server import server_of, server_settings
 
 Progress = Callable[[str], None]
 
-# Small jobs one after the other: planning anew while they run costs more than it finds.
-_SETTINGS = {"spark.sql.adaptive.enabled": "false"}
+# Small jobs one after the other: planning anew while they run costs more than it finds, and most of what a worker does
+# is to import.
+_SETTINGS = {"spark.sql.adaptive.enabled": "false", "spark.python.daemon.module": "lakeview.spark.daemon"}
 
 
 def build(path: str | Path, *, now: datetime, plan: Plan | None = None, progress: Progress = lambda _: None) -> Path:
@@ -42,11 +45,13 @@ def build(path: str | Path, *, now: datetime, plan: Plan | None = None, progress
 
     with built_beside(place) as folder, tempfile.TemporaryDirectory(prefix="lakeview-demo-") as scratch:
         say("starting Spark")
-        spark = session("lakeview demo", short_job=True, shuffle_partitions=2, extra=_SETTINGS)
+        settings = {**_SETTINGS, **server_settings((Path(scratch) / "warehouse").as_uri())}
+        spark = session("lakeview demo", short_job=True, shuffle_partitions=2, extra=settings)
         calendar = Calendar.at(now)
         source = read_flights(spark, Path(scratch), calendar.shift)
         say(f"{source.count():,} flights read")
-        lake = Lake(folder, spark, source)
+        server = server_of(spark, log=Path(scratch) / "pipeline.log")
+        lake = Lake(folder, server, source, write_pipeline(folder))
         steps = (full_story(calendar) if plan is None else plan).steps
         lake.write_airlines(read_airlines(spark), steps[0].at)
         say("airlines: written")
@@ -58,6 +63,7 @@ def build(path: str | Path, *, now: datetime, plan: Plan | None = None, progress
         for number, (name, write) in enumerate(others, start=len(steps) + 1):
             write()
             say(f"{number:2}/{total} {name}: written")
+        settle_pipeline(folder, place)
     say(f"done: {place}")
     return place
 

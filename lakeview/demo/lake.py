@@ -1,4 +1,4 @@
-"""The lake while it is built: one step of the story to one commit, every row through Spark."""
+"""The lake while it is built: a step of the story to a commit or a run of the pipeline, every row through Spark."""
 
 import json
 from collections.abc import Sequence
@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 import lakeview as lv
 from lakeview.demo.faults import broken
+from lakeview.demo.pipeline import run_at
 from lakeview.demo.source import AIRCRAFT_COLUMNS, WEATHER_COLUMNS
 from lakeview.demo.story import (
     AddColumns,
@@ -21,12 +22,13 @@ from lakeview.demo.story import (
     CreateTable,
     Load,
     ReplacePeriod,
+    RunPipeline,
     Step,
-    Summarise,
     Vacuum,
 )
 from lakeview.model.schema import Schema
 from lakeview.spark import table
+from lakeview.spark.pipelines.server import Server
 from lakeview.spark.types import from_spark
 
 FEED, DESK, CARETAKER = "nightly-feed", "data-desk", "maintenance"
@@ -40,22 +42,19 @@ ORDER = ("flight_date", "sched_dep_time", "carrier", "flight", "origin", "dest")
 
 @dataclass
 class Lake:
-    """The tables in `folder` so far. `source` holds every flight, by the days of the story."""
+    """The tables in `folder` so far, and the project of the pipeline. `source` holds every flight, by the days of the
+    story."""
 
     folder: Path
-    spark: SparkSession
+    server: Server
     source: DataFrame
+    pipeline: Path
     columns: list[str] = field(default_factory=list)
 
     @property
     def flights(self) -> str:
         """The address of the table the story is about."""
         return str(self.folder / "flights")
-
-    @property
-    def daily_delays(self) -> str:
-        """The address of the aggregate."""
-        return str(self.folder / "daily_delays")
 
     def take(self, step: Step) -> str:
         """Carry out one step; says what was done."""
@@ -80,9 +79,9 @@ class Lake:
                 return f"flights: period {period} compacted"
             case Vacuum(version):
                 return self._vacuum(version, at, step.note)
-            case Summarise(period):
-                self._summarise(period, at)
-                return "daily_delays: up to date"
+            case RunPipeline():
+                run_at(self.pipeline, self.server, at)
+                return "pipeline: run"
 
     def write_airlines(self, airlines: DataFrame, at: datetime) -> None:
         """The small table beside."""
@@ -122,7 +121,7 @@ class Lake:
         """Partitions as one file each, their rows in order."""
         plan = lv.open_table(self.flights).plan(where)
         paths = plan.filter(pl.col("kept"))["path"].to_list()
-        rows = _in_order(table(self.spark, self.flights, where=where).coalesce(1))
+        rows = _in_order(table(self.server.spark, self.flights, where=where).coalesce(1))
         same: dict[str, str | bool] = {"replaceFiles": json.dumps(paths), "dataChange": False, "operation": "OPTIMIZE"}
         self._write(rows, self.flights, at, note, "overwrite", CARETAKER, **same)
 
@@ -150,20 +149,6 @@ class Lake:
         ) as finished:
             finished.add([])
         return f"flights: {only.height} files of version {version} vacuumed"
-
-    def _summarise(self, period: int | None, at: datetime) -> None:
-        columns = ["flight_date", "dep_time", "dep_delay", "arr_delay"]
-        where = None if period is None else f"period = {period}"
-        rows = table(self.spark, self.flights, columns=columns, where=where)
-        days = rows.groupBy("flight_date").agg(
-            f.count(f.lit(1)).alias("flights"),
-            f.count_if(f.col("dep_time").isNull()).alias("cancelled"),
-            f.round(f.avg("dep_delay"), 2).alias("mean_dep_delay"),
-            f.round(f.avg("arr_delay"), 2).alias("mean_arr_delay"),
-            f.max("dep_delay").alias("worst_dep_delay"),
-        )
-        mode = "overwrite" if period is None else "append"
-        self._write(days.coalesce(1).sortWithinPartitions("flight_date"), self.daily_delays, at, "", mode)
 
     def _rows(self, where: Column) -> DataFrame:
         return self.source.where(where).select(*self.columns)

@@ -73,13 +73,11 @@ class Vacuum:
 
 
 @dataclass(frozen=True)
-class Summarise:
-    """Bring `daily_delays` up to date: every row replaced, or the days of a period appended."""
-
-    period: int | None = None
+class RunPipeline:
+    """Run the pipeline that computes `daily_delays` and `long_delays` from the flights as they are."""
 
 
-Action = CreateTable | Load | ReplacePeriod | CorrectDay | AddColumns | Compact | Vacuum | Summarise
+Action = CreateTable | Load | ReplacePeriod | CorrectDay | AddColumns | Compact | Vacuum | RunPipeline
 
 
 @dataclass(frozen=True)
@@ -127,8 +125,9 @@ def _a_bad_delivery(calendar: Calendar) -> list[Step]:
     again = "period 4 again: the first delivery had delays in seconds"
     return [
         Step(at_hour(calendar.day(5, 1), 4), bad, "delivery of period 4"),
+        Step(at_hour(calendar.day(5, 1), 5), RunPipeline()),
         Step(at_hour(calendar.day(5, 6), 15), ReplacePeriod(4), again),
-        Step(at_hour(calendar.day(5, 6), 16), Summarise()),
+        Step(at_hour(calendar.day(5, 6), 16), RunPipeline()),
         # version 4 is the bad delivery: create, periods 1 to 4
         Step(at_hour(calendar.day(5, 20), 1), Vacuum(version=4), "files of the bad delivery removed"),
     ]
@@ -142,7 +141,6 @@ def _a_late_delivery(calendar: Calendar) -> list[Step]:
         Step(at_hour(calendar.day(7, 15), 11), AddColumns(AIRCRAFT_COLUMNS), "the feed now names the aircraft"),
         *_whole_period(calendar, 7, "delivery of period 7, with aircraft"),
         Step(at_hour(calendar.day(8, 20), 9), late, "delivery of period 5, late"),
-        Step(at_hour(calendar.day(8, 20), 10), Summarise()),
         *_whole_period(calendar, 8, "delivery of period 8"),
     ]
 
@@ -158,7 +156,6 @@ def _daily_deliveries(calendar: Calendar) -> list[Step]:
             correction = CorrectDay(faulty)
             steps.append(Step(at_hour(calendar.day(9, 20), 14), correction, f"{faulty} with the missing arrivals"))
     steps.append(Step(at_hour(calendar.day(10, 1), 5), Compact(9), "period 9: one file instead of ninety"))
-    steps.append(Step(at_hour(calendar.day(10, 1), 6), Summarise()))
     return steps
 
 
@@ -174,7 +171,6 @@ def _an_outage(calendar: Calendar) -> list[Step]:
     return [
         *steps,
         Step(at_hour(calendar.day(11, 1), 13), rest, "what came in during the outage"),
-        Step(at_hour(calendar.day(11, 1), 14), Summarise()),
         Step(at_hour(calendar.day(11, 5), 15), Compact(10), tidied),
     ]
 
@@ -199,14 +195,13 @@ def _small_files(calendar: Calendar) -> list[Step]:
     return [
         *(_nightly(week, f"weekly delivery {week.first}") for week in weeks),
         *(_nightly(day, f"daily delivery {day.first}") for day in daily),
-        Step(at_hour(calendar.after(12), 5), Summarise(period=12)),
+        Step(at_hour(calendar.after(12), 5), RunPipeline()),
     ]
 
 
 def _whole_period(calendar: Calendar, period: int, note: str) -> list[Step]:
-    """A period's delivery early on the day after it, and the summary after that."""
-    load, following = Load(*calendar.period(period)), calendar.after(period)
-    return [Step(at_hour(following, 4), load, note), Step(at_hour(following, 5), Summarise())]
+    """A period's delivery early on the day after it."""
+    return [Step(at_hour(calendar.after(period), 4), Load(*calendar.period(period)), note)]
 
 
 def _nightly(load: Load, note: str) -> Step:

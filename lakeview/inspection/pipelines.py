@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import polars as pl
 
+from lakeview.model.addresses import normalise, resolved_in
 from lakeview.model.errors import NotATableError
-from lakeview.model.pipelines import FOLDER, TABLES
+from lakeview.model.pipelines import ADDRESSES, FOLDER, TABLES
 from lakeview.model.table import Table
 from lakeview.views import pipelines
 
@@ -31,10 +32,19 @@ class PipelineInspection:
         """
         if name not in self._frames:
             try:
-                self._frames[name] = self._read(name, record_address(self.root, name))
+                self._frames[name] = self._resolved(self._read(name, record_address(self.root, name)))
             except NotATableError:
                 self._frames[name] = pl.DataFrame(schema=TABLES[name])
         return self._frames[name]
+
+    def _resolved(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The rows with whole addresses: those of tables below the root are recorded relative to it."""
+        root = normalise(self.root)
+        names = [name for name in ADDRESSES if name in rows.columns]
+        return rows.with_columns(
+            pl.Series(name, [None if each is None else resolved_in(each, root) for each in rows[name]], pl.String())
+            for name in names
+        )
 
     def has_runs(self) -> bool:
         """True if any run is recorded."""

@@ -45,3 +45,13 @@ def is_local(address: str) -> bool:
 def below(path: str, root: str) -> bool:
     """Whether a normalised address is a folder or lies below it."""
     return path == root or path.startswith(root.rstrip("/") + "/")
+
+
+def relative_to(address: str, root: str) -> str:
+    """`./` and the path of a normalised address below a root; an address elsewhere as it is. See `resolved_in`."""
+    return "./" + address[len(root.rstrip("/")) + 1 :] if below(address, root) and address != root else address
+
+
+def resolved_in(recorded: str, root: str) -> str:
+    """The address that `relative_to` made `recorded` of, wherever the root lies now."""
+    return f"{root.rstrip('/')}/{recorded[2:]}" if recorded.startswith("./") else recorded

@@ -78,5 +78,9 @@ address of a table, or of files that have no versions. `input_version`: the vers
 commits added was read, the last of them, and `input_from` the first; `input_from` is null where all rows of the version
 were read. `output`, `output_version`: address of a table and the version that was made. `timestamp`: of that commit."""
 
+ADDRESSES = ("input", "output", "quarantine")
+"""The columns with addresses. One of a table below the output root is written as `./` and its path from there, so that
+the records are right wherever the folder is moved to; an inspection gives whole addresses."""
+
 TABLES = {"runs": RUNS, "expectations": EXPECTATIONS, "lineage": LINEAGE}
 """Name of a table below `_lakeview` -> its columns."""

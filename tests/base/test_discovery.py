@@ -111,6 +111,13 @@ def test_tables_are_found_by_depth_in_so_many_folders_and_not_inside_tables(
     assert lv.find_tables(tmp_path, depth=2)["name"].to_list() == ["b"]
 
 
+def test_tables_in_hidden_folders_are_listed_from_there_only(tmp_path: Path) -> None:
+    for name in ("shown", "_lakeview/runs", "a/.half built", "_hidden"):
+        DeltaHistory(tmp_path / name).create()
+    assert lv.find_tables(str(tmp_path))["name"].to_list() == ["shown"]
+    assert lv.find_tables(str(tmp_path / "_lakeview"))["name"].to_list() == ["runs"]
+
+
 def test_a_folder_that_is_a_table_finds_itself(tmp_path: Path) -> None:
     history = DeltaHistory(tmp_path / "x").create()
     assert lv.find_tables(history.address).rows() == [(history.address, "delta", "x")]

@@ -16,11 +16,13 @@ import lakeview as lv
 from lakeview import views
 from lakeview.delta.table import DeltaTable
 from lakeview.demo.source import data_folder
+from lakeview.inspection import inspect_pipelines
 from lakeview.model.errors import DataFileMissingError
 
 pytestmark = pytest.mark.slow
 
 BAD, CORRECTED, BARE = 4, 32, range(52, 55)
+LATE_OF_THE_BAD_LOAD = 9_074
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +83,7 @@ def test_the_lake_holds_tables_of_both_formats(demo_lake: Path) -> None:
     found = lv.find_tables(str(demo_lake))
     assert dict(found.select("name", "format").iter_rows()) == {
         "airlines": "delta", "claims": "delta", "daily_delays": "delta", "departures": "iceberg", "flights": "delta",
-        "weather": "iceberg",
+        "long_delays": "delta", "weather": "iceberg",
     }  # fmt: skip
 
 
@@ -180,6 +182,30 @@ def test_the_summary_says_what_the_flights_say(demo_lake: Path, source: pl.DataF
     assert summary["worst_dep_delay"].max() == source["dep_delay"].max()
     january = source.filter(pl.col("month") == 1, pl.col("day") == 1)
     assert summary["mean_dep_delay"][0] == pytest.approx(january["dep_delay"].mean(), abs=0.005)
+
+
+def test_the_pipelines_runs_are_recorded_and_the_bad_load_is_in_quarantine(demo_lake: Path) -> None:
+    """The lake was built in another folder than the one that it lies in."""
+    look = inspect_pipelines(str(demo_lake), lv.open_table)
+    runs = look.runs()
+    assert runs.select("status", "expectations_failed", "rows_quarantined").rows() == [
+        ("succeeded", 1, 0), ("succeeded", 0, 0), ("succeeded", 4, 30 + LATE_OF_THE_BAD_LOAD),
+    ]  # fmt: skip
+    failed = look.expectations().filter(pl.col("rows_failed") > 0)
+    assert set(failed["expectation"]) == {
+        "delays are shorter than a day", "delay agrees with the clock", "destination is known", "arrival is recorded",
+    }  # fmt: skip
+    (quarantine,) = set(failed.filter(dataset="daily_delays")["quarantine"])
+    assert quarantine == str(demo_lake / "_lakeview/quarantine/daily_delays")
+    assert lv.open_table(quarantine).snapshot().num_records == 30
+    made = look.upstream(str(demo_lake / "long_delays"), 3).select("input", "input_version").rows()
+    assert set(made) == {(str(demo_lake / "flights"), 75), (str(demo_lake / "airlines"), 1)}
+
+
+def test_long_delays_are_those_of_the_source(demo_lake: Path, source: pl.DataFrame) -> None:
+    rows = lv.open_table(str(demo_lake / "long_delays")).scan().collect()
+    assert sorted(rows["dep_delay"]) == sorted(source.filter(pl.col("dep_delay") >= 360)["dep_delay"])
+    assert rows["airline"].null_count() == 0
 
 
 def test_the_airlines_are_those_of_the_package(demo_lake: Path) -> None:

@@ -15,8 +15,8 @@ from lakeview.demo.story import (
     Fault,
     Load,
     ReplacePeriod,
+    RunPipeline,
     Step,
-    Summarise,
     Vacuum,
     full_story,
 )
@@ -26,7 +26,7 @@ CALENDAR = Calendar(date(2013, 12, 31))
 """The days of the source as they are."""
 STEPS = full_story(CALENDAR).steps
 # Commits to `flights` that each step makes: a vacuum says when it starts and when it has ended.
-COMMITS = {Vacuum: 2, Summarise: 0}
+COMMITS = {Vacuum: 2, RunPipeline: 0}
 
 
 def version_of(wanted: Step) -> int:
@@ -123,6 +123,16 @@ def test_the_bad_load_is_overwritten_next_and_its_version_vacuumed() -> None:
     assert version_of(again) == version_of(bad) + 1
     assert isinstance(swept.action, Vacuum)
     assert swept.action.version == version_of(bad)
+
+
+def test_the_pipeline_runs_on_the_bad_load_after_its_repair_and_at_the_end() -> None:
+    actions = [step.action for step in STEPS]
+    runs = [number for number, action in enumerate(actions) if isinstance(action, RunPipeline)]
+    before = [actions[number - 1] for number in runs]
+    assert [type(action) for action in before] == [Load, ReplacePeriod, Load]
+    assert isinstance(before[0], Load)
+    assert before[0].fault is Fault.SECONDS
+    assert runs[-1] == len(actions) - 1
 
 
 def test_the_faulty_day_is_corrected_while_its_files_are_still_its_own() -> None:

@@ -35,7 +35,7 @@ def test_the_start_page_shows_the_demo() -> None:
     assert not app.exception
     assert app.button(key="open-demo").label == "Open demo / flights"
     listed = app.dataframe[0].value
-    assert set(listed["table"]) == {f"demo / {table}" for table in TABLES}
+    assert set(listed["table"]) == {f"demo / {table}" for table in (*TABLES, "long_delays")}
     assert (listed["state"][0], listed["table"][0]) == ("▲", "demo / flights")  # the worst first
     assert listed["verdict"][0].startswith("v75: visibility is null in 100.0 % of 776 rows")
 
@@ -43,6 +43,13 @@ def test_the_start_page_shows_the_demo() -> None:
 def test_the_overview_says_how_late_the_data_is() -> None:
     (last,) = [metric for metric in open_page("overview", "demo/flights").metric if metric.label == "Last commit"]
     assert last.proto.delta_description == "1 day late"
+
+
+def test_the_pipelines_page_shows_the_runs_of_the_demo() -> None:
+    app = open_page("pipelines")
+    assert not app.exception
+    assert "5 rows of 249 failed **arr_delay IS NOT NULL**" in text(app)
+    assert len(app.selectbox(key="run").options) == 3
 
 
 @pytest.mark.parametrize(
@@ -71,7 +78,7 @@ def test_the_timeline_marks_the_loads_that_the_findings_name(demo_lake: Path) ->
 
 
 def test_no_alarm_is_raised_about_a_clean_table() -> None:
-    said = text(open_page("quality", "demo/daily_delays"))
+    said = text(open_page("quality", "demo/claims"))
     assert "No anomalous loads" in said
     assert "expected at most" not in said
 

@@ -14,7 +14,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The session, whose JVM is a Spark Connect server as well."""
     settings = {
         "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
-        "spark.python.daemon.module": "tests.spark.daemon",
+        "spark.python.daemon.module": "lakeview.spark.daemon",
     }
     warehouse = tmp_path_factory.mktemp("warehouse").as_uri()
     running = session("lakeview tests", short_job=True, extra={**settings, **connect_settings(warehouse)})

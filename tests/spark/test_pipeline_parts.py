@@ -16,6 +16,8 @@ import pytest
 from pyspark.pipelines.output import MaterializedView, StreamingTable
 from pyspark.pipelines.source_code_location import SourceCodeLocation
 
+import lakeview as lv
+from lakeview.inspection import inspect_pipelines
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.pipelines import TABLES
 from lakeview.model.schema import Schema
@@ -295,3 +297,14 @@ def _scan(root: Path, name: str) -> pl.DataFrame:
 def test_structs_of_the_child_process_travel_as_json() -> None:
     graph = Graph({"s": "/s"}, ("v",), (FlowNode("s", (Input("/r", "lakeview", streams=True),), ("v",)),))
     assert msgspec.json.decode(msgspec.json.encode(graph), type=Graph) == graph
+
+
+def test_records_of_tables_below_the_output_stay_right_when_the_folder_is_moved(tmp_path: Path) -> None:
+    lake, elsewhere = tmp_path / "lake", "/raw/orders"
+    records = Records(str(lake), "shop", lambda: NOON)
+    row = {"run_id": "r", "dataset": "orders", "step": "publish", "output": str(lake / "orders"), "output_version": 1}
+    records.add({"lineage": [row | {"input": str(lake / "staged/orders")}, row | {"input": elsewhere}]})
+    lake.rename(tmp_path / "moved")
+    moved = inspect_pipelines(str(tmp_path / "moved"), lv.open_table)
+    made = moved.upstream(str(tmp_path / "moved/orders"), 1)
+    assert set(made["input"]) == {str(tmp_path / "moved/staged/orders"), elsewhere}

@@ -25,7 +25,7 @@ from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_work import RowOutcome, RowWork
 from lakeview.delta.write.transaction import Transaction
 from lakeview.delta.write.writer import write_files
-from lakeview.model.clock import system_clock
+from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import PrimitiveType
 from lakeview.spark.dml.changes import parts
@@ -67,6 +67,7 @@ def merge(
     *,
     application: tuple[str, int] | None = None,
     user_metadata: str | None = None,
+    clock: Clock = system_clock,
 ) -> int | None:
     """Do what the clauses of `plan` say with the rows of `source`; returns the version, None if nothing changed.
 
@@ -79,7 +80,9 @@ def merge(
 
     def once() -> int | None:
         parameters = dict(plan.parameters())
-        with table.transaction("MERGE", parameters=parameters, user_metadata=user_metadata, engine=ENGINE) as txn:
+        with table.transaction(
+            "MERGE", parameters=parameters, user_metadata=user_metadata, engine=ENGINE, clock=clock
+        ) as txn:
             if application is not None and not txn.set_transaction(*application, once=True):
                 return None
             _Merging(spark, txn, rows, plan).run()

@@ -152,7 +152,8 @@ def main() -> int:
 def _end_with_parent() -> None:
     """Ends this process when its standard input closes, as it does with the process that started it: a client whose
     server is gone otherwise tries again for minutes, and holds the project's lock."""
-    sys.stdin.buffer.read()
+    while os.read(0, 1024):  # not by sys.stdin, whose lock would abort Python when it ends before the parent
+        pass
     os._exit(1)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
@@ -75,17 +76,8 @@ tables:
 
 def write_project(folder: Path) -> None:
     """Write a project into a folder that is not there or empty; InvalidRequestError for another one."""
-    folder = folder.resolve()
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InvalidRequestError(
-            f"{folder} is there already, and not empty", fix="name another folder", place=str(folder)
-        )
-    (folder / "transformations").mkdir(parents=True)
-    name = "".join(c if c.isalnum() else "_" for c in folder.name)
-    spec = _SPEC.format(name=name, storage=(folder / "storage").as_uri())
-    (folder / SPECS[0]).write_text(spec, encoding="utf-8")
-    (folder / "transformations" / "orders.py").write_text(_ORDERS, encoding="utf-8")
-    (folder / FILE).write_text(_CONFIG, encoding="utf-8")
+    name = "".join(c if c.isalnum() else "_" for c in folder.resolve().name)
+    write_files(folder, {"transformations/orders.py": _ORDERS, FILE: _CONFIG}, name)
     orders = pl.DataFrame(
         {
             "id": [1, 2, 3, 4, 5],
@@ -96,3 +88,23 @@ def write_project(folder: Path) -> None:
     )
     (folder / "input" / "orders").mkdir(parents=True)
     orders.write_ndjson(folder / "input" / "orders" / "first.json")
+
+
+def write_files(folder: Path, files: Mapping[str, str], name: str) -> None:
+    """Write the files of the project `name` (path -> text), and its specification, into a folder that is not there or
+    empty; InvalidRequestError for another one. Files below `transformations` define the flows."""
+    folder = folder.resolve()
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InvalidRequestError(
+            f"{folder} is there already, and not empty", fix="name another folder", place=str(folder)
+        )
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    write_specification(folder, folder, name)
+
+
+def write_specification(folder: Path, place: Path, name: str) -> None:
+    """Write the specification of the project `name` for the time when its folder lies at `place`, an absolute path."""
+    spec = _SPEC.format(name=name, storage=(place / "storage").as_uri())
+    (folder / SPECS[0]).write_text(spec, encoding="utf-8")

@@ -13,8 +13,9 @@ from pyspark.sql import functions as f
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.merge import Merge, condition_of
+from lakeview.model.addresses import relative_to
 from lakeview.model.change_columns import CHANGE_TYPE
-from lakeview.model.clock import Clock
+from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.dml import changes
@@ -25,6 +26,7 @@ from lakeview.spark.pipelines.config import Action, Dataset, Mode
 from lakeview.spark.pipelines.graph import FORMAT, Graph
 from lakeview.spark.pipelines.publication import (
     Publication,
+    Read,
     expectation_rows,
     publication_in,
     records_of,
@@ -40,7 +42,8 @@ Step = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Publisher:
-    """Publishes the datasets of one run below `root`. `graph`: the pipeline as Spark ran it."""
+    """Publishes the datasets of one run below `root`. `graph`: the pipeline as Spark ran it. `clock`: dates records
+    and commits of published tables."""
 
     spark: SparkSession
     pipeline: str
@@ -97,7 +100,7 @@ class Publisher:
         try:
             counts = expectations.count(divided, rules)
             done = Publication(
-                self.pipeline, self.run_id, name, started, source.reads, counts.rows,
+                self.pipeline, self.run_id, name, started, self._recorded(source.reads), counts.rows,
                 counts.rows - counts.dropped - counts.quarantined, counts.dropped, counts.quarantined,
                 results_of(counts),
             )  # fmt: skip
@@ -115,7 +118,9 @@ class Publisher:
     def _rows(self, source: Source) -> DataFrame:
         if source.view:
             name = source.address
-            return self.spark.read.table(f"{self.namespace}.{name}" if self.namespace and "." not in name else name)
+            name = f"{self.namespace}.{name}" if self.namespace and "." not in name else name
+            self.spark.catalog.refreshTable(name)  # the session of the flows has written it
+            return self.spark.read.table(name)
         reader = self.spark.read.format(FORMAT).option("versionAsOf", str(source.number))
         if source.first is None:
             return reader.load(source.address)
@@ -174,13 +179,14 @@ class Publisher:
             rows = rows.withColumn(_free(divided, "_expectations"), failed).withColumn(
                 _free(divided, "_run_id"), f.lit(self.run_id)
             )
-            writer = _once(rows.drop(expectations.FAILED), app).option("userMetadata", digest)
+            writer = self._once(rows.drop(expectations.FAILED), app).option("userMetadata", digest)
             writer.option("mergeSchema", "true").save(address)
         else:
             assert there is not None
             _check_same_rules(there, digest, name)
         written = delta_table(address, "written", "move it away: quarantined rows go there")
-        return msgspec.structs.replace(done, quarantine=written.address, quarantine_version=written.latest_version)
+        recorded = relative_to(written.address, self.root)
+        return msgspec.structs.replace(done, quarantine=recorded, quarantine_version=written.latest_version)
 
     def _write(
         self, target: DeltaTable, dataset: Dataset, divided: DataFrame, app: tuple[str, int], done: Publication
@@ -193,13 +199,20 @@ class Publisher:
         if dataset.publish is Mode.MERGE:
             plan = Merge(empty_source(good), condition_of(dataset.keys), _elsewhere)
             plan.when_matched_update().when_not_matched_insert()
-            merge(self.spark, target, good, plan, application=app, user_metadata=done.user_metadata())
+            merge(self.spark, target, good, plan, application=app, user_metadata=done.user_metadata(), clock=self.clock)
             return
         mode = "overwrite" if dataset.publish is Mode.OVERWRITE else "append"
-        writer = _once(good, app).mode(mode).option("userMetadata", done.user_metadata())
+        writer = self._once(good, app).mode(mode).option("userMetadata", done.user_metadata())
         if dataset.merge_schema:
             writer = writer.option("mergeSchema", "true")
         writer.save(target.address)
+
+    def _once(self, rows: DataFrame, app: tuple[str, int]) -> DataFrameWriter:
+        """A writer of rows that changes nothing where the table has this version of the application."""
+        name, version = app
+        writer = rows.write.format(FORMAT).mode("append").option("txnAppId", name).option("txnVersion", str(version))
+        # the system's time is the writer's own when it commits, which may be long after this
+        return writer if self.clock is system_clock else writer.option("commitTimestamp", self.clock().isoformat())
 
     # -- afterwards
 
@@ -228,17 +241,14 @@ class Publisher:
         }
         self.records.add({"runs": [row | more]})
 
+    def _recorded(self, reads: tuple[Read, ...]) -> tuple[Read, ...]:
+        return tuple(msgspec.structs.replace(read, address=relative_to(read.address, self.root)) for read in reads)
+
     def _places(self, name: str) -> Places:
         return Places(self.pipeline, self.root, name)
 
     def _address(self, name: str) -> str:
         return self._places(name).address
-
-
-def _once(rows: DataFrame, app: tuple[str, int]) -> DataFrameWriter:
-    """A writer of rows that changes nothing where the table has this version of the application."""
-    name, version = app
-    return rows.write.format(FORMAT).mode("append").option("txnAppId", name).option("txnVersion", str(version))
 
 
 def _check_same_rules(quarantine: DeltaTable, digest: str, name: str) -> None:

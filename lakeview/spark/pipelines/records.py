@@ -12,9 +12,10 @@ import polars as pl
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
+from lakeview.model.addresses import relative_to
 from lakeview.model.clock import Clock
 from lakeview.model.errors import CommitConflictError, NotATableError
-from lakeview.model.pipelines import FOLDER, TABLES
+from lakeview.model.pipelines import ADDRESSES, FOLDER, TABLES
 from lakeview.spark.addresses import delta_table
 
 Row = dict[str, Any]
@@ -72,12 +73,17 @@ class Records:
 
     def _append(self, name: str, rows: Sequence[Row], mark: str | None, version: int) -> None:
         schema = TABLES[name]
-        frame = pl.DataFrame([{"pipeline": self._pipeline, **row} for row in rows], schema=schema)
+        frame = pl.DataFrame([self._recorded(row) for row in rows], schema=schema)
         with self._created(name).transaction("WRITE", parameters={"mode": "Append"}, clock=self._clock) as txn:
             if mark is not None:
                 txn.set_transaction(self._app(mark), version, once=True)
             if rows:
                 txn.append(frame, fill_missing=True)
+
+    def _recorded(self, row: Row) -> Row:
+        """A row as it is written: addresses below the root are relative to it, so that the folder may be moved."""
+        addresses = {name: relative_to(row[name], self._root) for name in ADDRESSES if row.get(name) is not None}
+        return {"pipeline": self._pipeline, **row, **addresses}
 
     def _created(self, name: str) -> DeltaTable:
         table = self._open(name)

@@ -74,12 +74,13 @@ class Spec:
         return Spec(path, name, storage, ".".join(str(part) for part in namespace if part))
 
 
-def run_pipeline(folder: Path, where: Where, *, clock: Clock, say: Say, step: Step = lambda _: None) -> str:
+def run_pipeline(folder: Path, where: Where | Server, *, clock: Clock, say: Say, step: Step = lambda _: None) -> str:
     """Run the pipeline of a project's folder; returns the id of the run.
 
     What an earlier run left undone is recorded and finished first. LakeviewError where the flows failed (nothing is
-    published) or a dataset could not be published (the others are). `say` gets a line for each step; `step` the names
-    of points at which a test may end the process.
+    published) or a dataset could not be published (the others are). `where` may be a Server that is there, for several
+    runs in one JVM. `clock` dates the run, its records and the commits of what it publishes. `say` gets a line for each
+    step; `step` the names of points at which a test may end the process.
     """
     folder = folder.resolve()
     spec, config = Spec.read(folder), read_config(folder)
@@ -115,7 +116,7 @@ class _Run:
         self._records = Records(config.output, spec.name, clock)
         self._interrupted: list[tuple[str, datetime]] = []
 
-    def run(self, where: Where, lock: int) -> str:
+    def run(self, where: Where | Server, lock: int) -> str:
         self._note_interruptions()
         self._records.add({"runs": [self._row("run", "started", ended=False)]})
         try:
@@ -130,9 +131,11 @@ class _Run:
         self._records.pack()
         return self._id
 
-    def _steps(self, where: Where, lock: int) -> list[str]:
+    def _steps(self, where: Where | Server, lock: int) -> list[str]:
         warehouse = f"{self._spec.storage.rstrip('/')}/_warehouse/{self._id}"
-        if where.remote is not None:
+        if isinstance(where, Server):
+            server = where
+        elif where.remote is not None:
             server = remote_server(where.remote)
         else:
             server = local_server(where.master, where.memory, warehouse, where.conf)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,10 +34,12 @@ TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 
 @dataclass(frozen=True)
 class Server:
-    """A session, for publishing, and the address of a Spark Connect server, for Spark Declarative Pipelines."""
+    """A session, for publishing, and the address of a Spark Connect server, for Spark Declarative Pipelines. `log`: the
+    file that takes what these print, else it goes to standard error."""
 
     spark: SparkSession
     url: str
+    log: Path | None = None
 
     def run_flows(self, spec: Path, lock: int) -> Answer:
         """Dry run, and run, of a pipeline in a process of its own; its lines go to standard error.
@@ -57,11 +60,16 @@ class Server:
             path = Path(folder) / "answer.json"
             command = [sys.executable, "-m", "lakeview.spark.pipelines.definitions", str(spec), str(path)]
             environment = {**os.environ, "PYTHONPATH": python_path(), "SPARK_REMOTE": self.url}
+            environment.pop("MASTER", None)  # of a classic driver, which pyspark refuses beside a server
             environment.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")
+            output = nullcontext(sys.stderr) if self.log is None else self.log.open("a", encoding="utf-8")
             # its standard input closes when we end, and it ends with us
-            with subprocess.Popen(
-                command, env=environment, stdin=subprocess.PIPE, stdout=sys.stderr, pass_fds=[lock]
-            ) as process:
+            with (
+                output as lines,
+                subprocess.Popen(
+                    command, env=environment, stdin=subprocess.PIPE, stdout=lines, stderr=lines, pass_fds=[lock]
+                ) as process,
+            ):
                 code = process.wait()
             if path.exists():
                 return msgspec.json.decode(path.read_bytes(), type=Answer)
@@ -76,14 +84,25 @@ class Server:
 def local_server(master: str, memory: str, warehouse: str, conf: Mapping[str, str]) -> Server:
     """A session in this process whose JVM is a Spark Connect server as well, for this user of this machine alone."""
     require_client()
-    settings = {"spark.plugins": _PLUGIN, **connect_settings(warehouse), **conf}
-    os.environ.setdefault(TOKEN, secrets.token_urlsafe(24))
+    settings = {**server_settings(warehouse), **conf}
     spark = session("lakeview pipeline", master=master, memory=memory, short_job=True, extra=settings)
-    return Server(spark, url(spark))
+    return server_of(spark)
+
+
+def server_settings(warehouse: str) -> dict[str, str]:
+    """Settings of a session whose JVM is a server as well, for this user of this machine alone; the token that its
+    clients need is put into the environment. `warehouse`: a URI."""
+    os.environ.setdefault(TOKEN, secrets.token_urlsafe(24))
+    return {"spark.plugins": _PLUGIN, **connect_settings(warehouse)}
+
+
+def server_of(spark: SparkSession, log: Path | None = None) -> Server:
+    """The server inside the JVM of a session with `server_settings`."""
+    return Server(spark, url(spark), log)
 
 
 def connect_settings(warehouse: str) -> dict[str, str]:
-    """Settings of a session whose JVM is a server on the loopback interface, on a port that is free."""
+    """Settings of a server on the loopback interface, on a port that is free."""
     return {
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": "0",

@@ -2,7 +2,8 @@
 
 Spark's own daemon imports nothing, because libraries start threads that do not live on in a fork. Those that are
 started here only give back memory (jemalloc's) or files (polars'); no query runs before the fork, so that no pool of
-threads is there. It is for tests alone: sessions on a cluster, of pipelines and of jobs have Spark's.
+threads is there. It is for sessions of a minute or two on this machine, by `spark.python.daemon.module`: tests and
+the build of the demo lake. All others have Spark's.
 """
 
 from __future__ import annotations
