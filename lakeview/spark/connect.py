@@ -1,5 +1,6 @@
 """Spark Connect: the address of a server to a session of its own kind, which has no JVM in reach."""
 
+import os
 from collections.abc import Mapping
 from importlib.util import find_spec
 
@@ -27,6 +28,8 @@ def connect(app_name: str, remote: str, settings: Mapping[str, str]) -> SparkSes
             place=remote,
             kind="classic-session",
         )
+    # the master of a classic driver that started this process: pyspark refuses a remote beside it
+    os.environ.pop("MASTER", None)
     spark = SparkSession.builder.appName(app_name).config(map=dict(settings)).remote(remote).getOrCreate()
     register(spark)
     return spark
