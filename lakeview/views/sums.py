@@ -1,8 +1,28 @@
-"""Counts to their sums: unknown where a part is, and never around the corner of 64 bits."""
+"""Counts to their sums: unknown where a part is, and never around the corner of 64 bits. Shares that are bounds to
+figures that are still bounds as they are shown."""
 
 from __future__ import annotations
 
 import polars as pl
+
+_SHOWN = 1_000
+"""Shares are shown to a tenth of a percent."""
+
+
+def shown_bounds(share: str = "null_share", mark: str = "mark") -> pl.Expr:
+    """A column of shares whose bounds are rounded away from what they bound: of 83.85 % at least 83.8 % are, not 83.9.
+
+    `mark`: the column that says "≥" of a lower bound and "≤" of an upper one. Other shares stay as they are.
+    """
+    steps = (pl.col(share) * _SHOWN).round(6)  # 0.003 is no more than three thousandths
+    return (
+        pl.when(pl.col(mark) == "\N{GREATER-THAN OR EQUAL TO}")
+        .then(steps.floor() / _SHOWN)
+        .when(pl.col(mark) == "\N{LESS-THAN OR EQUAL TO}")
+        .then(steps.ceil() / _SHOWN)
+        .otherwise(pl.col(share))
+        .alias(share)
+    )
 
 
 def total(column: str) -> pl.Expr:

@@ -10,7 +10,7 @@ import polars as pl
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.schema.columns import spread_evenly
 from lakeview.views.schema.null_history import NULL_SHARES_BY_VERSION
-from lakeview.views.sums import total
+from lakeview.views.sums import shown_bounds, total
 from lakeview.views.thresholds import (
     BASELINE_MIN,
     BASELINE_WINDOW,
@@ -135,21 +135,25 @@ def _column(name: str, head: pl.DataFrame, statistics: pl.DataFrame, *, is_as_wr
     low, high = found["low"], found["high"]
     numbers = low.dtype.is_numeric()
     unknown = pl.Series([None], dtype=pl.Float64).new_from_index(0, found.height)
-    return found.select(
-        pl.lit(name).alias("column"),
-        "records",
-        "null_count",
-        share.alias("null_share"),
-        (pl.col("complete") & ~pl.col("loose") & share.is_not_null()).alias("exact"),
-        pl.when(share.is_not_null()).then(mark).alias("mark"),
-        (low.cast(pl.Float64) if numbers else unknown).alias("low"),
-        (high.cast(pl.Float64) if numbers else unknown).alias("high"),
-        "range_exact",
-        _moments(high).alias("newest"),
-        value_texts(low).alias("min_text"),
-        value_texts(high).alias("max_text"),
-        "load",
-    ).cast(_PER_LOAD)
+    return (
+        found.select(
+            pl.lit(name).alias("column"),
+            "records",
+            "null_count",
+            share.alias("null_share"),
+            (pl.col("complete") & ~pl.col("loose") & share.is_not_null()).alias("exact"),
+            pl.when(share.is_not_null()).then(mark).alias("mark"),
+            (low.cast(pl.Float64) if numbers else unknown).alias("low"),
+            (high.cast(pl.Float64) if numbers else unknown).alias("high"),
+            "range_exact",
+            _moments(high).alias("newest"),
+            value_texts(low).alias("min_text"),
+            value_texts(high).alias("max_text"),
+            "load",
+        )
+        .cast(_PER_LOAD)
+        .with_columns(shown_bounds())
+    )
 
 
 def _moments(values: pl.Series) -> pl.Series:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
+from lakeview.views.sums import shown_bounds
 from lakeview.views.timeline.commits import on_branch
 from lakeview.views.timeline.trend import states
 from lakeview.views.values import value_texts
@@ -58,23 +59,29 @@ def _column(name: str, line: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataF
     known = pl.col("null_count").is_not_null() & (pl.col("records") > 0)
     some = pl.col("null_count").is_null() & (pl.col("nulls") > 0) & (pl.col("records") > 0)
     ranged = low.is_not_null() & high.is_not_null()
-    return rows.select(
-        pl.lit(name).alias("column"),
-        "version",
-        "timestamp",
-        "records",
-        "null_count",
-        null_share=pl.when(known | some).then((pl.coalesce("null_count", "nulls") / pl.col("records")).clip(0.0, 1.0)),
-        exact=known & pl.col("null_count_exact"),
-        mark=pl.when(known & pl.col("null_count_exact"))
-        .then(pl.lit(""))
-        .when(known)
-        .then(pl.lit("\N{LESS-THAN OR EQUAL TO}"))
-        .when(some)
-        .then(pl.lit("\N{GREATER-THAN OR EQUAL TO}")),
-        low=low.cast(pl.Float64) if numbers else unknown,
-        high=high.cast(pl.Float64) if numbers else unknown,
-        min_text=value_texts(low),
-        max_text=value_texts(high),
-        range_is=pl.when(ranged & pl.col("exact")).then(pl.lit("exact")).when(ranged).then(pl.lit("bound")),
-    ).cast(COLUMN_STATES)
+    return (
+        rows.select(
+            pl.lit(name).alias("column"),
+            "version",
+            "timestamp",
+            "records",
+            "null_count",
+            null_share=pl.when(known | some).then(
+                (pl.coalesce("null_count", "nulls") / pl.col("records")).clip(0.0, 1.0)
+            ),
+            exact=known & pl.col("null_count_exact"),
+            mark=pl.when(known & pl.col("null_count_exact"))
+            .then(pl.lit(""))
+            .when(known)
+            .then(pl.lit("\N{LESS-THAN OR EQUAL TO}"))
+            .when(some)
+            .then(pl.lit("\N{GREATER-THAN OR EQUAL TO}")),
+            low=low.cast(pl.Float64) if numbers else unknown,
+            high=high.cast(pl.Float64) if numbers else unknown,
+            min_text=value_texts(low),
+            max_text=value_texts(high),
+            range_is=pl.when(ranged & pl.col("exact")).then(pl.lit("exact")).when(ranged).then(pl.lit("bound")),
+        )
+        .cast(COLUMN_STATES)
+        .with_columns(shown_bounds())
+    )

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType, leaf_name
+from lakeview.views.sums import shown_bounds
 from lakeview.views.values import value_text
 
 SCHEMA_TREE = pl.Schema(
@@ -252,7 +253,7 @@ def _share(column: str, part: pl.DataFrame, records: int | None, least: int | No
     over = records if not rows_of_files else sums["counted"]
     told |= {"records": over if sums["files_known"] else None, "files_known": sums["files_known"]}
     told |= {"mark": None if share is None else mark}
-    return pl.DataFrame([told], schema=NULL_SHARES, orient="row")
+    return pl.DataFrame([told], schema=NULL_SHARES, orient="row").with_columns(shown_bounds())
 
 
 def _bound(sums: Mapping[str, Any], rows: int | None, least: int | None) -> tuple[float | None, str]:
