@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import polars as pl
 
-_SHOWN = 1_000
+_STEPS = 1_000
 """Shares are shown to a tenth of a percent."""
 
 
@@ -14,12 +14,12 @@ def shown_bounds(share: str = "null_share", mark: str = "mark") -> pl.Expr:
 
     `mark`: the column that says "≥" of a lower bound and "≤" of an upper one. Other shares stay as they are.
     """
-    steps = (pl.col(share) * _SHOWN).round(6)  # 0.003 is no more than three thousandths
+    steps = (pl.col(share) * _STEPS).round(6)  # 0.003 is no more than three thousandths
     return (
         pl.when(pl.col(mark) == "\N{GREATER-THAN OR EQUAL TO}")
-        .then(steps.floor() / _SHOWN)
+        .then(steps.floor() / _STEPS)
         .when(pl.col(mark) == "\N{LESS-THAN OR EQUAL TO}")
-        .then(steps.ceil() / _SHOWN)
+        .then(steps.ceil() / _STEPS)
         .otherwise(pl.col(share))
         .alias(share)
     )
