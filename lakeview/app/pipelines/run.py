@@ -39,7 +39,7 @@ def steps(look: PipelineInspection, run_id: str) -> None:
         "rows_dropped": columns.number("dropped", 62),
         "rows_quarantined": columns.number("quarantined", 76),
         "version": columns.version("version made", 90),
-        "output": columns.text("output", 260),
+        "output": columns.text("output", 200),
     }
     frame(rows, shown, key="steps", height=10 * ROW_HEIGHT)
     _more(rows, "steps")
