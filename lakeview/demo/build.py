@@ -23,7 +23,7 @@ from lakeview.spark.pipelines.server import server_of, server_settings
 
 Progress = Callable[[str], None]
 
-# Small jobs one after the other: planning anew while they run costs more than it finds, and most of what a worker does
+# Small jobs one after the other: planning again while they run costs more than it saves, and most of what a worker does
 # is to import.
 _SETTINGS = {"spark.sql.adaptive.enabled": "false", "spark.python.daemon.module": "lakeview.spark.daemon"}
 

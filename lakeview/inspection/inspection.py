@@ -22,7 +22,7 @@ from lakeview.views.health.findings import Evidence, findings_frame
 
 MAX_SCHEMAS = 200
 FIRST_COLUMNS = 32
-"""So many have statistics where nobody asked for more: the default of Delta's writers."""
+"""So many columns have statistics by the default of Delta's writers."""
 MAX_FILES_AT_A_GLANCE = 200_000
 """Of more files the statistics of all columns take seconds: they are read on Schema, Pruning and Quality only."""
 FEW_RULES = 4
