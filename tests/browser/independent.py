@@ -87,7 +87,7 @@ class DeltaLog(_Commits):
             for path in self.values(actions, "remove"):
                 live.pop(path["path"], None)
             live |= {add["path"]: add for add in self.values(actions, "add")}
-            writer = self.values(actions, "commitInfo")[0]["userName"]
+            writer = self.values(actions, "commitInfo")[0].get("userName", "")  # a pipeline names no user
             found.append(Commit(f"v{number}", writer, pl.DataFrame(map(_delta_file, live.values()), schema=FILES)))
         return found
 

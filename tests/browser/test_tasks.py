@@ -261,7 +261,8 @@ def test_12_a_link_to_exactly_this(hand: Hand, table: Independent, browser: Brow
 
 
 def test_13_the_columns_of_the_lake_with_many_nulls(visitor: Visitor, demo_lake: Path) -> None:
-    lake: list[Independent] = [DeltaLog(demo_lake, name) for name in ("airlines", "daily_delays", "flights")]
+    names = ("airlines", "daily_delays", "flights", "long_delays")
+    lake: list[Independent] = [DeltaLog(demo_lake, name) for name in names]
     lake.append(KernelLog(demo_lake, "claims"))
     lake += [IcebergMetadata(demo_lake, name) for name in ("departures", "weather")]
     many = set()
