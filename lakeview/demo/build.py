@@ -18,8 +18,7 @@ from lakeview.demo.place import built_beside
 from lakeview.demo.source import read_airlines, read_flights
 from lakeview.demo.story import Plan, full_story
 from lakeview.model.errors import InvalidRequestError, MissingExtraError
-from lakeview.spark import session
-from lakeview.spark.pipelines.server import server_of, server_settings
+from lakeview.spark.pipelines.server import local_server
 
 Progress = Callable[[str], None]
 
@@ -45,12 +44,18 @@ def build(path: str | Path, *, now: datetime, plan: Plan | None = None, progress
 
     with built_beside(place) as folder, tempfile.TemporaryDirectory(prefix="lakeview-demo-") as scratch:
         say("starting Spark")
-        settings = {**_SETTINGS, **server_settings((Path(scratch) / "warehouse").as_uri())}
-        spark = session("lakeview demo", short_job=True, shuffle_partitions=2, extra=settings)
+        server = local_server(
+            "lakeview demo",
+            (Path(scratch) / "warehouse").as_uri(),
+            _SETTINGS,
+            log=Path(scratch) / "pipeline.log",
+            short_job=True,
+            shuffle_partitions=2,
+        )
+        spark = server.spark
         calendar = Calendar.at(now)
         source = read_flights(spark, Path(scratch), calendar.shift)
         say(f"{source.count():,} flights read")
-        server = server_of(spark, log=Path(scratch) / "pipeline.log")
         lake = Lake(folder, server, source, write_pipeline(folder))
         steps = (full_story(calendar) if plan is None else plan).steps
         lake.write_airlines(read_airlines(spark), steps[0].at)

@@ -76,16 +76,18 @@ def session(
     short_job: bool = False,
     java: str | Path | None = None,
     extra: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] | None = None,
     remote: str | None = None,
 ) -> SparkSession:
     """A session with `format("lakeview")` registered; the running one if this Python already has one.
 
     `memory` is the driver's heap (with a local master: everyone's), fixed once the JVM runs. `java` is a Java home or
     executable, see `find_java`. `short_job` tunes the JVM for a run of a minute or two. `extra` adds to or replaces the
-    settings. Under spark-submit, which brings its own JVM, that one is used, with the master, memory and Python that
-    it was given. `remote`: the address of a Spark Connect server (`sc://host:port`), which has all of these already.
-    Raises MissingExtraError without a usable Java (for `remote`: without Spark Connect's packages), LakeviewError when
-    the JVM does not start, InvalidRequestError for a `remote` where this Python has a classic session.
+    settings; `environment` adds to the JVM's variables, fixed like its heap. Under spark-submit, which brings its own
+    JVM, that one is used, with the master, memory and Python that it was given. `remote`: the address of a Spark
+    Connect server (`sc://host:port`), which has all of these already. Raises MissingExtraError without a usable Java
+    (for `remote`: without Spark Connect's packages), LakeviewError when the JVM does not start, InvalidRequestError for
+    a `remote` where this Python has a classic session.
     """
     spark_settings = settings(master=master, memory=memory, shuffle_partitions=shuffle_partitions, short_job=short_job)
     submitted = _PORT in os.environ
@@ -97,11 +99,12 @@ def session(
     if remote is not None:
         return connect(app_name, remote, {n: v for n, v in spark_settings.items() if n.startswith("spark.sql.")})
     # Workers are started by the JVM: they need this interpreter, and lakeview where it is not installed.
-    environment = {
+    variables = {
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONPATH": python_path(),
         "POLARS_MAX_THREADS": os.environ.get("POLARS_MAX_THREADS", "1"),
+        **(environment or {}),
     }
     builder = SparkSession.builder.appName(app_name).config(map=dict(spark_settings))
     # It repeats on standard error, as JSON, the exception that is raised anyway.
@@ -113,7 +116,7 @@ def session(
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         spark = SparkSession.getActiveSession()
         if spark is None and not submitted:
-            gateway = _gateway_for(java, spark_settings, environment)
+            gateway = _gateway_for(java, spark_settings, variables)
             with gateway.announced():
                 spark = builder.getOrCreate()
             atexit.register(_end, spark, gateway)

@@ -15,7 +15,6 @@ from queue import Empty, SimpleQueue
 
 from lakeview.spark.gateway import VECTOR_FLAG, scala_version, spark_home
 from lakeview.spark.java import find_java
-from lakeview.spark.pipelines.server import TOKEN
 
 _START_SECONDS = 180
 _MASTER = re.compile(r"Starting Spark master at (spark://\S+)")
@@ -71,8 +70,7 @@ def standalone_cluster(folder: Path) -> Iterator[Cluster]:
     """A master and two workers of one core each, which end with the context. Executors run in `folder`/work."""
     java_home = _java_home(folder)
     environment = {
-        # a token that another test's server needed would close this one to its clients
-        **{name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", TOKEN)},
+        **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
         "SPARK_HOME": str(spark_home()),
         "SPARK_SCALA_VERSION": scala_version(spark_home() / "jars"),  # workers start executors by Spark's launcher
         "JAVA_HOME": str(java_home),

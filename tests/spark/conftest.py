@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeview.spark import session
-from lakeview.spark.pipelines.server import connect_settings, service
+from lakeview.spark.pipelines.server import connect_settings, url
 
 
 @pytest.fixture(scope="session")
@@ -25,4 +25,4 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 @pytest.fixture
 def connect_url(spark: SparkSession) -> str:
     """The address of that server."""
-    return f"sc://localhost:{service(spark).localPort()}"
+    return url(spark)

@@ -138,7 +138,9 @@ class _Run:
         elif where.remote is not None:
             server = remote_server(where.remote)
         else:
-            server = local_server(where.master, where.memory, warehouse, where.conf)
+            server = local_server(
+                "lakeview pipeline", warehouse, where.conf, master=where.master, memory=where.memory, short_job=True
+            )
         try:
             graph = self._flows(server, lock)
             self._step("flows ran")

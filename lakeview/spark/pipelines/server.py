@@ -28,8 +28,9 @@ ATTEMPTS = 3
 """So often what failed for that reason is done."""
 
 _PLUGIN = "org.apache.spark.sql.connect.SparkConnectPlugin"
-TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
-"""The variable that names the token of a server, and of its clients: command lines are seen by other users."""
+_TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
+"""The variable that names the token of a server: command lines are seen by other users. Only the JVM gets it: every
+client that finds it in its environment shows it to any server, and wants TLS for it."""
 
 
 @dataclass(frozen=True)
@@ -81,23 +82,20 @@ class Server:
         )
 
 
-def local_server(master: str, memory: str, warehouse: str, conf: Mapping[str, str]) -> Server:
-    """A session in this process whose JVM is a Spark Connect server as well, for this user of this machine alone."""
+def local_server(
+    app_name: str, warehouse: str, settings: Mapping[str, str], *, log: Path | None = None, **choices: Any
+) -> Server:
+    """A session in this process whose JVM is a Spark Connect server as well, for this user of this machine alone.
+
+    `warehouse`: a URI. `settings` of Spark, and `choices` of `session`, beside those of the server.
+    """
     require_client()
-    settings = {**server_settings(warehouse), **conf}
-    spark = session("lakeview pipeline", master=master, memory=memory, short_job=True, extra=settings)
-    return server_of(spark)
-
-
-def server_settings(warehouse: str) -> dict[str, str]:
-    """Settings of a session whose JVM is a server as well, for this user of this machine alone; the token that its
-    clients need is put into the environment. `warehouse`: a URI."""
-    os.environ.setdefault(TOKEN, secrets.token_urlsafe(24))
-    return {"spark.plugins": _PLUGIN, **connect_settings(warehouse)}
-
-
-def server_of(spark: SparkSession, log: Path | None = None) -> Server:
-    """The server inside the JVM of a session with `server_settings`."""
+    spark = session(
+        app_name,
+        extra={"spark.plugins": _PLUGIN, **connect_settings(warehouse), **settings},
+        environment={_TOKEN: os.environ.get(_TOKEN) or secrets.token_urlsafe(24)},
+        **choices,
+    )
     return Server(spark, url(spark), log)
 
 
@@ -117,8 +115,11 @@ def service(spark: SparkSession) -> Any:
 
 
 def url(spark: SparkSession) -> str:
-    """The address of that server, with its token. Only under the name localhost does pyspark send one without TLS."""
-    return f"sc://localhost:{service(spark).localPort()}/;token={os.environ[TOKEN]}"
+    """The address of that server, with the token of its JVM, which may be older than this session. Only under the name
+    localhost does pyspark send one without TLS."""
+    assert spark._jvm is not None
+    token = spark._jvm.java.lang.System.getenv(_TOKEN)
+    return f"sc://localhost:{service(spark).localPort()}/" + ("" if token is None else f";token={token}")
 
 
 def remote_server(url: str) -> Server:
