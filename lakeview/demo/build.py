@@ -7,8 +7,10 @@ through pyiceberg; all of the same data.
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 
 from lakeview.demo.calendar import Calendar
@@ -58,16 +60,23 @@ def build(path: str | Path, *, now: datetime, plan: Plan | None = None, progress
         say(f"{source.count():,} flights read")
         lake = Lake(folder, server, source, write_pipeline(folder))
         steps = (full_story(calendar) if plan is None else plan).steps
-        lake.write_airlines(read_airlines(spark), steps[0].at)
-        say("airlines: written")
         others = _other_tables(place, folder, calendar)
-        total = len(steps) + len(others)
-        for number, step in enumerate(steps, start=1):
-            say(f"{number:2}/{total} {lake.take(step)}")
-        source.unpersist()
-        for number, (name, write) in enumerate(others, start=len(steps) + 1):
-            write()
-            say(f"{number:2}/{total} {name}: written")
+        numbers, total = count(1), len(steps) + len(others)
+
+        def write_others() -> None:
+            for name, write in others:
+                write()
+                say(f"{next(numbers):2}/{total} {name}: written")
+
+        # written in this process, while Spark is at work in its own
+        with ThreadPoolExecutor(max_workers=1) as aside:
+            written = aside.submit(write_others)
+            lake.write_airlines(read_airlines(spark), steps[0].at)
+            say("airlines: written")
+            for step in steps:
+                done = lake.take(step)
+                say(f"{next(numbers):2}/{total} {done}")
+            written.result()
         settle_pipeline(folder, place)
     say(f"done: {place}")
     return place

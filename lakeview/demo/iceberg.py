@@ -8,7 +8,6 @@ loaded and not yet published. Its partitions are months: a period that begins wi
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -27,7 +26,7 @@ from pyiceberg.types import DateType, DoubleType, IntegerType, LongType, NestedF
 from lakeview.demo.calendar import Calendar, at_hour
 from lakeview.demo.iceberg_catalog import NAMESPACE, StoryCatalog, one_thread
 from lakeview.demo.position_deletes import delete_positions
-from lakeview.demo.source import data_folder
+from lakeview.demo.source import read_csv
 
 BRANCH, TAG = "audit", "first-quarter"
 SILENT_CARRIER = "B6"
@@ -60,31 +59,33 @@ _BY = {"engine-name": "pyiceberg", "engine-version": pyiceberg.__version__}
 
 
 def iceberg_tables(recorded: Path, folder: Path, calendar: Calendar) -> list[tuple[str, Callable[[], None]]]:
-    """The two tables by name, each with what writes it, below `folder`, which will be moved to `recorded`."""
-    catalog = StoryCatalog(recorded, folder)
-    writers: list[tuple[str, Callable[[], None]]] = [
-        ("weather", lambda: _write_weather(catalog, calendar)),
-        ("departures", lambda: Departures(catalog, calendar).write()),
-    ]
-    return [(name, one_thread()(write)) for name, write in writers]
+    """The two tables by name, each with what writes it, below `folder`, which will be moved to `recorded`.
+
+    Each has a catalog of its own, made by the thread that writes: SQLite in memory is there for one thread only.
+    """
+
+    @one_thread()
+    def write_weather() -> None:
+        _write_weather(StoryCatalog(recorded, folder), calendar)
+
+    @one_thread()
+    def write_departures() -> None:
+        Departures(StoryCatalog(recorded, folder), calendar).write()
+
+    return [("weather", write_weather), ("departures", write_departures)]
 
 
 def read_departures(shift: timedelta) -> pl.DataFrame:
     """Every flight of the year in the order of the source, its days moved by `shift`, in the columns of `departures` as
     they were at first, and `air_time`."""
-    with zipfile.ZipFile(data_folder() / "flights.csv.zip") as archive:
-        found = pl.read_csv(archive.read("flights.csv"), null_values="NA", infer_schema_length=None)
     day = pl.date("year", "month", "day").alias("flight_date") + shift
-    return found.select(day, *(f.name for f in _DEPARTURES.fields[1:]), "air_time").with_columns(
-        pl.col("sched_dep_time", "flight", "dep_delay", "arr_delay", "air_time").cast(pl.Int32)
-    )
+    return read_csv("flights").select(day, *(f.name for f in _DEPARTURES.fields[1:]), "air_time")
 
 
 def read_weather(shift: timedelta) -> pl.DataFrame:
     """The weather at the three airports, hour by hour, its days moved by `shift`, in the columns of `weather`."""
-    found = pl.read_csv(data_folder() / "weather.csv", null_values="NA", infer_schema_length=None)
-    hour = pl.col("time_hour").str.to_datetime("%Y-%m-%dT%H:%M:%SZ", time_unit="us").dt.replace_time_zone("UTC")
-    rows = found.with_columns(hour + shift, pl.col("temp", "humid", "wind_speed", "precip", "visib").cast(pl.Float64))
+    measures = pl.col("temp", "humid", "wind_speed", "precip", "visib").cast(pl.Float64)
+    rows = read_csv("weather").with_columns(pl.col("time_hour") + shift, measures)
     return rows.select(f.name for f in _WEATHER.fields)
 
 
