@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -10,36 +10,33 @@ import pytest
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.demo.calendar import Calendar
-from lakeview.demo.claims import CLUSTERED, LATE, PILED_UP, SETTLED, read_claims, write_claims
+from lakeview.demo.claims import CLUSTERED, LATE, PILED_UP, SETTLED, read_claims
 from tests.differential.oracles import kernel_rows
 
-CALENDAR = Calendar(date(2026, 11, 23))
 DELETED, RESTORED = 11, 12
 
 
 @pytest.fixture(scope="module")
-def claims(tmp_path_factory: pytest.TempPathFactory) -> DeltaTable:
-    folder = tmp_path_factory.mktemp("demo")
-    write_claims(folder, CALENDAR)
-    table = lv.open_table(str(folder / "claims"))
+def claims(demo_lake: Path) -> DeltaTable:
+    table = lv.open_table(str(demo_lake / "claims"))
     assert isinstance(table, DeltaTable)
     return table
 
 
 @pytest.fixture(scope="module")
-def source() -> pl.DataFrame:
-    return read_claims(CALENDAR)
+def source(calendar: Calendar) -> pl.DataFrame:
+    return read_claims(calendar)
 
 
-def test_the_history_has_every_operation_on_rows(claims: DeltaTable) -> None:
+def test_the_history_has_every_operation_on_rows(claims: DeltaTable, calendar: Calendar) -> None:
     commits = claims.history().sort("version")
     assert commits["operation"].to_list() == [
         "CREATE TABLE", *["WRITE"] * 6, "MERGE", "CHANGE COLUMN", "WRITE", "WRITE", "DELETE", "RESTORE", "WRITE",
         *["UPDATE"] * len(SETTLED), "DELETE", "WRITE", "OPTIMIZE", "WRITE", "WRITE",
     ]  # fmt: skip
     assert commits["timestamp"].is_sorted()
-    assert commits["timestamp"][0].date() == CALENDAR.day(1, 1)
-    assert commits["timestamp"][-1] < CALENDAR.end
+    assert commits["timestamp"][0].date() == calendar.day(1, 1)
+    assert commits["timestamp"][-1] < calendar.end
 
 
 def test_the_rows_are_late_flights_but_for_what_the_story_changed(claims: DeltaTable, source: pl.DataFrame) -> None:
@@ -71,9 +68,9 @@ def test_a_restore_brings_back_what_the_delete_took(claims: DeltaTable) -> None:
     assert after.files["path"].sort().equals(before.files["path"].sort())
 
 
-def test_the_one_thing_that_needs_attention_is_the_deleted_rows(claims: DeltaTable) -> None:
+def test_the_one_thing_that_needs_attention_is_the_deleted_rows(claims: DeltaTable, calendar: Calendar) -> None:
     """The restore is no bad load, and the delete that it took back is none either."""
-    last = CALENDAR.end
+    last = calendar.end
     found = lv.inspect(claims, clock=lambda: last).findings()
     assert [f.id for f in found if f.severity.value in ("broken", "attention")] == ["deleted-rows"]
 
