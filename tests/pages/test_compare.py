@@ -114,7 +114,7 @@ def test_a_comparison_that_takes_too_long_is_ended_and_not_begun_again(
     app = open_page("compare", good, version="3", base="1", seconds="10 s")
     app.button(key="compare-rows").click().run()
     assert not app.exception
-    assert "the comparison was stopped after 0.0001 seconds" in text(app)
+    assert "The comparison was stopped after 0.0001 seconds" in text(app)
     app.run()
     assert "was stopped" not in text(app)
     assert app.button(key="compare-rows").label.startswith("Compare rows: reads 2 files")

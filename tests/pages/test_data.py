@@ -112,7 +112,7 @@ def test_a_filter_that_no_file_can_satisfy_reads_nothing(good: Path) -> None:
 def test_a_filter_that_is_no_sql_is_refused(good: Path) -> None:
     app = open_page("data", good, where="delay >>> 3 and", tab="Profile")
     assert not app.exception
-    assert "the condition 'delay >>> 3 and' cannot be read" in text(app)
+    assert "The condition 'delay >>> 3 and' cannot be read" in text(app)
     assert "Null share by column" in text(app)
 
 
@@ -126,7 +126,7 @@ def test_a_filter_whose_types_do_not_fit_is_refused(good: Path) -> None:
     app = open_page("data", good, where="delay > 'x'")
     app.button(key="read").click().run()
     assert not app.exception
-    assert "the rows cannot be filtered by delay > 'x'" in text(app)
+    assert "The rows cannot be filtered by delay > 'x'" in text(app)
 
 
 def test_rows_of_a_moment(good: Path) -> None:

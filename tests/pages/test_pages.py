@@ -136,7 +136,7 @@ def test_rows_that_one_file_does_not_tell_are_at_least_those_of_the_others(tmp_p
 def test_a_page_says_that_a_version_is_no_number(good: Path) -> None:
     app = open_page("files", good, version="last-tuesday")
     assert not app.exception
-    assert "the link asks for version 'last-tuesday', which is no number" in text(app)
+    assert "The link asks for version 'last-tuesday', which is no number" in text(app)
     assert "open the latest version, or correct the link" in text(app)
 
 

@@ -43,7 +43,7 @@ def test_a_query_of_all_files_is_priced_so(good: Path) -> None:
         ("drop table t", "DROP is no SELECT"),
         ("select * from read_csv('/etc/passwd')", "read_csv is no function of a query here"),
         ("select * from other", "there is no table other here"),
-        ("", "the query is empty"),
+        ("", "The query is empty"),
     ],
 )
 def test_a_refused_query_is_corrected_and_run_in_one_step(query: str, said: str, good: Path) -> None:

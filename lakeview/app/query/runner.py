@@ -108,4 +108,4 @@ def _stopped(request: Request, seconds: float, rows: int) -> errors.InvalidReque
 
 
 def _over(message: str, fix: str) -> errors.InvalidRequestError:
-    return errors.InvalidRequestError(message, fix=fix, place="query", kind="over-budget")
+    return errors.InvalidRequestError(message, fix=fix, kind="over-budget")
