@@ -12,8 +12,8 @@ from tests.browser.visitor import PATIENCE, Visitor, somebody
 
 pytestmark = pytest.mark.browser
 
-OWN_WIDGETS = ("timeline", "schema", "files", "partitions")
-"""Pages with widgets that they write into the link themselves; those of the others do it alike
+OWN_WIDGETS = ("timeline", "files")
+"""Pages with every kind of widget that writes the link; those of the others do it alike
 (`tests/contracts/test_links.py`)."""
 
 HEADER = {f"st-key-pick_{what}" for what in ("table", "version", "base", "ref")}
