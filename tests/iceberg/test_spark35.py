@@ -65,7 +65,8 @@ def told(folder: Path, name: str) -> dict[str, Any]:
 
 def rows(folder: Path, name: str, at: str | int) -> pa.Table:
     """What Spark read there."""
-    return pq.ParquetDataset(folder / "rows" / name / str(at)).read()
+    place = folder / "rows" / name / f"_read={str(at).replace('%', '%25')}"
+    return pq.ParquetDataset(place, partitioning=None).read()
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -108,7 +109,8 @@ def test_every_branch_and_tag_has_its_rows(written: Path, name: str) -> None:
     refs = told(written, name)["refs"]
     assert {ref: table.snapshot(ref=ref).version for ref in refs} == refs
     for ref in refs:
-        assert differences(rows(written, name, ref), table.scan(ref=ref).collect()) == [], ref
+        read = "latest" if ref == "main" else ref
+        assert differences(rows(written, name, read), table.scan(ref=ref).collect()) == [], ref
     assert differences(rows(written, name, "latest"), table.scan().collect()) == []
 
 
