@@ -1,4 +1,5 @@
-"""Whole runs of the project that `lakeview pipeline init` writes, by Spark Declarative Pipelines; two are killed."""
+"""Whole runs of the project that `lakeview pipeline init` writes, and of a table that it reads as a stream, by Spark
+Declarative Pipelines; two are killed."""
 
 from __future__ import annotations
 
@@ -12,15 +13,11 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
 
 import lakeview as lv
-from lakeview.inspection import inspect_pipelines
-from lakeview.model.clock import system_clock
+from lakeview.inspection import PipelineInspection, inspect_pipelines
 from lakeview.spark.pipelines.config import FILE
-from lakeview.spark.pipelines.project import write_files, write_project
-from lakeview.spark.pipelines.run import run_pipeline
-from lakeview.spark.pipelines.server import Server
+from lakeview.spark.pipelines.project import write_project
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -38,14 +35,28 @@ def test_runs_that_are_killed_after_flows_and_after_a_publication_are_finished_b
     connect_url: str, tmp_path: Path
 ) -> None:
     """All on one Connect server, by processes of their own; the last is the command with --remote, to its end."""
-    shop = tmp_path / "shop"
+    raw, shop = tmp_path / "raw", tmp_path / "shop"
     write_project(shop)
+    (shop / "transformations" / "readings.py").write_text(STREAM.format(raw=str(raw)))
+    (shop / FILE).write_text((shop / FILE).read_text().replace("tables:\n", STREAMED))
+    source: Any = lv.create_table(str(raw), pa.schema([("id", pa.int64())]))
+    source.append(pl.DataFrame({"id": [1, 2]}))
     for step in ("flows ran", "published orders"):
         killed = run("tests.spark.pipeline_kills", str(shop), step, connect_url)
         assert killed.returncode == -signal.SIGKILL, killed.stderr
+        source.append(pl.DataFrame({"id": [3 if step == "flows ran" else 4]}))
+    source.append(pl.DataFrame({"id": [-5]}))
     done = run("lakeview", "pipeline", "run", str(shop), "--remote", connect_url)
     assert done.returncode == 0, done.stderr
 
+    look = inspect_pipelines(str(shop / "lake"), lv.open_table)
+    assert look.runs()["status"].to_list() == ["succeeded", "interrupted", "interrupted"]
+    the_orders_are_those_of_the_input(shop, look)
+    new_rows_of_the_stream_were_published(shop, raw, look)
+
+
+def the_orders_are_those_of_the_input(shop: Path, look: PipelineInspection) -> None:
+    """Published by the run that was killed, from flows of the one before."""
     staged = lv.open_table(str(shop / "staging/orders"))
     assert staged.snapshot().num_records == 5
     orders = lv.open_table(str(shop / "lake/orders")).scan().collect().sort("id")
@@ -53,57 +64,40 @@ def test_runs_that_are_killed_after_flows_and_after_a_publication_are_finished_b
     assert lv.open_table(str(shop / "lake/_lakeview/quarantine/orders")).scan().collect()["id"].to_list() == [4]
     revenue = lv.open_table(str(shop / "lake/revenue")).scan().collect().sort("customer", nulls_last=True)
     assert revenue.rows() == [("ann", 12.5), ("bob", 7.25), ("cy", 20_000.0), (None, 3.0)]
-
-    look = inspect_pipelines(str(shop / "lake"), lv.open_table)
-    assert look.runs()["status"].to_list() == ["succeeded", "interrupted", "interrupted"]
     published = look.upstream(str(shop / "lake/orders"), 1)
     assert set(published.select("step", "input", "input_version").rows()) == {
         ("publish", staged.address, staged.latest_version), ("flow", str(shop / "input/orders"), None),
     }  # fmt: skip
 
 
-def test_a_lakeview_table_is_read_as_a_stream_and_its_new_rows_are_published(
-    spark: SparkSession, connect_url: str, tmp_path: Path
-) -> None:
-    raw, shop = tmp_path / "raw", tmp_path / "shop"
-    source: Any = lv.create_table(str(raw), pa.schema([("id", pa.int64())]))
-    source.append(pl.DataFrame({"id": [1, 2]}))
-    write_files(shop, {"transformations/orders.py": STREAM.format(raw=str(raw)), FILE: STREAMED}, "shop")
-    server = Server(spark, connect_url)
-    first = run_pipeline(shop, server, clock=system_clock, say=print)
-    source.append(pl.DataFrame({"id": [3]}))
-    source.append(pl.DataFrame({"id": [-4]}))
-    second = run_pipeline(shop, server, clock=system_clock, say=print)
-
-    orders = lv.open_table(str(shop / "lake/orders"))
-    assert orders.scan().collect()["id"].sort().to_list() == [1, 2, 3]
-    assert lv.open_table(str(shop / "lake/_lakeview/quarantine/orders")).scan().collect()["id"].to_list() == [-4]
-    look = inspect_pipelines(str(shop / "lake"), lv.open_table)
-    assert look.runs().select("run_id", "status", "rows_in").rows() == [
-        (second, "succeeded", 2),
-        (first, "succeeded", 2),
-    ]
-    made = look.upstream(orders.address, orders.latest_version).filter(run_id=second)
-    staged = lv.open_table(str(shop / "staging/orders"))
+def new_rows_of_the_stream_were_published(shop: Path, raw: Path, look: PipelineInspection) -> None:
+    """Each run read what had been added to the lakeview table; the second and the last published it."""
+    readings = lv.open_table(str(shop / "lake/readings"))
+    assert readings.scan().collect()["id"].sort().to_list() == [1, 2, 3, 4]
+    assert lv.open_table(str(shop / "lake/_lakeview/quarantine/readings")).scan().collect()["id"].to_list() == [-5]
+    steps = look.frame("runs").filter(step="publish", dataset="readings").sort("started")
+    assert steps["rows_in"].to_list() == [3, 2]
+    last = look.runs()["run_id"][0]
+    made = look.upstream(readings.address, readings.latest_version).filter(run_id=last)
+    staged = lv.open_table(str(shop / "staging/readings"))
     assert set(made.select("step", "input", "input_from", "input_version").rows()) == {
-        ("flow", str(raw), 2, 3), ("publish", staged.address, staged.latest_version, staged.latest_version),
+        ("flow", str(raw), 3, 4), ("publish", staged.address, staged.latest_version, staged.latest_version),
     }  # fmt: skip
 
 
 STREAM = """
 from pyspark import pipelines as dp
 
-dp.create_sink("staged", format="lakeview", options={{"path": "staging/orders"}})
+dp.create_sink("readings", format="lakeview", options={{"path": "staging/readings"}})
 
 
-@dp.append_flow(target="staged")
-def new_orders():
+@dp.append_flow(target="readings")
+def new_readings():
     return spark.readStream.format("lakeview").load({raw!r})
 """
-STREAMED = """
-output: lake
-tables:
-  orders:
-    sink: staged
+STREAMED = """tables:
+  readings:
+    sink: readings
     expectations: [{name: positive, condition: id > 0, action: quarantine}]
+
 """
