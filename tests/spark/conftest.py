@@ -1,12 +1,18 @@
 """One Spark session for the whole run of a test process: starting it costs seconds."""
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from lakeview.spark import session
 from lakeview.spark.pipelines.server import connect_settings, url
+from lakeview.spark.session import python_path
+
+WORKERS = Path(__file__).with_name("workers")
+"""What Python workers import when they start."""
 
 
 @pytest.fixture(scope="session")
@@ -15,9 +21,17 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     settings = {
         "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
         "spark.python.daemon.module": "lakeview.spark.daemon",
+        # many queries of a few rows: compiling each costs more than it brings (on a cluster they are compiled)
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     }
     warehouse = tmp_path_factory.mktemp("warehouse").as_uri()
-    running = session("lakeview tests", short_job=True, extra={**settings, **connect_settings(warehouse)})
+    running = session(
+        "lakeview tests",
+        short_job=True,
+        extra={**settings, **connect_settings(warehouse)},
+        environment={"PYTHONPATH": os.pathsep.join([str(WORKERS), python_path()])},
+    )
     yield running
     running.stop()
 
