@@ -29,6 +29,9 @@ SETTINGS = {
     "spark.executor.cores": "1",
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
+    # few rows: compiling queries costs more than it brings
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     # drivers are Spark Connect servers as well
     "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
     "spark.connect.grpc.binding.address": "127.0.0.1",
