@@ -197,12 +197,12 @@ def test_a_schema_nested_too_deep_says_so(history: DeltaHistory) -> None:
 
 
 @pytest.mark.slow
-def test_five_thousand_columns_are_bearable(history: DeltaHistory) -> None:
-    columns = {f"c{i}": "string" for i in range(5_000)}
+def test_two_thousand_columns_are_bearable(history: DeltaHistory) -> None:
+    columns = {f"c{i}": "string" for i in range(2_000)}
     history.create(columns).commit(history.data("f", {"c1": ["x"]}, stats={"numRecords": 1}))
     begun = time.process_time()
     assert everything(history.address) == ["unknown-column"], "plan() asks for a column it has not"
-    assert time.process_time() - begun < 30
+    assert time.process_time() - begun < 6
 
 
 ODD: dict[str, list[Any]] = {
@@ -313,7 +313,7 @@ FIELDS = ["path", "size", "stats", "partitionValues", "tags", "schemaString", "c
         max_size=4,
     )
 )
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @pytest.mark.slow
 def test_whatever_stands_in_a_commit_is_a_designed_error_or_shown(
     tmp_path_factory: pytest.TempPathFactory, actions: list[Any]

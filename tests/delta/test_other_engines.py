@@ -236,7 +236,7 @@ STEPS = st.lists(
 
 @pytest.mark.slow
 @given(steps=STEPS, turns=st.lists(st.booleans(), min_size=8, max_size=8))
-@settings(max_examples=20)
+@settings(max_examples=8)
 def test_both_engines_take_turns_and_see_the_same(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, str]], turns: list[bool]
 ) -> None:

@@ -142,7 +142,7 @@ def _same(found: pl.DataFrame, expected: pl.DataFrame) -> None:
 
 
 @given(batches=frames(), conditions=st.lists(sql(), min_size=8, max_size=8))
-@settings(max_examples=20)
+@settings(max_examples=8)
 @pytest.mark.slow
 def test_a_filter_in_sql_never_loses_a_row(
     tmp_path_factory: pytest.TempPathFactory, batches: list[pl.DataFrame], conditions: list[str]
@@ -157,7 +157,7 @@ def test_a_filter_in_sql_never_loses_a_row(
 
 
 @given(batches=frames(), conditions=st.lists(expressions(), min_size=12, max_size=12))
-@settings(max_examples=25)
+@settings(max_examples=10)
 @pytest.mark.slow
 def test_a_filter_in_polars_never_loses_a_row(
     tmp_path_factory: pytest.TempPathFactory, batches: list[pl.DataFrame], conditions: list[pl.Expr]
@@ -181,7 +181,7 @@ MISMATCHES = [
 
 
 @given(batches=frames())
-@settings(max_examples=15)
+@settings(max_examples=6)
 @pytest.mark.slow
 def test_a_constant_of_another_type_never_loses_a_row(
     tmp_path_factory: pytest.TempPathFactory, batches: list[pl.DataFrame]

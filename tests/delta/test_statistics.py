@@ -254,16 +254,16 @@ def test_statistics_have_their_columns_when_there_is_no_file(history: DeltaHisto
 @pytest.mark.slow
 def test_statistics_of_thousands_of_columns_take_seconds_not_minutes(history: DeltaHistory) -> None:
 
-    columns = {f"c{i}": "long" for i in range(5_000)}
+    columns = {f"c{i}": "long" for i in range(2_000)}
     values = {name: i for i, name in enumerate(columns)}
     stats = {"numRecords": 1, "minValues": values, "maxValues": values, "nullCount": dict.fromkeys(columns, 0)}
     history.create(columns).commit(add("f", stats=json.dumps(stats)), add("g"))
     begun = time.process_time()
     table = lv.open_table(history.address)
-    assert table.statistics().width == 5_002
-    assert table.plan("c4999 > 10000")["reason"].to_list() == ["statistics", "kept"]
-    assert table.snapshot().schema.names[-1] == "c4999"
-    assert time.process_time() - begun < 30
+    assert table.statistics().width == 2_002
+    assert table.plan("c1999 > 10000")["reason"].to_list() == ["statistics", "kept"]
+    assert table.snapshot().schema.names[-1] == "c1999"
+    assert time.process_time() - begun < 6
 
 
 def test_the_upper_bound_of_a_timestamp_holds_what_writers_cut_off(history: DeltaHistory) -> None:

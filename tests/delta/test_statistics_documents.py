@@ -90,7 +90,7 @@ ONE: dict[Place, Kind] = {("minValues", "i"): Kind.INTEGER}
 
 
 @given(TEXTS, st.booleans())
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_every_way_says_the_same(texts: list[str | None], repeated: bool) -> None:
     stats = pl.Series(texts * 3 if repeated else texts, dtype=pl.String)
     for wanted in (WANTED, ONE):
@@ -109,7 +109,7 @@ def valid(text: str) -> bool:
 
 
 @given(st.lists(statistics(), min_size=1, max_size=3), DAMAGE)
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_damaged_documents_are_decoded_alike_or_unknown(texts: list[str], damage: tuple[int, str, int]) -> None:
     at, inserted, cut = damage
     broken = [text[: at % len(text)] + inserted + text[at % len(text) + cut :] for text in texts]

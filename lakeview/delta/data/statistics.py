@@ -105,10 +105,10 @@ class LeafStatistics:
 
     def read(self, stats: pl.Series | None, parsed: pl.Series | None, rows: int) -> pl.Series:
         """The struct column, from documents and from structs; where both say something the document counts."""
-        structs = ParsedStatistics(parsed, rows)
+        structs = ParsedStatistics(parsed)
         documents = null_columns(rows, self._places) if stats is None else self._documents.decode(stats)
-        tight = _first_known(documents[_TIGHT], structs.find(_TIGHT, pl.Boolean())).fill_null(value=True)
-        count = _first_known(documents[_RECORDS], structs.find(_RECORDS, pl.Int64()))
+        tight = first_known(documents[_TIGHT], structs.find(_TIGHT, pl.Boolean())).fill_null(value=True)
+        count = first_known(documents[_RECORDS], structs.find(_RECORDS, pl.Int64()))
         columns = [
             self._column(documents, structs, physical, field, tight).alias(f"f{i}")
             for i, (physical, field) in enumerate(self._fields)
@@ -118,7 +118,7 @@ class LeafStatistics:
     def _column(
         self, documents: Columns, parsed: ParsedStatistics, path: Path, field: Field, tight: pl.Series
     ) -> pl.Series:
-        nulls = _first_known(
+        nulls = first_known(
             documents["nullCount", *path],
             parsed.find(("nullCount", *path), pl.Int64()),
             parsed.find(("nullCounts", *path), pl.Int64()),
@@ -131,8 +131,9 @@ class LeafStatistics:
             dtype, precise = polars_type(field.type), tight
             for side, key in _SIDES:
                 raw = documents[key, *path]
-                bound = _first_known(typed_bounds(raw, field.type), parsed.find((key, *path), dtype))
-                bound = bound.set(~calendar(bound), None)  # a day that Python has not would bring down who shows it
+                bound = first_known(typed_bounds(raw, field.type), parsed.find((key, *path), dtype))
+                if bound.dtype.is_temporal():  # a day that Python has not would bring down who shows it
+                    bound = bound.set(~calendar(bound), None)
                 sure = self._precise(bound, raw, field.type)
                 precise = precise & sure
                 if side == "max" and isinstance(bound.dtype, pl.Datetime):
@@ -205,8 +206,12 @@ def bound_kind(type_: DataType) -> Kind | None:
     return _KINDS.get(type_.name) if isinstance(type_, PrimitiveType) else None
 
 
-def _first_known(*series: pl.Series) -> pl.Series:
-    return pl.select(pl.coalesce(*series)).to_series() if series[0].null_count() else series[0]
+def first_known(first: pl.Series, *others: pl.Series | None) -> pl.Series:
+    """The first value of each row that is not null; None is a series that is not there."""
+    for other in others:
+        if other is not None and first.null_count():
+            first = pl.select(pl.coalesce(first, other)).to_series()
+    return first
 
 
 def _was_float(field: Field) -> bool:
@@ -258,24 +263,23 @@ def _instants(raw: pl.Series) -> pl.Series:
 class ParsedStatistics:
     """The `stats_parsed` struct of a checkpoint, if there is one. Names are addressed exactly: no patterns."""
 
-    def __init__(self, struct: pl.Series | None, rows: int) -> None:
-        self._rows = rows
+    def __init__(self, struct: pl.Series | None) -> None:
         self._struct = struct if struct is not None and isinstance(struct.dtype, pl.Struct) else None
         # a struct of thousands of columns is taken apart once, not once for each of them
         self._parts: dict[Path, dict[str, pl.Series]] = {}
 
-    def find(self, path: Path, dtype: pl.DataType) -> pl.Series:
-        """The leaf at a path, cast; null where it is not there."""
+    def find(self, path: Path, dtype: pl.DataType) -> pl.Series | None:
+        """The leaf at a path, cast; None if it is not there."""
         series = self._struct
         for i, part in enumerate(path):
             if path[:i] not in self._parts:  # asking a wide struct for its type alone takes milliseconds
                 if series is None or not isinstance(series.dtype, pl.Struct):
-                    return self._unknown(dtype)
+                    return None
                 fields = series.struct.unnest().get_columns()
                 self._parts[path[:i]] = dict(zip(series.struct.fields, fields, strict=True))
             series = self._parts[path[:i]].get(part)
         if series is None or series.dtype.is_nested():
-            return self._unknown(dtype)
+            return None
         series = series.alias("value")  # one called ^x$ would be a pattern to polars
         if isinstance(dtype, pl.Datetime) and isinstance(series.dtype, pl.Datetime):
             naive = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None) if series.dtype.time_zone else series
@@ -283,7 +287,4 @@ class ParsedStatistics:
         try:
             return series.cast(dtype, strict=False)
         except pl.exceptions.InvalidOperationError:  # a type from which there is no way: the value is unknown
-            return self._unknown(dtype)
-
-    def _unknown(self, dtype: pl.DataType) -> pl.Series:
-        return pl.Series([None], dtype=dtype).new_from_index(0, self._rows)
+            return None

@@ -15,7 +15,7 @@ from lakeview.delta.data.decimal_bounds import loosened
 from lakeview.delta.data.documents import Documents
 from lakeview.delta.data.file_statistics import timestamp_text
 from lakeview.delta.data.partition_values import typed
-from lakeview.delta.data.statistics import Leaf, ParsedStatistics, Path, bound_kind, typed_bounds
+from lakeview.delta.data.statistics import Leaf, ParsedStatistics, Path, bound_kind, first_known, typed_bounds
 from lakeview.delta.data.templates import Columns, Kind
 from lakeview.model.schema import DecimalType, Field, polars_type
 
@@ -43,11 +43,11 @@ class StructStatistics:
     def read(self, stats: pl.Series, parsed: pl.Series | None) -> pl.Series:
         """One struct a file, null where it has no statistics: `numRecords`, `tightBounds`, `minValues`, `maxValues` and
         `nullCount`, bounds in the types of the columns. Where both forms have a value, the document's."""
-        structs = ParsedStatistics(parsed, stats.len())
+        structs = ParsedStatistics(parsed)
         columns = self._documents.decode(stats)
         tree: Tree = {
-            _RECORDS: _first(columns[_RECORDS,], structs.find((_RECORDS,), pl.Int64())),
-            _TIGHT: _first(columns[_TIGHT,], structs.find((_TIGHT,), pl.Boolean())),
+            _RECORDS: first_known(columns[_RECORDS,], structs.find((_RECORDS,), pl.Int64())),
+            _TIGHT: first_known(columns[_TIGHT,], structs.find((_TIGHT,), pl.Boolean())),
         }
         for side in _BOUNDS:
             for physical, field in self._fields:
@@ -55,7 +55,7 @@ class StructStatistics:
                     _put(tree, (side, *physical), self._bound(columns, structs, (side, *physical), field))
         for physical, _ in self._fields:
             counts = [structs.find((name, *physical), pl.Int64()) for name in _COUNTS]
-            _put(tree, (_COUNTS[0], *physical), _first(columns[_COUNTS[0], *physical], *counts))
+            _put(tree, (_COUNTS[0], *physical), first_known(columns[_COUNTS[0], *physical], *counts))
         absent = stats.is_null() if parsed is None else stats.is_null() & parsed.is_null()
         return _struct(tree, "stats_parsed").set(absent, None)
 
@@ -63,7 +63,7 @@ class StructStatistics:
         bounds = typed_bounds(columns[place], field.type)
         if isinstance(field.type, DecimalType):  # documents that passed through doubles: what they round is widened
             bounds, _ = loosened(bounds, columns[place], "min" if place[0] == _BOUNDS[0] else "max")
-        return _first(bounds, structs.find(place, polars_type(field.type)))
+        return first_known(bounds, structs.find(place, polars_type(field.type)))
 
 
 def parsed_partitions(values: pl.Series, fields: Sequence[Field]) -> pl.Series:
@@ -104,11 +104,6 @@ def _plain(value: Any) -> Any:
         case float() if not math.isfinite(value):  # JSON has no word for it
             return None
     return value
-
-
-def _first(series: pl.Series, *others: pl.Series) -> pl.Series:
-    """The first value of each row that is not null."""
-    return pl.select(pl.coalesce(series, *others)).to_series() if series.null_count() else series
 
 
 def _put(tree: Tree, path: Path, series: pl.Series) -> None:
