@@ -1,12 +1,15 @@
-"""A process that changes one table at random: `python -m tests.simulation.processes ADDRESS SEED SECONDS [OPTIONS]`.
+"""Processes that change one table at random: `python -m tests.simulation.processes ADDRESS NUMBER SECONDS [OPTIONS]`.
 
-It prints, as JSON, how many rows it appended and which ids it deleted: what the counts have to add up to. `OPTIONS`:
-storage options as JSON.
+Each prints a line of JSON, the ids that are live by its word and those that it merged: what the counts have to add up
+to. `OPTIONS`: storage options as JSON.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
+import os
+import pkgutil
 import random
 import sys
 import time
@@ -15,6 +18,9 @@ from typing import Any
 import polars as pl
 
 import lakeview as lv
+import lakeview.delta
+import lakeview.rows
+import lakeview.storage
 from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import CommitConflictError
 
@@ -54,12 +60,35 @@ def work(table: DeltaTable, seed: int, seconds: float) -> dict[str, Any]:
     return {"live": sorted(set(added) - deleted_ids), "merged": sorted(merged_ids)}
 
 
+LATER = ("pyarrow.parquet", "pyarrow.dataset", "pandas", "fastavro", "lakeview.discovery")
+"""What lakeview imports at its first call, a second of work: once here is less than once in each process."""
+
+
+def import_all() -> None:
+    """Import what reads and writes tables, before there are threads: then processes are forked that need not."""
+    for package in (lakeview.delta, lakeview.rows, lakeview.storage):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
+    for name in LATER:
+        importlib.import_module(name)
+
+
 def main() -> None:
-    address, seed, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+    address, processes, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
     options = json.loads(sys.argv[4]) if len(sys.argv) > 4 else {}
-    table = lv.open_table(address, storage_options=options)
-    assert isinstance(table, DeltaTable)
-    json.dump(work(table, seed, seconds), sys.stdout)
+    import_all()
+    children = []
+    for seed in range(processes):
+        child = os.fork()
+        if not child:
+            table = lv.open_table(address, storage_options=options)
+            assert isinstance(table, DeltaTable)
+            line = json.dumps(work(table, seed, seconds))
+            os.write(sys.stdout.fileno(), f"{line}\n".encode())
+            os._exit(0)
+        children.append(child)
+    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    sys.exit(any(codes))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from tests.builders.object_server import object_server
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = Schema((Field("id", PrimitiveType("long")), Field("v", PrimitiveType("long"))))
-SECONDS = float(os.environ.get("LAKEVIEW_PROCESSES_SECONDS", "4"))
+SECONDS = float(os.environ.get("LAKEVIEW_PROCESSES_SECONDS", "2"))
 FOREIGN = 5_000_000
 
 
@@ -44,15 +44,10 @@ def run(code: list[str], **settings: Any) -> subprocess.CompletedProcess[str]:
 
 def together(address: str, processes: int, options: dict[str, Any]) -> tuple[set[int], set[int]]:
     """Processes that work on a table at once; the ids that are live and merged by their word."""
-
-    def one(seed: int) -> dict[str, Any]:
-        done = run(["-m", "tests.simulation.processes", address, str(seed), str(SECONDS), json.dumps(options)])
-        assert done.returncode == 0, done.stderr[-2000:]
-        found: dict[str, Any] = json.loads(done.stdout)
-        return found
-
-    with ThreadPoolExecutor(processes) as threads:
-        words = list(threads.map(one, range(processes)))
+    done = run(["-m", "tests.simulation.processes", address, str(processes), str(SECONDS), json.dumps(options)])
+    assert done.returncode == 0, done.stderr[-2000:]
+    words = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(words) == processes
     return {i for word in words for i in word["live"]}, {i for word in words for i in word["merged"]}
 
 
@@ -109,7 +104,7 @@ import os, signal, sys
 from datetime import timedelta
 import polars as pl
 import lakeview as lv
-import lakeview.delta.table, lakeview.delta.write.transaction, lakeview.delta.write.vacuum
+from tests.simulation.processes import import_all
 
 operation, address, last = sys.argv[1], sys.argv[2], int(sys.argv[3])
 
@@ -141,6 +136,7 @@ def work(step):
         table.vacuum(timedelta(0), dry_run=False, allow_short_retention=True)
     os._exit(0)
 
+import_all()
 for step in range(1, last + 1):
     child = os.fork()  # nothing has been read yet: there are no threads
     if not child:
