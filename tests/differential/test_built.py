@@ -13,8 +13,8 @@ from tests.differential.built import STEPS, Built, Plan, plans
 from tests.differential.oracles import ORACLES, opened, readable
 from tests.golden.rows import differences
 
-FEW = settings(max_examples=4, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-MANY = settings(FEW, max_examples=16)
+FEW = settings(max_examples=2, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+MANY = settings(FEW, max_examples=6)
 
 
 def checked(built: Built) -> None:

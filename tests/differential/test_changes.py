@@ -24,8 +24,8 @@ FEED = (
 
 WIDER = (*(step for step in FEED if step != "restore"), "append widened", "add a column")
 """Steps that may add columns; restoring would drop them again, and such a feed has no schema."""
-FEW = settings(max_examples=4, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-MANY = settings(FEW, max_examples=12)
+FEW = settings(max_examples=2, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+MANY = settings(FEW, max_examples=5)
 CLEANED_UP = Story(False, True, tuple(Step(what, 0) for what in ("append", "checkpoint", "set a property", "append")))
 """A retention of 0 days is set after a checkpoint: the commits before it are gone."""
 

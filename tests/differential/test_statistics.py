@@ -18,8 +18,8 @@ from tests.differential.told import PARTS, Story, stories, tell
 from tests.golden.rows import differences
 
 WRITES = ("append", "append", "append widened", "update", "overwrite a part", "compact", "add a column", "checkpoint")
-FEW = settings(max_examples=4, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-MANY = settings(FEW, max_examples=16)
+FEW = settings(max_examples=2, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+MANY = settings(FEW, max_examples=8)
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "id": st.integers(-5, 6500),

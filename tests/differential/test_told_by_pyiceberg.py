@@ -25,8 +25,8 @@ pytestmark = [
     pytest.mark.together,
 ]
 
-FEW = settings(max_examples=3, suppress_health_check=list(HealthCheck))
-MANY = settings(FEW, max_examples=10, phases=[Phase.explicit, Phase.reuse, Phase.generate])  # shrinking takes minutes
+FEW = settings(max_examples=2, suppress_health_check=list(HealthCheck))
+MANY = settings(FEW, max_examples=4, phases=[Phase.explicit, Phase.reuse, Phase.generate])  # shrinking takes minutes
 
 
 def compare(theirs: Table) -> None:

@@ -184,7 +184,7 @@ def column(table: DeltaTable) -> list[Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("merged", [False, True], ids=["as the table is", "merging schemas"])
 @given(story=stories())
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_what_is_written_is_read_back_or_refused(
     tmp_path_factory: pytest.TempPathFactory, merged: bool, story: tuple[pa.Table, pa.Table]
 ) -> None:

@@ -18,10 +18,10 @@ import atheris
 SECONDS, MEGABYTES, LONGEST = 60, 2048, 16384
 
 RUNS = {
-    "statistics": 20, "partition_value": 60, "table": 20, "checkpoint": 20, "path": 1000, "avro_container": 500,
-    "manifest": 200, "manifest_list": 200, "single_values": 100, "iceberg_table": 30, "puffin_vector": 1000,
+    "statistics": 20, "partition_value": 30, "table": 10, "checkpoint": 10, "path": 500, "avro_container": 200,
+    "manifest": 100, "manifest_list": 100, "single_values": 50, "iceberg_table": 15, "puffin_vector": 500,
 }  # fmt: skip
-"""Runs of slow targets that take a moment; of the others it is five thousand."""
+"""Runs of slow targets that take a moment; of the others it is two thousand."""
 
 
 def main() -> None:
@@ -45,7 +45,7 @@ def main() -> None:
             f"-max_len={LONGEST}", f"-timeout={SECONDS}", f"-report_slow_units={SECONDS}",
             f"-rss_limit_mb={MEGABYTES}", f"-max_total_time={options.seconds}",
             f"-artifact_prefix={options.findings}/{name}-",
-            f"-runs={RUNS.get(name, 5000) if options.moment else options.runs}",
+            f"-runs={RUNS.get(name, 2000) if options.moment else options.runs}",
         ]  # fmt: skip
         flags += [f"-seed={options.seed}"] if options.seed else []
         if code := _fuzz(name, TARGETS[name], SEEDS[name], flags):

@@ -25,7 +25,7 @@ from tests.builders.actions import add, info, metadata, protocol, remove, txn
 from tests.builders.history import log_name
 from tests.doctor.diagnosis import opened
 
-QUICK = settings(max_examples=60, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=30, suppress_health_check=list(HealthCheck))
 
 ODD_TEXTS = (
     "", "a", "../a", "file:///etc/passwd", "%zz", "\x00", "\ud7ff\U0010ffff", "NaN", "id", "9" * 30, "2026-03-01", "u",

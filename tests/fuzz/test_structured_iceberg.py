@@ -27,8 +27,8 @@ from tests.builders.iceberg import LIST_SCHEMA, IcebergHistory
 from tests.builders.iceberg_metadata import document, snapshot, text
 from tests.fuzz.test_structured import JSON, NUMBERS, TEXTS
 
-QUICK = settings(max_examples=60, suppress_health_check=list(HealthCheck))
-FEW = settings(QUICK, max_examples=15)
+QUICK = settings(max_examples=25, suppress_health_check=list(HealthCheck))
+FEW = settings(QUICK, max_examples=8)
 FIELDS: list[dict[str, Any]] = [
     {"id": 1, "name": "id", "required": False, "type": "long"},
     {"id": 2, "name": "city", "required": False, "type": "string"},

@@ -216,14 +216,14 @@ TREES = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(TREES | ANY)
 @example({"op": "equal", "children": [{"op": "column", "name": "id", "valueType": []}, {"op": "literal"}]})
 def test_no_json_is_an_error(value: Any) -> None:
     INDEX.keep(json_condition(json.dumps(value), SCHEMA))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.text(max_size=60))
 def test_no_text_is_an_error(text: str) -> None:
     INDEX.keep(json_condition(text, SCHEMA))
@@ -237,7 +237,7 @@ WORDS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(WORDS, max_size=14))
 def test_no_words_of_sql_are_an_error(words: list[str]) -> None:
     INDEX.keep(sql_condition([" ".join(words)], SCHEMA))
@@ -271,7 +271,7 @@ CONDITIONS = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(CONDITIONS, st.integers(0, 12))
 def test_no_condition_prunes_a_file_that_has_a_row_for_it(condition: str, spends: int) -> None:
     holds(sql_condition([condition], SCHEMA), condition)
