@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.browser.app_server import ROOT, shared
-from tests.browser.visitor import Visitor, somebody
+from tests.browser.visitor import PATIENCE, Visitor, somebody
 from tests.fixtures_demo import run_folder
+
+expect.set_options(timeout=PATIENCE)
 
 # a container's root, no graphics card, and no calls home
 BROWSER_FLAGS = (

@@ -8,7 +8,7 @@ from typing import Literal
 from playwright.sync_api import Locator, expect
 
 from lakeview.app.components import ROW_HEIGHT
-from tests.browser.visitor import PATIENCE, Visitor
+from tests.browser.visitor import Visitor
 
 MOST = 3
 """Clicks, choices and typed texts that a task may take, from the first page on."""
@@ -72,12 +72,12 @@ class Hand:
     def reads(self, *texts: str) -> None:
         """Each of the texts is on the page."""
         for text in texts:
-            expect(self.main.get_by_text(text).filter(visible=True).first).to_be_visible(timeout=PATIENCE)
+            expect(self.main.get_by_text(text).filter(visible=True).first).to_be_visible()
 
     def rows(self, key: str) -> list[dict[str, str]]:
         """The rows that a table draws, by the names of its columns; of more than fit the first."""
         table = self._table(key)
-        expect(table.locator("canvas table tr").nth(1)).to_be_attached(timeout=PATIENCE)
+        expect(table.locator("canvas table tr").nth(1)).to_be_attached()
         names, *rows = table.evaluate(_ROWS)
         return [dict(zip(names, row, strict=True)) for row in rows]
 

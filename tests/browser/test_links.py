@@ -55,6 +55,6 @@ def test_an_offered_base_is_in_the_link_and_stays_when_something_else_is_pressed
     visitor.settle()
     assert visitor.steps == steps + 1
     visitor.main.get_by_role("button", name="Compare rows").click()
-    expect(visitor.main).to_contain_text("rows read", timeout=PATIENCE)
+    expect(visitor.main).to_contain_text("rows read")
     visitor.page.go_back()
-    expect(visitor.main).to_contain_text("the version before", timeout=PATIENCE)
+    expect(visitor.main).to_contain_text("the version before")

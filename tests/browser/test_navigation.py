@@ -55,9 +55,9 @@ def test_each_choice_is_one_step_and_back_and_forward_show_what_was_there(visito
         visitor.page.evaluate(f"history.go({step})")
         visitor.page.wait_for_url(visitor.server + links[position], timeout=PATIENCE)
         heading = visitor.main.get_by_role("heading", name=views[position]["heading"], exact=True)
-        expect(heading).to_be_visible(timeout=PATIENCE)
+        expect(heading).to_be_visible()
         for key in views[position].keys() - {"heading"}:
-            expect(field(visitor, key)).to_have_value(views[position][key], timeout=PATIENCE)
+            expect(field(visitor, key)).to_have_value(views[position][key])
         visitor.settle()
         assert visitor.link == links[position]
     assert visitor.steps == begun + len(moves)
@@ -67,11 +67,11 @@ def test_the_palette_is_one_key_a_name_and_enter(visitor: Visitor) -> None:
     visitor.open("/overview?table=demo/flights")
     for name, table in (("weather", "demo/weather"), ("claims", "demo/claims")):
         visitor.page.keyboard.press("Control+k")
-        expect(visitor.page.locator(".st-key-palette-target input")).to_be_focused(timeout=PATIENCE)
+        expect(visitor.page.locator(".st-key-palette-target input")).to_be_focused()
         visitor.page.keyboard.type(name)
         visitor.page.get_by_role("option", name=f"{name} · table").first.wait_for(timeout=PATIENCE)
         visitor.page.keyboard.press("Enter")
-        expect(visitor.page.get_by_role("dialog")).to_have_count(0, timeout=PATIENCE)
+        expect(visitor.page.get_by_role("dialog")).to_have_count(0)
         visitor.settle()
         assert visitor.parameters()["table"] == table
 
@@ -79,11 +79,11 @@ def test_the_palette_is_one_key_a_name_and_enter(visitor: Visitor) -> None:
 def test_one_step_back_from_the_demo_lake_is_the_start(visitor: Visitor) -> None:
     visitor.open("/")
     visitor.page.get_by_role("button", name="Open demo / flights").click()
-    expect(visitor.page.get_by_role("heading", name="Overview", exact=True)).to_be_visible(timeout=PATIENCE)
+    expect(visitor.page.get_by_role("heading", name="Overview", exact=True)).to_be_visible()
     visitor.settle()
     assert set(visitor.parameters()) == {"table", "version"}
     visitor.page.go_back()
-    expect(visitor.page.get_by_role("button", name="Open demo / flights")).to_be_visible(timeout=PATIENCE)
+    expect(visitor.page.get_by_role("button", name="Open demo / flights")).to_be_visible()
 
 
 def test_the_sidebar_marks_the_page_and_keeps_its_place(browser: Browser, server: str) -> None:
@@ -123,7 +123,7 @@ def test_the_first_visit_to_a_server_may_be_to_any_page_and_its_first_drag_is_a_
     with serving(demo_lake) as address:
         visitor = somebody(browser, address)
         visitor.open("/lake?table=demo/flights")
-        expect(visitor.main.get_by_role("heading", name="Lake", exact=True)).to_be_visible(timeout=PATIENCE)
+        expect(visitor.main.get_by_role("heading", name="Lake", exact=True)).to_be_visible()
         expect(visitor.page.get_by_role("dialog")).to_have_count(0)
         assert visitor.link.startswith("/lake?")
         visitor.go("Timeline")
@@ -134,19 +134,19 @@ def test_the_first_visit_to_a_server_may_be_to_any_page_and_its_first_drag_is_a_
         drag(visitor, 0.5, 0.8)
         visitor.page.wait_for_url("**from=*", timeout=PATIENCE)
         visitor.settle()
-        expect(listed.first).not_to_have_text(everything, timeout=PATIENCE)
+        expect(listed.first).not_to_have_text(everything)
         some, asked = listed.first.inner_text(), visitor.parameters()
         assert asked["from"] < asked["to"]
         assert visitor.steps == begun + 1
         visitor.page.reload()
         visitor.settle()
-        expect(listed.first).to_have_text(some, timeout=PATIENCE)
+        expect(listed.first).to_have_text(some)
         assert visitor.parameters() == asked
         visitor.main.get_by_test_id("stPopover").get_by_role("button").first.click()
         visitor.page.get_by_role("button", name="Any time").click()
         visitor.page.wait_for_url(lambda url: "from=" not in url, timeout=PATIENCE)
         visitor.settle()
-        expect(listed.first).to_have_text(everything, timeout=PATIENCE)
+        expect(listed.first).to_have_text(everything)
         visitor.close()
 
 
@@ -155,11 +155,11 @@ def test_a_table_that_goes_away_while_it_is_open_is_told_and_other_pages_work(vi
     visitor.open(f"/files?table={own}")
     away = own.rename(tmp_path / "away")
     visitor.page.locator(".st-key-refresh button").first.click()
-    expect(visitor.main.get_by_text("not-a-table")).to_be_visible(timeout=PATIENCE)
+    expect(visitor.main.get_by_text("not-a-table")).to_be_visible()
     visitor.settle()
     visitor.go("Schema")
-    expect(visitor.main.get_by_text("not-a-table")).to_be_visible(timeout=PATIENCE)
+    expect(visitor.main.get_by_text("not-a-table")).to_be_visible()
     visitor.go("Lake")
     away.rename(own)
     visitor.go("Schema")
-    expect(visitor.main.get_by_text("4 columns").first).to_be_visible(timeout=PATIENCE)
+    expect(visitor.main.get_by_text("4 columns").first).to_be_visible()

@@ -60,7 +60,7 @@ class Visitor:
     def go(self, title: str) -> None:
         """To another page, by its link in the sidebar."""
         self.page.get_by_test_id("stSidebar").get_by_role("link", name=title, exact=True).click()
-        expect(self.page.get_by_role("heading", name=title, exact=True)).to_be_visible(timeout=PATIENCE)
+        expect(self.page.get_by_role("heading", name=title, exact=True)).to_be_visible()
         self.settle()
 
     def settle(self) -> None:
