@@ -15,7 +15,7 @@ from typing import Any
 
 import fastavro
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from lakeview.iceberg.deletes.positions import VectorPlace
@@ -167,7 +167,8 @@ def test_a_vector_in_a_place_that_is_none_is_corrupt(history: IcebergHistory, of
 @pytest.mark.slow
 @FEW
 @pytest.mark.parametrize("name", ["manifest-1001.avro", "manifest-1002.avro"])
-@given(ENTRY, FILE)
+@example(entry={}, file={"record_count": -1})
+@given(entry=ENTRY, file=FILE)
 def test_a_bent_manifest_is_answered_by_design(
     history: IcebergHistory, name: str, entry: dict[str, Any], file: dict[str, Any]
 ) -> None:

@@ -275,15 +275,15 @@ class _DeleteTasks:
 
 
 def _vector(row: Mapping[str, Any], where: str) -> VectorPlace:
-    offset, size = row["content_offset"], row["content_size"]
-    if offset is None or size is None or offset < 0 or size < 0:
+    offset, size, count = row["content_offset"], row["content_size"], row["records"]
+    if offset is None or size is None or count is None or offset < 0 or size < 0:
         raise CorruptTableError(
-            f"the deletion vector in {row['path']} has no place in its file",
+            f"the deletion vector in {row['path']} has no place in its file, or no count",
             fix="have the table's manifests rewritten by the engine that owns it",
             place=row["path"],
             kind="corrupt-file",
         )
-    return VectorPlace(where, offset, size, row["records"])
+    return VectorPlace(where, offset, size, count)
 
 
 def _alone(fields: Sequence[Field], path: tuple[str, ...]) -> Field:
