@@ -17,7 +17,7 @@ from lakeview.demo.calendar import Calendar
 from lakeview.demo.lake import Lake
 from lakeview.demo.pipeline import settle_pipeline, write_pipeline
 from lakeview.demo.place import built_beside
-from lakeview.demo.source import read_airlines, read_flights
+from lakeview.demo.source import read_airlines, read_flights, to_spark
 from lakeview.demo.story import Plan, full_story
 from lakeview.model.errors import InvalidRequestError, MissingExtraError
 from lakeview.spark.pipelines.server import local_server
@@ -45,22 +45,9 @@ def build(path: str | Path, *, now: datetime, plan: Plan | None = None, progress
         progress(f"[{time.perf_counter() - started:5.1f} s] {line}")
 
     with built_beside(place) as folder, tempfile.TemporaryDirectory(prefix="lakeview-demo-") as scratch:
-        say("starting Spark")
-        server = local_server(
-            "lakeview demo",
-            (Path(scratch) / "warehouse").as_uri(),
-            _SETTINGS,
-            log=Path(scratch) / "pipeline.log",
-            short_job=True,
-            shuffle_partitions=2,
-        )
-        spark = server.spark
         calendar = Calendar.at(now)
-        source = read_flights(spark, Path(scratch), calendar.shift)
-        say(f"{source.count():,} flights read")
-        lake = Lake(folder, server, source, write_pipeline(folder))
-        steps = (full_story(calendar) if plan is None else plan).steps
         others = _other_tables(place, folder, calendar)
+        steps = (full_story(calendar) if plan is None else plan).steps
         numbers, total = count(1), len(steps) + len(others)
 
         def write_others() -> None:
@@ -68,10 +55,23 @@ def build(path: str | Path, *, now: datetime, plan: Plan | None = None, progress
                 write()
                 say(f"{next(numbers):2}/{total} {name}: written")
 
-        # written in this process, while Spark is at work in its own
+        # what this process does while Spark is at work in its own
         with ThreadPoolExecutor(max_workers=1) as aside:
+            flights = aside.submit(read_flights, calendar.shift)
             written = aside.submit(write_others)
-            lake.write_airlines(read_airlines(spark), steps[0].at)
+            say("starting Spark")
+            server = local_server(
+                "lakeview demo",
+                (Path(scratch) / "warehouse").as_uri(),
+                _SETTINGS,
+                log=Path(scratch) / "pipeline.log",
+                short_job=True,
+                shuffle_partitions=2,
+            )
+            source = to_spark(server.spark, flights.result(), Path(scratch))
+            say(f"{flights.result().height:,} flights read")
+            lake = Lake(folder, server, source, write_pipeline(folder))
+            lake.write_airlines(read_airlines(server.spark), steps[0].at)
             say("airlines: written")
             for step in steps:
                 done = lake.take(step)

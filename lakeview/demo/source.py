@@ -21,7 +21,7 @@ AIRCRAFT_COLUMNS = ("manufacturer", "seats")
 WEATHER_COLUMNS = ("visibility",)
 
 _ROW_GROUP = 10_000
-"""Rows: a day has a thousand, and a delivery reads the groups of its days."""
+"""Rows: a day has a thousand."""
 
 
 def data_folder() -> Path:
@@ -50,13 +50,13 @@ def read_csv(name: str) -> pl.DataFrame:
     )
 
 
-def read_flights(spark: SparkSession, scratch: Path, shift: timedelta) -> DataFrame:
+def read_flights(shift: timedelta) -> pl.DataFrame:
     """All flights: `flight_date` and `period`, the columns of the source but for its year, month and day, then the
     aircraft and weather columns.
 
     Times of day are numbers as people write them: 517 is 05:17. Delays and air time are minutes. Days and hours are
     moved by `shift`, whole days; a period is a month of the source, so it holds the same flights whatever the shift.
-    The rows are in the order of the source. `scratch` takes the file that Spark reads.
+    The rows are in the order of the source.
     """
     planes = read_csv("planes").select("tailnum", *AIRCRAFT_COLUMNS)
     weather = read_csv("weather").group_by("origin", "time_hour").agg(pl.col("visib").max().alias("visibility"))
@@ -66,11 +66,15 @@ def read_flights(spark: SparkSession, scratch: Path, shift: timedelta) -> DataFr
         weather, ["origin", "time_hour"], "left", maintain_order="left"
     )
     day = pl.date("year", "month", "day").alias("flight_date") + shift
-    moved = joined.select(
+    return joined.select(
         day, pl.col("month").alias("period"), *others, pl.col("time_hour") + shift, *AIRCRAFT_COLUMNS, *WEATHER_COLUMNS
     )
+
+
+def to_spark(spark: SparkSession, rows: pl.DataFrame, scratch: Path) -> DataFrame:
+    """Rows by way of a Parquet file in `scratch`, of which each job reads the groups of its days."""
     file = scratch / "flights.parquet"
-    moved.write_parquet(file, row_group_size=_ROW_GROUP)
+    rows.write_parquet(file, row_group_size=_ROW_GROUP)
     return spark.read.parquet(file.as_uri())
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 import lakeview as lv
 from lakeview.demo.__main__ import main
@@ -84,9 +84,9 @@ def digest(file: Path) -> str:
     return hashlib.sha256(pl.read_parquet(file, hive_partitioning=False).write_csv().encode()).hexdigest()[:16]
 
 
-def read_two_periods(spark: SparkSession, scratch: Path, shift: timedelta) -> DataFrame:
+def read_two_periods(shift: timedelta) -> pl.DataFrame:
     """The flights that the short plan loads."""
-    return read_flights(spark, scratch, shift).where("period IN (2, 3)")
+    return read_flights(shift).filter(pl.col("period").is_in([2, 3]))
 
 
 @pytest.mark.spark
