@@ -96,8 +96,10 @@ def test_every_build_has_the_recorded_content(
 ) -> None:
     """short_lake.json is the JSON of `content` for a lake that was built once: change it with the story."""
     monkeypatch.setattr("lakeview.demo.build.read_flights", read_two_periods)
+    monkeypatch.delenv("SPARK_CONNECT_AUTHENTICATE_TOKEN", raising=False)
     lines: list[str] = []
     built = build(tmp_path / "lake", now=NOW, plan=SHORT, progress=lines.append)
+    assert "SPARK_CONNECT_AUTHENTICATE_TOKEN" not in os.environ, "other clients of Spark Connect would show it"
     assert content(built) == json.loads(Path(__file__).with_name("short_lake.json").read_text())
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
     assert find_demo(built) == built

@@ -21,7 +21,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     settings = {
         "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
         "spark.python.daemon.module": "lakeview.spark.daemon",
-        # many queries of a few rows: compiling each costs more than it brings (on a cluster they are compiled)
+        # many queries of a few rows: compiling each costs more than it brings
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     }
