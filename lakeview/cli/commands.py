@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,7 @@ from lakeview.cli.versions import (
     with_refs,
 )
 from lakeview.model.config import VERSION
-from lakeview.model.errors import LakeviewError
+from lakeview.model.errors import InvalidRequestError, LakeviewError
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.printable import printable
 
@@ -64,18 +63,20 @@ def main() -> None:
 
 
 def _options(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> dict[str, Any]:
-    """`key=value` words as storage options: true and false are booleans, {...} is JSON, anything else is text."""
+    """`key=value` words as storage options, values as `option_value` reads them."""
+    if not words:
+        return {}
+    from lakeview.storage.options import option_value
+
     found: dict[str, Any] = {}
     for word in words:
         key, equals, value = word.partition("=")
         if not key or not equals:
             raise click.BadParameter("give it as key=value")
-        found[key] = {"true": True, "false": False}.get(value.lower(), value)
-        if value.startswith("{"):
-            try:
-                found[key] = json.loads(value)
-            except (ValueError, RecursionError) as error:
-                raise click.BadParameter(f"the value of {key} is no JSON") from error
+        try:
+            found[key] = option_value(key, value)
+        except InvalidRequestError as error:
+            raise click.BadParameter(error.message) from error
     return found
 
 

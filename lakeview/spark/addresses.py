@@ -1,16 +1,29 @@
-"""An address to the Delta table that is there, or to the reason why Spark cannot do with it what was asked."""
+"""An address to the Delta table that is there, or to the reason why Spark cannot do with it what was asked; a table to
+what its tasks open its store with."""
+
+from typing import TypeAlias
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
+from lakeview.iceberg.table import IcebergTable
 from lakeview.model.errors import UnsupportedTableError
+from lakeview.sharing.client.table import SharedTable
+from lakeview.storage.access import NO_OPTIONS, StoreAccess
+
+OpenTable: TypeAlias = DeltaTable | IcebergTable | SharedTable
 
 
-def delta_table(path: str, purpose: str, fix: str) -> DeltaTable:
+def task_access(table: OpenTable) -> StoreAccess:
+    """What tasks open the table's store with; nothing for a share, whose tasks have signed URLs."""
+    return NO_OPTIONS if isinstance(table, SharedTable) else StoreAccess.of(table.storage)
+
+
+def delta_table(path: str, purpose: str, fix: str, access: StoreAccess = NO_OPTIONS) -> DeltaTable:
     """The Delta table at an address. `purpose`: what is not done with tables of other formats, such as "written".
 
     NotATableError if there is none, UnsupportedTableError for one of another format.
     """
-    table = lv.open_table(path)
+    table = lv.open_table(path, storage_options=access.options)
     if not isinstance(table, DeltaTable):
         raise UnsupportedTableError(
             f"the table is {table.format}, and only Delta tables are {purpose} by lakeview's Spark source",

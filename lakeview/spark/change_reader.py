@@ -1,6 +1,6 @@
 """What commits, or two versions, changed to Spark partitions of files, and those to Arrow batches with CHANGES."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -15,9 +15,11 @@ from lakeview.model.schema import Schema
 from lakeview.model.table_body import TableBody
 from lakeview.rows.parquet import read_task
 from lakeview.rows.tasks import FileTask
-from lakeview.spark.options import flag, known_options, moment, number, path_of
+from lakeview.spark.addresses import OpenTable, task_access
+from lakeview.spark.options import access_of, flag, known_options, moment, number, path_of
 from lakeview.spark.reader import pack
 from lakeview.spark.types import arrow_schema
+from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
 _FEED, _DIFFERENCE = "readchangefeed", "differencefrom"
 _NAMES = (
@@ -36,6 +38,7 @@ class ChangeOptions:
     start: int | datetime
     end: int | datetime | None
     difference: bool
+    access: StoreAccess = NO_OPTIONS
 
     @staticmethod
     def apply_to(options: Mapping[str, str]) -> bool:
@@ -52,21 +55,24 @@ class ChangeOptions:
         if _DIFFERENCE in options:
             base, version = number(options, _DIFFERENCE), number(options, "versionasof")
             assert base is not None
-            return ChangeOptions(path_of(options), base, version, difference=True)
+            return ChangeOptions(path_of(options), base, version, difference=True, access=access_of(options))
         start, end = (_end(options, name) for name in ("starting", "ending"))
         if start is None:
             raise InvalidRequestError(
                 "it is not said from where on changes are read", fix="give startingVersion or startingTimestamp"
             )
-        return ChangeOptions(path_of(options), start, end, difference=False)
+        return ChangeOptions(path_of(options), start, end, difference=False, access=access_of(options))
 
     def pin(self) -> "ChangeOptions":
         """With the version that is the latest now, where no end is given."""
-        return self if self.end is not None else replace(self, end=lv.open_table(self.path).latest_version)
+        return self if self.end is not None else replace(self, end=self.table().latest_version)
 
-    def read(self) -> tuple[Schema, list[tuple[FileTask, str | None]]]:
+    def table(self) -> OpenTable:
+        """The table, opened."""
+        return lv.open_table(self.path, storage_options=self.access.options)
+
+    def read(self, table: TableBody) -> tuple[Schema, list[tuple[FileTask, str | None]]]:
         """The columns of the changes, and the files that hold them. Errors as `changes` and `difference`."""
-        table: TableBody = lv.open_table(self.path)
         if self.difference:
             assert isinstance(self.start, int)
             assert self.end is None or isinstance(self.end, int)
@@ -79,6 +85,7 @@ class ChangePartition(InputPartition):
     """The files one task reads, and what is said of the rows of each where they do not say it themselves."""
 
     tasks: tuple[tuple[FileTask, str | None], ...]
+    access: StoreAccess = NO_OPTIONS
 
 
 class LakeviewChangeReader(DataSourceReader):
@@ -90,22 +97,24 @@ class LakeviewChangeReader(DataSourceReader):
 
     def partitions(self) -> Sequence[ChangePartition]:
         """The files to read, packed for tasks; one empty partition when there are none."""
-        _, tasks = self.options.read()
+        table = self.options.table()
+        _, tasks = self.options.read(table)
         kinds = (kind for _, kind in tasks)  # packing keeps the order
         packed = pack([task for task, _ in tasks])
-        return [ChangePartition(tuple((task, next(kinds)) for task in run)) for run in packed] or [ChangePartition(())]
+        runs = [tuple((task, next(kinds)) for task in run) for run in packed]
+        return [ChangePartition(run, task_access(table)) for run in runs] or [ChangePartition(())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition's files."""
         assert isinstance(partition, ChangePartition)
-        return change_rows(partition.tasks, self.schema)
+        return change_rows(partition, self.schema)
 
 
-def change_rows(tasks: Iterable[tuple[FileTask, str | None]], schema: StructType) -> Iterator[pa.RecordBatch]:
-    """The rows of files of changes, in batches of exactly the Arrow schema that Spark expects."""
+def change_rows(partition: ChangePartition, schema: StructType) -> Iterator[pa.RecordBatch]:
+    """The rows of a partition's files, in batches of exactly the Arrow schema that Spark expects."""
     target = arrow_schema(schema)
-    for task, kind in tasks:
-        for batch in read_task(task):
+    for task, kind in partition.tasks:
+        for batch in read_task(task, partition.access.open(task.root, task.roots)):
             if kind is None:
                 rows = batch
             else:

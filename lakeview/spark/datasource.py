@@ -1,5 +1,6 @@
 """`format("lakeview")`: Spark's options and schemas to a reader of one version, or a writer of one commit."""
 
+import re
 from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
@@ -15,7 +16,7 @@ from pyspark.sql.types import StructType
 import lakeview as lv
 from lakeview.model.errors import InvalidRequestError, NotATableError
 from lakeview.spark.change_reader import ChangeOptions, LakeviewChangeReader
-from lakeview.spark.options import ReadOptions, WriteOptions
+from lakeview.spark.options import STORAGE_PREFIX, ReadOptions, WriteOptions
 from lakeview.spark.reader import LakeviewReader
 from lakeview.spark.stream_options import StreamOptions, without_stream_options
 from lakeview.spark.stream_reader import LakeviewStreamReader
@@ -23,13 +24,17 @@ from lakeview.spark.stream_writer import LakeviewStreamWriter
 from lakeview.spark.types import to_spark
 from lakeview.spark.writer import LakeviewWriter
 
+_REDACTED_OPTIONS = "spark.sql.redaction.options.regex"
+"""Spark's setting: the names of options whose values it shows nowhere."""
+
+_STORAGE_OPTIONS = rf"^(?i:{re.escape(STORAGE_PREFIX)})"
+
 
 class LakeviewDataSource(DataSource):
     """Tables lakeview knows, for `spark.read` and `DataFrame.write`; options in `lakeview.spark.options`.
 
     Spark makes one of these for a DataFrame and keeps it: the version is decided here, so that planning again and
-    running a task again see the table of the first look. Access to remote stores comes from the environment of the
-    workers: options are shown in plans and are no place for secrets.
+    running a task again see the table of the first look.
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -45,17 +50,17 @@ class LakeviewDataSource(DataSource):
     def schema(self) -> StructType:
         """All columns of the pinned version."""
         if self.changes is not None:
-            return to_spark(self.changes.read()[0])
+            return to_spark(self.changes.read(self.changes.table())[0])
         options = ReadOptions.parse(without_stream_options(self.options))
-        return to_spark(lv.open_table(options.path).snapshot(self.version).schema)
+        opened = lv.open_table(options.path, storage_options=options.access.options)
+        return to_spark(opened.snapshot(self.version).schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of these columns. Spark passes the schema by this name."""
         if self.changes is not None:
             return LakeviewChangeReader(self.changes, schema)
         options = ReadOptions.parse(self.options)
-        version = lv.open_table(options.path).latest_version if self.version is None else self.version
-        return LakeviewReader(options.path, version, schema, options.where, options.files)
+        return LakeviewReader(options, self._version(options), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """A writer of rows that have these columns."""
@@ -64,17 +69,25 @@ class LakeviewDataSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """A reader of what these columns hold, and of what is added to them. Spark passes the schema by this name."""
         options = StreamOptions.parse(self.options)
-        version = lv.open_table(options.path).latest_version if self.version is None else self.version
-        return LakeviewStreamReader(options, version, schema)
+        return LakeviewStreamReader(options, self._version(options), schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         """A writer of micro-batches; `overwrite`: each replaces all rows (output mode complete)."""
         return LakeviewStreamWriter(self.options, schema, overwrite=overwrite)
 
+    def _version(self, options: ReadOptions | StreamOptions) -> int:
+        if self.version is not None:
+            return self.version
+        return lv.open_table(options.path, storage_options=options.access.options).latest_version
+
 
 def register(spark: SparkSession) -> None:
-    """Make `format("lakeview")` known to a session; `lakeview.spark.session` has done so."""
+    """Make `format("lakeview")` known to a session, and have Spark show no storage option in plans and event logs;
+    `lakeview.spark.session` has done so."""
     spark.dataSource.register(LakeviewDataSource)
+    shown = spark.conf.get(_REDACTED_OPTIONS) or ""
+    if _STORAGE_OPTIONS not in shown:
+        spark.conf.set(_REDACTED_OPTIONS, f"{shown}|{_STORAGE_OPTIONS}".removeprefix("|"))
 
 
 def _pin(options: Mapping[str, str]) -> int | None:
@@ -83,7 +96,7 @@ def _pin(options: Mapping[str, str]) -> int | None:
         read = ReadOptions.parse(without_stream_options(options))
         if read.version is not None:
             return read.version
-        opened = lv.open_table(read.path)
+        opened = lv.open_table(read.path, storage_options=read.access.options)
     except (InvalidRequestError, NotATableError):
         return None  # `schema`, `reader` and `writer` know what is wanted, and say what is wrong
     return opened.latest_version if read.timestamp is None else opened.snapshot(at=read.timestamp).version

@@ -13,6 +13,8 @@ import msgspec
 from lakeview.delta.properties import SPELLINGS, nearest
 from lakeview.delta.write.property_checks import check_settable
 from lakeview.model.errors import InvalidRequestError
+from lakeview.storage.access import NO_OPTIONS, StoreAccess
+from lakeview.storage.options import COORDINATOR, option_text, option_value
 
 _READING = ("path", "version", "timestamp", "where", "versionAsOf", "timestampAsOf", "files")
 _WRITING = (
@@ -20,13 +22,16 @@ _WRITING = (
     "commitTimestamp", "dataChange", "statistics", "txnAppId", "txnVersion", "partitionOverwriteMode",
     "overwriteSchema", "maxRecordsPerFile", "ifExists",
 )  # fmt: skip
-_BY_ENVIRONMENT = (
-    "options are shown in plans: give access to stores by the environment of the driver and of the executors "
-    "(spark.executorEnv.AWS_ACCESS_KEY_ID and others)"
+STORAGE_PREFIX = "storage."
+"""What stands before the name of a storage option."""
+
+_AS_STORAGE_OPTION = (
+    f"give it as an option {STORAGE_PREFIX}<name> by its name in deltalake or fsspec, such as "
+    f'.option("{STORAGE_PREFIX}aws_endpoint_url", ...), or in the file that LAKEVIEW_CONFIG names'
 )
 _ELSEWHERE = {
-    "storage_options": _BY_ENVIRONMENT,
-    "storageoptions": _BY_ENVIRONMENT,
+    "storage_options": _AS_STORAGE_OPTION,
+    "storageoptions": _AS_STORAGE_OPTION,
     "optimizewrite": "repartition the rows before writing",
     "compression": "set delta.parquet.compression.codec when the table is created",
 }
@@ -63,6 +68,7 @@ class ReadOptions:
 
     `versionAsOf` and `timestampAsOf`, as Delta's own source calls them, are the same as `version` and `timestamp`.
     `files`: a JSON list of the paths of data files (as the log has them, decoded) to read, and no others.
+    `access`: of options `storage.<name>`.
     """
 
     path: str
@@ -70,6 +76,7 @@ class ReadOptions:
     timestamp: datetime | None = None
     where: str | None = None
     files: tuple[str, ...] | None = None
+    access: StoreAccess = NO_OPTIONS
 
     @staticmethod
     def parse(options: Mapping[str, str]) -> "ReadOptions":
@@ -88,6 +95,7 @@ class ReadOptions:
             timestamp=moment(options, "timestamp"),
             where=options.get("where"),
             files=_paths(options, "files"),
+            access=access_of(options),
         )
 
 
@@ -106,7 +114,7 @@ class WriteOptions:
     `statistics`: of the files, full, counts (rows only) or none; `delta.*`: properties, when the table is created.
     `mergeSchema` adds fields to structs as well, at any depth, makes fields that the rows lack null, and widens numbers
     of a table with `delta.enableTypeWidening`. `ifExists`: with mode append, error where a table is there, or ignore,
-    which then writes nothing.
+    which then writes nothing. `access`: of options `storage.<name>`.
     """
 
     path: str
@@ -127,6 +135,7 @@ class WriteOptions:
     overwrite_schema: bool = False
     max_rows: int | None = None
     if_exists: IfExists = IfExists.WRITE
+    access: StoreAccess = NO_OPTIONS
 
     @staticmethod
     def parse(options: Mapping[str, str], *, overwrite: bool) -> "WriteOptions":
@@ -152,6 +161,7 @@ class WriteOptions:
             overwrite_schema=flag(options, "overwriteschema", default=False),
             max_rows=number(options, "maxrecordsperfile") or None,
             if_exists=_choice(options, "ifExists", IfExists, IfExists.WRITE),
+            access=access_of(options),
         )
         check_settable(parsed.properties)
         parsed._refuse_contradictions(overwrite)
@@ -202,7 +212,8 @@ def known_options(options: Mapping[str, str], allowed: Sequence[str], doing: str
         )
     known = {name.lower(): name for name in allowed}
     properties = SPELLINGS if doing == "writing" else {}
-    if unknown := sorted(name for name in by_name if name not in known and name not in properties):
+    others = (name for name in by_name if not name.startswith(STORAGE_PREFIX))
+    if unknown := sorted(name for name in others if name not in known and name not in properties):
         near = (properties and nearest(unknown[0])) or known.get(_closest(unknown[0], known))
         meant = f"did you mean {near}? " if near else ""
         raise InvalidRequestError(
@@ -215,11 +226,23 @@ def known_options(options: Mapping[str, str], allowed: Sequence[str], doing: str
 
 
 def _elsewhere(name: str) -> str | None:
-    return _BY_ENVIRONMENT if name.startswith(_STORE_PREFIXES) else _ELSEWHERE.get(name)
+    return _AS_STORAGE_OPTION if name.startswith(_STORE_PREFIXES) else _ELSEWHERE.get(name)
 
 
 def _closest(name: str, names: Mapping[str, str]) -> str:
     return next(iter(difflib.get_close_matches(name, names, 1, 0.8)), "")
+
+
+def access_of(options: Mapping[str, str]) -> StoreAccess:
+    """The storage options among options of Spark. InvalidRequestError for a value that begins as JSON and is none."""
+    names = [name for name in options if name.startswith(STORAGE_PREFIX)]
+    return StoreAccess({name.removeprefix(STORAGE_PREFIX): option_value(name, options[name]) for name in names})
+
+
+def as_spark_options(access: StoreAccess) -> dict[str, str]:
+    """The options of Spark that `access_of` reads, for reading a table: a commit coordinator is left out."""
+    values = {name: value for name, value in access.options.items() if name != COORDINATOR}
+    return {f"{STORAGE_PREFIX}{name}": option_text(name, value) for name, value in values.items()}
 
 
 def path_of(options: Mapping[str, str]) -> str:

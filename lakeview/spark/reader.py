@@ -11,7 +11,10 @@ from pyspark.sql.types import StructType
 import lakeview as lv
 from lakeview.rows.parquet import read_task
 from lakeview.rows.tasks import FileTask, of_files
+from lakeview.spark.addresses import task_access
+from lakeview.spark.options import ReadOptions
 from lakeview.spark.types import arrow_schema
+from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
 # As Spark plans its own file scans: opening a file costs as much as reading four megabytes.
 _PARTITION_BYTES = 64 << 20
@@ -20,41 +23,47 @@ _OPEN_BYTES = 4 << 20
 
 @dataclass
 class FilePartition(InputPartition):
-    """The files one task reads. InputPartition's own constructor is not called: it holds one value of any kind."""
+    """The files one task reads, and what it opens their store with.
+
+    InputPartition's own constructor is not called: it holds one value of any kind.
+    """
 
     tasks: tuple[FileTask, ...]
+    access: StoreAccess = NO_OPTIONS
 
 
 class LakeviewReader(DataSourceReader):
-    """Reads the columns of `schema` of one version; `where` only skips files. `files`: of these paths alone.
+    """Reads the columns of `schema` of one version; of the options, `where` only skips files.
 
     There is no `pushFilters` on purpose: Spark 4.3 keeps the reader that one query narrowed by its filters and answers
     the next, unfiltered query of the same DataFrame with it (tests/spark/test_spark_itself.py shows it).
     Every batch has exactly the Arrow schema Spark expects: it compares the first and trusts the others.
     """
 
-    def __init__(
-        self, address: str, version: int, schema: StructType, where: str | None, files: Sequence[str] | None = None
-    ) -> None:
-        self.address = address
+    def __init__(self, options: ReadOptions, version: int, schema: StructType) -> None:
+        self.options = options
         self.version = version
         self.schema = schema
-        self.where = where
-        self.files = files
 
     def partitions(self) -> Sequence[FilePartition]:
         """The files to read, packed for tasks; one empty partition when no file is left.
 
         An empty list would come back to `read` as a partition we did not make.
         """
-        table = lv.open_table(self.address)
+        options = self.options
+        table = lv.open_table(options.path, storage_options=options.access.options)
         names = self.schema.fieldNames()
-        tasks = of_files(lambda _: table.tasks(self.version, names, self.where), self.files)(None)
-        return [FilePartition(tuple(packed)) for packed in pack(list(tasks))] or [FilePartition(())]
+        tasks = of_files(lambda _: table.tasks(self.version, names, options.where), options.files)(None)
+        return file_partitions(list(tasks), task_access(table))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition's files."""
         return partition_rows(partition, self.schema)
+
+
+def file_partitions(tasks: Sequence[FileTask], access: StoreAccess) -> list[FilePartition]:
+    """The files packed for tasks; one empty partition when there is none."""
+    return [FilePartition(tuple(packed), access) for packed in pack(tasks)] or [FilePartition(())]
 
 
 def partition_rows(partition: InputPartition, schema: StructType) -> Iterator[pa.RecordBatch]:
@@ -62,7 +71,7 @@ def partition_rows(partition: InputPartition, schema: StructType) -> Iterator[pa
     assert isinstance(partition, FilePartition)
     target = arrow_schema(schema)
     for task in partition.tasks:
-        for batch in read_task(task):
+        for batch in read_task(task, partition.access.open(task.root, task.roots)):
             yield batch.select(target.names).cast(target)
 
 

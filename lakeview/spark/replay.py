@@ -11,10 +11,9 @@ from pyspark.sql.types import LongType, MapType, StringType, StructField, Struct
 
 from lakeview.delta.log.checkpoints import CheckpointPiece
 from lakeview.delta.log.replay import not_replaced
-from lakeview.model.config import task_settings
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.types import arrow_schema
-from lakeview.storage import open_storage
+from lakeview.storage.access import StoreAccess
 
 FILES = StructType(
     [
@@ -48,7 +47,8 @@ def files(spark: SparkSession, address: str, version: int | None = None) -> Data
     named = tail.select("key", "deletion_vector")
     numbered = [(piece.path, piece.size, piece.version, piece.parent) for piece in pieces]
     schema = "path string, size long, version long, parent string"
-    read = partial(_live_rows, table.address, tuple(table.storage.config.roots), named)
+    access = StoreAccess.of(table.storage)
+    read = partial(_live_rows, table.address, tuple(table.storage.config.roots), access, named)
     old = spark.createDataFrame(numbered, schema).repartition(max(1, len(numbered))).mapInArrow(read, FILES)
     return old.union(spark.createDataFrame(pa.Table.from_batches([_batch(tail.filter("added"))]), FILES))
 
@@ -77,10 +77,10 @@ def roll_up(spark: SparkSession, address: str, version: int | None = None) -> Da
 
 
 def _live_rows(
-    root: str, roots: Sequence[str], named: pl.DataFrame, batches: Iterable[pa.RecordBatch]
+    root: str, roots: Sequence[str], access: StoreAccess, named: pl.DataFrame, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The live files of pieces of a checkpoint, in a task."""
-    storage = open_storage(root, config=task_settings(roots))
+    storage = access.open(root, roots)
     for batch in batches:
         for row in batch.to_pylist():
             for frame in CheckpointPiece(**row).each_action(storage, "add", _COLUMNS):

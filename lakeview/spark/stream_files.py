@@ -57,7 +57,8 @@ class StreamFiles:
     """
 
     def __init__(self, options: StreamOptions, version: int, columns: list[str]) -> None:
-        self.table = delta_table(options.path, "streamed", "read it in batches, each with the option version")
+        fix = "read it in batches, each with the option version"
+        self.table = delta_table(options.path, "streamed", fix, options.access)
         self._options = options
         self._version = version
         self._columns = columns

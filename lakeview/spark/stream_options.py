@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lakeview.model.errors import InvalidRequestError
-from lakeview.spark.options import flag, known_options, moment, number, path_of
+from lakeview.spark.options import access_of, flag, known_options, moment, number, path_of
+from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
 NAMES = (
     "startingVersion", "startingTimestamp", "maxFilesPerTrigger", "maxBytesPerTrigger", "ignoreChanges",
@@ -24,7 +25,7 @@ class StreamOptions:
     that is read; without them all rows of the latest version come first. `maxFilesPerTrigger`, `maxBytesPerTrigger`: of
     a batch, at least one file. Of commits that take rows away, `skipChangeCommits` reads nothing, `ignoreChanges` what
     they add, and `ignoreDeletes` passes over those that only remove. `failOnDataLoss` false goes on where commits of
-    the log are gone.
+    the log are gone. `access`: of options `storage.<name>`.
     """
 
     path: str
@@ -37,6 +38,7 @@ class StreamOptions:
     ignore_deletes: bool = False
     skip_change_commits: bool = False
     fail_on_data_loss: bool = True
+    access: StoreAccess = NO_OPTIONS
 
     @staticmethod
     def parse(options: Mapping[str, str]) -> "StreamOptions":
@@ -56,6 +58,7 @@ class StreamOptions:
             ignore_deletes=flag(options, "ignoredeletes", default=False),
             skip_change_commits=flag(options, "skipchangecommits", default=False),
             fail_on_data_loss=flag(options, "failondataloss", default=True),
+            access=access_of(options),
         )
 
 

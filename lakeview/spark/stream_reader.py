@@ -14,7 +14,8 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from lakeview.spark.reader import FilePartition, pack, partition_rows
+from lakeview.spark.addresses import task_access
+from lakeview.spark.reader import FilePartition, file_partitions, partition_rows
 from lakeview.spark.stream_files import Offset, StreamFiles
 from lakeview.spark.stream_options import StreamOptions
 
@@ -69,7 +70,7 @@ class LakeviewStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[FilePartition]:
         """The files between two offsets, packed for tasks."""
         tasks = list(self.files.between(Offset.parse(start), Offset.parse(end)))
-        return [FilePartition(tuple(packed)) for packed in pack(tasks)] or [FilePartition(())]
+        return file_partitions(tasks, task_access(self.files.table))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition's files."""

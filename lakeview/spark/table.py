@@ -1,29 +1,26 @@
 """A version of a table to a DataFrame: by Spark's own Parquet reader where it can, else by the Python data source."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import reduce
-from typing import TypeAlias
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 import lakeview as lv
-from lakeview.delta.table import DeltaTable
-from lakeview.iceberg.table import IcebergTable
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot
 from lakeview.predicates import predicate
 from lakeview.predicates.condition import translate
 from lakeview.rows.tasks import FileTask
 from lakeview.sharing.client.table import SharedTable
+from lakeview.spark.addresses import OpenTable, task_access
 from lakeview.spark.native import native_rows, quoted
 from lakeview.spark.native_files import divide
+from lakeview.spark.options import as_spark_options
 from lakeview.spark.types import to_spark
-from lakeview.storage import open_storage
-
-OpenTable: TypeAlias = DeltaTable | IcebergTable | SharedTable
 
 
 def table(
@@ -35,6 +32,7 @@ def table(
     columns: Sequence[str] | None = None,
     where: str | None = None,
     native: bool = True,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> DataFrame:
     """A version of a table (latest, `version`, or that of a moment) with only these columns and rows.
 
@@ -42,9 +40,10 @@ def table(
     what it cannot read (remote stores, Avro and ORC, equality deletes, ...) comes through the Python source, file by
     file. There Spark does not say which columns it needs: those not in `columns` are not read. `native` false reads all
     files through the Python source. `where` is a SQL condition; files that it rules out are not opened. The version
-    is pinned now; planning opens the footer of each file. Raises the errors of `open_table`.
+    is pinned now; planning opens the footer of each file. `storage_options` are those of `open_table`; tasks get them,
+    and Spark shows none. Raises the errors of `open_table`.
     """
-    source_table = lv.open_table(address)
+    source_table = lv.open_table(address, storage_options=storage_options)
     snapshot = source_table.snapshot(version, at=at)
     names = list(snapshot.schema.names if columns is None else columns)
     filtered = [] if where is None else predicate(where).meta.root_names()
@@ -69,7 +68,7 @@ def _rows(
 ) -> DataFrame:
     """The columns of all files that `where` does not rule out."""
     # A share's files have signed URLs that expire: they are asked for when they are read.
-    if not native or isinstance(source_table, SharedTable) or open_storage(source_table.address).remote:
+    if not native or isinstance(source_table, SharedTable) or source_table.storage.remote:
         return _python_rows(spark, source_table, snapshot, read_schema, where)
     to_spark(read_schema)  # refuses types before any footer is read
     files, others = divide(
@@ -93,6 +92,7 @@ def _python_rows(
 ) -> DataFrame:
     """The rows through `format("lakeview")`; of these tasks alone, if they are given."""
     reader = spark.read.format("lakeview").schema(to_spark(read_schema)).option("version", snapshot.version)
+    reader = reader.options(**as_spark_options(task_access(source_table)))
     if where is not None:
         reader = reader.option("where", where)
     if tasks is not None:

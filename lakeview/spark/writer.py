@@ -31,7 +31,8 @@ from lakeview.spark.native import quoted
 from lakeview.spark.options import IfExists, Statistics, WriteOptions
 from lakeview.spark.replacement import Replacement, check_replaceable
 from lakeview.spark.types import from_spark
-from lakeview.storage import open_storage
+from lakeview.storage import Storage, open_storage
+from lakeview.storage.access import StoreAccess
 
 ENGINE = f"lakeview/{lv.__version__} Apache-Spark/{pyspark.__version__}"
 
@@ -54,12 +55,14 @@ class LakeviewWriter(DataSourceArrowWriter):
     """
 
     def __init__(self, options: WriteOptions, schema: StructType, *, overwrite: bool) -> None:
-        self.options = options
+        # with what the configuration of the driver says: a task may have no such file
+        storage = open_storage(options.path, options=options.access.options)
+        self.options = options = replace(options, access=StoreAccess.of(storage))
         self.overwrite = overwrite
         rows_schema = from_spark(schema)
         self.ignored = False
         try:
-            table = _open(options.path)
+            table = _open(options)
         except NotATableError:
             self.rows_schema: Schema | None = None
             self.definition = ""
@@ -88,6 +91,7 @@ class LakeviewWriter(DataSourceArrowWriter):
             data_change=self.options.data_change,
             statistics=self.options.statistics is not Statistics.NONE,
             clock=clock_of(self.options.commit_timestamp),
+            storage=self._storage(),
         )
         return FilesWritten(adds, rows.count, self.definition)
 
@@ -108,7 +112,7 @@ class LakeviewWriter(DataSourceArrowWriter):
             if created is None and self._is_ignored():
                 self._discard(messages)
                 return
-            table = _open(self.options.path) if created is None else created
+            table = _open(self.options) if created is None else created
         except BaseException:
             self._discard(messages)
             raise
@@ -154,14 +158,17 @@ class LakeviewWriter(DataSourceArrowWriter):
         return self.options.if_exists is IfExists.IGNORE
 
     def _discard(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        storage = open_storage(self.context.root)
+        storage = self._storage()
         for message in _file_messages(messages):
             discard(message.adds, storage)
+
+    def _storage(self) -> Storage:
+        return self.options.access.open(self.context.root)
 
     def _create(self, clock: Clock) -> DeltaTable | None:
         """The table, made now; None if it is there."""
         try:
-            _open(self.options.path)
+            _open(self.options)
         except NotATableError:
             return lv.create_table(
                 self.options.path,
@@ -170,6 +177,7 @@ class LakeviewWriter(DataSourceArrowWriter):
                 properties=dict(self.options.properties),
                 user=self.options.user_name,
                 clock=clock,
+                storage_options=self.options.access.options,
             )
         return None
 
@@ -227,11 +235,13 @@ def context_of_new(options: WriteOptions, rows_schema: Schema) -> WriteContext:
             kind="unsupported-property",
         )
     check_creatable(rows_schema, options.partition_by, options.properties, options.path)
-    return write_context(open_storage(options.path).root, rows_schema, options.partition_by, options.properties)
+    root = open_storage(options.path, options=options.access.options).root
+    return write_context(root, rows_schema, options.partition_by, options.properties)
 
 
-def _open(path: str) -> DeltaTable:
-    return delta_table(path, "written", "write to another path, or with the engine that owns the table")
+def _open(options: WriteOptions) -> DeltaTable:
+    fix = "write to another path, or with the engine that owns the table"
+    return delta_table(options.path, "written", fix, options.access)
 
 
 def context_of(table: DeltaTable, options: WriteOptions, rows_schema: Schema, *, overwrite: bool) -> WriteContext:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
-from typing import IO, TypeAlias, TypeVar
+from typing import IO, Any, TypeAlias, TypeVar
 
 import polars as pl
 
@@ -52,12 +52,14 @@ class Storage(ABC):
     """Files below one root.
 
     `root`: normalised address. `requests`: how many calls of each kind went to the store
-    (list, read, open, put, delete). Safe to use from several threads.
+    (list, read, open, put, delete). `options`: the storage options in use, which may hold secrets: not for display.
+    Safe to use from several threads.
     """
 
-    def __init__(self, root: str, config: Config) -> None:
+    def __init__(self, root: str, config: Config, options: Mapping[str, Any] | None = None) -> None:
         self.root = root
         self.config = config
+        self.options: Mapping[str, Any] = options or {}
         self.requests: Counter[str] = Counter()
         self._count_lock = threading.Lock()
 

@@ -38,11 +38,10 @@ class ObjectStorage(Storage):
     """A folder of an object store. No request goes out before the first call; options are never shown."""
 
     def __init__(self, root: str, config: Config, options: Mapping[str, Any]) -> None:
-        super().__init__(root, config)
         place, _ = split_address(root)
+        super().__init__(root, config, normal_options(place.kind, options))
         self._place = place
-        self._options = normal_options(place.kind, options)
-        self._endpoint = endpoint_of(place, self._options)
+        self._endpoint = endpoint_of(place, self.options)
 
     def __repr__(self) -> str:  # options hold credentials
         return f"ObjectStorage({self.root!r})"
@@ -73,7 +72,7 @@ class ObjectStorage(Storage):
         offset = prefix + start[:-1] + chr(ord(start[-1]) - 1) + "~"  # the library leaves the offset itself out
         own: list[Any] = []
         while offset:
-            pages = iter(client(place, self._options).list(key or None, offset=offset, chunk_size=_PAGE))
+            pages = iter(client(place, self.options).list(key or None, offset=offset, chunk_size=_PAGE))
             offset = ""
             while page := self._call(place, key, partial(_next, pages)):
                 own += [entry for entry in page if "/" not in str(entry["path"])[len(prefix) :]]
@@ -89,7 +88,7 @@ class ObjectStorage(Storage):
         names: list[str] = []
         sizes: list[int] = []
         times: list[int] = []
-        pages = iter(client(place, self._options).list(key or None, chunk_size=_PAGE))
+        pages = iter(client(place, self.options).list(key or None, chunk_size=_PAGE))
         while page := self._call(place, "", partial(_next, pages)):  # a page at a time: a store may hold millions
             names += [str(e["path"])[len(key) + 1 if key else 0 :] for e in page]
             sizes += [int(e["size"]) for e in page]
@@ -104,7 +103,7 @@ class ObjectStorage(Storage):
         found: set[str] = set()
         offset: str | None = None
         for _ in range(FIRST_FOLDERS):
-            pages = iter(client(place, self._options).list(key or None, offset=offset, chunk_size=_PAGE))
+            pages = iter(client(place, self.options).list(key or None, offset=offset, chunk_size=_PAGE))
             page = self._call(place, key, partial(_next, pages))
             paths = [str(entry["path"]) for entry in page or ()]
             found |= {path[len(prefix) :].partition("/")[0] for path in paths if "/" in path[len(prefix) :]}
@@ -181,10 +180,10 @@ class ObjectStorage(Storage):
         from obstore import sign
 
         place, key = self._at(path)
-        if not signs(place.kind, self._options):
+        if not signs(place.kind, self.options):
             return None
         period = timedelta(seconds=seconds)
-        store: S3Store = cast(Any, client(place, self._options))
+        store: S3Store = cast(Any, client(place, self.options))
         try:
             return translated(place, self._endpoint, path, lambda: sign(store, "GET", key, period))
         except StoreUnavailableError:  # these credentials sign nothing: a signature of Azure's, for one
@@ -195,7 +194,7 @@ class ObjectStorage(Storage):
     def put_if_absent(self, path: str, data: bytes) -> None:
         self.count("put")
         place, _ = self._at(path)
-        Exclusion(place, self._options, self._endpoint).put(self, path, data)
+        Exclusion(place, self.options, self._endpoint).put(self, path, data)
 
     def create(self, path: str, data: bytes) -> None:
         """Put a file if it is absent, by the store's own condition: S3 and Azure `If-None-Match: *`, Google
@@ -236,7 +235,7 @@ class ObjectStorage(Storage):
         library itself sends nothing twice."""
         for attempt in range(_ATTEMPTS):
             try:
-                return translated(place, self._endpoint, path, lambda: action(client(place, self._options, once=once)))
+                return translated(place, self._endpoint, path, lambda: action(client(place, self.options, once=once)))
             except StoreBusyError:
                 if attempt + 1 == _ATTEMPTS:
                     raise

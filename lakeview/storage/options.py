@@ -7,6 +7,7 @@ fsspec's own and are left as they are.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -113,7 +114,42 @@ def normal_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
                 kind="unknown-option",
             )
         found[normal] = _BOOLEANS.get(value.lower(), value) if isinstance(value, str) else value
+        if isinstance(value, Mapping) and normal == "service_account_key":
+            found[normal] = json.dumps(dict(value))
     return found
+
+
+def option_value(name: str, text: str) -> Any:
+    """The value of an option that is given as text: true and false are booleans, `{...}` is a JSON object.
+
+    InvalidRequestError for a broken object; it shows no value.
+    """
+    if not text.startswith("{"):
+        return _BOOLEANS.get(text.lower(), text)
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise InvalidRequestError(
+            f"the value of {name} is no JSON", fix="give a JSON object, or text that does not begin with {", place=name
+        ) from None  # its text holds a part of the value
+
+
+def option_text(name: str, value: Any) -> str:
+    """The text of an option's value, which `option_value` reads. InvalidRequestError for an object that has none."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int | float):
+        return str(value)
+    if isinstance(value, Mapping):
+        try:
+            return json.dumps(dict(value))
+        except TypeError:
+            pass  # an object inside it
+    raise InvalidRequestError(
+        f"the storage option {name} is {type(value).__name__}, which has no text to travel as",
+        fix="give text, a number, true or false, or a mapping of them",
+        place=name,
+    )
 
 
 def combined(kind: str | None, base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -199,8 +235,6 @@ def _google_token(value: Any) -> Iterable[tuple[str, Any]]:
         case str():
             yield "application_credentials", value
         case Mapping():
-            import json
-
             yield "service_account_key", json.dumps(dict(value))
         case _:
             raise InvalidRequestError(

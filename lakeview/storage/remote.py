@@ -38,7 +38,7 @@ class FsspecStorage(Storage):
     def __init__(self, root: str, config: Config, options: Mapping[str, Any]) -> None:
         import fsspec
 
-        super().__init__(root, config)
+        super().__init__(root, config, options)
         self._scheme = root.partition("://")[0]
         self._coordinator = options.get(COORDINATOR)
         options = {name: value for name, value in options.items() if name != COORDINATOR}

@@ -40,13 +40,12 @@ class WebStorage(Storage):
     """
 
     def __init__(self, root: str, config: Config, options: Mapping[str, Any]) -> None:
-        super().__init__(root, config)
+        super().__init__(root, config, _known_options(options))
         if "?" in root or "#" in root or not root.partition("://")[2]:
             raise InvalidRequestError(
                 f"{root.partition('?')[0]} is no folder of a web server",
                 fix="give an address without ? and #, such as https://host/lake/orders",
             )
-        self._options = _known_options(options)
         self._has_index: bool | None = None
         self._client = self._connected()
         weakref.finalize(self, self._client.close)
@@ -57,10 +56,10 @@ class WebStorage(Storage):
     def _connected(self) -> httpx.Client:
         import httpx
 
-        user = self._options.get("username")
+        user = self.options.get("username")
         return httpx.Client(
-            headers=self._options.get("headers"),
-            auth=None if user is None else (str(user), str(self._options.get("password", ""))),
+            headers=self.options.get("headers"),
+            auth=None if user is None else (str(user), str(self.options.get("password", ""))),
             timeout=httpx.Timeout(_READ_SECONDS, connect=_CONNECT_SECONDS),
             follow_redirects=not self.config.roots,  # elsewhere is outside the allowed roots
             limits=httpx.Limits(max_connections=32, max_keepalive_connections=32),

@@ -13,7 +13,7 @@ import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import PrimitiveType
-from lakeview.spark.change_reader import ChangeOptions, change_rows
+from lakeview.spark.change_reader import ChangeOptions, ChangePartition, change_rows
 from lakeview.spark.types import to_spark
 
 
@@ -87,7 +87,7 @@ def test_the_tasks_of_an_iceberg_table_are_read_alike(tmp_path: Path) -> None:
     first, last = table.history()["version"].to_list()[::-1]
     schema, tasks = table.change_tasks(last)
     assert schema.names == ["id", "_change_type", "_commit_version", "_commit_timestamp"]
-    found = [row for batch in change_rows(tasks, to_spark(schema)) for row in batch.to_pylist()]
+    found = [row for batch in change_rows(ChangePartition(tuple(tasks)), to_spark(schema)) for row in batch.to_pylist()]
     assert [(row["id"], row["_change_type"], row["_commit_version"]) for row in found] == [
         (n, "insert", last) for n in (1, 2, 3)
     ]

@@ -5,7 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 from lakeview.model.errors import InvalidRequestError
-from lakeview.spark.options import ReadOptions, WriteOptions
+from lakeview.spark.options import ReadOptions, WriteOptions, as_spark_options
+from lakeview.spark.stream_options import StreamOptions
+from lakeview.storage.access import StoreAccess
 
 
 def test_reading_takes_a_version_or_a_moment_whatever_the_case_of_names() -> None:
@@ -41,6 +43,24 @@ def test_writing_takes_all_its_options() -> None:
     assert parsed.user_name == "mara"
     assert parsed.commit_timestamp == datetime(2026, 1, 2, 1, 4, 5, tzinfo=UTC)
     assert parsed.properties == {"delta.enableInCommitTimestamps": "true"}
+
+
+def test_storage_options_are_read_back_as_they_were_given_and_are_never_shown() -> None:
+    given = {"secret": "s3cr3t", "anon": False, "client_kwargs": {"verify": True}, "commit_coordinator": object()}
+    texts = as_spark_options(StoreAccess(given))
+    assert texts == {
+        "storage.secret": "s3cr3t", "storage.anon": "false", "storage.client_kwargs": '{"verify": true}',
+    }  # fmt: skip
+    by_name = {"path": "t", **{name.upper(): text for name, text in texts.items()}}
+    parsed = (ReadOptions.parse(by_name), WriteOptions.parse(by_name, overwrite=False), StreamOptions.parse(by_name))
+    for options in parsed:
+        assert options.access.options == {name: given[name] for name in ("secret", "anon", "client_kwargs")}
+        assert "s3cr3t" not in repr(options)
+    with pytest.raises(InvalidRequestError, match="storage option secret is object, which has no text"):
+        as_spark_options(StoreAccess({"secret": object()}))
+    with pytest.raises(InvalidRequestError, match=r"the value of storage\.headers is no JSON") as broken:
+        ReadOptions.parse({"path": "t", "storage.headers": "{s3cr3t"})
+    assert "s3cr3t" not in repr(broken.value)
 
 
 def test_properties_get_their_case_back() -> None:
@@ -133,8 +153,8 @@ def test_writing_refuses(options: dict[str, str], overwrite: bool, message: str)
 @pytest.mark.parametrize(
     ("options", "fix"),
     [
-        ({"storage_options": "{}"}, "environment of the driver and of the executors"),
-        ({"fs.s3a.access.key": "x"}, "environment of the driver and of the executors"),
+        ({"storage_options": "{}"}, "give it as an option storage.<name>"),
+        ({"fs.s3a.access.key": "x"}, "give it as an option storage.<name>"),
         ({"owner": "me", "provider": "lakeview", "location": "t"}, "CREATE TEMPORARY VIEW name USING lakeview"),
         ({"path": ""}, "CREATE TEMPORARY VIEW name USING lakeview"),
     ],

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 import lakeview as lv
 from lakeview.model.errors import NotATableError
 from lakeview.spark import table
+from lakeview.spark.options import ReadOptions
 from lakeview.spark.reader import LakeviewReader
 from lakeview.spark.types import to_spark
 from tests.server.conftest import RunningServer, listening
@@ -70,7 +71,7 @@ def test_no_plan_shows_the_token_or_a_signature(spark: SparkSession, served: Run
 
 def test_tasks_travel_with_signed_urls_and_without_the_token(served: RunningServer) -> None:
     schema = lv.open_table(address(served, "vectors")).snapshot().schema
-    reader = LakeviewReader(address(served, "vectors"), 1, to_spark(schema), None)
+    reader = LakeviewReader(ReadOptions(address(served, "vectors")), 1, to_spark(schema))
     travelling = pickle.dumps([reader, *reader.partitions()])
     assert served.token.encode() not in travelling
     assert b"sig=" in travelling  # that is what a worker reads with
@@ -81,7 +82,7 @@ def test_a_worker_needs_no_profile(served: RunningServer, tmp_path: Path) -> Non
     profile = tmp_path / "driver.share"
     profile.write_text(served.profile.read_text())
     schema = to_spark(lv.open_table(f"{profile}#lake.default.vectors").snapshot().schema)
-    reader = LakeviewReader(f"{profile}#lake.default.vectors", 1, schema, None)
+    reader = LakeviewReader(ReadOptions(f"{profile}#lake.default.vectors"), 1, schema)
     partitions = pickle.dumps((reader, reader.partitions()))
     profile.unlink()
     there, planned = pickle.loads(partitions)

@@ -13,8 +13,8 @@ from lakeview.delta.write.optimize import Rearrangement
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.vector_changes import VectorChange
 from lakeview.model.clock import Clock, system_clock
-from lakeview.model.config import task_settings
-from lakeview.storage import Storage, open_storage
+from lakeview.storage import Storage
+from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
 
 @dataclass
@@ -40,17 +40,18 @@ class RowWork:
     """How the rows of a table are changed, as a value that can travel to another process.
 
     `vectors`: rows may go by deletion vectors; `feed`: changes are recorded; `roots`: where files may lie beside the
-    table's own folder.
+    table's own folder; `access`: what opens its store.
     """
 
     context: WriteContext
     vectors: bool
     feed: bool
     roots: tuple[str, ...] = ()
+    access: StoreAccess = NO_OPTIONS
 
     def storage(self) -> Storage:
         """The store of the table, opened in this process."""
-        return open_storage(self.context.root, config=task_settings(self.roots))
+        return self.access.open(self.context.root, self.roots)
 
     def run(
         self, do: Callable[[RowChanges, FileChanges], Sequence[Rearrangement]], clock: Clock = system_clock

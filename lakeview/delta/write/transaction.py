@@ -32,6 +32,7 @@ from lakeview.delta.write.writer import conformed_rows, write_conformed, write_f
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
+from lakeview.storage.access import StoreAccess
 
 
 class Transaction(WholeFiles):
@@ -257,7 +258,8 @@ class Transaction(WholeFiles):
     def row_work(self) -> RowWork:
         """How other processes change rows for this transaction; `take` takes what they did."""
         with self.row_changes() as work:
-            return RowWork(work.context, work.vectors, work.feed, tuple(self._storage.config.roots))
+            roots = tuple(self._storage.config.roots)
+            return RowWork(work.context, work.vectors, work.feed, roots, StoreAccess.of(self._storage))
 
     def take(self, outcomes: Sequence[RowOutcome], metrics: Mapping[str, int], *, only_deletes: bool = False) -> None:
         """Take what other processes did to rows, each to other files, into the commit, and what it adds up to."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 import polars as pl
 from pyspark.sql import DataFrame, SparkSession
@@ -17,6 +18,7 @@ from lakeview.spark.addresses import delta_table
 from lakeview.spark.dml import changes
 from lakeview.spark.dml.merge import empty_source, merge
 from lakeview.spark.table import table
+from lakeview.storage.access import StoreAccess
 
 Values = Mapping[str, str]
 """Column of the table -> SQL text of its value."""
@@ -34,9 +36,15 @@ class DeltaTable:
         self._alias = alias
 
     @classmethod
-    def forPath(cls, sparkSession: SparkSession, path: str) -> DeltaTable:
-        """The table at an address. NotATableError, UnsupportedTableError for one of another format."""
-        return cls(sparkSession, delta_table(path, "changed", "read it with lakeview.spark.table()"))
+    def forPath(
+        cls, sparkSession: SparkSession, path: str, storage_options: Mapping[str, Any] | None = None
+    ) -> DeltaTable:
+        """The table at an address, with storage options as of `open_table`.
+
+        NotATableError, UnsupportedTableError for one of another format.
+        """
+        access = StoreAccess(storage_options or {})
+        return cls(sparkSession, delta_table(path, "changed", "read it with lakeview.spark.table()", access))
 
     @classmethod
     def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:  # noqa: ARG003 (Delta's call)
@@ -53,7 +61,7 @@ class DeltaTable:
     def toDF(self) -> DataFrame:
         """The rows of the latest version."""
         self._table.refresh()
-        return table(self._spark, self._table.address)
+        return table(self._spark, self._table.address, storage_options=self._table.storage.options)
 
     def delete(self, condition: str | None = None) -> int | None:
         """Delete the rows for which a condition is true, all without one; returns the version, None without any."""

@@ -1,0 +1,61 @@
+"""Tables in object stores through Spark: storage options reach the tasks, and Spark shows none of them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import lakeview as lv
+from lakeview.model.errors import LakeviewError
+from lakeview.spark import DeltaTable, lakeview_errors, table
+from tests.builders.s3 import REGION, Bucket, new_bucket, s3_server
+
+SECRET = "s3cr3t"
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
+    """An empty bucket, on a server that the environment does not lead to."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    with s3_server() as endpoint:
+        yield new_bucket(endpoint)
+
+
+@pytest.mark.spark
+def test_options_and_the_drivers_configuration_reach_the_tasks_and_no_plan(
+    spark: SparkSession, bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = f"s3://{bucket.name}/orders"
+    options = {
+        "storage.AWS_ENDPOINT_URL": bucket.endpoint, "storage.aws_access_key_id": "an-id",
+        "storage.aws_secret_access_key": SECRET, "storage.region": REGION,
+    }  # fmt: skip
+    spark.range(4).write.format("lakeview").mode("append").options(**options).save(address)
+    read = spark.read.format("lakeview").options(**options).load(address)
+    assert sorted(row.id for row in read.collect()) == [0, 1, 2, 3]
+
+    # what this process alone has configured: neither the JVM nor its Python workers know of it
+    config = tmp_path / "lakeview.toml"
+    config.write_text(
+        f'[storage."s3://{bucket.name}"]\nendpoint = "{bucket.endpoint}"\nregion = "{REGION}"\n'
+        'access_key_id = "an-id"\nsecret_access_key = { env = "LAKE_SECRET" }\n'
+    )
+    monkeypatch.setenv("LAKEVIEW_CONFIG", str(config))
+    monkeypatch.setenv("LAKE_SECRET", SECRET)
+    DeltaTable.forPath(spark, address).update("id = 3", {"id": "30"})
+    planned = table(spark, address, where="id > 0")
+    assert sorted(row.id for row in planned.collect()) == [1, 2, 30]
+    monkeypatch.delenv("LAKEVIEW_CONFIG")
+    assert lv.open_table(address, storage_options=bucket.options).snapshot().num_records == 4
+
+    in_sql = ", ".join(f"`{name}` '{value}'" for name, value in {"path": address, **options}.items())
+    view = spark.sql(f"EXPLAIN CREATE TEMPORARY VIEW v USING lakeview OPTIONS ({in_sql})").collect()[0][0]
+    assert address in view
+    shown = view + "".join(frame._jdf.queryExecution().toString() + repr(frame) for frame in (read, planned))
+    for value in (SECRET, bucket.endpoint):  # under any name: Spark's own rule goes by words such as `secret`
+        assert value not in shown
+    with pytest.raises(LakeviewError, match="acces_key is no storage option of S3") as refused, lakeview_errors():
+        spark.read.format("lakeview").options(**options).option("storage.acces_key", SECRET).load(address)
+    assert SECRET not in f"{refused.value!r} {refused.value.fix} {refused.value.__cause__}"
