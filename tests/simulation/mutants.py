@@ -159,11 +159,11 @@ MUTANTS = [
     # -- checkpoints
     _of("_last_checkpoint comes before its checkpoint", "checkpoint@plain!0",
         "checkpoint.files", "_write_v1", 'table.storage.put(f"{LOG_FOLDER}/{name}", data)',
-        "point_at(table.storage, LastCheckpoint(state.version, 1, 1, 1, parts)); "
+        "point_at_parts(table, plan, 1, 1, 1); "
         'table.storage.put(f"{LOG_FOLDER}/{name}", data)'),
     _of("a checkpoint drops tombstones", "delete+checkpoint@vectors!0",
-        "checkpoint.files", "_tombstones", 'removes = state.removes(["modified"])',
-        'removes = state.removes(["modified"]).clear()'),
+        "checkpoint.files", "_tombstones", 'removes = plan.state.removes(["modified"])',
+        'removes = plan.state.removes(["modified"]).clear()'),
     _of("a checkpoint comes before its sidecars", "checkpoint@tracked!0",
         "checkpoint.files", "_write_v2", 'table.storage.put(f"{SIDECARS}/{name}", data)', "pass"),
     _of("a checkpoint that fails fails the commit", "append+append@due!1",

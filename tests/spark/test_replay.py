@@ -1,8 +1,10 @@
 """Replay by Spark: the files, and what they add up to, are those of the replay on one machine."""
 
 import pickle
+import shutil
 from pathlib import Path
 
+import deltalake
 import polars as pl
 import pytest
 from pyspark.sql import SparkSession
@@ -12,6 +14,8 @@ from lakeview.delta.log.replay import not_replaced
 from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import LakeviewError
 from lakeview.spark import replay
+from lakeview.spark.checkpoint import checkpoint
+from lakeview.storage import open_storage
 from tests.golden.conformance import GoldenTable, delta_tables
 
 IDENTITY = ["path", "deletion_vector", "size", "records", "deleted_records"]
@@ -53,6 +57,36 @@ def test_the_files_are_those_of_the_library(spark: SparkSession, tmp_path: Path,
     assert sum(p.files for p in parts) == adds.height
     assert {p.partition_values["part"] for p in parts} == {"a", None, "%"}
     assert sum(p.records - p.deleted_records for p in parts) == table.snapshot().num_records
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("properties", [{}, V2], ids=["parts", "sidecars"])
+def test_spark_writes_the_checkpoint_that_the_library_writes(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, properties: dict[str, str]
+) -> None:
+    monkeypatch.setattr("lakeview.spark.checkpoint.PART_BYTES", 4_000)
+    rows = pl.DataFrame({"id": range(6), "part": ["a", None, "b c", "a", "%", "b c"]})
+    made = lv.create_table(str(tmp_path / "a"), rows.to_arrow().schema, partition_by=["part"], properties=properties)
+    assert isinstance(made, DeltaTable)
+    made.append(rows)
+    made.checkpoint()
+    made.delete("id < 3")
+    shutil.copytree(made.address, tmp_path / "b")
+    assert checkpoint(spark, made.address) == 2
+    log = Path(made.address) / "_delta_log"
+    names = sorted(path.name for path in log.glob("*2.checkpoint*"))
+    if properties:
+        assert len(list((log / "_sidecars").iterdir())) > 2
+    else:
+        DeltaTable(open_storage(tmp_path / "b")).checkpoint(parts=len(names))
+        assert len(names) > 1
+        for name in names:
+            assert (log / name).read_bytes() == (tmp_path / "b" / "_delta_log" / name).read_bytes()
+    for commit in log.glob("*.json"):
+        commit.unlink()
+    assert sorted(lv.open_table(made.address).scan().collect()["id"]) == [3, 4, 5]
+    if not properties:  # which deltalake opens without commits
+        assert sorted(deltalake.DeltaTable(made.address).to_pyarrow_table()["id"].to_pylist()) == [3, 4, 5]
 
 
 TABLES = delta_tables()

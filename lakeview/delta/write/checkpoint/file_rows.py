@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import polars as pl
+import pyarrow as pa
 
 from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.data.column_rules import clustering_columns
 from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.statistics import physical_leaves
-from lakeview.delta.log.file_actions import text_maps
+from lakeview.delta.log.actions import Metadata
+from lakeview.delta.log.file_actions import COLUMN_TYPES, text_maps
 from lakeview.delta.log.paths import encoded
-from lakeview.delta.log.replay import Replay
 from lakeview.delta.properties import value
 from lakeview.delta.write.checkpoint.struct_statistics import (
     StructStatistics,
@@ -24,6 +25,7 @@ from lakeview.delta.write.checkpoint.struct_statistics import (
 )
 from lakeview.delta.write.context import indexed_leaves
 from lakeview.model.schema import Field
+from lakeview.model.snapshot import TableProtocol
 
 TEXTS = pl.Map(pl.String(), pl.String())
 
@@ -79,10 +81,38 @@ class Shape:
         return list(dict.fromkeys([*(column for column, _ in (*_ADD.values(), *_REMOVE.values())), *texts]))
 
 
-def shape_of(state: Replay) -> Shape:
+class Described(Protocol):
+    """What the shape of a table's checkpoints follows from: a `Replay` is one."""
+
+    @property
+    def metadata(self) -> Metadata:
+        """The metadata in force."""
+
+    @property
+    def table_protocol(self) -> TableProtocol:
+        """The protocol in force."""
+
+    def domain_metadata(self) -> pl.DataFrame:
+        """DOMAIN_METADATA."""
+
+
+@dataclass(frozen=True)
+class Definition:
+    """The same as a value that can travel to another process. `domains`: DOMAIN_METADATA."""
+
+    metadata: Metadata
+    table_protocol: TableProtocol
+    domains: pl.DataFrame
+
+    def domain_metadata(self) -> pl.DataFrame:
+        """DOMAIN_METADATA."""
+        return self.domains
+
+
+def shape_of(state: Described) -> Shape:
     """What a table's properties ask of its checkpoints: `delta.checkpoint.writeStatsAsJson` (true where it is not set)
     and `delta.checkpoint.writeStatsAsStruct` (false)."""
-    properties = state.properties
+    properties = state.metadata.properties
     documents = value(properties, "delta.checkpoint.writeStatsAsJson") is not False
     if not value(properties, "delta.checkpoint.writeStatsAsStruct"):
         return Shape(documents, None, ())
@@ -115,6 +145,19 @@ def add_structs(actions: pl.DataFrame, shape: Shape) -> pl.Series:
 def remove_structs(actions: pl.DataFrame, _shape: Shape) -> pl.Series:
     """FILE_ACTIONS of removes as a series of structs called `remove`."""
     return pl.DataFrame(_columns(actions, _REMOVE)).to_struct("remove")
+
+
+ACTION_STRUCTS: Mapping[str, Callable[[pl.DataFrame, Shape], pl.Series]] = {
+    "add": add_structs,
+    "remove": remove_structs,
+}
+"""Kinds of file actions, in the order in which a checkpoint holds them."""
+
+
+def action_types(shape: Shape) -> dict[str, pa.DataType]:
+    """The types of the structs, by kind."""
+    empty = pl.DataFrame(schema={**COLUMN_TYPES})
+    return {kind: build(empty, shape).to_arrow().type for kind, build in ACTION_STRUCTS.items()}
 
 
 def _columns(actions: pl.DataFrame, fields: Mapping[str, tuple[str, pl.DataType]]) -> dict[str, pl.Series]:

@@ -9,21 +9,27 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import datetime
 
 import polars as pl
 import pyarrow as pa
 
-from lakeview.delta.log.file_actions import COLUMN_TYPES
 from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS, checkpoint_name, checkpoint_part_name, v2_checkpoint_name
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import CommitTimes, in_commit_start
 from lakeview.delta.properties import retention, value
 from lakeview.delta.write.checkpoint.action_file import ActionFile
-from lakeview.delta.write.checkpoint.file_rows import add_structs, remove_structs, shape_of
+from lakeview.delta.write.checkpoint.file_rows import ACTION_STRUCTS, action_types, shape_of
 from lakeview.delta.write.checkpoint.hint import LastCheckpoint, point_at
 from lakeview.delta.write.checkpoint.order import FileOrder, Spool
-from lakeview.delta.write.checkpoint.other_actions import STATE_TYPES, V2_TYPES, action_columns, state_actions
+from lakeview.delta.write.checkpoint.other_actions import (
+    STATE_ARROW_TYPES,
+    V2_ARROW_TYPES,
+    Action,
+    action_columns,
+    state_actions,
+)
 from lakeview.delta.write.checkpoint.present import is_present
 from lakeview.delta.write.target import Target
 from lakeview.model.errors import InvalidRequestError
@@ -34,7 +40,6 @@ SIDECAR_ROWS = 262_144
 
 _MAX_PARTS = 10_000
 _FEATURE = "v2Checkpoint"
-_KINDS = {"add": add_structs, "remove": remove_structs}
 
 Group = tuple[int, str, pa.Array]
 """The part, the kind and the structs of one row group."""
@@ -50,21 +55,64 @@ def write_checkpoint(table: Target, version: int | None = None, *, parts: int | 
 
     InvalidRequestError for parts that the table must not have.
     """
-    state = table.state(version)
+    plan = plan_checkpoint(table, table.state(version), parts)
+    if plan.is_present:
+        return plan.state.version
+    with _Actions(plan) as actions:
+        if plan.is_v2:
+            _write_v2(table, plan, actions)
+        else:
+            _write_v1(table, plan, actions)
+    return plan.state.version
+
+
+@dataclass(frozen=True)
+class CheckpointPlan:
+    """What is written of a state, and when its version was committed.
+
+    `names`: the files of a V1 checkpoint, none of a V2 one; `parts`: how many the file actions are divided into;
+    `is_present`: such a V1 checkpoint is there, and whole.
+    """
+
+    state: Replay
+    committed: datetime | None
+    names: Sequence[str]
+    parts: int = 1
+    is_present: bool = False
+
+    @property
+    def is_v2(self) -> bool:
+        """Whether file actions go into sidecars."""
+        return not self.names
+
+    @property
+    def expired_before(self) -> int | None:
+        """The time, in milliseconds, before which a tombstone has expired by this version; None if none has."""
+        # "A tombstone expires when the creation timestamp of the delta file exceeds the expiration threshold added to
+        # the remove action timestamp"; one without a timestamp has expired
+        if self.committed is None:
+            return None
+        return milliseconds(self.committed - retention(self.state.properties))
+
+
+def plan_checkpoint(
+    table: Target, state: Replay, parts: int | None = None, *, most_parts: int | None = None
+) -> CheckpointPlan:
+    """What the checkpoint of a state is to be, as `write_checkpoint` says.
+
+    `most_parts`: divide it into so many where neither `parts` nor the table says otherwise. Deletes an incomplete
+    set of the same names.
+    """
     features = state.protocol.writer_features or ()
     _check_parts(parts, _FEATURE in features)
     is_v2 = _FEATURE in features and value(state.properties, "delta.checkpointPolicy") == "v2"
-    names = _names(state.version, parts)
-    if not is_v2 and is_present(table.storage, state.version, names):
-        return state.version
+    if parts is None and most_parts is not None and most_parts > 1 and _FEATURE not in features:
+        parts = min(most_parts, _MAX_PARTS)
+    names = [] if is_v2 else _names(state.version, parts)
+    if names and is_present(table.storage, state.version, names):
+        return CheckpointPlan(state, None, names, len(names), is_present=True)
     committed = CommitTimes(table.log, in_commit_start(state.table_protocol, state.properties)).of(state.version)
-    with _Actions(state, committed, parts or 1) as actions:
-        if is_v2:
-            checkpoint = _write_v2(table, state, actions, committed)
-        else:
-            checkpoint = _write_v1(table, state, actions, committed, names)
-    point_at(table.storage, checkpoint)
-    return state.version
+    return CheckpointPlan(state, committed, names, len(names) or most_parts or 1)
 
 
 def _check_parts(parts: int | None, has_v2: bool) -> None:
@@ -91,15 +139,14 @@ def _names(version: int, parts: int | None) -> list[str]:
 class _Actions:
     """The adds and unexpired removes of a state, as row groups in their order."""
 
-    def __init__(self, state: Replay, committed: datetime | None, parts: int) -> None:
-        self._state = state
+    def __init__(self, plan: CheckpointPlan) -> None:
+        self._state = state = plan.state
         self._shape = shape_of(state)
         self.orders = {
-            "add": FileOrder(state.adds([]), parts),
-            "remove": FileOrder(_tombstones(state, committed), parts),
+            "add": FileOrder(state.adds([]), plan.parts),
+            "remove": FileOrder(_tombstones(plan), plan.parts),
         }
-        empty = pl.DataFrame(schema={**COLUMN_TYPES})
-        self.types = {kind: build(empty, self._shape).to_arrow().type for kind, build in _KINDS.items()}
+        self.types = action_types(self._shape)
         self._stack = ExitStack()
 
     def __enter__(self) -> _Actions:
@@ -112,7 +159,7 @@ class _Actions:
         """Every row group: part by part, of each the adds first."""
         spools = {kind: self._stack.enter_context(Spool(order, kind)) for kind, order in self.orders.items()}
         for frame in self._state.each_action(self._shape.columns):
-            for kind, build in _KINDS.items():
+            for kind, build in ACTION_STRUCTS.items():
                 rows = frame.filter(pl.col("added") if kind == "add" else ~pl.col("added"))
                 rows = self.orders[kind].with_places(rows)
                 spools[kind].put(rows["place"], build(rows, self._shape))
@@ -126,60 +173,78 @@ class _Actions:
                     waiting[kind] = next(groups, None)
 
 
-def _tombstones(state: Replay, committed: datetime | None) -> pl.DataFrame:
-    """The removes that a checkpoint of a version committed then has to hold."""
-    removes = state.removes(["modified"])
-    # "A tombstone expires when the creation timestamp of the delta file exceeds the expiration threshold added to
-    # the remove action timestamp"; one without a timestamp has expired
-    if committed is None:
-        return removes
-    return removes.filter(pl.col("modified") >= milliseconds(committed - retention(state.properties)))
+def _tombstones(plan: CheckpointPlan) -> pl.DataFrame:
+    """The removes that the checkpoint has to hold."""
+    removes = plan.state.removes(["modified"])
+    return removes if plan.expired_before is None else removes.filter(pl.col("modified") >= plan.expired_before)
 
 
-def _write_v1(
-    table: Target, state: Replay, actions: _Actions, committed: datetime | None, names: Sequence[str]
-) -> LastCheckpoint:
-    types = {**{kind: pl.Series(dtype=t).to_arrow().type for kind, t in STATE_TYPES.items()}, **actions.types}
+def _write_v1(table: Target, plan: CheckpointPlan, actions: _Actions) -> None:
+    types = {**STATE_ARROW_TYPES, **actions.types}
     size = size_in_bytes = 0
     groups = actions.groups()
     group = next(groups, None)
-    for part, name in enumerate(names):
+    for part, name in enumerate(plan.names):
         file = ActionFile(types)
         if part == 0:
-            file.write(action_columns(state_actions(state, committed)))
+            file.write(action_columns(state_actions(plan.state, plan.committed)))
         while group is not None and group[0] == part:
             file.write({group[1]: group[2]})
             group = next(groups, None)
         data = file.close()
         table.storage.put(f"{LOG_FOLDER}/{name}", data)
         size, size_in_bytes = size + file.rows, size_in_bytes + len(data)
-    parts = len(names) if names[0] != checkpoint_name(state.version) else None
-    return LastCheckpoint(state.version, size, size_in_bytes, actions.orders["add"].count, parts)
+    point_at_parts(table, plan, size, size_in_bytes, actions.orders["add"].count)
 
 
-def _write_v2(table: Target, state: Replay, actions: _Actions, committed: datetime | None) -> LastCheckpoint:
-    """Sidecars first: the top file names what is there. When it cannot be written, they stay, since a store that did
-    not answer may have it all the same; log cleanup deletes them when no checkpoint names them."""
+def point_at_parts(table: Target, plan: CheckpointPlan, size: int, size_in_bytes: int, adds: int) -> None:
+    """Point `_last_checkpoint` at a V1 checkpoint, all files of which are written: so many actions, bytes and adds."""
+    version = plan.state.version
+    parts = len(plan.names) if plan.names[0] != checkpoint_name(version) else None
+    point_at(table.storage, LastCheckpoint(version, size, size_in_bytes, adds, parts))
+
+
+@dataclass(frozen=True)
+class SidecarFile:
+    """A sidecar that is written: its name, bytes and actions."""
+
+    name: str
+    size_in_bytes: int
+    actions: int
+
+
+def _write_v2(table: Target, plan: CheckpointPlan, actions: _Actions) -> None:
     sidecars = []
-    size = size_in_bytes = 0
-    at = 0 if committed is None else milliseconds(committed)
     for file in _sidecar_files(actions):
         data = file.close()
         name = f"{uuid.uuid4()}.parquet"
         table.storage.put(f"{SIDECARS}/{name}", data)
-        sidecars.append({"path": name, "sizeInBytes": len(data), "modificationTime": at, "tags": None})
-        size, size_in_bytes = size + file.rows, size_in_bytes + len(data)
-    top = [
-        ("checkpointMetadata", {"version": state.version, "tags": None}),
-        *state_actions(state, committed),
-        *(("sidecar", sidecar) for sidecar in sidecars),
+        sidecars.append(SidecarFile(name, len(data), file.rows))
+    write_top_file(table, plan, sidecars, actions.orders["add"].count)
+
+
+def write_top_file(table: Target, plan: CheckpointPlan, sidecars: Sequence[SidecarFile], adds: int) -> None:
+    """Write the file that makes sidecars a checkpoint, and point `_last_checkpoint` at it; `adds`: of them all.
+
+    The sidecars are there before: when this file cannot be written, they stay, since a store that did not answer may
+    have it all the same; log cleanup deletes them when no checkpoint names them.
+    """
+    at = 0 if plan.committed is None else milliseconds(plan.committed)
+    version = plan.state.version
+    top: list[Action] = [
+        ("checkpointMetadata", {"version": version, "tags": None}),
+        *state_actions(plan.state, plan.committed),
     ]
-    types = {**STATE_TYPES, **V2_TYPES}
-    file = ActionFile({kind: pl.Series(dtype=type_).to_arrow().type for kind, type_ in types.items()})
+    for s in sidecars:
+        fields = {"path": s.name, "sizeInBytes": s.size_in_bytes, "modificationTime": at, "tags": None}
+        top.append(("sidecar", fields))
+    file = ActionFile({**STATE_ARROW_TYPES, **V2_ARROW_TYPES})
     file.write(action_columns(top))
     data = file.close()
-    table.storage.put(f"{LOG_FOLDER}/{v2_checkpoint_name(state.version, uuid.uuid4())}", data)
-    return LastCheckpoint(state.version, size + file.rows, size_in_bytes + len(data), actions.orders["add"].count)
+    table.storage.put(f"{LOG_FOLDER}/{v2_checkpoint_name(version, uuid.uuid4())}", data)
+    size = file.rows + sum(sidecar.actions for sidecar in sidecars)
+    size_in_bytes = len(data) + sum(sidecar.size_in_bytes for sidecar in sidecars)
+    point_at(table.storage, LastCheckpoint(version, size, size_in_bytes, adds))
 
 
 def _sidecar_files(actions: _Actions) -> Iterator[ActionFile]:

@@ -26,7 +26,7 @@ class FileOrder:
 
     def __init__(self, files: pl.DataFrame, parts: int = 1) -> None:
         """`files`: FILE_ACTIONS, of which `key` and `deletion_vector` are used."""
-        names = _identities(files)
+        names = identities(files)
         order = names.arg_sort()
         self._names = names.gather(order)
         del names, order
@@ -35,8 +35,9 @@ class FileOrder:
         if parts == 1:
             self._places: pl.Series | None = None  # each identity stands where it is sorted to
         else:
-            part = pl.Series([zlib.crc32(name.encode()) % parts for name in self._names], dtype=pl.Int64)
-            by_part = part.arg_sort()
+            part = part_numbers(self._names, parts)
+            # a stable sort: the order of names holds within each part
+            by_part = part.to_frame().with_row_index().sort("part", maintain_order=True)["index"]
             self._places = by_part.arg_sort().cast(pl.Int64)
             ends = [int((part <= number).sum()) for number in range(parts)]
         self.count = count
@@ -51,7 +52,7 @@ class FileOrder:
         """The actions whose file is one of these, with their `place`, in ascending order of it."""
         if not self.count or not actions.height:
             return actions.clear().with_columns(pl.Series("place", [], dtype=pl.Int64))
-        names = _identities(actions)
+        names = identities(actions)
         at = self._names.search_sorted(names).cast(pl.Int64).clip(0, self.count - 1)
         met = self._names.gather(at) == names
         if self._places is not None:
@@ -59,7 +60,7 @@ class FileOrder:
         return actions.with_columns(at.alias("place")).filter(met).sort("place", maintain_order=True)
 
 
-def _identities(files: pl.DataFrame) -> pl.Series:
+def identities(files: pl.DataFrame) -> pl.Series:
     """The key of each file and its deletion vector, as one text."""
     vectors = files["deletion_vector"]
     if vectors.null_count() == vectors.len():
@@ -70,6 +71,11 @@ def _identities(files: pl.DataFrame) -> pl.Series:
         .then("key")
         .otherwise(pl.concat_str("key", pl.lit("\0"), "deletion_vector"))
     ).to_series()
+
+
+def part_numbers(names: pl.Series, parts: int) -> pl.Series:
+    """The part, from 0, that each file of an identity belongs to, as `part`."""
+    return pl.Series("part", [zlib.crc32(name.encode()) % parts for name in names], dtype=pl.Int64)
 
 
 class Spool:

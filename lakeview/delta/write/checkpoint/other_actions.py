@@ -51,6 +51,16 @@ V2_TYPES: Mapping[str, pl.Struct] = {
 }
 
 
+STATE_ARROW_TYPES: Mapping[str, pa.DataType] = {
+    kind: pl.Series(dtype=type_).to_arrow().type for kind, type_ in STATE_TYPES.items()
+}
+"""The same as Arrow has them."""
+
+V2_ARROW_TYPES: Mapping[str, pa.DataType] = {
+    kind: pl.Series(dtype=type_).to_arrow().type for kind, type_ in V2_TYPES.items()
+}
+
+
 def state_actions(state: Replay, committed: datetime | None) -> list[Action]:
     """protocol, metaData, unexpired txns and domainMetadata of a state; `committed`: when its version was.
 
