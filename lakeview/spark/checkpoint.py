@@ -56,14 +56,14 @@ def checkpoint(
     new = spark.createDataFrame(pa.table(columns, schema=_PACKED_TYPES), _PACKED)
 
     def write(rows: pa.Table) -> pa.Table:  # Spark reads the annotations, which a partial has not
-        return _written(work, rows)
+        return _write_part(work, rows)
 
     # so many tasks, which Spark does not join to fewer as it does after a shuffle of its own
     by_part = old.union(new).repartition(plan.parts, "part").groupBy("part")
-    written = collect(by_part.applyInArrow(write, OUTCOME))
-    if errors := [outcome for outcome in written if isinstance(outcome, LakeviewError)]:
+    outcomes = collect(by_part.applyInArrow(write, OUTCOME))
+    if errors := [outcome for outcome in outcomes if isinstance(outcome, LakeviewError)]:
         raise errors[0]
-    finish_parts(table, plan, written)
+    finish_parts(table, plan, outcomes)
     return state.version
 
 
@@ -77,7 +77,7 @@ def _packed_actions(work: PartWork, newer: pl.DataFrame, batches: Iterable[pa.Re
             yield pa.RecordBatch.from_pylist([row], schema=_PACKED_TYPES)
 
 
-def _written(work: PartWork, rows: pa.Table) -> pa.Table:
+def _write_part(work: PartWork, rows: pa.Table) -> pa.Table:
     """The outcome of writing the part that these rows are of."""
     part = rows["part"][0].as_py()
     order = rows.sort_by("position")

@@ -164,12 +164,12 @@ def part_work(table: Target, plan: CheckpointPlan) -> PartWork:
     )
 
 
-def finish_parts(table: Target, plan: CheckpointPlan, written: Sequence[PartFile]) -> None:
+def finish_parts(table: Target, plan: CheckpointPlan, part_files: Sequence[PartFile]) -> None:
     """Make the files of all parts a checkpoint: write the top file of a V2 one, and point `_last_checkpoint` at it.
 
     StoreUnavailableError if a part of a V1 checkpoint is missing: the set is no checkpoint, and readers pass over it.
     """
-    files = sorted(written, key=lambda file: file.part)
+    files = sorted(part_files, key=lambda file: file.part)
     if not plan.is_v2 and [file.name for file in files] != list(plan.names):
         raise StoreUnavailableError(
             f"{len(files)} of {len(plan.names)} parts of checkpoint {plan.state.version} were written",
