@@ -110,6 +110,9 @@ def report(address: str, writers: int, seconds: float) -> None:
     fair = worst <= MOST_WAIT * slowest and least >= LEAST_SHARE
     print(f"{total} commits, {total / seconds:.1f} a second; {rows} rows in the table")
     print(f"worst wait {worst:.2f} s, {worst / slowest:.1f} times the slowest median (at most {MOST_WAIT:g})")
+    ours = [each for engine, each in zip(engines, found, strict=True) if engine == "lakeview"]
+    own = max(max(each) for each in ours) / max(statistics.median(each) for each in ours)
+    print(f"of lakeview's alone {own:.1f} times their slowest median")
     print(f"fewest commits: {least:.2f} of the mean (at least {LEAST_SHARE:g}); {'fair' if fair else 'NOT FAIR'}")
 
 

@@ -165,6 +165,12 @@ class Storage(ABC):
         write them once, so that little time lies between learning of another writer's file and the next attempt."""
         yield
 
+    @contextmanager
+    def turn(self) -> Iterator[bool]:
+        """Within it, the writers that asked for their turn before have had it, where the store knows of any: none
+        starves. True if there were some: there may be new files. For fairness: `put_if_absent` alone excludes."""
+        yield False
+
     @abstractmethod
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Create a file whole and durable, or raise FileExistsError: never half, never over another."""

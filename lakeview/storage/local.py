@@ -20,6 +20,7 @@ from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError
 from lakeview.storage.interface import FIRST_FOLDERS, Entry, Storage, Translated, listing, refuse_oversized
 from lakeview.storage.local_files import create_exclusively, require_file, sync_folder, write_beside
+from lakeview.storage.turns import turn
 
 
 class LocalStorage(Storage):
@@ -216,6 +217,11 @@ class LocalStorage(Storage):
             yield
         finally:
             self._drop_spare(self._spare.pop(thread))
+
+    @contextmanager
+    def turn(self) -> Iterator[bool]:
+        with turn(self.root) as waited:
+            yield waited
 
     def _temporary_file(self, full: str, data: bytes) -> str:
         """A temporary file with these bytes: that of the attempt before, as if it were written now, or a new one."""

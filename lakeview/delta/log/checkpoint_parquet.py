@@ -121,7 +121,7 @@ class ParquetActions:
             columns = [f"{kind}.{leaf}" for leaf in present]
             with self._open() as file:
                 batches = file.iter_batches(footer.batch_rows(_STREAMED_ROWS), row_groups=groups, columns=columns)
-                for batch in self._checked(batches, columns, groups):
+                for batch in _merged(self._checked(batches, columns, groups), _STREAMED_ROWS):
                     yield {leaf: _field(batch.column(0), leaf) for leaf in present}
 
     def _halves(

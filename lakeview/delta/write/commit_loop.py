@@ -38,22 +38,28 @@ class CommitLoop:
         StoreUnavailableError if the store did not answer; its kind is outcome-unknown where the commit may be there.
         """
         candidate = base + 1
-        with self._storage.attempts():
+        with self._storage.turn() as waited, self._storage.attempts():
+            if waited:
+                candidate = self._follow(candidate, base, follow)
             for attempt in range(_ATTEMPTS):
                 if self._put(candidate, encode(candidate)):
                     return candidate
                 # who has lost often waits less: new arrivals let it pass
                 back_off(0, self._storage.remote, share=1 / (1 + attempt))
-                self._table.refresh()
-                latest = max(self._table.latest_version, candidate)
-                for version in range(candidate, latest + 1):
-                    follow(self._table.log.commit(version))
-                candidate = latest + 1
+                candidate = self._follow(candidate, candidate, follow)
         raise CommitConflictError(
             f"{_ATTEMPTS} commits in a row were won by other writers",
             fix="try again when fewer writers are at work",
             kind="too-many-attempts",
         )
+
+    def _follow(self, first: int, last: int, follow: Callable[[Commit], None]) -> int:
+        """Follow the commits from `first` on, of which those to `last` are in the log; the version after them."""
+        self._table.refresh()
+        latest = max(self._table.latest_version, last)
+        for version in range(first, latest + 1):
+            follow(self._table.log.commit(version))
+        return latest + 1
 
     def _put(self, version: int, data: bytes) -> bool:
         """True if that version is ours, false if it is another's."""

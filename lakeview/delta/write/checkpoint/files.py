@@ -162,7 +162,8 @@ class _Actions:
             for kind, build in ACTION_STRUCTS.items():
                 rows = frame.filter(pl.col("added") if kind == "add" else ~pl.col("added"))
                 rows = self.orders[kind].with_places(rows)
-                spools[kind].put(rows["place"], build(rows, self._shape))
+                if rows.height:
+                    spools[kind].put(rows["place"], build(rows, self._shape))
         of_kind = {kind: spool.groups() for kind, spool in spools.items()}
         waiting = {kind: next(groups, None) for kind, groups in of_kind.items()}
         while any(group is not None for group in waiting.values()):
