@@ -215,6 +215,13 @@ class IcebergTable(MetadataFrames, TableBody):
         tasks = self._scan(state, entry, schema).tasks(None if where is None else predicate(where, schema))
         return select_columns(tasks, schema, columns)
 
+    def tasks_as(self, version: int, schema: Schema, paths: Sequence[str] | None = None) -> list[FileTask]:
+        """The files of a snapshot, or those of these recorded paths, with the columns of another version's schema."""
+        state = self._state
+        tasks = self._scan(state, self._entry(state, version), schema).tasks(None)
+        places = None if paths is None else set(map(state.locations.resolve, paths))
+        return tasks if places is None else [task for task in tasks if task.path in places]
+
     def check(self, now: datetime | None = None) -> list[Finding]:
         """What the metadata and the manifests contradict, worst first. Costs every manifest and one listing."""
         if now is not None:

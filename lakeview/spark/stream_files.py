@@ -12,10 +12,11 @@ from lakeview.delta.data.scan import Scan
 from lakeview.delta.log.commits import Commit, only
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import first_version_from
-from lakeview.model.errors import InvalidRequestError, VersionNotFoundError
+from lakeview.delta.table import DeltaTable
+from lakeview.model.errors import VersionNotFoundError
 from lakeview.model.schema import Field, Schema
 from lakeview.rows.tasks import FileTask, select_columns
-from lakeview.spark.addresses import delta_table
+from lakeview.spark.stream_errors import no_offset, other_columns, other_table, removed_rows
 from lakeview.spark.stream_options import StreamOptions
 
 
@@ -35,11 +36,7 @@ class Offset:
         match value:
             case {"table": str(), "version": int(), "index": int(), "initial": bool()} if len(value) == 4:
                 return Offset(**value)
-        raise InvalidRequestError(
-            f"{dict(value)!r} is no offset of a lakeview stream",
-            fix="give the query a checkpoint location of its own",
-            place="checkpointLocation",
-        )
+        raise no_offset(value)
 
     def json(self) -> dict[str, Any]:
         """As a checkpoint records it."""
@@ -56,9 +53,8 @@ class StreamFiles:
     `version`: the one whose schema the stream has; a later commit that changes the columns stops it.
     """
 
-    def __init__(self, options: StreamOptions, version: int, columns: list[str]) -> None:
-        fix = "read it in batches, each with the option version"
-        self.table = delta_table(options.path, "streamed", fix, options.access)
+    def __init__(self, table: DeltaTable, options: StreamOptions, version: int, columns: list[str]) -> None:
+        self.table = table
         self._options = options
         self._version = version
         self._columns = columns
@@ -97,35 +93,39 @@ class StreamFiles:
             return Offset(table_id, options.starting_version, 0, initial=False)
         return Offset(table_id, latest, 0, initial=True)
 
-    def end(self, start: Offset, latest: int, max_files: int | None, max_bytes: int | None) -> Offset:
-        """How far a batch goes: at most so many files and bytes, at least one file, no further than `latest`."""
+    def end(
+        self, start: Mapping[str, Any], until: int | None, max_files: int | None, max_bytes: int | None
+    ) -> dict[str, Any]:
+        """How far a batch goes: at most so many files and bytes, at least one file, no further than `until`, the newest
+        version without it."""
+        latest = self.latest if until is None else min(self.latest, until)
         files = size = 0
-        offset = start
+        offset = Offset.parse(start)
         while offset.version <= latest:
             for task in self._files(offset)[offset.index :]:
                 full = max_files is not None and files >= max_files
                 if full or (max_bytes is not None and files and size + task.size > max_bytes):
-                    return offset
+                    return offset.json()
                 files, size = files + 1, size + task.size
                 offset = replace(offset, index=offset.index + 1)
             offset = offset.next_version()
-        return offset
+        return offset.json()
 
-    def between(self, start: Offset, end: Offset) -> Iterator[FileTask]:
+    def between(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Iterator[FileTask]:
         """The files from one offset to another."""
-        offset = start
-        while (offset.version, not offset.initial) < (end.version, not end.initial):
+        offset, stop = Offset.parse(start), Offset.parse(end)
+        while (offset.version, not offset.initial) < (stop.version, not stop.initial):
             yield from self._files(offset)[offset.index :]
             offset = offset.next_version()
-        if offset.index < end.index:
-            yield from self._files(offset)[offset.index : end.index]
+        if offset.index < stop.index:
+            yield from self._files(offset)[offset.index : stop.index]
 
     # -- inside
 
     def _files(self, offset: Offset) -> list[FileTask]:
         key = offset.version, offset.initial
         if offset.table != self._state.metadata.id:
-            raise self._replaced(offset.table, str(self._state.metadata.id))
+            raise other_table(self.table.address, offset.table, str(self._state.metadata.id))
         if key not in self._tasks:
             # what lies before is not asked for again: offsets only grow
             self._tasks = {k: tasks for k, tasks in self._tasks.items() if k[0] >= offset.version - 1}
@@ -169,39 +169,18 @@ class StreamFiles:
             return
         for _, metadata in only("meta_data", [commit]):
             if metadata.id != self._state.metadata.id:
-                raise self._replaced(str(self._state.metadata.id), str(metadata.id))
+                raise other_table(self.table.address, str(self._state.metadata.id), str(metadata.id))
             depth = self.table.storage.config.max_schema_depth
             protocol = self.table.state(commit.version).table_protocol
             schema = table_schema(metadata.schema_string, protocol, metadata.properties, max_depth=depth)
             if schema.to_arrow() != self._schema.to_arrow():
-                raise InvalidRequestError(
-                    f"version {commit.version} of {self.table.address} has other columns than the stream",
-                    fix="start the query again: it goes on from its checkpoint with the new columns",
-                    place=f"version {commit.version}",
-                    kind="schema-change",
-                )
+                raise other_columns(f"version {commit.version}", self.table.address)
 
     def _check_changes(self, commit: Commit) -> None:
         adds = any(a.add is not None and a.add.data_change is not False for a in commit.actions)
         if self._options.ignore_changes or (self._options.ignore_deletes and not adds):
             return
-        raise InvalidRequestError(
-            f"version {commit.version} of {self.table.address} takes rows away"
-            f"{' and adds others' if adds else ''} ({commit.info.operation or 'no operation named'}), and a stream "
-            "only brings rows",
-            fix="set skipChangeCommits to leave such commits out, ignoreChanges to read what they add (rows that were "
-            "only moved come again)" + ("" if adds else ", or ignoreDeletes to pass over commits that only remove"),
-            place=f"version {commit.version}",
-            kind="change-commit",
-        )
-
-    def _replaced(self, before: str, now: str) -> InvalidRequestError:
-        return InvalidRequestError(
-            f"{self.table.address} is another table ({now}) than the one that the stream began with ({before})",
-            fix="start again with a new checkpoint location",
-            place=self.table.address,
-            kind="other-table",
-        )
+        raise removed_rows(f"version {commit.version}", self.table.address, commit.info.operation, adds=adds)
 
     def _with_roots(self, tasks: list[FileTask]) -> list[FileTask]:
         return [replace(task, roots=self.table.storage.config.roots) for task in tasks]

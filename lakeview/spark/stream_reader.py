@@ -14,14 +14,19 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
+import lakeview as lv
+from lakeview.delta.table import DeltaTable
+from lakeview.iceberg.table import IcebergTable
+from lakeview.model.errors import UnsupportedTableError
 from lakeview.spark.addresses import task_access
 from lakeview.spark.reader import FilePartition, file_partitions, partition_rows
-from lakeview.spark.stream_files import Offset, StreamFiles
+from lakeview.spark.stream_files import StreamFiles
 from lakeview.spark.stream_options import StreamOptions
+from lakeview.spark.stream_snapshots import SnapshotStream
 
 
 class LakeviewStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Tails the log of a Delta table.
+    """Tails the log of a Delta table, or the snapshots of an Iceberg table's main branch.
 
     `version`: the one whose columns the stream has. An offset says which files have been read, so that a batch that is
     planned again after a restart has the same rows. `read` alone runs on executors.
@@ -32,17 +37,17 @@ class LakeviewStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.schema = schema
         self._version = version
         self._until: int | None = None
-        self._opened: StreamFiles | None = None
+        self._opened: StreamFiles | SnapshotStream | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Executors read files that they are given, and open no log."""
         return {**self.__dict__, "_opened": None}
 
     @property
-    def files(self) -> StreamFiles:
+    def files(self) -> StreamFiles | SnapshotStream:
         """The table as the stream sees it, opened once."""
         if self._opened is None:
-            self._opened = StreamFiles(self.options, self._version, self.schema.fieldNames())
+            self._opened = _stream(self.options, self._version, self.schema.fieldNames())
         return self._opened
 
     def initialOffset(self) -> dict[str, Any]:
@@ -59,9 +64,7 @@ class LakeviewStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         max_bytes = None if isinstance(limit, ReadAllAvailable) else self.options.max_bytes
         if isinstance(limit, ReadMaxBytes):
             max_bytes = limit.max_bytes
-        latest = self.files.latest
-        until = latest if self._until is None else min(latest, self._until)
-        return self.files.end(Offset.parse(start), until, max_files, max_bytes).json()
+        return self.files.end(start, self._until, max_files, max_bytes)
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Commits that come from now on are left to the next run."""
@@ -69,9 +72,24 @@ class LakeviewStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[FilePartition]:
         """The files between two offsets, packed for tasks."""
-        tasks = list(self.files.between(Offset.parse(start), Offset.parse(end)))
+        tasks = list(self.files.between(start, end))
         return file_partitions(tasks, task_access(self.files.table))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition's files."""
         return partition_rows(partition, self.schema)
+
+
+def _stream(options: StreamOptions, version: int, columns: list[str]) -> StreamFiles | SnapshotStream:
+    """The table as its format streams it. NotATableError, UnsupportedTableError for a shared table."""
+    table = lv.open_table(options.path, storage_options=options.access.options)
+    if isinstance(table, DeltaTable):
+        return StreamFiles(table, options, version, columns)
+    if isinstance(table, IcebergTable):
+        return SnapshotStream(table, options, version, columns)
+    raise UnsupportedTableError(
+        "the table is shared, and only Delta and Iceberg tables are streamed by lakeview's Spark source",
+        fix="read it in batches, each with the option version",
+        place=options.path,
+        kind="unsupported-format",
+    )

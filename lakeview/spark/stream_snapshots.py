@@ -1,0 +1,219 @@
+"""Offsets of a stream of an Iceberg table to its files: those of a snapshot, then what each later one adds."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from lakeview.iceberg.metadata.refs import ancestors
+from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT, SnapshotEntry
+from lakeview.iceberg.table import IcebergTable
+from lakeview.model.errors import VersionNotFoundError
+from lakeview.model.schema import Schema
+from lakeview.model.snapshot import milliseconds
+from lakeview.rows.tasks import FileTask, select_columns
+from lakeview.spark.stream_errors import no_offset, other_columns, other_table, removed_rows
+from lakeview.spark.stream_options import StreamOptions
+
+COMPLETE = -1
+"""The index of an offset behind all files of its snapshot."""
+
+_ADDED = "add data file"
+
+
+@dataclass(frozen=True)
+class SnapshotOffset:
+    """What a stream has read: all files before number `index` of a snapshot, and of the snapshots before it.
+
+    `initial`: of all files that the snapshot has, else of those that it adds. `table`: the uuid of the table.
+    """
+
+    table: str
+    snapshot: int
+    index: int
+    initial: bool
+
+    @staticmethod
+    def parse(value: Mapping[str, Any]) -> "SnapshotOffset":
+        """An offset of a checkpoint. InvalidRequestError if it is none of an Iceberg table."""
+        match value:
+            case {"table": str(), "snapshot": int(), "index": int(), "initial": bool()} if len(value) == 4:
+                return SnapshotOffset(**value)
+        raise no_offset(value)
+
+    def json(self) -> dict[str, Any]:
+        """As a checkpoint records it."""
+        return asdict(self)
+
+
+class SnapshotStream:
+    """The files of an Iceberg table in the order in which a stream reads them.
+
+    `version`: the snapshot whose schema the stream has; a later one with other columns stops it. Snapshots that only
+    rearrange files (`replace`) are passed over. A snapshot that removes rows (files, or by deletes) stops the stream
+    unless an option says what to do.
+    """
+
+    def __init__(self, table: IcebergTable, options: StreamOptions, version: int, columns: list[str]) -> None:
+        self.table = table
+        self._options = options
+        self._version = version
+        self._columns = columns
+        self._tasks: dict[tuple[int, bool], list[FileTask]] = {}
+
+    @cached_property
+    def _schema(self) -> Schema:
+        return self.table.snapshot(None if self._version == NO_SNAPSHOT else self._version).schema
+
+    @property
+    def latest(self) -> int:
+        """The current snapshot, after one listing."""
+        self.table.refresh()
+        return self.table.latest_version
+
+    @property
+    def _line(self) -> list[SnapshotEntry]:
+        """The snapshots of the main branch that have not expired, oldest first."""
+        return ancestors(self.table.metadata, self.table.latest_version)[::-1]
+
+    @property
+    def _id(self) -> str:
+        return str(self.table.metadata.table_uuid)
+
+    def first(self) -> SnapshotOffset:
+        """Where a new stream begins."""
+        options, latest = self._options, self.latest
+        newest = SnapshotOffset(self._id, latest, COMPLETE, initial=False)
+        if options.starting_latest or (latest == NO_SNAPSHOT and options.starting_version is None):
+            return newest
+        if options.starting_timestamp is not None:
+            at = milliseconds(options.starting_timestamp)
+            later = [entry.snapshot_id for entry in self._line if entry.timestamp_ms >= at]
+            return replace(newest, snapshot=later[0], index=0) if later else newest
+        if options.starting_version is not None:
+            if options.starting_version not in [entry.snapshot_id for entry in self._line]:
+                raise VersionNotFoundError(
+                    f"{self.table.address} has no snapshot {options.starting_version} on its main branch",
+                    fix="start at a snapshot of the table's history, or with startingTimestamp",
+                    place="startingVersion",
+                )
+            return replace(newest, snapshot=options.starting_version, index=0)
+        return replace(newest, index=0, initial=True)
+
+    def parse(self, value: Mapping[str, Any]) -> SnapshotOffset:
+        """As `SnapshotOffset.parse`; InvalidRequestError for an offset of another table, too."""
+        offset = SnapshotOffset.parse(value)
+        if offset.table != self._id:
+            raise other_table(self.table.address, offset.table, self._id)
+        return offset
+
+    def end(
+        self, start: Mapping[str, Any], until: int | None, max_files: int | None, max_bytes: int | None
+    ) -> dict[str, Any]:
+        """How far a batch goes: at most so many files and bytes, at least one file, no further than `until` (the
+        current snapshot without it)."""
+        last = self.latest
+        files = size = 0
+        offset: SnapshotOffset = self.parse(start)
+        while True:
+            for task in self._files(offset)[offset.index :]:
+                full = max_files is not None and files >= max_files
+                if full or (max_bytes is not None and files and size + task.size > max_bytes):
+                    return offset.json()
+                files, size = files + 1, size + task.size
+                offset = replace(offset, index=offset.index + 1)
+            offset = replace(offset, index=COMPLETE, initial=False)
+            following = None if offset.snapshot == (last if until is None else until) else self._following(offset)
+            if following is None:
+                return offset.json()
+            offset = following
+
+    def between(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Iterator[FileTask]:
+        """The files from one offset to another."""
+        offset: SnapshotOffset | None = self.parse(start)
+        stop = self.parse(end)
+        while offset is not None:
+            tasks = self._files(offset)
+            if offset.snapshot == stop.snapshot and (offset.initial == stop.initial or stop.index == COMPLETE):
+                yield from tasks[offset.index : len(tasks) if stop.index == COMPLETE else stop.index]
+                return
+            yield from tasks[offset.index :]
+            offset = self._following(offset)
+
+    # -- inside
+
+    def _following(self, offset: SnapshotOffset) -> SnapshotOffset | None:
+        """The start of the snapshot after that of an offset; None after the current one."""
+        line = self._line
+        ids = [entry.snapshot_id for entry in line]
+        if offset.snapshot in ids:
+            rest = line[ids.index(offset.snapshot) + 1 :]
+        else:
+            # the snapshot itself may have expired since it was read
+            rest = [e for i, e in enumerate(line) if (line[i - 1].snapshot_id if i else e.parent) == offset.snapshot]
+            rest = line[ids.index(rest[0].snapshot_id) :] if rest else self._after_loss(offset, line)
+        return SnapshotOffset(offset.table, rest[0].snapshot_id, 0, initial=False) if rest else None
+
+    def _after_loss(self, offset: SnapshotOffset, line: list[SnapshotEntry]) -> list[SnapshotEntry]:
+        if offset.snapshot == NO_SNAPSHOT and (not line or line[0].parent is None):
+            return line
+        if offset.snapshot in self.table.metadata.snapshots:
+            raise VersionNotFoundError(
+                f"snapshot {offset.snapshot} of {self.table.address}, which the stream has read, is no longer on the "
+                "main branch: the table was rolled back",
+                fix="start again with a new checkpoint location",
+                place=f"snapshot {offset.snapshot}",
+                kind="rolled-back",
+            )
+        if self._options.fail_on_data_loss:
+            raise VersionNotFoundError(
+                f"the snapshots after {offset.snapshot} of {self.table.address} have expired before they were read",
+                fix="start again with a new checkpoint location, or set failOnDataLoss to false to go on without it",
+                place=f"snapshot {offset.snapshot}",
+            )
+        return line
+
+    def _files(self, offset: SnapshotOffset) -> list[FileTask]:
+        if offset.index == COMPLETE:
+            return []
+        key = offset.snapshot, offset.initial
+        if key not in self._tasks:
+            tasks = self._rows_of(*key)
+            self._tasks = {key: select_columns(tasks, self._schema, self._columns)}  # offsets only grow
+        return self._tasks[key]
+
+    def _rows_of(self, snapshot: int, initial: bool) -> list[FileTask]:
+        if initial:
+            tasks = self.table.tasks_as(snapshot, self._schema)
+        else:
+            entry = self.table.metadata.snapshots.get(snapshot)
+            if entry is not None and entry.operation == "replace":
+                return []
+            self._check_columns(snapshot)
+            actions = self.table.commit(snapshot)
+            if not self._is_read(snapshot, None if entry is None else entry.operation, set(actions["kind"])):
+                return []
+            added = actions.filter(actions["kind"] == _ADDED)["path"].to_list()
+            tasks = self.table.tasks_as(snapshot, self._schema, added)
+        return sorted(tasks, key=lambda task: task.path)
+
+    def _check_columns(self, snapshot: int) -> None:
+        ids = [entry.snapshot_id for entry in self._line]
+        seen = ids.index(self._version) if self._version in ids else -1
+        if snapshot in ids[seen + 1 :]:
+            schema = self.table.snapshot(snapshot).schema
+            if schema.to_arrow() != self._schema.to_arrow():
+                raise other_columns(f"snapshot {snapshot}", self.table.address)
+
+    def _is_read(self, snapshot: int, operation: str | None, kinds: set[str]) -> bool:
+        """Whether the files that a snapshot adds are read. InvalidRequestError where it removes rows, and no option
+        says what to do about that."""
+        # an overwrite may leave delete files out without an entry that says so
+        if operation not in ("overwrite", "delete") and kinds <= {"snapshot", _ADDED}:
+            return True
+        if self._options.skip_change_commits:
+            return False
+        adds = _ADDED in kinds
+        if self._options.ignore_changes or (self._options.ignore_deletes and not adds):
+            return True
+        raise removed_rows(f"snapshot {snapshot}", self.table.address, operation, adds=adds)
