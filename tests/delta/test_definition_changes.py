@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.schema_changes import renamed_in
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, LakeviewError, UnsupportedTableError
-from lakeview.model.schema import ArrayType, DecimalType, Field, PrimitiveType, Schema, StructType
+from lakeview.model.schema import ArrayType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
 from tests.builders.actions import metadata, protocol
 from tests.builders.history import DeltaHistory
 
@@ -274,6 +275,53 @@ def test_fields_called_as_steps_of_lists_widen(tmp_path: Path) -> None:
         table.widen_column(path, LONG)
     assert held(table) == [{"s": {"value": 1, "element": [{"key": 2}]}}]
     assert str(table.snapshot().schema["s"].type) == "struct<value: long, element: array<struct<key: long>>>"
+
+
+PAIR = StructType((Field("x", INTEGER), Field("y", TEXT)))
+NESTED = Schema(
+    (
+        Field("s", PAIR),
+        Field("l", ArrayType(ArrayType(PAIR))),
+        Field("m", MapType(PAIR, PAIR)),
+        Field("a.b", PAIR),
+    )
+)
+
+
+def test_fields_of_structs_change_wherever_the_struct_is(tmp_path: Path) -> None:
+    table = lv.create_table(str(tmp_path), NESTED, properties=MAPPED | {"delta.enableTypeWidening": "true"})
+    pair = {"x": 1, "y": "one"}
+    old = {"s": pair, "l": [[pair]], "m": [(pair, pair)], "a.b": pair}
+    table.append(pa.Table.from_pylist([old], schema=NESTED.to_arrow()))
+    with table.transaction() as txn:
+        for struct in (("s",), ("l", "element", "element"), ("m", "value"), ("a.b",)):
+            txn.rename_column((*struct, "x"), "wide")
+            txn.widen_column((*struct, "wide"), LONG)
+            txn.set_comment((*struct, "wide"), "how wide")
+            txn.drop_column((*struct, "y"))
+            txn.add_column((*struct, "y"), LONG)
+        txn.rename_column("m.key.y", "z")
+        refusals: list[tuple[Callable[[], object], str]] = [
+            (lambda: txn.drop_column("m.key.z"), "part of the keys of m"),
+            (lambda: txn.add_column("m.key.more", TEXT), "the key of column m would change"),
+            (lambda: txn.add_column("l.element.element.WIDE", TEXT), "case aside"),
+            (lambda: txn.add_column("l.element.more", TEXT), "no column l.element.more"),
+            (lambda: txn.add_column((), TEXT), "an empty path"),
+            (lambda: txn.set_nullable("m.value.wide", nullable=False), "lies in a list or map"),
+        ]
+        for refused, words in refusals:
+            with pytest.raises(InvalidRequestError, match=words):
+                refused()
+    new, key = {"wide": 1, "y": None}, {"x": 1, "z": "one"}
+    assert again(table).scan().collect().to_arrow().to_pylist() == [
+        {"s": new, "l": [[new]], "m": [(key, new)], "a.b": new}
+    ]
+    table.append(pa.Table.from_pylist(
+        [{"s": {"wide": 2**40, "y": 5}}], schema=again(table).snapshot().schema.select(["s"]).to_arrow()
+    ))  # fmt: skip
+    assert table.scan().filter(pl.col("s").struct.field("wide") > 1).collect()["s"].to_list() == [
+        {"wide": 2**40, "y": 5}
+    ]
 
 
 # -- tables of others

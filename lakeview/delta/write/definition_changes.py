@@ -19,7 +19,18 @@ from lakeview.delta.write.property_checks import check_feed_columns, check_setta
 from lakeview.delta.write.protocol_upgrade import upgraded
 from lakeview.delta.write.row_operations import live_files
 from lakeview.delta.write.row_rules import Expression
-from lakeview.delta.write.schema_changes import column_path, drop, edit, rename, renamed_in, reorder, widen
+from lakeview.delta.write.schema_changes import (
+    Column,
+    add,
+    column_path,
+    drop,
+    edit,
+    is_in_structs,
+    rename,
+    renamed_in,
+    reorder,
+    widen,
+)
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.model.frames import DOMAIN_METADATA
 from lakeview.model.schema import DataType, Field, Schema, leaf_name
@@ -34,7 +45,8 @@ class DefinitionChanges(PendingCommit):
     """The part of a transaction that changes the table's definition.
 
     Whatever a change needs of the protocol, the commit upgrades it to; a change that files or rules of the table do not
-    bear is refused before anything is written. Columns go by name, fields of structs by path (`a.b`).
+    bear is refused before anything is written. Columns go by name, fields of structs by path (`a.b`, `("a", "b")`), in
+    lists and maps too (`a.element.b`).
     """
 
     # -- columns
@@ -47,12 +59,13 @@ class DefinitionChanges(PendingCommit):
         check_evolution(self.definition.schema, schema)
         self._change_schema(schema)
 
-    def add_column(self, name: str, type_: DataType, *, comment: str | None = None) -> None:
-        """Add a nullable column behind the others; older rows have null in it."""
+    def add_column(self, column: Column, type_: DataType, *, comment: str | None = None) -> None:
+        """Add a nullable column, or field of a struct, behind the others; older rows have null in it."""
+        *struct, name = column_path(column)
         metadata = {} if comment is None else {"comment": comment}
-        self.evolve(Schema((*self.definition.schema, Field(name, type_, metadata=metadata))))
+        self.evolve(add(self.definition.schema, tuple(struct), Field(name, type_, metadata=metadata)))
 
-    def rename_column(self, column: str, name: str) -> None:
+    def rename_column(self, column: Column, name: str) -> None:
         """Give a column another name; no file changes. InvalidRequestError unless columns are mapped."""
         self._require_mapping("renamed")
         path = column_path(column)
@@ -65,7 +78,7 @@ class DefinitionChanges(PendingCommit):
             configuration[_INDEXED] = renamed_in(indexed, path, name)
         self.definition.change_metadata(partition_columns=partitions, configuration=configuration)
 
-    def drop_column(self, column: str) -> None:
+    def drop_column(self, column: Column) -> None:
         """Take a column out of the table; no file changes. InvalidRequestError unless columns are mapped."""
         self._require_mapping("dropped")
         path = column_path(column)
@@ -81,7 +94,7 @@ class DefinitionChanges(PendingCommit):
             raise _used(path, "dropped", "beside it there are partition columns alone, and files would hold nothing")
         self._change_schema(rest)
 
-    def widen_column(self, column: str, type_: DataType) -> None:
+    def widen_column(self, column: Column, type_: DataType) -> None:
         """Give a column a type that holds all values of the one it has; no file changes.
 
         InvalidRequestError for a type that does not, and unless the table has `delta.enableTypeWidening`.
@@ -90,7 +103,7 @@ class DefinitionChanges(PendingCommit):
             raise InvalidRequestError(
                 "types of the table are not widened: delta.enableTypeWidening is not set",
                 fix="set it: set_properties({'delta.enableTypeWidening': 'true'})",
-                place=column,
+                place=leaf_name(column_path(column)),
                 kind="schema-change",
             )
         path = column_path(column)
@@ -101,7 +114,7 @@ class DefinitionChanges(PendingCommit):
         """Put columns in this order, those that are not named behind."""
         self._change_schema(reorder(self.definition.schema, names))
 
-    def set_comment(self, column: str, comment: str | None) -> None:
+    def set_comment(self, column: Column, comment: str | None) -> None:
         """Say what a column is, or no longer."""
 
         def commented(field: Field) -> Field:
@@ -110,15 +123,23 @@ class DefinitionChanges(PendingCommit):
 
         self._change_schema(edit(self.definition.schema, column_path(column), commented))
 
-    def set_nullable(self, column: str, nullable: bool) -> None:
+    def set_nullable(self, column: Column, nullable: bool) -> None:
         """Let a column hold null, or no longer. ConstraintViolationError if a row has null in it already."""
         path = column_path(column)
+        name = leaf_name(path)
         changed = edit(self.definition.schema, path, lambda f: replace(f, nullable=nullable))
         if not nullable:
+            if not is_in_structs(self.definition.schema, path):
+                raise InvalidRequestError(
+                    f"{name} lies in a list or map, whose values are not searched for nulls",
+                    fix="leave it nullable",
+                    place=name,
+                    kind="schema-change",
+                )
             expression = pl.col(path[0])
             for part in path[1:]:
                 expression = expression.struct.field(part)
-            self._check_existing(expression.is_not_null(), IsNull(path), f"column {column}, which must not be null")
+            self._check_existing(expression.is_not_null(), IsNull(path), f"column {name}, which must not be null")
         self._change_schema(changed)
 
     # -- properties, constraints, protocol

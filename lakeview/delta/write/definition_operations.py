@@ -7,41 +7,45 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lakeview.delta.write.target import Target
+from lakeview.model.schema import leaf_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from lakeview.delta.write.schema_changes import Column
     from lakeview.model.schema import DataType
 
 
 class DefinitionOperations:
     """Columns, properties, constraints and protocol of a Delta table. What a change needs of the protocol, its commit
-    upgrades it to."""
+    upgrades it to.
 
-    def add_column(self: Target, name: str, type_: DataType, *, comment: str | None = None) -> int | None:
-        """Add a nullable column behind the others; returns the version."""
-        with self.transaction(
-            "ADD COLUMNS", parameters={"columns": json_text([{"name": name, "type": str(type_)}])}
-        ) as txn:
-            txn.add_column(name, type_, comment=comment)
+    A column may be a field of a struct: `a.b` or `("a", "b")`, `a.element.b` where a list holds the struct.
+    """
+
+    def add_column(self: Target, column: Column, type_: DataType, *, comment: str | None = None) -> int | None:
+        """Add a nullable column, or field of a struct, behind the others; returns the version."""
+        told = {"columns": json_text([{"name": _text(column), "type": str(type_)}])}
+        with self.transaction("ADD COLUMNS", parameters=told) as txn:
+            txn.add_column(column, type_, comment=comment)
         return txn.version
 
-    def rename_column(self: Target, column: str, name: str) -> int | None:
+    def rename_column(self: Target, column: Column, name: str) -> int | None:
         """Give a column, or a field of a struct (`a.b`), another name; no file changes. Columns have to be mapped."""
-        told = {"oldColumnPath": column, "newColumnPath": name}
+        told = {"oldColumnPath": _text(column), "newColumnPath": name}
         with self.transaction("RENAME COLUMN", parameters=told) as txn:
             txn.rename_column(column, name)
         return txn.version
 
-    def drop_column(self: Target, column: str) -> int | None:
+    def drop_column(self: Target, column: Column) -> int | None:
         """Take a column, or a field of a struct, out of the table; no file changes. Columns have to be mapped."""
-        with self.transaction("DROP COLUMNS", parameters={"columns": json_text([column])}) as txn:
+        with self.transaction("DROP COLUMNS", parameters={"columns": json_text([_text(column)])}) as txn:
             txn.drop_column(column)
         return txn.version
 
-    def widen_column(self: Target, column: str, type_: DataType) -> int | None:
+    def widen_column(self: Target, column: Column, type_: DataType) -> int | None:
         """Give a column a type that holds all of its values; the table needs `delta.enableTypeWidening`."""
-        told = {"column": json_text({"name": column, "type": str(type_)})}
+        told = {"column": json_text({"name": _text(column), "type": str(type_)})}
         with self.transaction("CHANGE COLUMN", parameters=told) as txn:
             txn.widen_column(column, type_)
         return txn.version
@@ -52,18 +56,18 @@ class DefinitionOperations:
             txn.reorder_columns(names)
         return txn.version
 
-    def set_nullable(self: Target, column: str, *, nullable: bool) -> int | None:
+    def set_nullable(self: Target, column: Column, *, nullable: bool) -> int | None:
         """Let a column hold null, or no longer, once no row has null in it."""
         with self.transaction(
-            "CHANGE COLUMN", parameters={"column": json_text({"name": column, "nullable": nullable})}
+            "CHANGE COLUMN", parameters={"column": json_text({"name": _text(column), "nullable": nullable})}
         ) as txn:
             txn.set_nullable(column, nullable=nullable)
         return txn.version
 
-    def set_comment(self: Target, column: str, comment: str | None) -> int | None:
+    def set_comment(self: Target, column: Column, comment: str | None) -> int | None:
         """Say what a column is, or no longer."""
         with self.transaction(
-            "CHANGE COLUMN", parameters={"column": json_text({"name": column, "comment": comment})}
+            "CHANGE COLUMN", parameters={"column": json_text({"name": _text(column), "comment": comment})}
         ) as txn:
             txn.set_comment(column, comment)
         return txn.version
@@ -97,6 +101,10 @@ class DefinitionOperations:
         with self.transaction("DROP CONSTRAINT", parameters={"name": name}) as txn:
             txn.drop_constraint(name)
         return txn.version
+
+
+def _text(column: Column) -> str:
+    return column if isinstance(column, str) else leaf_name(tuple(column))
 
 
 def json_text(value: Any) -> str:

@@ -5,29 +5,44 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from lakeview.delta.data.type_widening import TYPE_CHANGES, type_changes, widens
 from lakeview.delta.properties import column_paths
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType
+from lakeview.model.type_tree import nodes
 
 Path = tuple[str, ...]
+Column: TypeAlias = str | tuple[str, ...]
+"""A column as callers name it: `a.b` for a field of a struct, back-quotes around a name that holds a dot, or the names
+themselves. Lists and maps have the steps `element`, `key` and `value`."""
+
 _PLAIN = re.compile(r"\w+")
 
 
-def column_path(text: str) -> Path:
-    """`a.b` as a path; back-quotes around a name that holds a dot. InvalidRequestError for what is none."""
-    found = column_paths(text)
+def column_path(column: Column) -> Path:
+    """A column, or a field of a struct, as a path. InvalidRequestError for text that is none."""
+    if not isinstance(column, str):
+        if not column:
+            raise InvalidRequestError("an empty path names no column", fix="give the names on the way to it")
+        return tuple(column)
+    found = column_paths(column)
     if found is None or len(found) != 1:
         raise InvalidRequestError(
-            f"{text!r} names no column", fix="write a name, or a path such as a.b; `a.b` for a name with a dot"
+            f"{column!r} names no column", fix="write a name, or a path such as a.b; `a.b` for a name with a dot"
         )
     return found[0]
 
 
+def add(schema: Schema, path: Path, field: Field) -> Schema:
+    """The schema with a field behind the others of the struct at a path, that of the columns for an empty one."""
+    return _with_fields(schema, path, (*path, field.name), lambda fields: (*fields, field))
+
+
 def rename(schema: Schema, path: Path, name: str) -> Schema:
     """The field at a path under another name. InvalidRequestError where the name is taken."""
-    siblings = _fields_at(schema, path[:-1])
+    siblings = _fields_beside(schema, path)
     if any(f.name.casefold() == name.casefold() and f.name != path[-1] for f in siblings):
         raise InvalidRequestError(
             f"there is a column {'.'.join((*path[:-1], name))} already, case aside", fix="choose another name",
@@ -55,8 +70,14 @@ def _quoted(part: str) -> str:
 
 
 def drop(schema: Schema, path: Path) -> Schema:
-    """The schema without the field at a path. InvalidRequestError where nothing would be left beside it."""
-    if len(_fields_at(schema, path[:-1])) == 1:
+    """The schema without the field at a path. InvalidRequestError where nothing would be left beside it, and for a
+    field of a map's keys, which might no longer differ."""
+    if (key := _key_above(schema, path)) is not None:
+        raise InvalidRequestError(
+            f"{'.'.join(path)} is a part of the keys of {'.'.join(key)}, which might be equal without it",
+            fix="keep it", place=".".join(path), kind="schema-change",
+        )  # fmt: skip
+    if len(_fields_beside(schema, path)) == 1:
         raise InvalidRequestError(
             f"{'.'.join(path)} is the only {'field' if path[1:] else 'column'} there is", fix="keep it",
             place=".".join(path), kind="schema-change",
@@ -91,6 +112,12 @@ def widen(schema: Schema, path: Path, type_: DataType) -> Schema:
     return edit(schema, owner, changed)
 
 
+def _key_above(schema: Schema, path: Path) -> Path | None:
+    """The map that a path leads into the keys of."""
+    maps = {node.path for node in nodes(schema) if isinstance(node.type, MapType)}
+    return next((path[:i] for i, part in enumerate(path) if part == "key" and path[:i] in maps), None)
+
+
 def reorder(schema: Schema, names: Sequence[str]) -> Schema:
     """The columns in this order, those that are not named behind. InvalidRequestError for one that is not there."""
     schema.require(names, place="names")
@@ -103,37 +130,46 @@ def edit(schema: Schema, path: Path, change: Callable[[Field], Field | None]) ->
 
     InvalidRequestError (kind unknown-column) for a path that leads nowhere.
     """
-    return Schema(_edited(schema.fields, path, path, change))
+
+    def changed(fields: Sequence[Field]) -> list[Field]:
+        if not any(f.name == path[-1] for f in fields):
+            raise _unknown(path, [f.name for f in fields])
+        found = [change(f) if f.name == path[-1] else f for f in fields]
+        return [f for f in found if f is not None]
+
+    return _with_fields(schema, path[:-1], path, changed)
 
 
-def _edited(
-    fields: Sequence[Field], path: Path, whole: Path, change: Callable[[Field], Field | None]
-) -> tuple[Field, ...]:
-    if not any(f.name == path[0] for f in fields):
-        raise _unknown(whole, [f.name for f in fields])
-    found: list[Field] = []
-    for field in fields:
-        if field.name != path[0]:
-            found.append(field)
-        elif len(path) == 1:
-            changed = change(field)
-            found += [] if changed is None else [changed]
-        else:
-            found.append(replace(field, type=_edited_type(field.type, path[1:], whole, change)))
-    return tuple(found)
+def is_in_structs(schema: Schema, path: Path) -> bool:
+    """Whether a path leads through structs alone, so that each row has one value there at most."""
+    types = {node.path: node.type for node in nodes(schema)}
+    return all(isinstance(types.get(path[:end]), StructType) for end in range(1, len(path)))
 
 
-def _edited_type(type_: DataType, path: Path, whole: Path, change: Callable[[Field], Field | None]) -> DataType:
-    match type_, path[0]:
-        case StructType(fields), _:
-            return StructType(_edited(fields, path, whole, change))
-        case ArrayType(element), "element" if len(path) > 1:
-            return replace(type_, element=_edited_type(element, path[1:], whole, change))
-        case MapType(key), "key" if len(path) > 1:
-            return replace(type_, key=_edited_type(key, path[1:], whole, change))
-        case MapType(_, value), "value" if len(path) > 1:
-            return replace(type_, value=_edited_type(value, path[1:], whole, change))
-    raise _unknown(whole, [])
+def _with_fields(
+    schema: Schema, struct: Path, whole: Path, change: Callable[[Sequence[Field]], Sequence[Field]]
+) -> Schema:
+    """The schema with other fields in the struct at a path; `whole`: the path that an error names."""
+
+    def changed(type_: DataType, path: Path) -> DataType:
+        match type_, path:
+            case StructType(fields), ():
+                return StructType(tuple(change(fields)))
+            case StructType(fields), (name, *_) if any(f.name == name for f in fields):
+                return StructType(
+                    tuple(replace(f, type=changed(f.type, path[1:])) if f.name == name else f for f in fields)
+                )
+            case ArrayType(element), ("element", *_):
+                return replace(type_, element=changed(element, path[1:]))
+            case MapType(key), ("key", *_):
+                return replace(type_, key=changed(key, path[1:]))
+            case MapType(_, value), ("value", *_):
+                return replace(type_, value=changed(value, path[1:]))
+        raise _unknown(whole, [f.name for f in type_.fields] if isinstance(type_, StructType) else [])
+
+    found = changed(StructType(schema.fields), struct)
+    assert isinstance(found, StructType)
+    return Schema(found.fields)
 
 
 def _last_field(schema: Schema, path: Path) -> int:
@@ -178,18 +214,15 @@ def _with_type(type_: DataType, below: Path, new: DataType) -> DataType:
     raise _unknown(below, [])
 
 
-def _fields_at(schema: Schema, path: Path) -> Sequence[Field]:
-    """The fields beside which a field at this path and one name more lies."""
+def _fields_beside(schema: Schema, path: Path) -> Sequence[Field]:
+    """The fields of the struct that a path leads into."""
     found: list[Field] = []
 
-    def note(field: Field) -> Field:
-        if isinstance(field.type, StructType):
-            found.extend(field.type.fields)
-        return field
+    def note(fields: Sequence[Field]) -> Sequence[Field]:
+        found.extend(fields)
+        return fields
 
-    if not path:
-        return schema.fields
-    edit(schema, path, note)
+    _with_fields(schema, path[:-1], path, note)
     return found
 
 
