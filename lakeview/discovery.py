@@ -176,9 +176,10 @@ def convert_to_delta(
 ) -> DeltaTable:
     """Make a Delta table of a folder of Parquet files, which stay as they are: footers are read, no row is.
 
-    `partition_by`: the columns that folders such as `day=2026-01-01` tell, with their types. InvalidRequestError for a
-    folder without Parquet files, files whose columns differ, and folders that tell other columns; CommitConflictError
-    if there is a table already.
+    `partition_by`: the columns that folders such as `day=2026-01-01` tell, with their types. Where files differ in the
+    width of numbers, the table has the widest, and the feature typeWidening. InvalidRequestError for a folder without
+    Parquet files, files whose columns differ otherwise, and folders that tell other columns; CommitConflictError if
+    there is a table already.
     """
     from lakeview.delta.write.first_commit import convert
 

@@ -103,6 +103,32 @@ def test_a_folder_of_files_becomes_a_table_and_they_stay(tmp_path: Path) -> None
     assert lv.open_table(str(tmp_path)).snapshot().num_records == 20
 
 
+def test_numbers_of_files_may_differ_in_width(tmp_path: Path) -> None:
+    def part(whole: pa.DataType, real: pa.DataType, number: int) -> pa.Table:
+        types = {"id": whole, "price": real, "s": pa.struct([("l", pa.list_(whole))])}
+        row = {"id": number, "price": 1.25, "s": {"l": [number]}}
+        return pa.Table.from_pylist([row], schema=pa.schema(list(types.items())))
+
+    folder(
+        tmp_path,
+        a=part(pa.int32(), pa.float64(), 2**31 - 1),
+        b=part(pa.int64(), pa.float32(), 2**40),
+        c=part(pa.int8(), pa.float64(), -128),
+    )
+    table = lv.convert_to_delta(tmp_path)
+    assert table.scan().sort("id").collect().rows() == [
+        (number, 1.25, {"l": [number]}) for number in (-128, 2**31 - 1, 2**40)
+    ]
+    assert table.scan().filter(pl.col("id") > 2**31).collect()["id"].to_list() == [2**40]
+    assert table.snapshot().schema["id"].metadata["delta.typeChanges"] == [
+        {"fromType": "byte", "toType": "integer"}, {"fromType": "integer", "toType": "long"}
+    ]  # fmt: skip
+    ((_, nested),) = table.snapshot().schema.select(["s"]).leaves()
+    assert [change["fieldPath"] for change in nested.metadata["delta.typeChanges"]] == ["element"] * 2
+    assert "typeWidening" in (table.snapshot().protocol.reader_features or ())
+    assert [f for f in table.check() if f.severity.value == "error"] == []
+
+
 def test_folders_tell_partitions_in_the_types_that_are_given(tmp_path: Path) -> None:
     for day, first in (("2026-01-01", 0), ("__HIVE_DEFAULT_PARTITION__", 5)):
         (tmp_path / f"day={day}" / "n=7").mkdir(parents=True)
@@ -136,6 +162,10 @@ REFUSED: list[tuple[str, dict[str, pa.Table], dict[str, Any], type[LakeviewError
     ("no files", {}, {}, InvalidRequestError, "holds no Parquet file"),
     ("files of other columns", {"a": rows(0), "b": rows(0).drop_columns("name")}, {}, InvalidRequestError,
      "column name is string in a.parquet and not there in b.parquet"),
+    ("numbers none of which holds the others", {"a": rows(0), "b": rows(0).set_column(0, "id", pa.array([1.5] * 5))},
+     {}, InvalidRequestError, "column id is long in a.parquet and double in b.parquet"),
+    ("a list and a number", {"a": rows(0), "b": rows(0).set_column(0, "id", pa.array([[1]] * 5))}, {},
+     InvalidRequestError, "column id is long in a.parquet and array in b.parquet"),
     ("folders that tell too much", {"day_is_1__a": rows(0)}, {}, InvalidRequestError, "tell day, and partitions are"),
     ("a value of another type", {"day_is_x__a": rows(0)}, {"partition_by": pa.schema([("day", pa.date32())])},
      CorruptTableError, "partition value 'x' of column day is no date"),

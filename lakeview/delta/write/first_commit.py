@@ -16,18 +16,21 @@ import pyarrow.parquet as pq
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.partition_values import partition_columns
 from lakeview.delta.data.schemas import schema_text
+from lakeview.delta.data.type_widening import type_changes
 from lakeview.delta.log.actions import AddFile, DomainMetadata, Metadata
 from lakeview.delta.log.file_actions import PARTITION_VALUES
 from lakeview.delta.log.paths import encode_path
 from lakeview.delta.write.create import check_schema, lowest_protocol, put_first
 from lakeview.delta.write.definition import Definition
 from lakeview.delta.write.file_changes import LIVE_COLUMNS, add_of
+from lakeview.delta.write.folder_schema import common_schema
 from lakeview.delta.write.target import Target
 from lakeview.model.addresses import is_absolute, is_local
 from lakeview.model.clock import Clock
 from lakeview.model.errors import CorruptTableError, InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
+from lakeview.model.type_tree import fields_below
 from lakeview.storage import Storage
 
 _NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
@@ -59,7 +62,7 @@ def convert(storage: Storage, partitions: Schema, clock: Clock) -> None:
     """Make a table of the Parquet files of a folder, which stay as they are: each footer is read, no row is.
 
     `partitions`: the columns that folders such as `day=2026-01-01` tell, in their types. InvalidRequestError for a
-    folder without Parquet files, files whose columns differ, and folders that do not tell these columns;
+    folder without Parquet files, files that `common_schema` refuses, and folders that do not tell these columns;
     CommitConflictError if there is a table.
     """
     listing = storage.walk().filter(pl.col("name").str.ends_with(".parquet"))
@@ -70,9 +73,10 @@ def convert(storage: Storage, partitions: Schema, clock: Clock) -> None:
         )
     files = {row["name"]: row for row in listing.iter_rows(named=True)}
     footers = dict(zip(names, storage.each_ahead(lambda n: _footer(storage, n, files[n]["size"]), names), strict=True))
-    schema = _agreed(footers)
+    schema = common_schema(footers)
     taken = [f.name for f in partitions if f.name in schema]
     whole = Schema((*(f for f in schema if f.name not in taken), *partitions))
+    widened = any(type_changes(field) for _, field in fields_below(whole))
     check_schema(whole, partitions.names)
     values = {name: _hive_values(name, partitions) for name in names}
     texts = pl.Series([values[name] for name in names], dtype=PARTITION_VALUES)
@@ -90,7 +94,7 @@ def convert(storage: Storage, partitions: Schema, clock: Clock) -> None:
     now = milliseconds(clock())
     metadata = Metadata(
         id=str(uuid.uuid4()), schema_string=schema_text(whole), partition_columns=partitions.names, created_time=now,
-        configuration={},
+        configuration={"delta.enableTypeWidening": "true"} if widened else {},
     )  # fmt: skip
     told = {"numFiles": str(len(adds)), "partitionedBy": msgspec.json.encode(partitions.names).decode()}
     metrics = {"numConvertedFiles": str(len(adds))}
@@ -129,26 +133,6 @@ def _footer(storage: Storage, name: str, size: int) -> pq.FileMetaData:
             place=name,
             kind="corrupt-data-file",
         ) from error
-
-
-def _agreed(footers: Mapping[str, pq.FileMetaData]) -> Schema:
-    """The schema of all files. InvalidRequestError names a file that has another one, and the column."""
-    (first, footer), *rest = footers.items()
-    schema = Schema.from_arrow(footer.schema.to_arrow_schema()).relaxed()
-    for name, other in rest:
-        found = Schema.from_arrow(other.schema.to_arrow_schema()).relaxed()
-        types, others = ({f.name: f.type for f in s} for s in (schema, found))
-        differing = sorted(n for n in types.keys() | others.keys() if types.get(n) != others.get(n))
-        if differing:
-            column = differing[0]
-            raise InvalidRequestError(
-                f"column {column} is {types.get(column, 'not there')} in {first} and {others.get(column, 'not there')} "
-                f"in {name}",
-                fix="convert files of one schema, or write the others again first",
-                place=name,
-                kind="schema-mismatch",
-            )
-    return schema
 
 
 def _hive_values(name: str, partitions: Schema) -> dict[str, str | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TypeAlias
 
 from lakeview.delta.data.type_widening import TYPE_CHANGES, type_changes, widens
@@ -90,23 +91,32 @@ def widen(schema: Schema, path: Path, type_: DataType) -> Schema:
 
     InvalidRequestError for a change that the protocol does not list.
     """
-    fields = _last_field(schema, path)
-    owner, below = path[:fields], path[fields:]
+    before = {node.path: node.type for node in nodes(schema)}.get(path)
+    if before is None:
+        raise _unknown(path, schema.names if len(path) == 1 else [])
+    if before == type_ or not widens(before, type_):
+        raise InvalidRequestError(
+            f"{'.'.join(path)} is {before}, which does not widen to {type_}",
+            fix="widen whole numbers, float to double, decimals, or a date to a timestamp without zone",
+            place=".".join(path),
+            kind="schema-change",
+        )
+    return record_widening(schema, path, [before, type_])
+
+
+def record_widening(schema: Schema, path: Path, types: Sequence[DataType]) -> Schema:
+    """The field at a path with the last of these types, and each change from one to the next noted."""
+    # lists and maps have no metadata: that of the field that holds them has the rest of the path
+    *_, owner = (n.path for n in nodes(schema) if n.field is not None and path[: len(n.path)] == n.path)
+    below = path[len(owner) :]
+    place = {"fieldPath": ".".join(below)} if below else {}
+    notes = [{"fromType": str(before), "toType": str(after), **place} for before, after in pairwise(types)]
 
     def changed(field: Field) -> Field:
-        before = _type_at(field.type, below, path)
-        if before == type_ or not widens(before, type_):
-            raise InvalidRequestError(
-                f"{'.'.join(path)} is {before}, which does not widen to {type_}",
-                fix="widen whole numbers, float to double, decimals, or a date to a timestamp without zone",
-                place=".".join(path),
-                kind="schema-change",
-            )
-        note = {"fromType": str(before), "toType": str(type_)} | ({"fieldPath": ".".join(below)} if below else {})
         return replace(
             field,
-            type=_with_type(field.type, below, type_),
-            metadata={**field.metadata, TYPE_CHANGES: [*type_changes(field), note]},
+            type=_with_type(field.type, below, types[-1]),
+            metadata={**field.metadata, TYPE_CHANGES: [*type_changes(field), *notes]},
         )
 
     return edit(schema, owner, changed)
@@ -170,35 +180,6 @@ def _with_fields(
     found = changed(StructType(schema.fields), struct)
     assert isinstance(found, StructType)
     return Schema(found.fields)
-
-
-def _last_field(schema: Schema, path: Path) -> int:
-    """How many parts of a path lead to its last column or field of a struct: lists and maps have steps of their own."""
-    type_: DataType = StructType(schema.fields)
-    last = 0
-    for i, part in enumerate(path):
-        match type_, part:
-            case StructType(fields), _ if found := [f.type for f in fields if f.name == part]:
-                type_, last = found[0], i + 1
-            case (ArrayType(inner), "element") | (MapType(inner), "key") | (MapType(_, inner), "value"):
-                type_ = inner
-            case _:
-                raise _unknown(path, [])
-    return last
-
-
-def _type_at(type_: DataType, below: Path, whole: Path) -> DataType:
-    for part in below:
-        match type_, part:
-            case ArrayType(element), "element":
-                type_ = element
-            case MapType(key), "key":
-                type_ = key
-            case MapType(_, value), "value":
-                type_ = value
-            case _:
-                raise _unknown(whole, [])
-    return type_
 
 
 def _with_type(type_: DataType, below: Path, new: DataType) -> DataType:
