@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -48,7 +49,8 @@ def init(folder: Path) -> None:
 @click.option(
     "--conf", "conf", multiple=True, metavar="NAME=VALUE", help="A setting of Spark; may be given several times."
 )
-def run(folder: Path, master: str, remote: str | None, memory: str, conf: tuple[str, ...]) -> None:
+@click.option("--user", help="The user name of the commits; the login name of this process without it.")
+def run(folder: Path, master: str, remote: str | None, memory: str, conf: tuple[str, ...], user: str | None) -> None:
     """Check a pipeline by a dry run, run it, and publish what is new.
 
     Exit code 2 if anything failed. What was killed half way is finished by the next run.
@@ -60,7 +62,9 @@ def run(folder: Path, master: str, remote: str | None, memory: str, conf: tuple[
     from lakeview.spark.pipelines.run import Where, run_pipeline
 
     where = Where(master, remote, memory, {name: value for name, _, value in pairs})
-    run_id = run_pipeline(folder, where, clock=system_clock, say=lambda line: click.echo(printable(line)))
+    run_id = run_pipeline(
+        folder, where, clock=system_clock, say=lambda line: click.echo(printable(line)), user=user or _login_name()
+    )
     click.echo(f"run {run_id} succeeded")
 
 
@@ -74,6 +78,14 @@ def runs(output: str, machine: bool) -> None:
 
     found = inspect_pipelines(output, open_table).runs()
     echo_frame(found if machine else found.drop("pipeline", "ended", "duration_ms"), machine, "no runs")
+
+
+def _login_name() -> str | None:
+    """The name of the user of this process; None where the system has none for it, as in some containers."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return None
 
 
 def _require_spark() -> None:

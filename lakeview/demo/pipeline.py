@@ -15,6 +15,8 @@ from lakeview.spark.pipelines.run import run_pipeline
 from lakeview.spark.pipelines.server import Server
 
 FOLDER, NAME = "pipeline", "delays"
+OPERATOR = "delays-operator"
+"""The user name of its commits."""
 
 _FLOWS = '''\
 """What is computed from the flights: the delays of each day, and the flights that left hours late."""
@@ -104,7 +106,11 @@ def run_at(project: Path, server: Server, at: datetime) -> None:
     as long as they take. LakeviewError where a flow or a publication fails."""
     started = time.perf_counter()
     run_pipeline(
-        project, server, clock=lambda: at + timedelta(seconds=time.perf_counter() - started), say=lambda _: None
+        project,
+        server,
+        clock=lambda: at + timedelta(seconds=time.perf_counter() - started),
+        say=lambda _: None,
+        user=OPERATOR,
     )
 
 

@@ -47,10 +47,9 @@ class Shop:
         flows = (FlowNode("totals", (Input("/raw", "lakeview", streams=False, version=7),), ()),)
         graph = Graph({"sink": str(self.folder / "sink")}, ("totals",), flows)
         clock = lambda: datetime.now(UTC)  # noqa: E731, TID251 (the numbers of a view's publications grow with it)
-        records = Records(self.output, "shop", clock)
-        return Publisher(self._spark, "shop", run, self.output, graph, records, clock, step).publish(
-            "orders", self.dataset
-        )
+        records = Records(self.output, "shop", clock, "mara")
+        publisher = Publisher(self._spark, "shop", run, self.output, graph, records, clock, step, user="mara")
+        return publisher.publish("orders", self.dataset)
 
     def table(self, name: str = "orders") -> pl.DataFrame:
         return lv.open_table(f"{self.output}/{name}").scan().collect().sort("id", "price")
@@ -93,6 +92,8 @@ def test_rows_are_published_once_and_each_failed_row_goes_where_its_expectation_
     ]  # fmt: skip
     lineage = shop.look.lineage().filter(output=f"{shop.output}/orders")
     assert lineage.select("input_from", "input_version").rows() == [(None, 1), (2, 4)]
+    for name in ("orders", "_lakeview/quarantine/orders", "_lakeview/runs"):
+        assert set(lv.open_table(f"{shop.output}/{name}").history()["user"]) == {"mara"}
     # another sink in the place of the first would be appended a second time
     (tmp_path / "sink").rename(tmp_path / "old")
     lv.create_table(str(tmp_path / "sink"), rows().to_arrow().schema).append(rows((1, "a", 5)))

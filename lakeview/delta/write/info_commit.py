@@ -19,9 +19,14 @@ from lakeview.model.snapshot import milliseconds
 
 
 def commit_info(
-    table: Target, operation: str, parameters: Mapping[str, Any], metrics: Mapping[str, int], clock: Clock
+    table: Target,
+    operation: str,
+    parameters: Mapping[str, Any],
+    metrics: Mapping[str, int],
+    clock: Clock,
+    user: str | None = None,
 ) -> int:
-    """Commit what an operation did; returns the version. It follows every other commit.
+    """Commit what an operation did, and its user's name; returns the version. It follows every other commit.
 
     Errors as `CommitLoop.run`, and UnsupportedTableError if another commit made the table one that must not be written.
     """
@@ -42,6 +47,8 @@ def commit_info(
             "engineInfo": ENGINE,
             "txnId": unique,
         }
+        if user is not None:
+            info["userName"] = user
         if enabled is not None:
             # In-Commit Timestamps: "the larger of" now and one millisecond above the previous commit's
             previous = CommitTimes(table.log, enabled).of(version - 1)

@@ -201,6 +201,7 @@ class Operations(DefinitionOperations):
         allow_short_retention: bool = False,
         lite: bool = False,
         progress: Progress | None = None,
+        user: str | None = None,
         clock: Clock | None = None,
     ) -> pl.DataFrame:
         """VACUUM: the files that no version within the retention needs; deleted only with `dry_run=False`.
@@ -218,6 +219,7 @@ class Operations(DefinitionOperations):
             allow_short_retention=allow_short_retention,
             lite=lite,
             progress=progress,
+            user=user,
             clock=clock or system_clock,
         )
 

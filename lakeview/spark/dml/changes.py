@@ -64,13 +64,19 @@ def update(spark: SparkSession, table: DeltaTable, where: str | None, assignment
     return until_made(attempt)
 
 
-def optimize(spark: SparkSession, table: DeltaTable, where: str | None, z_order_by: Sequence[str] = ()) -> int | None:
+def optimize(
+    spark: SparkSession,
+    table: DeltaTable,
+    where: str | None,
+    z_order_by: Sequence[str] = (),
+    user: str | None = None,
+) -> int | None:
     """Write small files again as few large ones, or all files along a curve; returns the version, None if all files are
     well as they are. Files of one partition are written by one task."""
     parameters = {"predicate": predicates(where), "zOrderBy": msgspec.json.encode(list(z_order_by)).decode()}
 
     def attempt() -> int | None:
-        with table.transaction("OPTIMIZE", parameters=parameters, engine=ENGINE) as txn:
+        with table.transaction("OPTIMIZE", parameters=parameters, user=user, engine=ENGINE) as txn:
             condition = txn.on_partitions(where)
             check_order(txn, z_order_by)
             size: int = value(txn.definition.properties, "delta.targetFileSize") or TARGET_BYTES

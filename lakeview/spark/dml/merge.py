@@ -66,6 +66,7 @@ def merge(
     plan: Merge,
     *,
     application: tuple[str, int] | None = None,
+    user: str | None = None,
     user_metadata: str | None = None,
     clock: Clock = system_clock,
 ) -> int | None:
@@ -81,7 +82,7 @@ def merge(
     def once() -> int | None:
         parameters = dict(plan.parameters())
         with table.transaction(
-            "MERGE", parameters=parameters, user_metadata=user_metadata, engine=ENGINE, clock=clock
+            "MERGE", parameters=parameters, user=user, user_metadata=user_metadata, engine=ENGINE, clock=clock
         ) as txn:
             if application is not None and not txn.set_transaction(*application, once=True):
                 return None

@@ -56,6 +56,9 @@ class Publisher:
     namespace: str = ""
     """Catalog and database of views that are named without."""
 
+    user: str | None = None
+    """The user name of the commits."""
+
     def publish(self, name: str, dataset: Dataset) -> str:
         """Publish what is new of a dataset, and record it; returns `succeeded` or `unchanged`.
 
@@ -145,7 +148,7 @@ class Publisher:
             schema = from_spark(rows.schema).to_arrow()
             table = lv.create_table(
                 address, schema, partition_by=dataset.partition_by, properties=dict(dataset.properties),
-                clock=self.clock,
+                user=self.user, clock=self.clock,
             )  # fmt: skip
         return table
 
@@ -199,7 +202,10 @@ class Publisher:
         if dataset.publish is Mode.MERGE:
             plan = Merge(empty_source(good), condition_of(dataset.keys), _elsewhere)
             plan.when_matched_update().when_not_matched_insert()
-            merge(self.spark, target, good, plan, application=app, user_metadata=done.user_metadata(), clock=self.clock)
+            merge(
+                self.spark, target, good, plan, application=app, user=self.user, user_metadata=done.user_metadata(),
+                clock=self.clock,
+            )  # fmt: skip
             return
         mode = "overwrite" if dataset.publish is Mode.OVERWRITE else "append"
         writer = self._once(good, app).mode(mode).option("userMetadata", done.user_metadata())
@@ -211,6 +217,8 @@ class Publisher:
         """A writer of rows that changes nothing where the table has this version of the application."""
         name, version = app
         writer = rows.write.format(FORMAT).mode("append").option("txnAppId", name).option("txnVersion", str(version))
+        if self.user is not None:
+            writer = writer.option("userName", self.user)
         # the system's time is the writer's own when it commits, which may be long after this
         return writer if self.clock is system_clock else writer.option("commitTimestamp", self.clock().isoformat())
 
@@ -222,10 +230,10 @@ class Publisher:
         started = self.clock()
         version = None
         if dataset.optimize or dataset.z_order_by:
-            version = changes.optimize(self.spark, table, None, dataset.z_order_by)
+            version = changes.optimize(self.spark, table, None, dataset.z_order_by, self.user)
             self.step(f"optimized {name}")
         if dataset.retention is not None:
-            table.vacuum(dataset.retention, dry_run=False, clock=self.clock)
+            table.vacuum(dataset.retention, dry_run=False, user=self.user, clock=self.clock)
         if dataset.optimize or dataset.z_order_by or dataset.vacuum:
             self._record(name, "maintain", "succeeded", started=started, output=table.address, version=version)
 

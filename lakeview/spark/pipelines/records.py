@@ -29,13 +29,14 @@ class Records:
 
     What a commit of another table gave rise to is recorded with a transaction identifier, the number of that commit, in
     each of the three: recording it again changes nothing. The order is expectations, lineage, runs: a commit that
-    `recorded` names is in all three.
+    `recorded` names is in all three. `user`: of the commits.
     """
 
-    def __init__(self, root: str, pipeline: str, clock: Clock) -> None:
+    def __init__(self, root: str, pipeline: str, clock: Clock, user: str | None = None) -> None:
         self._root = root.rstrip("/")
         self._pipeline = pipeline
         self._clock = clock
+        self._user = user
 
     def add(self, rows: Mapping[str, Sequence[Row]], mark: str | None = None, version: int = 0) -> None:
         """Append rows to the tables. With a `mark`, each table gets those of a version of what it names once."""
@@ -74,7 +75,8 @@ class Records:
     def _append(self, name: str, rows: Sequence[Row], mark: str | None, version: int) -> None:
         schema = TABLES[name]
         frame = pl.DataFrame([self._recorded(row) for row in rows], schema=schema)
-        with self._created(name).transaction("WRITE", parameters={"mode": "Append"}, clock=self._clock) as txn:
+        table, parameters = self._created(name), {"mode": "Append"}
+        with table.transaction("WRITE", parameters=parameters, user=self._user, clock=self._clock) as txn:
             if mark is not None:
                 txn.set_transaction(self._app(mark), version, once=True)
             if rows:
@@ -90,9 +92,8 @@ class Records:
         if table is not None:
             return table
         try:
-            return lv.create_table(
-                self._address(name), pl.DataFrame(schema=TABLES[name]).to_arrow().schema, clock=self._clock
-            )
+            schema = pl.DataFrame(schema=TABLES[name]).to_arrow().schema
+            return lv.create_table(self._address(name), schema, user=self._user, clock=self._clock)
         except CommitConflictError:  # another pipeline of this folder was first
             return self._table(name)
 

@@ -74,18 +74,26 @@ class Spec:
         return Spec(path, name, storage, ".".join(str(part) for part in namespace if part))
 
 
-def run_pipeline(folder: Path, where: Where | Server, *, clock: Clock, say: Say, step: Step = lambda _: None) -> str:
+def run_pipeline(
+    folder: Path,
+    where: Where | Server,
+    *,
+    clock: Clock,
+    say: Say,
+    user: str | None = None,
+    step: Step = lambda _: None,
+) -> str:
     """Run the pipeline of a project's folder; returns the id of the run.
 
     What an earlier run left undone is recorded and finished first. LakeviewError where the flows failed (nothing is
     published) or a dataset could not be published (the others are). `where` may be a Server that is there, for several
-    runs in one JVM. `clock` dates the run, its records and the commits of what it publishes. `say` gets a line for each
-    step; `step` the names of points at which a test may end the process.
+    runs in one JVM. `clock` dates the run, its records and the commits of what it publishes; `user` is their user name.
+    `say` gets a line for each step; `step` the names of points at which a test may end the process.
     """
     folder = folder.resolve()
     spec, config = Spec.read(folder), read_config(folder)
     with locked(folder) as lock:
-        return _Run(folder, spec, config, clock, say, step).run(where, lock)
+        return _Run(folder, spec, config, clock, say, user, step).run(where, lock)
 
 
 @contextmanager
@@ -108,12 +116,14 @@ def locked(folder: Path) -> Iterator[int]:
 
 
 class _Run:
-    def __init__(self, folder: Path, spec: Spec, config: PipelineConfig, clock: Clock, say: Say, step: Step) -> None:
+    def __init__(
+        self, folder: Path, spec: Spec, config: PipelineConfig, clock: Clock, say: Say, user: str | None, step: Step
+    ) -> None:
         self._folder, self._spec, self._config = folder, spec, config
-        self._clock, self._say, self._step = clock, say, step
+        self._clock, self._say, self._user, self._step = clock, say, user, step
         self._started = clock()
         self._id = f"{self._started:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
-        self._records = Records(config.output, spec.name, clock)
+        self._records = Records(config.output, spec.name, clock, user)
         self._interrupted: list[tuple[str, datetime]] = []
 
     def run(self, where: Where | Server, lock: int) -> str:
@@ -196,7 +206,7 @@ class _Run:
     def _publish(self, server: Server, graph: Graph) -> list[str]:
         publisher = Publisher(
             server.spark, self._spec.name, self._id, self._config.output, graph, self._records, self._clock, self._step,
-            self._spec.namespace,
+            self._spec.namespace, self._user,
         )  # fmt: skip
         problems = []
         for name, dataset in self._config.tables.items():

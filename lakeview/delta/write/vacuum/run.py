@@ -40,6 +40,7 @@ def vacuum(
     lite: bool = False,
     record: bool = True,
     progress: Progress | None = None,
+    user: str | None = None,
     clock: Clock = system_clock,
 ) -> pl.DataFrame:
     """VACUUM: the files that nothing needs, deleted unless it is a dry run.
@@ -47,7 +48,7 @@ def vacuum(
     Needed are those of the latest version and of `keep_versions`, of tombstones and change data younger than the
     retention (`delta.deletedFileRetentionDuration` without one), their deletion vectors, and whatever was written
     within it: a writer may be about to commit it. `lite`: only what tombstones of the log name, without a listing of
-    the folder. A run that deletes writes VACUUM START and VACUUM END commits, unless `record` is false.
+    the folder. A run that deletes writes VACUUM START and VACUUM END commits, by `user`, unless `record` is false.
 
     InvalidRequestError (kind short-retention) for a retention below the table's unless `allow_short_retention`,
     VersionNotFoundError or CorruptTableError for a version to keep that cannot be read, UnsupportedTableError for a
@@ -70,7 +71,7 @@ def vacuum(
             **({} if retention is None else {"specifiedRetentionMillis": _milliseconds(keeps)}),
         }
         sizes = {"numFilesToDelete": plan.height, "sizeOfDataToDelete": int(plan["size"].sum())}
-        commit_info(table, "VACUUM START", parameters, sizes, clock)
+        commit_info(table, "VACUUM START", parameters, sizes, clock, user)
     folders = plan["path"].str.extract("^(.*)/").n_unique()
     gone: list[bool] = []
     try:
@@ -81,10 +82,10 @@ def vacuum(
     except (LakeviewError, OSError):
         if record:
             with suppress(LakeviewError):  # what failed is worth more to the caller
-                _end(table, "FAILED", gone.count(True), folders, clock)
+                _end(table, "FAILED", gone.count(True), folders, clock, user)
         raise
     if record:
-        _end(table, "COMPLETED", gone.count(True), folders, clock)
+        _end(table, "COMPLETED", gone.count(True), folders, clock, user)
     return plan.with_columns(pl.Series("deleted", gone, dtype=pl.Boolean))
 
 
@@ -138,9 +139,9 @@ def _deletions(table: Target, paths: pl.Series, base: int) -> Iterator[list[bool
         yield list(table.storage.each_ahead(delete, paths.slice(start, BATCH)))
 
 
-def _end(table: Target, status: str, files: int, folders: int, clock: Clock) -> None:
+def _end(table: Target, status: str, files: int, folders: int, clock: Clock, user: str | None) -> None:
     metrics = {"numDeletedFiles": files, "numVacuumedDirectories": folders}
-    commit_info(table, "VACUUM END", {"status": status}, metrics, clock)
+    commit_info(table, "VACUUM END", {"status": status}, metrics, clock, user)
 
 
 def _milliseconds(duration: timedelta) -> int:
