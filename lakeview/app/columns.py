@@ -151,6 +151,11 @@ def age(
     return Column(st.column_config.TextColumn, label, width, {"help": help}, of, _ages)
 
 
+def duration(label: str, width: int | None = None) -> Column:
+    """A duration in milliseconds, in two units; below a second in milliseconds."""
+    return Column(st.column_config.TextColumn, label, width, {}, None, _durations)
+
+
 def version(
     label: str = "version", width: int | None = 90, *, of: str | None = None, null: str | None = None
 ) -> Column:
@@ -196,6 +201,11 @@ def byte_unit(sizes: pl.Series) -> tuple[str, int]:
     """The unit in which a column of sizes reads well, KiB at least, and its bytes: `MiB`, 1048576."""
     middle = sizes.median()
     return views.units.byte_unit(max(middle, 1 << 10) if isinstance(middle, int | float) else 1 << 10)
+
+
+def _durations(milliseconds: pl.Series) -> pl.Series:
+    texts = [None if ms is None else views.units.format_duration(ms) for ms in milliseconds]
+    return pl.Series(texts, dtype=pl.String)
 
 
 def _ages(milliseconds: pl.Series) -> pl.Series:

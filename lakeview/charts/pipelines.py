@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import altair as alt
 import polars as pl
 
@@ -12,7 +10,7 @@ from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, Width, finished, layered, span_unit, time_axis, time_domain
 from lakeview.model.printable import shorten
 from lakeview.views.pipelines import RunOutcome, newest_nodes, range_edges, run_outcomes, version_name
-from lakeview.views.units import format_age, format_moment, format_range, format_version
+from lakeview.views.units import format_duration, format_moment, format_range, format_version
 
 SIGNS = {
     RunOutcome.FAILED: "\N{MULTIPLICATION X}",
@@ -110,7 +108,7 @@ def lineage_chart(
             "version": places["version"].cast(pl.String),
             "x": places["layer"],
             "y": places["y"],
-            "label": pl.Series([_label(*row) for row in places.select("address", "version").iter_rows()]),
+            "label": pl.Series([version_name(*row) for row in places.select("name", "version").iter_rows()]),
             "shape": texts(places["version"], lambda version: "square" if version is None else "circle"),
             "color": texts(places["run_id"], lambda run: p.blue if run is not None and run == run_id else p.gray),
             "where": texts(places["address"], lambda address: shorten(address, _MOST_CHARACTERS)),
@@ -154,13 +152,8 @@ def _reads(first: int | None, last: int | None) -> str:
     return f"all rows of {format_version(last)}" if first is None else f"what {format_range(first, last)} added"
 
 
-def _label(address: str, version: int | None) -> str:
-    """`staging/orders v7`: tables of one name lie in several folders."""
-    return version_name("/".join(address.rstrip("/").split("/")[-2:]), version)
-
-
 def _duration(milliseconds: int | None) -> str:
-    return "no end recorded" if milliseconds is None else format_age(timedelta(milliseconds=milliseconds))
+    return "no end recorded" if milliseconds is None else format_duration(milliseconds)
 
 
 def _colours(p: Palette) -> dict[RunOutcome, str]:

@@ -77,6 +77,11 @@ def format_age(age: timedelta | None) -> str:
     return f"{seconds} s"
 
 
+def format_duration(milliseconds: int) -> str:
+    """A duration as `format_age` gives an age; below a second in milliseconds: `350 ms`."""
+    return f"{milliseconds} ms" if 0 <= milliseconds < 1_000 else format_age(timedelta(milliseconds=milliseconds))
+
+
 def format_age_ms(milliseconds: int) -> str:
     """An age as recorded in milliseconds; one that no calendar has is for ever."""
     return format_age(timedelta(milliseconds=milliseconds)) if milliseconds < _FOR_EVER_MS else "ever"

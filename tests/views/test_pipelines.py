@@ -106,6 +106,8 @@ def test_steps_of_a_run_stand_in_the_order_in_which_they_began() -> None:
     assert found.schema == STEP_RESULTS
     assert found["step"].to_list() == ["check", "publish"]
     assert views.pipelines.step_results(EVENTS, "r9").is_empty()
+    at_once = pl.DataFrame([event("r", "flow", "succeeded", 1, 1), event("r", "publish", "succeeded", 1, 1.35)], RUNS)
+    assert views.pipelines.step_results(at_once, "r")["duration_ms"].to_list() == [None, 350]
 
 
 def test_expectations_with_failed_rows_come_first_and_nothing_checked_has_no_share() -> None:
@@ -140,6 +142,16 @@ def test_lineage_is_drawn_in_layers_from_what_is_only_read_to_what_is_published(
     assert edges.height == READS.height
     assert nodes.filter(node="raw@4")["run_id"].to_list() == [None]
     assert nodes.filter(node="orders@2")["run_id"].to_list() == ["r2"]
+
+
+def test_tables_of_one_name_are_told_apart_by_their_folders_and_others_by_their_name() -> None:
+    rows = [made("r", "publish", "/lake/staging/orders/", None, 1, "/lake/orders", 1),
+            made("r", "publish", "orders", None, 1, "/lake/days", 1)]  # fmt: skip
+    nodes = views.pipelines.lineage_nodes(pl.DataFrame(rows, schema=LINEAGE))
+    assert dict(nodes.select("address", "name").rows()) == {
+        "/lake/staging/orders/": "staging/orders", "/lake/orders": "lake/orders", "orders": "orders",
+        "/lake/days": "days",
+    }  # fmt: skip
 
 
 def test_a_table_among_its_own_inputs_has_a_layer() -> None:
@@ -253,5 +265,5 @@ def test_lineage_is_a_line_for_each_version_that_was_read() -> None:
         "files without versions",
     }
     assert {dot["label"] for dot in dots if dot["color"] == LIGHT.blue} == {"staging v3", "orders v2"}
-    assert [dot["label"] for dot in dots if dot["shape"] == "square"] == ["files/new"]
+    assert [dot["label"] for dot in dots if dot["shape"] == "square"] == ["new"]
     assert charts.pipelines.lineage_chart(nodes.clear(), edges.clear()) == []

@@ -77,6 +77,12 @@ def test_ages_have_two_units(age: timedelta | None, text: str) -> None:
     assert views.units.format_age(age) == text
 
 
+def test_durations_below_a_second_are_milliseconds() -> None:
+    assert [views.units.format_duration(ms) for ms in (0, 350, 999, 1_000, 125_000)] == [
+        "0 ms", "350 ms", "999 ms", "1 s", "2 min 5 s",
+    ]  # fmt: skip
+
+
 def test_moments_are_told_in_utc() -> None:
     moment = datetime(2026, 7, 15, 5, 25, 21, tzinfo=timezone(timedelta(hours=2)))
     assert views.units.format_moment(moment) == "2026-07-15 03:25"

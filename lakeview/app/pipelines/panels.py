@@ -90,7 +90,7 @@ def _run_table(rows: pl.DataFrame) -> None:
         "outcome": columns.mark(charts.pipelines.SIGNS, help="✕ failed, ▲ interrupted, ◆ rows failed, ✓ succeeded"),
         "status": columns.text("status", 80),
         "started": columns.timestamp("started, UTC", 130, of="started", seconds=True),
-        "duration_ms": columns.age("duration", 76),
+        "duration_ms": columns.duration("duration", 76),
         "rows_in": columns.number("rows in", 70),
         "rows_out": columns.number("rows out", 70),
         "rows_dropped": columns.number("dropped", 62),

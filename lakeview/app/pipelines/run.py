@@ -33,7 +33,7 @@ def steps(look: PipelineInspection, run_id: str) -> None:
         "dataset": columns.text("dataset", 120),
         "status": columns.text("status", 80),
         "started": columns.timestamp("started", 130, of="started", seconds=True),
-        "duration_ms": columns.age("duration", 76),
+        "duration_ms": columns.duration("duration", 76),
         "rows_in": columns.number("rows in", 70),
         "rows_out": columns.number("rows out", 70),
         "rows_dropped": columns.number("dropped", 62),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection
+
 import polars as pl
 
 from lakeview.model.pipelines import LINEAGE, MOMENT
@@ -18,10 +21,10 @@ LINEAGE_NODES = pl.Schema(
         "timestamp": MOMENT,
     }
 )
-"""One row a version of a table, or files without versions, by layer and position. `node`: its id; `name`: last part of
-the address; `layer`: 0 for what the pipeline only reads, else one more than its deepest input of another table;
-`position`: 0, 1, ... in its layer. `run_id`, `timestamp`: of the commit that made the version, null for what other
-writers made."""
+"""One row a version of a table, or files without versions, by layer and position. `node`: its id; `name`: the last
+parts of the address, as few as no other address here ends with; `layer`: 0 for what the pipeline only reads, else one
+more than its deepest input of another table; `position`: 0, 1, ... in its layer. `run_id`, `timestamp`: of the commit
+that made the version, null for what other writers made."""
 
 LINEAGE_EDGES = pl.Schema(
     {
@@ -58,13 +61,14 @@ def lineage_nodes(lineage: pl.DataFrame) -> pl.DataFrame:
     """LINEAGE_NODES of rows of LINEAGE."""
     read = lineage.select(address="input", version="input_version", run_id=None, timestamp=None)
     made = lineage.select("run_id", "timestamp", address="output", version="output_version")
+    names = _names({*lineage["input"], *lineage["output"]})
     nodes = (
         pl.concat([made.select(read.columns), read.cast({"run_id": pl.String, "timestamp": MOMENT})])
         .group_by("address", "version")
         .agg(pl.col("run_id", "timestamp").drop_nulls().first())
         .with_columns(
             _node("address", "version").alias("node"),
-            pl.col("address").str.strip_chars_end("/").str.split("/").list.last().alias("name"),
+            pl.col("address").replace_strict(names, return_dtype=pl.String).alias("name"),
             pl.col("address").replace_strict(_layers(lineage), default=0, return_dtype=pl.Int64).alias("layer"),
         )
         .sort("layer", "address", "version")
@@ -117,6 +121,17 @@ def _versions_read(lineage: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
 def _node(address: str, version: str) -> pl.Expr:
     """The id of a version: `address@7`; of what has none the address alone."""
     return pl.concat_str(pl.col(address), pl.lit("@") + pl.col(version).cast(pl.String), ignore_nulls=True)
+
+
+def _names(addresses: Collection[str]) -> dict[str, str]:
+    """Address -> its last part, and as many before it as tell it from the other addresses."""
+    parts = {address: address.rstrip("/").split("/") for address in addresses}
+    names: dict[str, str] = {}
+    for count in range(1, max(map(len, parts.values()), default=0) + 1):
+        tails = {address: "/".join(parts[address][-count:]) for address in parts if address not in names}
+        number = Counter(tails.values())
+        names |= {a: tail for a, tail in tails.items() if number[tail] == 1 or count >= len(parts[a])}
+    return names
 
 
 def _layers(lineage: pl.DataFrame) -> dict[str, int]:

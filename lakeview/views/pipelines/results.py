@@ -46,7 +46,8 @@ STEP_RESULTS = pl.Schema(
         "error": pl.String(),
     }
 )
-"""One row a step that has ended, in the order in which they began, without the run as a whole; columns as in RUNS."""
+"""One row a step that has ended, in the order in which they began, without the run as a whole; columns as in RUNS.
+`duration_ms`: null where start and end are one moment, which is all that is recorded of the commits of flows."""
 
 EXPECTATION_RESULTS = pl.Schema({**EXPECTATIONS, "failed_share": pl.Float64()})
 """EXPECTATIONS, newest first, those with failed rows before the others of a run. `failed_share`: 0 to 1, null where no
@@ -83,7 +84,8 @@ def run_results(runs: pl.DataFrame, expectations: pl.DataFrame) -> pl.DataFrame:
 
 def step_results(runs: pl.DataFrame, run_id: str) -> pl.DataFrame:
     """STEP_RESULTS of one run in RUNS; empty for a run that is not there."""
-    found = runs.filter(pl.col("run_id") == run_id, pl.col("step") != "run").with_columns(_duration())
+    took = pl.when(pl.col("ended") != pl.col("started")).then(_duration()).alias("duration_ms")
+    found = runs.filter(pl.col("run_id") == run_id, pl.col("step") != "run").with_columns(took)
     return _declared(found.sort("started", "ended", maintain_order=True), STEP_RESULTS)
 
 
