@@ -146,11 +146,11 @@ def test_lineage_is_drawn_in_layers_from_what_is_only_read_to_what_is_published(
 
 def test_tables_of_one_name_are_told_apart_by_their_folders_and_others_by_their_name() -> None:
     rows = [made("r", "publish", "/lake/staging/orders/", None, 1, "/lake/orders", 1),
-            made("r", "publish", "orders", None, 1, "/lake/days", 1)]  # fmt: skip
+            made("r", "publish", "s3://raw/days", None, 1, "/lake/days", 1)]  # fmt: skip
     nodes = views.pipelines.lineage_nodes(pl.DataFrame(rows, schema=LINEAGE))
     assert dict(nodes.select("address", "name").rows()) == {
-        "/lake/staging/orders/": "staging/orders", "/lake/orders": "lake/orders", "orders": "orders",
-        "/lake/days": "days",
+        "/lake/staging/orders/": "staging/orders", "/lake/orders": "orders", "s3://raw/days": "raw/days",
+        "/lake/days": "lake/days",
     }  # fmt: skip
 
 

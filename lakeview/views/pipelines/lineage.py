@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection
+from itertools import takewhile
 
 import polars as pl
 
@@ -22,7 +22,7 @@ LINEAGE_NODES = pl.Schema(
     }
 )
 """One row a version of a table, or files without versions, by layer and position. `node`: its id; `name`: the last
-parts of the address, as few as no other address here ends with; `layer`: 0 for what the pipeline only reads, else one
+parts of the address, as few as tell it from the others; `layer`: 0 for what the pipeline only reads, else one
 more than its deepest input of another table; `position`: 0, 1, ... in its layer. `run_id`, `timestamp`: of the commit
 that made the version, null for what other writers made."""
 
@@ -124,13 +124,21 @@ def _node(address: str, version: str) -> pl.Expr:
 
 
 def _names(addresses: Collection[str]) -> dict[str, str]:
-    """Address -> its last part, and as many before it as tell it from the other addresses."""
-    parts = {address: address.rstrip("/").split("/") for address in addresses}
+    """Address -> its last part; of several with the same one, as many parts before it as tell them apart, and none of
+    the folder that they all lie in: of `lake/orders` and `lake/staging/orders` the first is `orders`."""
+    alike: dict[str, dict[str, list[str]]] = {}
+    for address in addresses:
+        parts = address.rstrip("/").split("/")
+        alike.setdefault(parts[-1], {})[address] = parts
     names: dict[str, str] = {}
-    for count in range(1, max(map(len, parts.values()), default=0) + 1):
-        tails = {address: "/".join(parts[address][-count:]) for address in parts if address not in names}
-        number = Counter(tails.values())
-        names |= {a: tail for a, tail in tails.items() if number[tail] == 1 or count >= len(parts[a])}
+    for group in alike.values():
+        folders = zip(*(parts[:-1] for parts in group.values()), strict=False)
+        shared = len(list(takewhile(lambda level: len(set(level)) == 1, folders)))
+        inner = {address: parts[shared:] for address, parts in group.items()}
+        for address, parts in inner.items():
+            others = [other for other in inner.values() if other is not parts]
+            count = next((n for n in range(1, len(parts)) if all(o[-n:] != parts[-n:] for o in others)), len(parts))
+            names[address] = "/".join(parts[-count:])
     return names
 
 
