@@ -24,13 +24,14 @@ from lakeview.model.schema import Schema
 from lakeview.spark.pipelines.config import Action, Mode, find_spec, parse_config, read_config
 from lakeview.spark.pipelines.definitions import Registry
 from lakeview.spark.pipelines.expectations import check_rules, failures
-from lakeview.spark.pipelines.graph import FlowNode, Graph, Input, inputs_in, lakeview_addresses
+from lakeview.spark.pipelines.graph import FlowNode, Graph, Input, inputs_in, lakeview_tables
 from lakeview.spark.pipelines.lineage import Checkpoints, Span, flow_lineage, span, table_offsets
 from lakeview.spark.pipelines.project import write_project
 from lakeview.spark.pipelines.publication import Publication, Read, Result, publication_in, records_of
 from lakeview.spark.pipelines.records import Records
 from lakeview.spark.pipelines.run import Spec, locked
 from lakeview.spark.stream_files import Offset
+from lakeview.spark.stream_snapshots import COMPLETE, SnapshotOffset
 from lakeview.storage import open_storage
 
 NOON = datetime(2026, 11, 24, 12, tzinfo=UTC)
@@ -108,9 +109,11 @@ def read(source: str, *paths: str, streams: bool = False, **options: str) -> Any
 def test_what_a_flow_reads_is_in_its_plan_and_a_batch_read_is_pinned() -> None:
     plan = pb2.Relation()
     plan.join.left.CopyFrom(read("lakeview", "/lake/raw", streams=True, startingVersion="4"))
-    plan.join.right.join.left.CopyFrom(read("lakeview", path="/lake/customers"))
+    plan.join.right.join.left.CopyFrom(read("lakeview", path="/lake/customers", **{"Storage.Region": "r"}))
     plan.join.right.join.right.project.input.read.named_table.unparsed_identifier = "cleaned"
-    assert sorted(lakeview_addresses(plan)) == ["/lake/customers", "/lake/raw"]
+    assert {address: access.options for address, access in lakeview_tables(plan).items()} == {
+        "/lake/customers": {"region": "r"}, "/lake/raw": {},
+    }  # fmt: skip
     inputs, datasets = inputs_in(plan, {"/lake/customers": 7, "/lake/raw": 9})
     assert set(inputs) == {
         Input("/lake/raw", "lakeview", streams=True, starting=4),
@@ -195,6 +198,11 @@ def test_spans_of_a_batch_come_from_the_checkpoint_of_its_query(tmp_path: Path) 
     assert found.spans("q", 2, {}) is None
     assert found.spans("other", 0, {}) is None
     assert table_offsets("v1\n{}\n-") == {}
+    for batch, snapshot in enumerate((11, 12, 12)):
+        there = SnapshotOffset("uuid", snapshot, COMPLETE, initial=False)
+        (folder / "offsets" / str(batch)).write_text(f"v1\n{{}}\n{json.dumps(there.json())}")
+    found = Checkpoints(open_storage(str(tmp_path)))
+    assert [found.spans("q", batch, {}) for batch in range(3)] == [{"uuid": Span(None, None)}] * 2 + [{}]
 
 
 def test_lineage_of_a_batch_leaves_out_what_it_did_not_read() -> None:

@@ -29,7 +29,7 @@ from pyspark.sql import SparkSession
 
 import lakeview as lv
 from lakeview.model.errors import InvalidRequestError, LakeviewError
-from lakeview.spark.pipelines.graph import FORMAT, Answer, FlowNode, Graph, absolute, inputs_in, lakeview_addresses
+from lakeview.spark.pipelines.graph import FORMAT, Answer, FlowNode, Graph, absolute, inputs_in, lakeview_tables
 
 
 class Registry(SparkConnectGraphElementRegistry):
@@ -71,7 +71,10 @@ class Registry(SparkConnectGraphElementRegistry):
         with add_pipeline_analysis_context(spark=self._session, dataflow_graph_id=self._graph_id, flow_name=flow.name):
             rows: Any = flow.func()
         relation = rows._plan.plan(cast(Any, self._session).client)
-        versions = {address: lv.open_table(address).latest_version for address in lakeview_addresses(relation)}
+        versions = {
+            address: lv.open_table(address, storage_options=access.options).latest_version
+            for address, access in lakeview_tables(relation).items()
+        }
         inputs, datasets = inputs_in(relation, versions)
         self._flows.append(FlowNode(flow.target, inputs, datasets))
         planned = SimpleNamespace(_plan=SimpleNamespace(plan=lambda _: relation))

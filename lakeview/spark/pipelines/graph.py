@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 
 from lakeview.model.addresses import is_absolute, normalise
+from lakeview.spark.options import access_of
+from lakeview.storage.access import StoreAccess
 
 FORMAT = "lakeview"
 
@@ -108,10 +110,14 @@ def inputs_in(relation: Any, versions: Mapping[str, int]) -> tuple[tuple[Input, 
     return tuple(inputs), tuple(datasets)
 
 
-def lakeview_addresses(relation: Any) -> list[str]:
-    """The addresses of lakeview tables that a plan reads."""
+def lakeview_tables(relation: Any) -> dict[str, StoreAccess]:
+    """Address of each lakeview table that a plan reads -> the storage options that it is read with."""
     sources = [read.data_source for read, _ in reads_of(relation) if read.HasField("data_source")]
-    return [absolute(address_of(source)) for source in sources if source.format == FORMAT]
+    return {
+        absolute(address_of(source)): access_of({name.lower(): value for name, value in source.options.items()})
+        for source in sources
+        if source.format == FORMAT
+    }
 
 
 def address_of(source: Any) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -13,25 +13,31 @@ from lakeview.model.errors import LakeviewError
 from lakeview.spark.pipelines.graph import FORMAT, Input
 from lakeview.spark.pipelines.records import Row
 from lakeview.spark.stream_files import Offset
+from lakeview.spark.stream_snapshots import SnapshotOffset
 from lakeview.storage import Storage
 
 
 @dataclass(frozen=True)
 class Span:
     """The versions of a table that a batch has read: what the commits `first` to `last` added, or with `first` None all
-    rows that version `last` has."""
+    rows that version `last` has; both None where they are not known by number, as the snapshots of an Iceberg table."""
 
     first: int | None
-    last: int
+    last: int | None
 
 
-def span(start: Offset | None, end: Offset, starting: int | None) -> Span | None:
+AnyOffset: TypeAlias = Offset | SnapshotOffset
+
+
+def span(start: AnyOffset | None, end: AnyOffset, starting: int | None) -> Span | None:
     """What lies between two offsets; None for nothing. `starting`: the first commit of a stream without a start."""
+    if start == end:
+        return None
+    if isinstance(start, SnapshotOffset) or isinstance(end, SnapshotOffset):
+        return Span(None, None)
     last = end.version if end.index else end.version - 1
     if start is None:
         return Span(starting, last) if last >= (starting or 0) else None
-    if start == end:
-        return None
     return Span(None if start.initial else start.version, last)
 
 
@@ -42,10 +48,15 @@ def offsets_in(text: str) -> list[dict[str, Any] | None]:
     return [offset if isinstance(offset, dict) else None for offset in found]
 
 
-def table_offsets(text: str) -> dict[str, Offset]:
+def table_offsets(text: str) -> dict[str, AnyOffset]:
     """Id of a table -> its offset in one file of a checkpoint; sources of other formats are left out."""
-    found = [each for each in offsets_in(text) if each is not None and each.keys() == _KEYS]
-    return {offset.table: offset for offset in map(Offset.parse, found)}
+    found: dict[str, AnyOffset] = {}
+    for each in offsets_in(text):
+        parse = None if each is None else _PARSE.get(frozenset(each))
+        if each is not None and parse is not None:
+            offset = parse(each)
+            found[offset.table] = offset
+    return found
 
 
 class Checkpoints:
@@ -67,7 +78,7 @@ class Checkpoints:
         found = {table: span(start.get(table), offset, starting.get(table)) for table, offset in end.items()}
         return {table: each for table, each in found.items() if each is not None}
 
-    def _offsets(self, query: str, batch: int) -> dict[str, Offset] | None:
+    def _offsets(self, query: str, batch: int) -> dict[str, AnyOffset] | None:
         if query not in self._folders:
             return None
         try:
@@ -113,4 +124,7 @@ def _row(source: Input, first: int | None, last: int | None) -> Row:
     return {"input": source.address, "input_from": first, "input_version": last}
 
 
-_KEYS = {"table", "version", "index", "initial"}
+_PARSE: Mapping[frozenset[str], Callable[[Mapping[str, Any]], AnyOffset]] = {
+    frozenset({"table", "version", "index", "initial"}): Offset.parse,
+    frozenset({"table", "snapshot", "index", "initial"}): SnapshotOffset.parse,
+}
