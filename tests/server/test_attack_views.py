@@ -14,6 +14,8 @@ import pytest
 
 import lakeview as lv
 from lakeview.model.clock import system_clock
+from lakeview.model.errors import UnsupportedTableError
+from lakeview.model.schema import Field, PrimitiveType, Schema
 from lakeview.sharing.server.settings import TableEntry, ViewEntry
 from lakeview.sharing.server.shared_views import ViewSource
 from tests.builders.actions import metadata, protocol
@@ -81,6 +83,13 @@ def test_processes_that_copy_a_view_for_the_first_time_at_once_share_one_copy(tm
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(first, range(4))) == [(1, 1)] * 4
+
+
+def test_a_view_copies_no_variants(tmp_path: Path) -> None:
+    base = lv.create_table(str(tmp_path / "base"), Schema((Field("v", PrimitiveType("variant")),)))
+    with pytest.raises(UnsupportedTableError, match="column v of the view is a variant"):
+        source(base.address, tmp_path, ViewEntry()).refresh()
+    assert not (tmp_path / "views").exists()
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from lakeview.delta.write.column_ids import MAX_ID, with_column_ids
 from lakeview.delta.write.evolution import check_types
 from lakeview.delta.write.property_checks import check_feed_columns, check_settable
 from lakeview.delta.write.rules import active_features, with_required
+from lakeview.delta.write.stored_columns import VARIANT
 from lakeview.delta.write.writer import ENGINE
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import CommitConflictError, InvalidRequestError, UnsupportedTableError
@@ -127,7 +128,7 @@ def check_schema(schema: Schema, partition_by: Sequence[str]) -> None:
             f"partition column {unknown[0]} is not in the schema", place=unknown[0], kind="unknown-column"
         )
     for name in partition_by:
-        if isinstance(schema[name].type, StructType | ArrayType | MapType):
+        if isinstance(schema[name].type, StructType | ArrayType | MapType) or schema[name].type == VARIANT:
             raise InvalidRequestError(f"{name} is {schema[name].type}, which cannot be a partition column", place=name)
         if partition_by.count(name) > 1:
             raise InvalidRequestError(f"partition column {name} is named twice", place=name, kind="duplicate-column")

@@ -47,7 +47,8 @@ class DataFile:
     def write(self, rows: pa.Table) -> None:
         """Write a part of the rows, as one row group."""
         context = self._context
-        stored = stored_table(rows, [f for f in (*context.schema, *context.tracked) if f.name in rows.schema.names])
+        fields = [f for f in (*context.schema, *context.tracked) if f.name in rows.schema.names]
+        stored = stored_table(rows, fields, encode_variants=context.encode_variants)
         if self._writer is None:
             self._writer = pq.ParquetWriter(
                 self._buffer,

@@ -21,7 +21,8 @@ _MOST_DIGITS = 38
 
 
 def check_types(schema: Schema) -> None:
-    """Refuses a schema whose rows are not written: a type that is none of Delta's, or two fields of one name.
+    """Refuses a schema whose rows are not written: a type that is none of Delta's, a variant that is no column, or two
+    fields of one name.
 
     UnsupportedTableError for a type, InvalidRequestError where names of one struct differ by case at most.
     """
@@ -31,6 +32,8 @@ def check_types(schema: Schema) -> None:
         if isinstance(type_, StructType):
             _check_names(type_.fields, path)
         writable = type_.name in _TYPES if isinstance(type_, PrimitiveType) else True
+        if type_ == PrimitiveType("variant"):
+            writable = len(node.path) == 1
         if isinstance(type_, DecimalType):
             writable = 1 <= type_.precision <= _MOST_DIGITS and 0 <= type_.scale <= type_.precision
         if not writable:

@@ -35,7 +35,6 @@ from lakeview.delta.write.optimize import Rearrangement
 from lakeview.delta.write.reconcile import join_vectors
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_ids import high_water_mark, later_mark, tracks_rows, with_row_ids
-from lakeview.delta.write.stored_columns import VARIANT
 from lakeview.delta.write.target import Target
 from lakeview.delta.write.vector_changes import VectorChange, replace_vectors
 from lakeview.delta.write.writer import ENGINE
@@ -114,7 +113,7 @@ class PendingCommit:
 
         UnsupportedTableError for a type that is not written, and a rule that cannot be evaluated.
         """
-        check_types(Schema(tuple(f for f in self.schema if f.type != VARIANT)))  # rows leave such columns out
+        check_types(self.schema)
         found = write_context(
             self._storage.root, self.schema, self.definition.partition_columns, self.definition.properties,
             self._clustering,

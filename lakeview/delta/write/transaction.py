@@ -56,10 +56,10 @@ class Transaction(WholeFiles):
         """Write rows and add their files; no value is altered on the way.
 
         Columns and fields are found by name. A missing column is null, an unknown one is refused; so are unknown and
-        missing fields of structs, unless `fill_missing` makes the missing ones null. InvalidRequestError and
-        ConstraintViolationError name the column, and the row from 0.
+        missing fields of structs, unless `fill_missing` makes the missing ones null. Variants are given as JSON text.
+        InvalidRequestError and ConstraintViolationError name the column, and the row from 0.
         """
-        context = replace(self.context(), fill_missing=fill_missing)
+        context = replace(self.context(), fill_missing=fill_missing, encode_variants=True)
         adds = write_files(
             context,
             batches_of(frame),

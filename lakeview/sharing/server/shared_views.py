@@ -17,8 +17,8 @@ from lakeview.delta.sharing import DeltaTable, delete_old
 from lakeview.discovery import create_table, open_table
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.config import settings
-from lakeview.model.errors import CommitConflictError, InvalidRequestError, NotATableError
-from lakeview.model.schema import Field, Schema
+from lakeview.model.errors import CommitConflictError, InvalidRequestError, NotATableError, UnsupportedTableError
+from lakeview.model.schema import Field, PrimitiveType, Schema
 from lakeview.model.table import Table
 from lakeview.predicates import predicate
 from lakeview.sharing.server.delta_lines import public_field
@@ -108,6 +108,14 @@ class ViewSource(DeltaSource):
     def _materialise(self, version: int) -> None:
         schema = self._base.snapshot(version).schema
         wanted = Schema(tuple(replace(public_field(f), nullable=True) for f in _selected_fields(schema, self._view)))
+        for field in wanted:
+            if field.type == PrimitiveType("variant"):  # read as JSON text, which has lost the types of its values
+                raise UnsupportedTableError(
+                    f"column {field.name} of the view is a variant, whose values are not copied",
+                    fix="leave the column out of the view",
+                    place=field.name,
+                    kind="unsupported-type",
+                )
         frame = self._selected_rows(version, schema, wanted.names)
         if self._copy is None:
             self._copy = create_table(self._address, wanted, engine=_ENGINE, clock=self._clock)
