@@ -1,10 +1,11 @@
-"""The live files of a large log, by partition and size: Spark's replay beside the one on one machine.
+"""The live files of a large log, by partition and size, and its next checkpoint: Spark's replay beside the one on one
+machine.
 
-    PYTHONPATH=. python benches/bench_spark_replay.py [--files 100000 1000000]
+    PYTHONPATH=. python benches/bench_spark_replay.py [--files 100000 1000000] [--jobs "roll up" checkpoint]
 
 Each job runs in a fresh process on a table (`make_tables.py`) with a checkpoint of all its files in parts, and ten
 commits after it. Seconds without the start of Spark's session; memory is the peak of the Python process (the driver)
-above what it held before. Both have to count the same files and bytes.
+above what it held before. Both have to count the same files and bytes; a checkpoint has the same bytes, and is deleted.
 """
 
 from __future__ import annotations
@@ -15,12 +16,18 @@ import os
 import subprocess
 import sys
 import time
+import zlib
+from itertools import product
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 import lakeview as lv
 from benches.make_tables import files_table
 from benches.memory import peak, settled
+from lakeview.delta.table import DeltaTable
+from lakeview.delta.write.checkpoint.parts import PART_BYTES
 
 
 def one_machine(address: str) -> tuple[int, int]:
@@ -38,43 +45,88 @@ def spark(address: str) -> tuple[int, int]:
     return sum(row.files for row in found), sum(row.bytes for row in found)
 
 
-ENGINES = {"one machine": one_machine, "spark": spark}
+def one_machine_checkpoint(address: str) -> tuple[int, int]:
+    table = delta_table(address)
+    return _written(address, table.checkpoint(parts=_parts(table)))
 
 
-def work(engine: str, address: str) -> None:
+def spark_checkpoint(address: str) -> tuple[int, int]:
+    from lakeview.spark import session
+    from lakeview.spark.checkpoint import checkpoint
+
+    parts = _parts(delta_table(address))
+    return _written(address, checkpoint(session(short_job=True), address, parts=parts))
+
+
+def delta_table(address: str) -> DeltaTable:
+    table = lv.open_table(address)
+    assert isinstance(table, DeltaTable)
+    return table
+
+
+def _parts(table: DeltaTable) -> int:
+    """One for each 32 MB of the last checkpoint, and two at least."""
+    return max(2, -(-sum(piece.size for piece in table.state().pieces([])[0]) // PART_BYTES))
+
+
+def _written(address: str, version: int) -> tuple[int, int]:
+    """How many files of the log the checkpoint of a version is, and a checksum of their bytes."""
+    files = sorted(Path(address, "_delta_log").glob(f"{version:020d}.checkpoint.*"))
+    checksum = 0
+    for file in files:
+        checksum = zlib.crc32(file.read_bytes(), checksum)
+    return len(files), checksum
+
+
+JOBS = {
+    "roll up": {"one machine": one_machine, "spark": spark},
+    "checkpoint": {"one machine": one_machine_checkpoint, "spark": spark_checkpoint},
+}
+ENGINES = ("one machine", "spark")
+
+
+def work(job: str, engine: str, address: str) -> None:
     """One job in this process: its cost as a line of JSON."""
     if engine == "spark":
         from lakeview.spark import session
 
         session(short_job=True).range(1).count()
     before, start = settled(), time.perf_counter()
-    found = ENGINES[engine](address)
+    found = JOBS[job][engine](address)
     print(json.dumps({"seconds": time.perf_counter() - start, "memory": peak() - before, "found": found}))
+
+
+def cost_of(job: str, engine: str, address: str) -> dict[str, Any]:
+    """What a job costs in a process of its own; the log is as before."""
+    log = Path(address) / "_delta_log"
+    names, hint = set(os.listdir(log)), (log / "_last_checkpoint").read_bytes()
+    command = [sys.executable, __file__, "--work", job, engine, address]
+    env = {**os.environ, "PYTHONPATH": "."}
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    for name in set(os.listdir(log)) - names:
+        (log / name).unlink()
+    (log / "_last_checkpoint").write_bytes(hint)
+    if ended.returncode:
+        raise SystemExit(f"{engine}:\n{ended.stderr}")
+    found: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--files", type=int, nargs="*", default=[100_000, 1_000_000])
+    parser.add_argument("--jobs", nargs="*", choices=JOBS, default=list(JOBS))
     options = parser.parse_args()
-    print("| files | one machine, s | Spark, s | one machine, MB | driver, MB |")
-    print("|---|---|---|---|---|")
-    for count in options.files:
+    print("| job | files | one machine, s | Spark, s | one machine, MB | driver, MB |")
+    print("|---|---|---|---|---|---|")
+    for count, job in product(options.files, options.jobs):
         address = str(files_table(count, "parts").path)
-        cost = {}
-        for engine in ENGINES:
-            command = [sys.executable, __file__, "--work", engine, address]
-            env = {**os.environ, "PYTHONPATH": "."}
-            ended = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
-            if ended.returncode:
-                raise SystemExit(f"{engine}:\n{ended.stderr}")
-            cost[engine] = json.loads(ended.stdout.splitlines()[-1])
+        cost = {engine: cost_of(job, engine, address) for engine in ENGINES}
         if cost["one machine"]["found"] != cost["spark"]["found"]:
             raise SystemExit(f"the two differ: {cost}")
         seconds, memory = ([cost[e][what] for e in ENGINES] for what in ("seconds", "memory"))
-        print(
-            f"| {count:,} | {seconds[0]:.2f} | {seconds[1]:.2f} | {memory[0] / 2**20:.0f} | {memory[1] / 2**20:.0f} |",
-            flush=True,
-        )
+        cells = [job, f"{count:,}", *(f"{s:.1f}" for s in seconds), *(f"{m / 2**20:.0f}" for m in memory)]
+        print("|", " | ".join(cells), "|", flush=True)
 
 
 if __name__ == "__main__":
