@@ -50,9 +50,11 @@ def remember(name: str) -> None:
 
 
 def offers() -> list[Offer]:
-    """What the picker offers: the demo lake, the roots, and what was opened before."""
-    known = [*demo_tables(), *root_tables()]
-    names = {offer.name for offer in known}
+    """What the picker offers: the demo lake, the roots, and what was opened before; a table of both under one name."""
+    demo = demo_tables()
+    places = {offer.address for offer in demo}
+    known = demo + [offer for offer in root_tables() if offer.address not in places]
+    names = places | {offer.name for offer in known}
     return known + [Offer(name, name, label(name)) for name in recent() if name not in names]
 
 

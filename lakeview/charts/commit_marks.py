@@ -14,7 +14,7 @@ SHAPES = {
     "schema": "triangle-up",
     "maint.": "square",
     "other": "circle",
-    "branch": "triangle-down",
+    "off-branch": "triangle-down",
     "bad load": "cross",
 }
 _SIZES = {"circle": 34, "diamond": 44, "triangle-up": 44, "triangle-down": 44, "square": 40, "cross": 60}
@@ -38,7 +38,7 @@ def marked(marks: pl.DataFrame, texts: pl.DataFrame, p: Palette) -> pl.DataFrame
     lane = (
         pl.when("suspicious")
         .then(pl.lit("bad load"))
-        .otherwise(pl.col("lane").replace({"maintenance": "maint.", "off-branch": "branch"}))
+        .otherwise(pl.col("lane").replace({"maintenance": "maint."}))
         .alias("lane")
     )
     rows = texts.with_columns(marks.select(lane).to_series(), taken_back=marks["taken_back_by"].is_not_null())

@@ -120,11 +120,16 @@ def shift_chart(shift: pl.DataFrame, *, dark: bool = False, width: Width = "cont
         ),
         base.mark_point(size=48, color=p.blue, filled=True, opacity=1).encode(x=x, y=y, tooltip=tooltip),
     ]
-    # right of the middle a label stands left of both marks: outside the plot it would shrink it
-    middle = most * 0.6
-    for left, test in ((False, f"datum.right < {middle}"), (True, f"datum.right >= {middle}")):
-        at = alt.X("left:Q" if left else "right:Q", title=None, scale=scale)
-        words = base.transform_filter(test).mark_text(align="right" if left else "left", dx=-9 if left else 9)
+    # where there is room: right of both marks, left of them, or above the line between them; outside the plot it would
+    # shrink it
+    has_right, has_left = f"datum.right < {most * 0.6}", f"datum.left >= {most * 0.4}"
+    for side, gap, lift, test in (
+        ("right", 9, 0, has_right),
+        ("left", -9, 0, f"!({has_right}) && {has_left}"),
+        ("left", 9, -8, f"!({has_right}) && !({has_left})"),
+    ):
+        at = alt.X(f"{side}:Q", title=None, scale=scale)
+        words = base.transform_filter(test).mark_text(align="left" if gap > 0 else "right", dx=gap, dy=lift)
         layers.append(words.encode(x=at, y=y, text="label:N", color=alt.value(p.text)))
     return [finished(layered(*layers), p, height=_ROW * rows.height, title=None, width=width)]
 

@@ -146,7 +146,6 @@ def test_6_the_rows_that_differ_between_two_versions(hand: Hand, table: Independ
     hand.go("Compare")
     base, after = number(table, "s12"), number(table, "s14")
     hand.follow("a day before")
-    hand.follow("Compare rows")
     before, now = table.rows(base), table.rows(after)
     gained = now.join(before, on=now.columns, how="anti", nulls_equal=True)
     lost = before.join(now, on=now.columns, how="anti", nulls_equal=True)

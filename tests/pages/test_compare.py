@@ -43,11 +43,9 @@ def test_two_versions_are_told_in_one_sentence(good: Path) -> None:
     assert changes.to_dict("records")[0]["column"] == "cancelled"
 
 
-def test_rows_have_a_price_and_are_read_on_demand(good: Path) -> None:
+def test_rows_that_cost_little_are_read_on_arrival(good: Path) -> None:
     app = open_page("compare", good, version="3", base="1")
-    button = app.button(key="compare-rows")
-    assert button.label.startswith("Compare rows: reads 2 files")
-    button.click().run()
+    assert app.button(key="compare-rows").label.startswith("Compare rows: reads 2 files")
     assert not app.exception
     assert ":green[**+40**] rows" in text(app)
     assert "exact, of 40 rows read" in text(app)
@@ -58,7 +56,6 @@ def test_rows_of_one_key_are_shown_as_one_that_changed(tmp_path: Path) -> None:
     history.commit(history.data("a", {"id": [1, 2, 3], "x": [10, 20, 30]}))
     history.commit(remove("a"), history.data("b", {"id": [1, 2, 4], "x": [10, 21, 40]}))
     app = open_page("compare", tmp_path / "t")
-    app.button(key="compare-rows").click().run()
     assert not app.exception
     assert app.multiselect(key="key").value == ["id"]
     diff = app.dataframe[-1].value
@@ -74,7 +71,6 @@ def test_rows_of_one_key_are_shown_as_one_that_changed(tmp_path: Path) -> None:
 
 def test_a_base_may_come_later(good: Path) -> None:
     app = open_page("compare", good, version="1", base="3")
-    app.button(key="compare-rows").click().run()
     assert not app.exception
     assert ":green[**+0**] rows, :orange[**\N{MINUS SIGN}40**]" in text(app)
 
@@ -85,7 +81,6 @@ def test_files_of_the_versions_between_need_not_be_there(tmp_path: Path) -> None
     history.commit(remove("b"), ids_file(history, "c", 1, 2, 3))
     history.remove("b")
     app = open_page("compare", tmp_path / "t", version="3", base="1")
-    app.button(key="compare-rows").click().run()
     assert not app.exception
     assert ":green[**+2**] rows" in text(app)
 
@@ -112,7 +107,6 @@ def test_a_comparison_that_takes_too_long_is_ended_and_not_begun_again(
     monkeypatch.setattr("lakeview.app.query.runner.STEP", 0.001)
     monkeypatch.setattr("lakeview.app.query.runner.GRACE", 0.0)
     app = open_page("compare", good, version="3", base="1", seconds="10 s")
-    app.button(key="compare-rows").click().run()
     assert not app.exception
     assert "The comparison was stopped after 0.0001 seconds" in text(app)
     app.run()
@@ -129,7 +123,6 @@ def test_a_comparison_that_stops_says_what_differs_for_certain_and_what_was_comp
     )
     monkeypatch.setattr("lakeview.app.query.runner.run", lambda *_, **__: part)
     app = open_page("compare", good, version="3", base="1")
-    app.button(key="compare-rows").click().run()
     assert not app.exception
     shown = text(app)
     assert "Stopped after 30 s" in shown
@@ -152,7 +145,6 @@ def test_a_column_of_an_unknown_type_is_left_out(tmp_path: Path) -> None:
     history = DeltaHistory(tmp_path / "t").create({"id": "long", "odd": "interval day"})
     history.commit(ids_file(history, "a", 1)).commit(ids_file(history, "b", 2, 3))
     app = open_page("compare", tmp_path / "t", version="2", base="1")
-    app.button(key="compare-rows").click().run()
     assert not app.exception
     assert ":green[**+2**] rows" in text(app)
     assert "without odd, of a type that cannot be read" in text(app)
@@ -165,7 +157,6 @@ def test_rows_of_the_second_format(tmp_path: Path) -> None:
     history.delete_vectors("v", {first: [0, 1]})
     shown = open_table(history.address).latest_version
     app = open_page("compare", history.address, version=str(shown), base=str(base))
-    app.button(key="compare-rows").click().run()
     assert not app.exception
     assert ":green[**+0**] rows, :orange[**\N{MINUS SIGN}2**]" in text(app)
     assert sorted(app.dataframe[-1].value["id"]) == ["0", "1"]

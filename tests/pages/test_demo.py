@@ -42,7 +42,7 @@ def test_the_start_page_shows_the_demo() -> None:
 
 def test_the_overview_says_how_late_the_data_is() -> None:
     (last,) = [metric for metric in open_page("overview", "demo/flights").metric if metric.label == "Last commit"]
-    assert last.proto.delta_description == "1 day late"
+    assert last.delta == "data 1 day late"
 
 
 def test_the_pipelines_page_shows_the_runs_of_the_demo() -> None:

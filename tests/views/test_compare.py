@@ -37,8 +37,8 @@ def test_a_sentence_says_what_changed_and_who_did_it(good: lv.Table) -> None:
     text = views.compare.versions.sentence(good.snapshot(1), good.snapshot(4), line(good))
     size = views.units.format_bytes(sum(good.snapshot(4).files["size"]) - sum(good.snapshot(1).files["size"]))
     assert text == (
-        f"flights from v1 (2026-03-02) to v4 (2026-03-05): +40 rows, 1 column added, 2 files written ({size}), "
-        "0 removed (0 B); in 3 commits by ingest, li."
+        f"flights from v1 (2026-03-02) to v4 (2026-03-05): +40 rows, 1 column added, 2 files written ({size}); "
+        "in 3 commits by ingest, li."
     )
 
 

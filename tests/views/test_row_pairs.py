@@ -37,6 +37,14 @@ def test_rows_of_one_key_are_one_row_that_changed() -> None:
     ]
 
 
+def test_a_name_may_look_like_a_pattern() -> None:
+    named = rows(CAME, WENT).rename({"id": "^id$", "x": "^.*$", "who": "*"})
+    assert found_key(named) == ["^id$"]
+    pairs = row_pairs(named, ["^id$"])
+    assert pairs.columns[2:] == ["^id$", "day", "^.*$", "*"]
+    assert pairs.rows() == row_pairs(rows(CAME, WENT), ["id"]).rows()
+
+
 def test_without_a_key_every_row_came_or_went() -> None:
     assert row_pairs(rows(CAME, WENT), [])["_change"].to_list() == ["+"] * 3 + ["\N{MINUS SIGN}"] * 3
 

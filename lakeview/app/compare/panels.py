@@ -23,7 +23,7 @@ _COLOURS = {
     r"\+[\d.,]+( [kMG])? rows": "green",
     r"\N{MINUS SIGN}[\d.,]+( [kMG])? rows": "orange",
     r"\d[\d,]* files? written \([^)]*\)": "green",
-    r"(?<![\d,])[1-9][\d,]* removed \([^)]*\)": "orange",
+    r"\d[\d,]*( files?)? removed \([^)]*\)": "orange",
     r"\d+ columns? (added|dropped|renamed|with another type)": "violet",
     r"(?<=; )[^;]* stood out": "orange",
 }
@@ -59,10 +59,11 @@ def offers(now: OpenTable) -> None:
     st.markdown("**Compare with** &ensp; :small[:gray[or choose any version above]]")
     timeline = now.look.timeline()
     timestamps = dict(zip(timeline["version"], timeline["timestamp"], strict=True))
+    links = st.container(horizontal=True, gap="medium")
     for choice in choices:
         when = views.units.format_moment(timestamps.get(choice.version))
         label = f"{choice.label} · {views.units.format_version(choice.version)}, {when}"
-        st.button(
+        links.button(
             f":blue[{escape(label)} :material/chevron_right:]",
             key=f"offer-{choice.version}",
             type="tertiary",

@@ -36,7 +36,10 @@ def _plan(address: str, base: int, version: int) -> pl.DataFrame:
 
 
 def row_difference(now: OpenTable, pair: Pair, cost: budget.Cost) -> views.compare.rows.RowDifference | None:
-    """The row difference once the reader starts it, in a process of its own that the budget or the reader ends."""
+    """The row difference, at once where it is cheap, else once the reader starts it.
+
+    Rows are read in a process of their own that the budget or the reader ends.
+    """
     if cost.files == 0:
         nothing("No row changed.", "Both versions have the same files and deletes.")
         return None
@@ -44,7 +47,9 @@ def row_difference(now: OpenTable, pair: Pair, cost: budget.Cost) -> views.compa
     allowed = budget.controls("A comparison")
     versions = (pair.before.version, pair.after.version)
     cheaper = "versions closer together"
-    if not budget.button("Compare rows", versions, cost, allowed, key="compare-rows", at_most=False, cheaper=cheaper):
+    if not budget.button(
+        "Compare rows", versions, cost, allowed, key="compare-rows", at_most=False, cheaper=cheaper, on_arrival=True
+    ):
         return None
     asked = Request(
         now.address, pair.after.version, views.compare.rows.MOST_ROWS, runner.MEMORY, base=pair.before.version
@@ -107,7 +112,7 @@ def _diff_table(pairs: pl.DataFrame) -> None:
     whole = ("color: " + colour).zip_with(shown[diff.CHANGE] != diff.CHANGED, plain)
     styles = {diff.CHANGE: "font-weight: 600; color: " + colour, diff.COUNT: plain}
     for name in shown.columns[2:]:
-        changed = shown[name].str.contains(diff.ARROW, literal=True).fill_null(value=False)
+        changed = shown[name].alias("cell").str.contains(diff.ARROW, literal=True).fill_null(value=False)
         changed = changed & (shown[diff.CHANGE] == diff.CHANGED)
         styles[name] = ("font-weight: 600; color: " + colour).zip_with(changed, whole)
     cells, styled = shown.to_pandas(), pl.DataFrame(styles).to_pandas()

@@ -131,7 +131,7 @@ def findings_note(every: Sequence[Finding]) -> str:
 
 def findings(every: Sequence[Finding]) -> None:
     """What is wrong or worth a note, each with its evidence, limit, effect, remedy and command in full; then what
-    passes, as a table."""
+    passes, its limit in the help of a line."""
     explained: set[str] = set()
     for finding in [f for f in every if f.severity is not Severity.PASS][:_MAX_TOLD]:
         first = finding.id not in explained  # limit, effect and remedy of a kind are said once
@@ -140,9 +140,7 @@ def findings(every: Sequence[Finding]) -> None:
             finding_lines([finding], here="health", below=_reasons if first else _no_reasons)
             if finding.command is not None:
                 st.code(finding.command, language="sql", wrap_lines=True)
-    passing = [f for f in every if f.severity is Severity.PASS]
-    if passing:
-        findings_table(passing, ("finding", "evidence", "limit"), key="findings-table")
+    finding_lines([f for f in every if f.severity is Severity.PASS], limit=_MAX_TOLD, here="health")
 
 
 def _no_reasons(_: Finding) -> str:

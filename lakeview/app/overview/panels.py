@@ -96,8 +96,8 @@ def _last_commit_tile(now: OpenTable, progress: views.overview.Progress) -> None
     tile(
         "Last commit",
         "none" if is_empty else views.units.format_age(cadence.age),
-        "that changed data" if is_empty else usual,
-        note=lateness or (None if usual is None else "median"),
+        "that changed data" if is_empty else f"data {lateness}" if lateness else usual,
+        note=None if usual is None or lateness else "median",
         help="Age of the last commit that changed data, and the median gap between such commits; where a column has "
         "times of events, how far the newest one lies before the load that brought it.",
         trend=views.overview.commit_gaps(progress.past),
@@ -136,7 +136,11 @@ def verdict(findings: Sequence[Finding], timeline: pl.DataFrame) -> None:
                     link("compare", "What it changed", selection.link(version=finding.commit, base=before))
             link("health", "Remedy")
     source = "the log alone" if timeline.height else "this version alone: there is no history to compare it with"
-    st.markdown(f":small[:gray[{escape(views.health.findings.verdict(findings))} · from {source}]]")
+    text = escape(views.health.findings.verdict(findings))
+    if first:
+        st.markdown(f":small[:gray[{text} · from {source}]]")
+    else:
+        st.markdown(f":green[:material/check_circle:] **{text}** &ensp; :small[:gray[from {source}]]")
     others = findings[len(first) :]
     finding_lines(others, limit=MOST_FINDINGS - len(first), here="overview")
     rest = [f for f in others[MOST_FINDINGS - len(first) :] if f.severity is not Severity.PASS]

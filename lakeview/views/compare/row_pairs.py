@@ -26,6 +26,7 @@ def found_key(rows: pl.DataFrame) -> list[str]:
 
     The columns with the most distinct values are tried, up to three of them together.
     """
+    shown, rows = rows.columns, _by_place(rows)
     gained, lost = _sides(rows)
     if gained.is_empty() or lost.is_empty():
         return []
@@ -36,13 +37,15 @@ def found_key(rows: pl.DataFrame) -> list[str]:
         scored = [(_pairs(gained, lost, key), key) for key in _in_order(combinations(tried, size), names)]
         most, best = max(scored, key=lambda found: found[0], default=(0, ()))
         if 2 * most >= min(gained.height, lost.height):
-            return list(best)
+            return [shown[int(place)] for place in best]
     return []
 
 
 def row_pairs(rows: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
     """CHANGE, COUNT (null but for changed rows) and the columns of RowDifference.rows as text, `old → new` where a cell
     changed: one row for each that came or went, or for two of them with the same key."""
+    shown, rows = rows.columns, _by_place(rows)
+    key = [str(shown.index(name)) for name in key]
     gained, lost = (_numbered(side, key) for side in _sides(rows))
     on = [*key, _OWN[1]]
     names = [n for n in rows.columns if n != NET]
@@ -60,7 +63,16 @@ def row_pairs(rows: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
     both = pl.DataFrame({CHANGE: [CHANGED] * pairs.height, COUNT: count, **texts})
     came = _alone(gained, pairs[_OWN[0]], ADDED, names)
     went = _alone(lost, pairs["before"], REMOVED, names)
-    return pl.concat([both, came, went], how="vertical_relaxed")
+    diff = pl.concat([both, came, went], how="vertical_relaxed")
+    diff.columns = [CHANGE, COUNT, *(name for name in shown if name != NET)]
+    return diff
+
+
+def _by_place(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with their places as the names of the table's columns: polars takes a name like ^x$ for a pattern."""
+    plain = rows.clone()
+    plain.columns = [name if name == NET else str(place) for place, name in enumerate(rows.columns)]
+    return plain
 
 
 def _sides(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -164,11 +164,15 @@ def _columns(before: Snapshot, after: Snapshot) -> list[str]:
 def _file_words(difference: FileDifference) -> list[str]:
     if not (difference.added or difference.removed or difference.redeleted):
         return ["the same files"]
-    told = [
-        f"{counted(difference.added, 'file')} written ({format_bytes(difference.bytes_added)})",
-        f"{difference.removed:,} removed ({format_bytes(difference.bytes_removed)})",
+    sides = [
+        (difference.added, f"written ({format_bytes(difference.bytes_added)})"),
+        (difference.removed, f"removed ({format_bytes(difference.bytes_removed)})"),
+        (difference.redeleted, "with other deleted rows"),
     ]
-    return [*told, f"{difference.redeleted:,} with other deleted rows"] if difference.redeleted else told
+    changed = [(count, words) for count, words in sides if count]
+    return [
+        f"{f'{count:,}' if place else counted(count, 'file')} {words}" for place, (count, words) in enumerate(changed)
+    ]
 
 
 def _by(timeline: pl.DataFrame, first: int, last: int) -> str:

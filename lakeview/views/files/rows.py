@@ -25,9 +25,10 @@ def least_records(files: pl.DataFrame, delete_files: pl.DataFrame | None = None)
     return max(certain or 0, 0 if rows is None or deletes is None else rows - deletes)
 
 
-def rows_text(snapshot: Snapshot) -> str:
-    """The live rows of a version: `61.5 M`, `≥ 308,641` where that is all that the log tells, or unknown."""
+def rows_text(snapshot: Snapshot, *, exact: bool = False) -> str:
+    """The live rows of a version: `61.5 M` (`61,480,112` with `exact`), `≥ 308,641` where that is all that the log
+    tells, or unknown."""
     if snapshot.num_records is not None:
-        return format_count(snapshot.num_records)
+        return format_count(snapshot.num_records, exact=exact)
     least = least_records(snapshot.files, snapshot.delete_files)
     return f"\N{GREATER-THAN OR EQUAL TO} {least:,}" if least else UNKNOWN
