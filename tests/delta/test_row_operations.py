@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from datetime import date
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import deltalake
 import polars as pl
+import pyarrow as pa
 import pytest
 from polars.testing import assert_frame_equal
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
+from lakeview.delta.write.row_changes import with_changed_rows
 from lakeview.delta.write.transaction import Transaction
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.model.schema import Field, PrimitiveType, Schema, StructType
@@ -309,3 +312,32 @@ def test_a_file_with_more_rows_than_its_statistics_say_keeps_them(tmp_path: Path
     assert isinstance(table, DeltaTable)
     table.delete("id < 2")
     assert table.scan().collect()["id"].to_list() == [2]
+
+
+@pytest.mark.parametrize(
+    ("type_", "values", "more"),
+    [
+        (pa.int8(), [1, None, 3], [None]),
+        (pa.float64(), [float("inf"), None, -0.0], [0.0]),
+        (pa.bool_(), [True, None, False], [True]),
+        (pa.decimal128(38, 2), [Decimal("1.10"), None, Decimal(3)], [Decimal(9)]),
+        (pa.timestamp("us", "UTC"), [datetime(1, 1, 1, tzinfo=UTC), None, None], [datetime(2026, 1, 1, tzinfo=UTC)]),
+        (pa.string(), ["a", None, ""], ["a longer one"]),
+        (pa.binary(), [b"a", None, b""], [b"\xff"]),
+        (pa.null(), [None, None, None], [None]),
+        (pa.list_(pa.string()), [["a"], None, []], [["b", None]]),
+        (pa.map_(pa.string(), pa.int32()), [[("a", 1)], None, []], [[("b", None)]]),
+        (pa.struct([("x", pa.list_(pa.int8()))]), [{"x": [1]}, None, {"x": None}], [{"x": []}]),
+    ],
+    ids=str,
+)
+def test_changed_rows_stay_in_their_place(type_: pa.DataType, values: list[Any], more: list[Any]) -> None:
+    rows = pa.record_batch({"id": pa.array([1, 2, 3]), "v": pa.array(values, type_)})
+    chosen = pa.array([False, True, False])
+    before = rows.filter(chosen)
+    after = pa.record_batch({"id": before["id"], "v": pa.array(more, type_)})
+    found = with_changed_rows(rows, chosen, lambda _: after)
+    assert found.to_pylist() == [
+        {"id": 1, "v": values[0]}, {"id": 2, "v": more[0]}, {"id": 3, "v": values[2]}
+    ]  # fmt: skip
+    assert found.schema == rows.schema

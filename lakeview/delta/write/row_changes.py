@@ -9,6 +9,7 @@ from dataclasses import replace
 from threading import Lock
 from typing import Self
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyroaring
@@ -106,13 +107,16 @@ class RowChanges:
         for batch in file.located(self.storage, self.schema):
             if not batch.num_rows:
                 continue
-            here = batch.column(POSITION)
-            near = positions & pyroaring.BitMap64(range(here[0].as_py(), here[-1].as_py() + 1))
-            chosen = pc.is_in(here, pa.array(near.to_array(), pa.int64()))
+            here = batch.column(POSITION).to_numpy()  # ascending
+            near = positions & pyroaring.BitMap64(range(int(here[0]), int(here[-1]) + 1))
             rows = batch.drop_columns([POSITION])
-            yield rows.filter(pc.invert(chosen))
             if near:
-                yield change(rows.filter(chosen))
+                wanted = np.frombuffer(near.to_array(), np.int64)
+                places = np.searchsorted(here, wanted)
+                chosen = np.zeros(len(here), np.bool_)
+                chosen[places[here[places] == wanted]] = True
+                rows = with_changed_rows(rows, pa.array(chosen), change)
+            yield rows
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> list[AddFile]:
         """Write rows that are conformed, in the columns of `schema` or without those of row tracking."""
@@ -167,6 +171,26 @@ class RowChanges:
         self._changes.remove(file.row, milliseconds(self._clock()), data_change=True)
         self.counts["numRemovedFiles"] += 1
         self.counts["numRemovedBytes"] += file.row["size"] or 0
+
+
+def with_changed_rows(
+    rows: pa.RecordBatch, chosen: pa.BooleanArray, change: Callable[[pa.RecordBatch], pa.RecordBatch]
+) -> pa.RecordBatch:
+    """Rows with what `change` makes of the chosen ones in their place; a column that it leaves as it is, is not
+    copied."""
+    before = rows.filter(chosen)
+    after = change(before)
+    columns = []
+    for column, old, new in zip(rows.columns, before.columns, after.columns, strict=True):
+        if new.equals(old):
+            columns.append(column)
+        elif pa.types.is_nested(column.type):
+            places = np.arange(rows.num_rows)
+            places[chosen.to_numpy(zero_copy_only=False)] = rows.num_rows + np.arange(after.num_rows)
+            columns.append(pa.concat_arrays([column, new]).take(pa.array(places)))
+        else:
+            columns.append(pc.replace_with_mask(column, chosen, new))
+    return pa.RecordBatch.from_arrays(columns, schema=after.schema)
 
 
 def _labelled(batches: Iterable[pa.RecordBatch], names: list[str], change: str) -> Iterator[pa.RecordBatch]:
