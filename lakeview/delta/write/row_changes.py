@@ -113,9 +113,9 @@ class RowChanges:
             if near:
                 wanted = np.frombuffer(near.to_array(), np.int64)
                 places = np.searchsorted(here, wanted)
-                chosen = np.zeros(len(here), np.bool_)
-                chosen[places[here[places] == wanted]] = True
-                rows = with_changed_rows(rows, pa.array(chosen), change)
+                mask = np.zeros(len(here), np.bool_)
+                mask[places[here[places] == wanted]] = True
+                rows = with_changed_rows(rows, pa.array(mask), change)
             yield rows
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> list[AddFile]:
@@ -174,11 +174,11 @@ class RowChanges:
 
 
 def with_changed_rows(
-    rows: pa.RecordBatch, chosen: pa.BooleanArray, change: Callable[[pa.RecordBatch], pa.RecordBatch]
+    rows: pa.RecordBatch, mask: pa.BooleanArray, change: Callable[[pa.RecordBatch], pa.RecordBatch]
 ) -> pa.RecordBatch:
-    """Rows with what `change` makes of the chosen ones in their place; a column that it leaves as it is, is not
+    """Rows with what `change` makes of those that a mask selects, in their place; a column without a change is not
     copied."""
-    before = rows.filter(chosen)
+    before = rows.filter(mask)
     after = change(before)
     columns = []
     for column, old, new in zip(rows.columns, before.columns, after.columns, strict=True):
@@ -186,10 +186,10 @@ def with_changed_rows(
             columns.append(column)
         elif pa.types.is_nested(column.type):
             places = np.arange(rows.num_rows)
-            places[chosen.to_numpy(zero_copy_only=False)] = rows.num_rows + np.arange(after.num_rows)
+            places[mask.to_numpy(zero_copy_only=False)] = rows.num_rows + np.arange(after.num_rows)
             columns.append(pa.concat_arrays([column, new]).take(pa.array(places)))
         else:
-            columns.append(pc.replace_with_mask(column, chosen, new))
+            columns.append(pc.replace_with_mask(column, mask, new))
     return pa.RecordBatch.from_arrays(columns, schema=after.schema)
 
 
