@@ -63,17 +63,15 @@ def test_each_choice_is_one_step_and_back_and_forward_show_what_was_there(visito
     assert visitor.steps == begun + len(moves)
 
 
-def test_the_palette_is_one_key_a_name_and_enter(visitor: Visitor) -> None:
+def test_the_palette_is_one_key_a_name_and_enter_without_a_pause(visitor: Visitor) -> None:
     visitor.open("/overview?table=demo/flights")
-    for name, table in (("weather", "demo/weather"), ("claims", "demo/claims")):
+    for name in ("weather", "claims"):
         visitor.page.keyboard.press("Control+k")
-        expect(visitor.page.locator(".st-key-palette-target input")).to_be_focused()
         visitor.page.keyboard.type(name)
-        visitor.page.get_by_role("option", name=f"{name} · table").first.wait_for(timeout=PATIENCE)
         visitor.page.keyboard.press("Enter")
+        visitor.page.wait_for_url(f"**table=demo%2F{name}*", timeout=PATIENCE)
         expect(visitor.page.get_by_role("dialog")).to_have_count(0)
         visitor.settle()
-        assert visitor.parameters()["table"] == table
 
 
 def test_one_step_back_from_the_demo_lake_is_the_start(visitor: Visitor) -> None:

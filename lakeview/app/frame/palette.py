@@ -16,11 +16,42 @@ SHORTCUT = "Ctrl+K"
 _TARGET = "palette-target"
 _MOST_COLUMNS = 1_000
 
+_LISTEN = """<script>
+if (!window.paletteKeys) {
+    const keys = window.paletteKeys = {typed: "", enter: false, until: 0};
+    document.addEventListener("keydown", (event) => {
+        const command = event.ctrlKey || event.metaKey || event.altKey;
+        if (command && event.key.toLowerCase() === "k") {
+            Object.assign(keys, {typed: "", enter: false, until: Date.now() + 5000});
+        } else if (Date.now() < keys.until && !command) {
+            if (event.key === "Escape") keys.until = 0;
+            else if (event.key === "Enter") keys.enter = true;
+            else if (event.key === "Backspace") keys.typed = keys.typed.slice(0, -1);
+            else if (event.key.length === 1) keys.typed += event.key;
+            else return;
+            event.preventDefault();
+            event.stopImmediatePropagation();
+        }
+    }, true);
+}
+</script>"""
+"""What is typed after the palette's key waits until the palette is there: some of it would be other keys' commands."""
+
 _FOCUS = f"""<script>{{
+const keys = window.paletteKeys;
 const focus = (tries) => {{
     const input = document.querySelector("[role=dialog] .st-key-{_TARGET} input");
     if (input) input.focus();
-    if (document.activeElement !== input && tries) setTimeout(focus, 50, tries - 1);
+    if (document.activeElement === input) hand(input);
+    else if (tries) setTimeout(focus, 50, tries - 1);
+}};
+const hand = (input) => {{
+    keys.until = 0;
+    if (!keys.typed) return;
+    Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set.call(input, keys.typed);
+    input.dispatchEvent(new Event("input", {{bubbles: true}}));
+    const enter = new KeyboardEvent("keydown", {{key: "Enter", keyCode: 13, bubbles: true}});
+    if (keys.enter) setTimeout(() => input.dispatchEvent(enter), 100);
 }};
 setTimeout(focus, 50, 20);
 }}</script>"""
@@ -41,6 +72,7 @@ def button() -> None:
         shortcut=SHORTCUT,
         help="A table, page, version or column by its name",
     )
+    st.html(_LISTEN, unsafe_allow_javascript=True)
     if pressed:
         st.session_state.pop(_TARGET, None)
         _palette()
