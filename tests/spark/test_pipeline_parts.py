@@ -109,7 +109,9 @@ def read(source: str, *paths: str, streams: bool = False, **options: str) -> Any
 def test_what_a_flow_reads_is_in_its_plan_and_a_batch_read_is_pinned() -> None:
     plan = pb2.Relation()
     plan.join.left.CopyFrom(read("lakeview", "/lake/raw", streams=True, startingVersion="4"))
-    plan.join.right.join.left.CopyFrom(read("lakeview", path="/lake/customers", **{"Storage.Region": "r"}))
+    plan.join.right.join.left.CopyFrom(
+        read("lakeview", path="/lake/customers", streams=False, **{"Storage.Region": "r"})
+    )
     plan.join.right.join.right.project.input.read.named_table.unparsed_identifier = "cleaned"
     assert {address: access.options for address, access in lakeview_tables(plan).items()} == {
         "/lake/customers": {"region": "r"}, "/lake/raw": {},
