@@ -13,8 +13,8 @@ import msgspec
 from lakeview.delta.properties import SPELLINGS, nearest
 from lakeview.delta.write.property_checks import check_settable
 from lakeview.model.errors import InvalidRequestError
+from lakeview.spark.storage_options import STORAGE_PREFIX, access_of
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
-from lakeview.storage.options import COORDINATOR, option_text, option_value
 
 _READING = ("path", "version", "timestamp", "where", "versionAsOf", "timestampAsOf", "files")
 _WRITING = (
@@ -22,9 +22,6 @@ _WRITING = (
     "commitTimestamp", "dataChange", "statistics", "txnAppId", "txnVersion", "partitionOverwriteMode",
     "overwriteSchema", "maxRecordsPerFile", "ifExists",
 )  # fmt: skip
-STORAGE_PREFIX = "storage."
-"""What stands before the name of a storage option."""
-
 _AS_STORAGE_OPTION = (
     f"give it as an option {STORAGE_PREFIX}<name> by its name in deltalake or fsspec, such as "
     f'.option("{STORAGE_PREFIX}aws_endpoint_url", ...), or in the file that LAKEVIEW_CONFIG names'
@@ -231,18 +228,6 @@ def _elsewhere(name: str) -> str | None:
 
 def _closest(name: str, names: Mapping[str, str]) -> str:
     return next(iter(difflib.get_close_matches(name, names, 1, 0.8)), "")
-
-
-def access_of(options: Mapping[str, str]) -> StoreAccess:
-    """The storage options among options of Spark. InvalidRequestError for a value that begins as JSON and is none."""
-    names = [name for name in options if name.startswith(STORAGE_PREFIX)]
-    return StoreAccess({name.removeprefix(STORAGE_PREFIX): option_value(name, options[name]) for name in names})
-
-
-def as_spark_options(access: StoreAccess) -> dict[str, str]:
-    """The options of Spark that `access_of` reads, for reading a table: a commit coordinator is left out."""
-    values = {name: value for name, value in access.options.items() if name != COORDINATOR}
-    return {f"{STORAGE_PREFIX}{name}": option_text(name, value) for name, value in values.items()}
 
 
 def path_of(options: Mapping[str, str]) -> str:

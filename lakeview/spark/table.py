@@ -19,7 +19,7 @@ from lakeview.sharing.client.table import SharedTable
 from lakeview.spark.addresses import OpenTable, task_access
 from lakeview.spark.native import native_rows, quoted
 from lakeview.spark.native_files import divide
-from lakeview.spark.options import as_spark_options
+from lakeview.spark.storage_options import as_spark_options
 from lakeview.spark.types import to_spark
 
 

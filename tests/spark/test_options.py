@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from lakeview.model.errors import InvalidRequestError
-from lakeview.spark.options import ReadOptions, WriteOptions, as_spark_options
+from lakeview.spark.options import ReadOptions, WriteOptions
+from lakeview.spark.storage_options import as_spark_options
 from lakeview.spark.stream_options import StreamOptions
 from lakeview.storage.access import StoreAccess
 
