@@ -84,7 +84,8 @@ def _is_closed(ticket: str, seconds: float) -> bool:
         return True
     try:
         if os.read(pipe, 1) == b"":  # its process has ended without removing it
-            os.unlink(ticket)
+            with suppress(FileNotFoundError):  # another has
+                os.unlink(ticket)
             return True
     except BlockingIOError:
         waiter = select.poll()

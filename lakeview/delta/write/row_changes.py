@@ -182,7 +182,7 @@ def with_changed_rows(
     after = change(before)
     columns = []
     for column, old, new in zip(rows.columns, before.columns, after.columns, strict=True):
-        if new.equals(old):
+        if _is_unchanged(old, new):
             columns.append(column)
         elif pa.types.is_nested(column.type):
             places = np.arange(rows.num_rows)
@@ -191,6 +191,18 @@ def with_changed_rows(
         else:
             columns.append(pc.replace_with_mask(column, mask, new))
     return pa.RecordBatch.from_arrays(columns, schema=after.schema)
+
+
+def _is_unchanged(old: pa.Array, new: pa.Array) -> bool:
+    """Whether values are equal to the bit: to Arrow -0.0 equals 0.0. False for nested values with floats in them."""
+    if pa.types.is_floating(old.type):
+        bits = pa.type_for_alias(f"int{old.type.bit_width}")
+        return bool(new.view(bits).equals(old.view(bits)))
+    return not _has_floats(old.type) and bool(new.equals(old))
+
+
+def _has_floats(type_: pa.DataType) -> bool:
+    return pa.types.is_floating(type_) or any(_has_floats(type_.field(i).type) for i in range(type_.num_fields))
 
 
 def _labelled(batches: Iterable[pa.RecordBatch], names: list[str], change: str) -> Iterator[pa.RecordBatch]:

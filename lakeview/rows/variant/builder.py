@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import struct
+from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, NoReturn
@@ -57,8 +58,8 @@ def _row(text: str, column: str) -> dict[str, bytes]:
 def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"an object has two fields called {next(n for n in names if names.count(n) > 1)}")
+        (name, _), *_ = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"an object has two fields called {shorten(name, _TEXT_LENGTH)}")
     return found
 
 
@@ -71,11 +72,13 @@ def _no_constant(text: str) -> NoReturn:
 
 
 def _collect(value: Any, names: set[str], depth: int) -> None:
-    if depth > limits.VARIANT_DEPTH:
+    if not isinstance(value, dict | list):
+        return
+    if depth >= limits.VARIANT_DEPTH:  # as readers count
         raise ValueError(f"it is nested deeper than {limits.VARIANT_DEPTH} levels")
     if isinstance(value, dict):
         names.update(value)
-    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+    for inner in value.values() if isinstance(value, dict) else value:
         _collect(inner, names, depth + 1)
 
 
