@@ -129,9 +129,13 @@ class SnapshotStream:
             offset = following
 
     def between(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Iterator[FileTask]:
-        """The files from one offset to another."""
-        offset: SnapshotOffset | None = self.parse(start)
-        stop = self.parse(end)
+        """The files from one offset to another. VersionNotFoundError where the snapshot of the other is gone, which
+        `failOnDataLoss` false allows for one that has expired: then those that are left come with later offsets."""
+        first, stop = self.parse(start), self.parse(end)
+        if stop.snapshot not in (first.snapshot, *(entry.snapshot_id for entry in self._line)):
+            self._check_loss(stop.snapshot, f"snapshot {stop.snapshot}")
+            stop = replace(first, index=COMPLETE)
+        offset: SnapshotOffset | None = first
         while offset is not None:
             tasks = self._files(offset)
             if offset.snapshot == stop.snapshot and (offset.initial == stop.initial or stop.index == COMPLETE):
@@ -155,23 +159,27 @@ class SnapshotStream:
         return SnapshotOffset(offset.table, rest[0].snapshot_id, 0, initial=False) if rest else None
 
     def _after_loss(self, offset: SnapshotOffset, line: list[SnapshotEntry]) -> list[SnapshotEntry]:
-        if offset.snapshot == NO_SNAPSHOT and (not line or line[0].parent is None):
-            return line
-        if offset.snapshot in self.table.metadata.snapshots:
+        if offset.snapshot != NO_SNAPSHOT or (line and line[0].parent is not None):
+            self._check_loss(offset.snapshot, f"what followed snapshot {offset.snapshot}")
+        return line
+
+    def _check_loss(self, snapshot: int, lost: str) -> None:
+        """VersionNotFoundError where the table was rolled back behind a snapshot, and where something has expired
+        unless an option says to go on without it."""
+        if snapshot in self.table.metadata.snapshots:
             raise VersionNotFoundError(
-                f"snapshot {offset.snapshot} of {self.table.address}, which the stream has read, is no longer on the "
+                f"snapshot {snapshot} of {self.table.address}, which the stream has come to, is no longer on the "
                 "main branch: the table was rolled back",
                 fix="start again with a new checkpoint location",
-                place=f"snapshot {offset.snapshot}",
+                place=f"snapshot {snapshot}",
                 kind="rolled-back",
             )
         if self._options.fail_on_data_loss:
             raise VersionNotFoundError(
-                f"the snapshots after {offset.snapshot} of {self.table.address} have expired before they were read",
+                f"{lost} of {self.table.address} has expired before it was read",
                 fix="start again with a new checkpoint location, or set failOnDataLoss to false to go on without it",
-                place=f"snapshot {offset.snapshot}",
+                place=f"snapshot {snapshot}",
             )
-        return line
 
     def _files(self, offset: SnapshotOffset) -> list[FileTask]:
         if offset.index == COMPLETE:
@@ -183,15 +191,18 @@ class SnapshotStream:
         return self._tasks[key]
 
     def _rows_of(self, snapshot: int, initial: bool) -> list[FileTask]:
+        entry = self.table.metadata.snapshots.get(snapshot)
+        if entry is None:
+            self._check_loss(snapshot, f"the rest of snapshot {snapshot}")
+            return []
         if initial:
             tasks = self.table.tasks_as(snapshot, self._schema)
         else:
-            entry = self.table.metadata.snapshots.get(snapshot)
-            if entry is not None and entry.operation == "replace":
+            if entry.operation == "replace":
                 return []
             self._check_columns(snapshot)
             actions = self.table.commit(snapshot)
-            if not self._is_read(snapshot, None if entry is None else entry.operation, set(actions["kind"])):
+            if not self._is_read(snapshot, entry.operation, set(actions["kind"])):
                 return []
             added = actions.filter(actions["kind"] == _ADDED)["path"].to_list()
             tasks = self.table.tasks_as(snapshot, self._schema, added)

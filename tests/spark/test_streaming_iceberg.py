@@ -133,7 +133,7 @@ def test_other_columns_another_table_and_lost_snapshots_stop_a_stream(history: I
     assert batches(reader(history), start) == [[4], [5]], "the snapshot that was read last may be gone"
     del snapshots[:1]
     history.append("6.parquet", [{"id": 6, "name": "six"}])
-    with pytest.raises(VersionNotFoundError, match=r"the snapshots after 1003 of .* have expired"):
+    with pytest.raises(VersionNotFoundError, match=r"what followed snapshot 1003 of .* has expired"):
         batches(reader(history), start)
     assert batches(reader(history, failOnDataLoss="false"), start) == [[5], [6]]
     back = {"current-snapshot-id": 1005, "refs": {"main": {"snapshot-id": 1005, "type": "branch"}}}
@@ -141,6 +141,28 @@ def test_other_columns_another_table_and_lost_snapshots_stop_a_stream(history: I
     history._write()
     with pytest.raises(LakeviewError, match="the table was rolled back"):
         batches(reader(history), start | {"snapshot": 1006})
+
+
+def test_a_batch_that_is_planned_again_ends_where_it_did(history: IcebergHistory) -> None:
+    def planned(start: dict[str, Any], end: dict[str, Any], **options: str) -> list[int]:
+        source = reader(history, **options)
+        arrived = (batch["id"].to_pylist() for p in source.partitions(start, end) for batch in source.read(p))
+        return sorted(chain.from_iterable(arrived))
+
+    begin = reader(history, startingVersion="1001").initialOffset()
+    first, third = begin | {"index": -1}, begin | {"snapshot": 1003, "index": -1}
+    history.document |= {"current-snapshot-id": 1002, "refs": {"main": {"snapshot-id": 1002, "type": "branch"}}}
+    history.append("4.parquet", rows(4))
+    with pytest.raises(VersionNotFoundError, match=r"snapshot 1003 of .* was rolled back"):
+        planned(first, third)
+    assert planned(first, first | {"snapshot": 1004}) == [2, 4, 20]
+    del history.document["snapshots"][:3]
+    history._write()
+    for start in (begin, first):
+        with pytest.raises(VersionNotFoundError, match="has expired before it was read"):
+            planned(start, third)
+        assert planned(start, third, failOnDataLoss="false") == [], "snapshot 1004 is of the next batch"
+    assert batches(reader(history, failOnDataLoss="false"), begin) == [[4]]
 
 
 @pytest.mark.spark
