@@ -41,7 +41,8 @@ def _new_ticket(address: str, stack: ExitStack) -> str:
     folder = os.path.join(tempfile.gettempdir(), f"lakeview-turns-{os.geteuid()}")
     with suppress(FileExistsError):
         os.mkdir(folder, 0o700)
-    if os.lstat(folder).st_uid != os.geteuid():
+    found = os.lstat(folder)
+    if found.st_uid != os.geteuid() or found.st_mode & 0o022:  # others could put there what is no pipe
         raise PermissionError(folder)
     queue = hashlib.sha256(os.fsencode(os.path.realpath(address))).hexdigest()[:32]
     name = f"{queue}-{time.monotonic_ns():020d}-{os.getpid()}-{threading.get_ident()}"
@@ -83,16 +84,15 @@ def _is_closed(ticket: str, seconds: float) -> bool:
     except FileNotFoundError:  # it left
         return True
     try:
-        if os.read(pipe, 1) == b"":  # its process has ended without removing it
-            with suppress(FileNotFoundError):  # another has
-                os.unlink(ticket)
-            return True
+        os.read(pipe, 1)
     except BlockingIOError:
         waiter = select.poll()
         waiter.register(pipe, select.POLLIN)
         return bool(waiter.poll(seconds * 1000))
     finally:
         os.close(pipe)
+    with suppress(FileNotFoundError):  # another writer was first
+        os.unlink(ticket)  # at its end at once: its process has ended without removing it
     return True
 
 

@@ -50,6 +50,9 @@ def test_a_writer_that_was_killed_is_not_waited_for(tickets: Path) -> None:
     os.mkfifo(ticket)  # what is left of it: no process has it open
     with turn("/table", patience=60):
         assert not ticket.exists()
+    ticket.write_text("no pipe")
+    with turn("/table", patience=60):
+        assert not ticket.exists()
 
 
 def test_a_writer_that_is_stopped_is_waited_for_once(tickets: Path) -> None:
@@ -65,3 +68,8 @@ def test_without_a_folder_of_its_own_no_writer_waits(tickets: Path) -> None:
     tickets.write_text("a file of another program")
     with turn("/table"), turn("/table", patience=60):
         pass
+    tickets.unlink()
+    tickets.mkdir()
+    tickets.chmod(0o777)
+    with turn("/table"), turn("/table", patience=60):
+        assert not list(tickets.iterdir())
