@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pyspark.sql.connect.proto as pb2
 import pytest
-from pyspark.pipelines.output import MaterializedView, StreamingTable
+from pyspark.pipelines.output import MaterializedView, Sink, StreamingTable
 from pyspark.pipelines.source_code_location import SourceCodeLocation
 
 import lakeview as lv
@@ -163,6 +163,18 @@ def test_a_view_of_our_format_is_refused_and_so_is_a_table_that_the_session_forg
         registry.register_output(StreamingTable("totals", None, where, {}, None, None, None, None))
 
 
+def test_commits_to_a_sink_have_the_user_of_the_run_unless_it_names_one() -> None:
+    sent: list[Any] = []
+    session: Any = SimpleNamespace(client=SimpleNamespace(execute_command=sent.append))
+    registry = Registry(session, "graph", "mara")
+    for more in ({}, {"username": "tove"}):
+        registry.register_output(
+            Sink("out", None, SourceCodeLocation("orders.py", 1), "lakeview", {"path": "/out", **more})
+        )
+    users = [dict(command.pipeline_command.define_output.sink_details.options) for command in sent]
+    assert users == [{"path": "/out", "userName": "mara"}, {"path": "/out", "username": "tove"}]
+
+
 # -- offsets
 
 
@@ -279,8 +291,10 @@ def test_a_commit_tells_all_that_is_recorded_of_it() -> None:
     ]  # fmt: skip
 
 
-def test_records_of_a_version_are_there_once_and_a_run_without_an_end_is_found(tmp_path: Path) -> None:
-    records = Records(str(tmp_path), "shop", lambda: NOON)
+def test_records_of_a_version_are_there_once_and_a_run_without_an_end_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = Records(str(tmp_path), "shop", lambda: NOON, "mara")
     assert records.recorded("publish orders") == -1
     assert records.unfinished() == []
     started = {"run_id": "r1", "step": "run", "status": "started", "started": NOON}
@@ -295,6 +309,10 @@ def test_records_of_a_version_are_there_once_and_a_run_without_an_end_is_found(t
     assert [run for run, _ in records.unfinished()] == ["r1"]
     records.add({"runs": [started | {"status": "interrupted", "ended": NOON}]})
     assert records.unfinished() == []
+    monkeypatch.setattr("lakeview.spark.pipelines.records._MANY_FILES", 2)
+    records.pack()
+    history = lv.open_table(str(tmp_path / "_lakeview/runs")).history()
+    assert (history["operation"][0], set(history["user"])) == ("OPTIMIZE", {"mara"})
     assert Records(str(tmp_path), "other", lambda: NOON).unfinished() == []
 
 

@@ -120,18 +120,19 @@ class Operations(DefinitionOperations):
         target_bytes: int | None = None,
         z_order_by: Sequence[str] = (),
         progress: Progress | None = None,
+        user: str | None = None,
     ) -> int | None:
         """Write small files, and those with many deleted rows, again as fewer large ones; returns the version, None if
         all files are well as they are.
 
         `where`: a condition on partition columns; `target_bytes`: 128 MiB where neither it nor the table says;
         `z_order_by`: all files are taken, and their rows ordered along a curve through these columns; `progress`: told
-        of bytes done, and of how many. The rows stay the same.
+        of bytes done, and of how many; `user`: the user name of the commit. The rows stay the same.
         """
         told = {"predicate": predicates(where), "zOrderBy": msgspec.json.encode(list(z_order_by)).decode()}
 
         def attempt() -> int | None:
-            with self.transaction("OPTIMIZE", parameters=told) as txn:
+            with self.transaction("OPTIMIZE", parameters=told, user=user) as txn:
                 txn.optimize(where, target_bytes=target_bytes, z_order_by=z_order_by, progress=progress)
             return txn.version
 

@@ -1,6 +1,6 @@
 """One run of Spark Declarative Pipelines, in a process of its own that is a client of a Spark Connect server.
 
-    python -m lakeview.spark.pipelines.definitions SPEC ANSWER
+    python -m lakeview.spark.pipelines.definitions SPEC ANSWER [--user NAME]
 
 pyspark decides when it is imported whether a process talks to a server or owns a JVM, and lakeview's own owns one. The
 server is named by SPARK_REMOTE. What the files define, and an error that ended the run, are written to ANSWER as JSON.
@@ -39,9 +39,9 @@ class Registry(SparkConnectGraphElementRegistry):
     would go nowhere.
     """
 
-    def __init__(self, spark: SparkSession, graph_id: str) -> None:
+    def __init__(self, spark: SparkSession, graph_id: str, user: str | None = None) -> None:
         super().__init__(spark, graph_id)
-        self._session, self._graph_id = spark, graph_id
+        self._session, self._graph_id, self._user = spark, graph_id, user
         self._sinks: dict[str, str] = {}
         self._datasets: list[str] = []
         self._flows: list[FlowNode] = []
@@ -60,7 +60,10 @@ class Registry(SparkConnectGraphElementRegistry):
         if isinstance(output, Sink):
             if output.format == FORMAT:
                 options = {k: absolute(v) if k.lower() == "path" else v for k, v in output.options.items()}
-                self._sinks[output.name] = {k.lower(): v for k, v in options.items()}.get("path", "")
+                by_name = {k.lower(): v for k, v in options.items()}
+                self._sinks[output.name] = by_name.get("path", "")
+                if self._user is not None and "username" not in by_name:
+                    options["userName"] = self._user
                 output = replace(output, options=options)
         else:
             self._datasets.append(output.name)
@@ -108,24 +111,25 @@ def unpublishable(name: str) -> InvalidRequestError:
     )
 
 
-def run(spec_path: Path, answer: Answer) -> None:
-    """Check the pipeline by a dry run, and run it. Raises PySparkException and LakeviewError."""
+def run(spec_path: Path, answer: Answer, user: str | None) -> None:
+    """Check the pipeline by a dry run, and run it; `user`: of the commits to sinks that name none. Raises
+    PySparkException and LakeviewError."""
     spec = load_pipeline_spec(spec_path)
     builder = SparkSession.builder.config("spark.sql.connect.serverStacktrace.enabled", "false")
     for name, value in spec.configuration.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     try:
-        _start(spark, spec_path, spec, answer, dry=True)
+        _start(spark, spec_path, spec, answer, user, dry=True)
         answer.step = "flows"
-        _start(spark, spec_path, spec, answer, dry=False)
+        _start(spark, spec_path, spec, answer, user, dry=False)
     finally:
         spark.stop()
 
 
-def _start(spark: SparkSession, path: Path, spec: PipelineSpec, answer: Answer, *, dry: bool) -> None:
+def _start(spark: SparkSession, path: Path, spec: PipelineSpec, answer: Answer, user: str | None, *, dry: bool) -> None:
     graph_id = create_dataflow_graph(spark, spec.catalog, spec.database, spec.configuration)
-    registry = Registry(spark, graph_id)
+    registry = Registry(spark, graph_id, user)
     register_definitions(path, registry, spec, spark, graph_id)
     answer.graph = registry.graph
     events = start_run(
@@ -139,11 +143,12 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("spec", type=Path)
     parser.add_argument("answer", type=Path)
+    parser.add_argument("--user")
     options = parser.parse_args()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     answer = Answer()
     try:
-        run(options.spec, answer)
+        run(options.spec, answer, options.user)
     except LakeviewError as error:
         answer.error, answer.fix = error.message, error.fix
     except PySparkException as error:

@@ -65,7 +65,7 @@ class Records:
         for name in TABLES:
             table = self._open(name)
             if table is not None and (table.snapshot().num_files or 0) > _MANY_FILES:
-                table.optimize()
+                table.optimize(user=self._user)
 
     # -- inside
 

@@ -164,7 +164,7 @@ class _Run:
     def _flows(self, server: Server, lock: int) -> Graph:
         self._say(f"{self._spec.name}: check and run by Spark Declarative Pipelines")
         started = self._clock()
-        answer = server.run_flows(self._spec.path, lock)
+        answer = server.run_flows(self._spec.path, lock, self._user)
         if answer.error is None:
             self._records.add({"runs": [self._row("flows", "succeeded", started)]})
             return answer.graph

@@ -42,24 +42,26 @@ class Server:
     url: str
     log: Path | None = None
 
-    def run_flows(self, spec: Path, lock: int) -> Answer:
+    def run_flows(self, spec: Path, lock: int, user: str | None = None) -> Answer:
         """Dry run, and run, of a pipeline in a process of its own; its lines go to standard error.
 
-        `lock`: a file descriptor that the process holds open, so that a lock on it outlives ours. A run that failed
+        `lock`: a file descriptor that the process holds open, so that a lock on it outlives ours; `user`: the user name
+        of the commits to sinks that give none. A run that failed
         because a worker began too late is repeated: flows go on from their checkpoints. LakeviewError with what Spark,
         or the project's files, had to say.
         """
-        answer = self._run(spec, lock)
+        answer = self._run(spec, lock, user)
         for _ in range(ATTEMPTS - 1):
             if answer.error is None or LATE_WORKER not in answer.error:
                 break
-            answer = self._run(spec, lock)
+            answer = self._run(spec, lock, user)
         return answer
 
-    def _run(self, spec: Path, lock: int) -> Answer:
+    def _run(self, spec: Path, lock: int, user: str | None) -> Answer:
         with tempfile.TemporaryDirectory(prefix="lakeview-pipeline-") as folder:
             path = Path(folder) / "answer.json"
             command = [sys.executable, "-m", "lakeview.spark.pipelines.definitions", str(spec), str(path)]
+            command += [] if user is None else [f"--user={user}"]
             environment = {**os.environ, "PYTHONPATH": python_path(), "SPARK_REMOTE": self.url}
             environment.pop("MASTER", None)  # of a classic driver, which pyspark refuses beside a server
             environment.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")
