@@ -25,15 +25,15 @@ PY      := $(VENV)/bin/python
 PIP     := $(PY) -m pip install --quiet --disable-pip-version-check
 SOURCES := $(wildcard app.py lakeview pyspark_lakeview pages tests benches .ci/*.py)
 PEERS   := $(patsubst tests/environments/%.txt,$(VENV)/%.stamp,$(wildcard tests/environments/*.txt))
-FAST    := not golden and not app and not slow and not spark and not browser
+FAST    := not breadth and not golden and not app and not slow and not spark and not browser
 
-.PHONY: run test check demo bench azurite pins clean install install-test chromium format lint types contracts fast all-tests fuzz simulate stream-kills help
+.PHONY: run test check demo bench azurite pins clean install install-test chromium format lint types contracts fast all-tests breadth fuzz simulate stream-kills help
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
 help:
 	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
-	@echo "Also: make check (format, lint, types, contracts, fast tests), demo, bench, azurite, fuzz, simulate, stream-kills, pins, clean."
+	@echo "Also: make check (format, lint, types, contracts, fast tests), demo, bench, breadth, azurite, fuzz, simulate, stream-kills, pins, clean."
 
 # ------------------------------------------------------------------------------------------- the app
 
@@ -68,7 +68,11 @@ fast:
 
 # Fast tests first; Spark stays on one worker, and so does each file of browser tests (tests/conftest.py says how).
 all-tests:
-	$(PY) -m pytest -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder $(PYTEST_FLAGS)
+	$(PY) -m pytest -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder -m "not breadth" $(PYTEST_FLAGS)
+
+# The same promises in the browser once more, on the formats and pages that the suite leaves out.
+breadth: install-test chromium
+	$(PY) -m pytest -m breadth $(PYTEST_FLAGS)
 
 chromium: install-test
 	@sh .ci/chromium "$(PY)"

@@ -2,8 +2,8 @@
 
 Usage: LAKEVIEW_DEMO=/data/demo PYTHONPATH=. python benches/make_screenshots.py
 
-Starts the app, looks at each page in a browser of 1440 pixels (two of them at 900 too), and writes
-`docs/screenshots/<page>-<theme>.png` in few colours, which `docs/pages.md` shows.
+Starts the app, looks at each page in a browser of 1440 pixels and of 900, and writes
+`docs/screenshots/<page>-<theme>.png` and `<page>-narrow-<theme>.png` in few colours; `docs/pages.md` shows the first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from lakeview.app.pages import PAGES
 TARGET = ROOT / "docs" / "screenshots"
 HEIGHT = 1000
 WIDE, NARROW = 1440, 900
-NARROW_TOO = ("overview", "timeline")
 COLOURS = 128
 MOST_BYTES = 4 << 20
 
@@ -64,8 +63,7 @@ def pictures(browser: Browser, server: Server) -> Iterator[tuple[str, bytes]]:
     for page in PAGES:
         for theme in ("light", "dark"):
             yield f"{page}-{theme}.png", picture(browser, server, page, theme, WIDE)
-    for page in NARROW_TOO:
-        yield f"{page}-narrow-dark.png", picture(browser, server, page, "dark", NARROW)
+            yield f"{page}-narrow-{theme}.png", picture(browser, server, page, theme, NARROW)
 
 
 def main() -> None:

@@ -12,9 +12,14 @@ from tests.browser.visitor import PATIENCE, Visitor, somebody
 
 pytestmark = pytest.mark.browser
 
-OWN_WIDGETS = ("timeline", "files")
-"""Pages with every kind of widget that writes the link; those of the others do it alike
-(`tests/contracts/test_links.py`)."""
+OWN_WIDGETS = (
+    "timeline",
+    "files",
+    pytest.param("schema", marks=pytest.mark.breadth),
+    pytest.param("partitions", marks=pytest.mark.breadth),
+)
+"""Pages with widgets that they write into the link themselves, the first two with every kind of them; those of the
+others do it alike (`tests/contracts/test_links.py`)."""
 
 HEADER = {f"st-key-pick_{what}" for what in ("table", "version", "base", "ref")}
 """The header's pickers: other tests have them, and another table would take the page's own controls away."""
