@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,8 @@ def test_mapped_columns_are_renamed_and_dropped_without_their_files(
     table.set_properties(MAPPED)
     table.rename_column("city", "town")
     table.rename_column("at.y", "z")
+    parameters = json.loads(table.history(1)["parameters"][0])
+    assert parameters == {"oldColumnPath": "at.y", "newColumnPath": "at.z"}
     table.drop_column("tags")
     assert held(table)[0] == {"id": 0, "town": "Rome", "at": {"x": 0, "z": "y"}}
     assert {p: p.read_bytes() for p in tmp_path.rglob("*.parquet")} == before

@@ -32,7 +32,10 @@ class DefinitionOperations:
 
     def rename_column(self: Target, column: Column, name: str) -> int | None:
         """Give a column, or a field of a struct (`a.b`), another name; no file changes. Columns have to be mapped."""
-        told = {"oldColumnPath": _text(column), "newColumnPath": name}
+        from lakeview.delta.write.schema_changes import column_path
+
+        renamed = (*column_path(column)[:-1], name)
+        told = {"oldColumnPath": _text(column), "newColumnPath": leaf_name(renamed)}
         with self.transaction("RENAME COLUMN", parameters=told) as txn:
             txn.rename_column(column, name)
         return txn.version
