@@ -20,7 +20,8 @@ _MOST_COLUMNS = 60
 _ROW_HEIGHT = 18
 _LABEL_WIDTH = 150
 _MOST_LABELS = 6
-_NAMED_SHARE = 0.07
+_LETTER = 5.6
+"""Pixels of a letter of a name below its bar."""
 
 
 def read_bars(
@@ -196,8 +197,8 @@ def _bars(rows: pl.DataFrame, measure: str, title: str, p: Palette, *, width: Wi
     x = alt.X("begin:Q", axis=axis, scale=alt.Scale(domain=[0, 1], nice=False))
     tooltip = tooltips((("version", "version"), ("word", "files are"), ("said", measure), ("percent", "share")))
     base = alt.Chart(told.filter(pl.col(measure) > 0))
-    # a name beside its piece, below the bar: on a colour it would be hard to read
-    named = alt.Chart(told.filter((pl.col("share") >= _NAMED_SHARE) & (pl.col(measure) > 0)))
+    # a name below its piece, where the piece is as long: on a colour it would be hard to read
+    named = base.transform_filter(f"datum.share * width >= {_LETTER} * length(datum.text)")
     layers: list[AnyChart] = [
         base.mark_bar(stroke=p.page, strokeWidth=1, height=12, yOffset=-5).encode(
             x=x, x2="end:Q", y=y, color=alt.Color("color:N", scale=None), tooltip=tooltip
