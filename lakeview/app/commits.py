@@ -9,7 +9,7 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.app import columns, timeline_filters
-from lakeview.app.components import ROW_HEIGHT, frame, nothing
+from lakeview.app.components import ROW_HEIGHT, frame, nothing, scroll_to_row
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
 
@@ -99,8 +99,12 @@ def _choose(version: int | str) -> None:
     )  # at once: one step; the table turns to the commit's page
 
 
+_SEEN = 8
+"""Rows of the table of commits that are seen at once, its heading counted."""
+
+
 def commit_table(commits: pl.DataFrame, version: int) -> None:
-    """The commits, newest first, by page; choosing a row opens its drawer."""
+    """The commits, newest first, by page, with the chosen one in sight; choosing a row opens its drawer."""
     if commits.is_empty():
         nothing("No commit matches these filters.", "Choose more operations, another writer or more time.")
         return
@@ -116,30 +120,33 @@ def commit_table(commits: pl.DataFrame, version: int) -> None:
     names = rows.select(views.units.version_label("version")).to_series()
     long = bool((names.str.len_chars() > _SHORT_NAME).any())  # of random numbers without a name
     wordy = bool((rows["operation"].str.len_chars() > _SHORT_OPERATION).any())
-    frame(
-        views.timeline.commits.with_marks(rows).with_columns(
-            records_change=pl.col("records_added") - pl.col("records_removed")
-        ),
-        {
-            "mark": columns.mark(
-                _GLYPHS, width=24, help="the kind of commit, as in the chart above; ✚: an anomalous load"
+    with st.container(gap=None):
+        frame(
+            views.timeline.commits.with_marks(rows).with_columns(
+                records_change=pl.col("records_added") - pl.col("records_removed")
             ),
-            "version": columns.version(width=90 if long else 50),
-            "committed": columns.timestamp(width=108),
-            # beside the chart there is no room for it and long ids: the mark tells the kind of operation
-            **({} if long else {"operation": columns.text("operation", 93 if wordy else 70)}),
-            "writer": columns.text("writer", 74 if wordy or long else 96),
-            "change": columns.number(
-                "rows \N{PLUS-MINUS SIGN}", 56, of="records_change", help="rows added less rows removed"
-            ),
-        },
-        key=key,
-        height=8 * ROW_HEIGHT,
-        unknown="unknown",
-        selection_mode="single-row",
-        selection_default={"selection": {"rows": [inside]}} if 0 <= inside < rows.height else None,
-        on_select=lambda: _pick_from_table(key, rows["version"].to_list()),
-    )
+            {
+                "mark": columns.mark(
+                    _GLYPHS, width=24, help="the kind of commit, as in the chart above; ✚: an anomalous load"
+                ),
+                "version": columns.version(width=90 if long else 50),
+                "committed": columns.timestamp(width=108),
+                # beside the chart there is no room for it and long ids: the mark tells the kind of operation
+                **({} if long else {"operation": columns.text("operation", 93 if wordy else 70)}),
+                "writer": columns.text("writer", 74 if wordy or long else 96),
+                "change": columns.number(
+                    "rows \N{PLUS-MINUS SIGN}", 56, of="records_change", help="rows added less rows removed"
+                ),
+            },
+            key=key,
+            height=_SEEN * ROW_HEIGHT,
+            unknown="unknown",
+            selection_mode="single-row",
+            selection_default={"selection": {"rows": [inside]}} if 0 <= inside < rows.height else None,
+            on_select=lambda: _pick_from_table(key, rows["version"].to_list()),
+        )
+        if inside >= _SEEN - 1:  # below its heading
+            scroll_to_row(key, inside)
 
 
 _GLYPHS = {

@@ -119,7 +119,7 @@ def _diff_table(pairs: pl.DataFrame) -> None:
     has_changed_rows = bool((shown[diff.CHANGE] == diff.CHANGED).any())
     st.dataframe(
         cells.style.apply(lambda _: styled, axis=None),
-        key="row-difference",
+        key=f"{display_rows.OWN_COLUMNS}difference",
         hide_index=True,
         placeholder=views.units.EN_DASH,
         column_order=shown.columns if has_changed_rows else [name for name in shown.columns if name != diff.COUNT],
