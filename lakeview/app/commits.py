@@ -99,8 +99,8 @@ def _choose(version: int | str) -> None:
     )  # at once: one step; the table turns to the commit's page
 
 
-_SEEN = 8
-"""Rows of the table of commits that are seen at once, its heading counted."""
+_VISIBLE_ROWS = 8
+"""Of the table of commits, its heading counted."""
 
 
 def commit_table(commits: pl.DataFrame, version: int) -> None:
@@ -139,13 +139,13 @@ def commit_table(commits: pl.DataFrame, version: int) -> None:
                 ),
             },
             key=key,
-            height=_SEEN * ROW_HEIGHT,
+            height=_VISIBLE_ROWS * ROW_HEIGHT,
             unknown="unknown",
             selection_mode="single-row",
             selection_default={"selection": {"rows": [inside]}} if 0 <= inside < rows.height else None,
             on_select=lambda: _pick_from_table(key, rows["version"].to_list()),
         )
-        if inside >= _SEEN - 1:  # below its heading
+        if inside >= _VISIBLE_ROWS - 1:  # below its heading
             scroll_to_row(key, inside)
 
 

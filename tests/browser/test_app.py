@@ -12,7 +12,7 @@ pytestmark = pytest.mark.browser
 ROWS_SCROLLED = "() => document.querySelector('[class*=st-key-commits-] .dvn-scroller')?.scrollTop > 0"
 
 
-def test_a_click_on_the_timeline_shows_why_that_commit_stands_out_and_its_row_without_scrolling(
+def test_a_click_on_the_timeline_shows_why_that_commit_stands_out_without_scrolling(
     visitor: Visitor,
 ) -> None:
     visitor.page.set_viewport_size({"width": 1440, "height": 900})
@@ -34,9 +34,9 @@ def test_a_click_on_the_timeline_shows_why_that_commit_stands_out_and_its_row_wi
         expect(drawer.get_by_text(words).first).to_be_in_viewport(ratio=1)
     assert visitor.main.evaluate("main => main.scrollTop") == 0
 
-    panel.click(position={"x": axis + (box["width"] - axis - margin) * 0.1, "y": box["height"] * 0.6})  # an old one
-    visitor.page.wait_for_url(lambda url: f"commit={version}" not in url, timeout=PATIENCE)
-    visitor.settle()
+
+def test_the_table_of_commits_shows_the_row_of_an_old_one(visitor: Visitor) -> None:
+    visitor.open("/timeline?table=demo/flights&commit=5")
     visitor.page.wait_for_function(ROWS_SCROLLED, timeout=PATIENCE)
 
 

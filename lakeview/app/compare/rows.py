@@ -117,16 +117,17 @@ def _diff_table(pairs: pl.DataFrame) -> None:
         styles[name] = ("font-weight: 600; color: " + colour).zip_with(changed, whole)
     cells, styled = shown.to_pandas(), pl.DataFrame(styles).to_pandas()
     has_changed_rows = bool((shown[diff.CHANGE] == diff.CHANGED).any())
-    st.dataframe(
-        cells.style.apply(lambda _: styled, axis=None),
-        key=f"{display_rows.OWN_COLUMNS}difference",
-        hide_index=True,
-        placeholder=views.units.EN_DASH,
-        column_order=shown.columns if has_changed_rows else [name for name in shown.columns if name != diff.COUNT],
-        row_height=ROW_HEIGHT,
-        column_config={
-            diff.CHANGE: st.column_config.TextColumn("", width=26),
-            diff.COUNT: st.column_config.NumberColumn("changed columns", width=112),
-        },
-        height=15 * ROW_HEIGHT if len(cells) > 14 else "content",
-    )
+    with st.container(key=f"{display_rows.OWN_COLUMNS}difference"):
+        st.dataframe(
+            cells.style.apply(lambda _: styled, axis=None),
+            key="row-difference",
+            hide_index=True,
+            placeholder=views.units.EN_DASH,
+            column_order=shown.columns if has_changed_rows else [name for name in shown.columns if name != diff.COUNT],
+            row_height=ROW_HEIGHT,
+            column_config={
+                diff.CHANGE: st.column_config.TextColumn("", width=26),
+                diff.COUNT: st.column_config.NumberColumn("changed columns", width=112),
+            },
+            height=15 * ROW_HEIGHT if len(cells) > 14 else "content",
+        )
