@@ -1,6 +1,7 @@
 """`python -m lakeview.demo [--path DIR]`: build the demo lake, with a line for each step."""
 
 import argparse
+import logging
 import signal
 import sys
 from datetime import UTC, datetime
@@ -21,6 +22,8 @@ def main() -> int:
         return 0
     # Asked to end, by a terminal or by the app that started us: clear up first.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # py4j logs, with a traceback, what it then raises: an interruption too.
+    logging.getLogger().setLevel(logging.CRITICAL)
     try:
         build(path, now=datetime.now(UTC), progress=_say)
     except LakeviewError as error:

@@ -6,12 +6,14 @@ through pyiceberg; all of the same data.
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from datetime import datetime
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
+from threading import Event
 
 from lakeview.demo.calendar import Calendar
 from lakeview.demo.lake import Lake
@@ -50,13 +52,18 @@ def build(path: str | Path, *, now: datetime, plan: Plan | None = None, progress
         steps = (full_story(calendar) if plan is None else plan).steps
         numbers, total = count(1), len(steps) + len(others)
 
+        given_up = Event()
+
         def write_others() -> None:
-            for name, write in others:
-                write()
+            for name, commits in others:
+                for _ in commits:
+                    if given_up.is_set():
+                        return
                 say(f"{next(numbers):2}/{total} {name}: written")
 
         # what this process does while Spark is at work in its own
-        with ThreadPoolExecutor(max_workers=1) as aside:
+        with ThreadPoolExecutor(max_workers=1) as aside, ExitStack() as at_end:
+            at_end.callback(given_up.set)
             flights = aside.submit(read_flights, calendar.shift)
             written = aside.submit(write_others)
             say("starting Spark")
@@ -82,7 +89,8 @@ def build(path: str | Path, *, now: datetime, plan: Plan | None = None, progress
     return place
 
 
-def _other_tables(recorded: Path, folder: Path, calendar: Calendar) -> Sequence[tuple[str, Callable[[], None]]]:
+def _other_tables(recorded: Path, folder: Path, calendar: Calendar) -> Sequence[tuple[str, Iterator[None]]]:
+    """Name, and what writes it, commit by commit: who stops in between has not long to wait."""
     if find_spec("pyiceberg") is None:
         raise MissingExtraError(
             "the demo lake's Iceberg tables are written by pyiceberg, which is not installed",
@@ -92,4 +100,4 @@ def _other_tables(recorded: Path, folder: Path, calendar: Calendar) -> Sequence[
     from lakeview.demo.claims import write_claims
     from lakeview.demo.iceberg import iceberg_tables
 
-    return [*iceberg_tables(recorded, folder, calendar), ("claims", lambda: write_claims(folder, calendar))]
+    return [*iceberg_tables(recorded, folder, calendar), ("claims", write_claims(folder, calendar))]

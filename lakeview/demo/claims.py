@@ -58,9 +58,9 @@ def read_claims(calendar: Calendar) -> pl.DataFrame:
     )
 
 
-def write_claims(folder: Path, calendar: Calendar) -> None:
-    """Write the table below `folder`, its commits by the calendar."""
-    _Claims(str(folder / "claims"), calendar).write()
+def write_claims(folder: Path, calendar: Calendar) -> Iterator[None]:
+    """Write the table below `folder`, its commits by the calendar, one after the other."""
+    yield from _Claims(str(folder / "claims"), calendar).write()
 
 
 @dataclass
@@ -70,8 +70,8 @@ class _Claims:
     address: str
     calendar: Calendar
 
-    def write(self) -> None:
-        """The whole story."""
+    def write(self) -> Iterator[None]:
+        """The whole story, a chapter at a time."""
         self._rows = read_claims(self.calendar)
         created = at_hour(self.calendar.day(1, 1), 21)
         lv.create_table(
@@ -87,17 +87,29 @@ class _Claims:
         self._table = _delta(self.address)
         for period in range(1, 7):
             self._append(period)
+            yield
         self._correct(CLUSTERED)
+        yield
         self._widen()
+        yield
         self._append(7)
+        yield
         self._append(8)
+        yield
         self._delete_too_much()
+        yield
         self._append(9)
+        yield
         self._settle()
+        yield
         self._append(10)
+        yield
         self._cluster()
+        yield
         self._append(11)
+        yield
         self._append(12)
+        yield
 
     def _append(self, period: int) -> None:
         with self._commit("WRITE", self.calendar.after(period), 7, f"claims of period {period}", mode="Append") as txn:

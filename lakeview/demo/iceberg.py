@@ -8,7 +8,7 @@ loaded and not yet published. Its partitions are months: a period that begins wi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -58,21 +58,22 @@ _WEATHER = Schema(
 _BY = {"engine-name": "pyiceberg", "engine-version": pyiceberg.__version__}
 
 
-def iceberg_tables(recorded: Path, folder: Path, calendar: Calendar) -> list[tuple[str, Callable[[], None]]]:
-    """The two tables by name, each with what writes it, below `folder`, which will be moved to `recorded`.
+def iceberg_tables(recorded: Path, folder: Path, calendar: Calendar) -> list[tuple[str, Iterator[None]]]:
+    """The two tables by name, each with what writes it, commit by commit, below `folder`, which will be moved to
+    `recorded`.
 
     Each has a catalog of its own, made by the thread that writes: SQLite in memory is there for one thread only.
     """
 
-    @one_thread()
-    def write_weather() -> None:
-        _write_weather(StoryCatalog(recorded, folder), calendar)
+    def write_weather() -> Iterator[None]:
+        with one_thread():
+            yield from _write_weather(StoryCatalog(recorded, folder), calendar)
 
-    @one_thread()
-    def write_departures() -> None:
-        Departures(StoryCatalog(recorded, folder), calendar).write()
+    def write_departures() -> Iterator[None]:
+        with one_thread():
+            yield from Departures(StoryCatalog(recorded, folder), calendar).write()
 
-    return [("weather", write_weather), ("departures", write_departures)]
+    return [("weather", write_weather()), ("departures", write_departures())]
 
 
 def read_departures(shift: timedelta) -> pl.DataFrame:
@@ -89,7 +90,7 @@ def read_weather(shift: timedelta) -> pl.DataFrame:
     return rows.select(f.name for f in _WEATHER.fields)
 
 
-def _write_weather(catalog: StoryCatalog, calendar: Calendar) -> None:
+def _write_weather(catalog: StoryCatalog, calendar: Calendar) -> Iterator[None]:
     """A plain table: one file and one snapshot a quarter."""
     rows = read_weather(calendar.shift)
     table: Table | None = None
@@ -105,6 +106,7 @@ def _write_weather(catalog: StoryCatalog, calendar: Calendar) -> None:
             table = catalog.load_table(name)
         else:
             table.append(part, snapshot_properties=properties)
+        yield
 
 
 @dataclass
@@ -114,22 +116,29 @@ class Departures:
     catalog: StoryCatalog
     calendar: Calendar
 
-    def write(self) -> None:
-        """The whole story."""
+    def write(self) -> Iterator[None]:
+        """The whole story, a chapter at a time."""
         self._rows = read_departures(self.calendar.shift)
         self._create()
+        yield
         for period in range(2, 7):
             self._append(period)
+            yield
             if period == 3:
                 self._tag()
         self._rename()
         self._append(7)
+        yield
         self._partition_by_airport()
         for period in (8, 9):
             self._append(period)
+            yield
         self._some_rows_twice(10)
+        yield
         self._missing_arrivals(11)
+        yield
         self._load_branch(12)
+        yield
 
     def _now(self, day: date, hour: int) -> None:
         self.catalog.moment = at_hour(day, hour)

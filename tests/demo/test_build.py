@@ -203,17 +203,18 @@ def test_the_command_says_in_words_why_it_cannot(tmp_path: Path) -> None:
 @pytest.mark.spark
 @pytest.mark.slow
 def test_an_interrupted_build_clears_up(tmp_path: Path) -> None:
-    running = subprocess.Popen(
-        [sys.executable, "-m", "lakeview.demo", "--path", str(tmp_path / "lake")],
-        cwd=Path(__file__).parents[2],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert running.stdout is not None
-    assert "starting Spark" in running.stdout.readline()
-    assert len(list(tmp_path.iterdir())) == 1
-    running.terminate()
-    _, said = running.communicate(timeout=120)
+    command = [sys.executable, "-m", "lakeview.demo", "--path", str(tmp_path / "lake")]
+    with subprocess.Popen(
+        command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        try:
+            assert "starting Spark" in running.stdout.readline()
+            assert len(list(tmp_path.iterdir())) == 1
+            running.terminate()
+            lines, said = running.communicate(timeout=120)
+        finally:
+            running.kill()
     assert (running.returncode, said) == (130, "interrupted: nothing was built\n")
+    assert "written" not in lines, "the tables beside Spark's were written to their end"
     assert list(tmp_path.iterdir()) == []
