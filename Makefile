@@ -70,7 +70,7 @@ fast:
 all-tests:
 	$(PY) -m pytest -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder -m "not breadth" $(PYTEST_FLAGS)
 
-# The same promises in the browser once more, on the formats and pages that the suite leaves out.
+# The same promises once more, on the formats, pages and schedules that the suite leaves out.
 breadth: install-test chromium
 	$(PY) -m pytest -m breadth $(PYTEST_FLAGS)
 
