@@ -69,6 +69,16 @@ def test_rows_of_one_key_are_shown_as_one_that_changed(tmp_path: Path) -> None:
     assert app.dataframe[-1].value["id"].tolist() == ["4"]
 
 
+def test_of_many_different_rows_the_first_are_shown_and_all_are_there_to_download(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t").create({"id": "long"})
+    history.commit(history.data("a", {"id": [1]}))
+    history.commit(history.data("b", {"id": list(range(2, 302))}))
+    app = open_page("compare", tmp_path / "t")
+    assert not app.exception
+    assert "the first 250 of 300; the header's download has all" in text(app)
+    assert len(app.dataframe[-1].value) == 250
+
+
 def test_a_base_may_come_later(good: Path) -> None:
     app = open_page("compare", good, version="1", base="3")
     assert not app.exception

@@ -8,7 +8,7 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.app import cache, display_rows
 from lakeview.app.compare.panels import Pair
-from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, dark, escape, nothing
+from lakeview.app.components import ROW_HEIGHT, dark, escape, nothing
 from lakeview.app.memo import cached
 from lakeview.app.query import budget, runner
 from lakeview.app.query.worker import Request
@@ -16,6 +16,8 @@ from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
 
 KEY = "key"
+MOST_SHOWN = 250
+"""Rows of the table: with 1,000 the server computes their colours for 0.3 s (benches/bench_navigation.py: Compare)."""
 _KINDS = {
     views.compare.row_pairs.ADDED: "added",
     views.compare.row_pairs.REMOVED: "removed",
@@ -98,23 +100,27 @@ def rows_table(difference: views.compare.rows.RowDifference, now: OpenTable, pai
     total = difference.gained + difference.lost
     if difference.rows.height < total:
         st.markdown(f":small[:gray[of the first {difference.rows.height:,} different rows]]")
+    if shown.height > MOST_SHOWN:
+        st.markdown(f":small[:gray[the first {MOST_SHOWN} of {shown.height:,}; the header's download has all]]")
     _diff_table(shown)
 
 
 def _diff_table(pairs: pl.DataFrame) -> None:
-    """The diff with the sign and the cells that changed in colour."""
+    """The diff with the sign and the cells that changed in colour.
+
+    Not whole rows: the browser looks each cell up in the text of all styles, when it draws the table and again when it
+    leaves the page (0.4 s for 776 whole rows; benches/bench_navigation.py: the page after Compare).
+    """
     p = charts.palette.palette(dark())
     diff = views.compare.row_pairs
-    shown = pairs.head(MAX_ROWS).rename(display_rows.printable_names(pairs.columns))
+    shown = pairs.head(MOST_SHOWN).rename(display_rows.printable_names(pairs.columns))
     colours = {diff.ADDED: p.green_text, diff.REMOVED: p.orange_text, diff.CHANGED: p.blue_text}
-    colour = shown[diff.CHANGE].replace_strict(colours, return_dtype=pl.String)
+    strong = "font-weight: 600; color: " + shown[diff.CHANGE].replace_strict(colours, return_dtype=pl.String)
     plain = pl.Series([""], dtype=pl.String).new_from_index(0, shown.height)
-    whole = ("color: " + colour).zip_with(shown[diff.CHANGE] != diff.CHANGED, plain)
-    styles = {diff.CHANGE: "font-weight: 600; color: " + colour, diff.COUNT: plain}
+    styles = {diff.CHANGE: strong, diff.COUNT: plain}
     for name in shown.columns[2:]:
         changed = shown[name].alias("cell").str.contains(diff.ARROW, literal=True).fill_null(value=False)
-        changed = changed & (shown[diff.CHANGE] == diff.CHANGED)
-        styles[name] = ("font-weight: 600; color: " + colour).zip_with(changed, whole)
+        styles[name] = strong.zip_with(changed & (shown[diff.CHANGE] == diff.CHANGED), plain)
     cells, styled = shown.to_pandas(), pl.DataFrame(styles).to_pandas()
     has_changed_rows = bool((shown[diff.CHANGE] == diff.CHANGED).any())
     with st.container(key=f"{display_rows.OWN_COLUMNS}difference"):
