@@ -12,7 +12,6 @@ from lakeview.cli.look import columns_option, rows_read, where_option
 from lakeview.cli.text import as_json
 from lakeview.cli.versions import version_number, version_option
 from lakeview.jobs import Progress, Request, SparkJobs
-from lakeview.model.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,7 +48,8 @@ def profile(
     table = open_address(address, options)
     number = version_number(table, version)
     if engine == SPARK:
-        frame, rows = _on_spark(Request("profile", address, number, where, columns or None), options, master)
+        request = Request("profile", address, number, where, columns or None, options)
+        frame, rows = _on_spark(request, master)
     else:
         frame, rows = _by_polars(table, number, where, columns)
     if machine:
@@ -76,13 +76,7 @@ def _by_polars(
         return profile_rows(rows.select(cs.by_name(*columns)) if columns else rows)
 
 
-def _on_spark(request: Request, options: dict[str, Any], master: str | None) -> tuple[pl.DataFrame, int]:
-    if options:
-        raise InvalidRequestError(
-            "storage options of the command line do not reach Spark's tasks",
-            fix="put them into the file that LAKEVIEW_CONFIG names, under [storage]",
-            place="--option",
-        )
+def _on_spark(request: Request, master: str | None) -> tuple[pl.DataFrame, int]:
     is_terminal = sys.stderr.isatty()
     with SparkJobs(settings={} if master is None else {"spark.master": master}) as jobs:
         try:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import msgspec
 
-from lakeview.model.errors import LakeviewError
+from lakeview.model.errors import InvalidRequestError, LakeviewError
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     """A job: its kind, one of `lakeview.spark.jobs.KINDS`, and what it is about.
 
-    Without `version` the latest; without `columns` all of them.
+    Without `version` the latest; without `columns` all of them. `storage_options` of the table go to the process
+    through a pipe, and no repr shows them. InvalidRequestError for one that is an object.
     """
 
     kind: str
@@ -18,6 +22,21 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     version: int | None = None
     where: str | None = None
     columns: tuple[str, ...] | None = None
+    storage_options: Mapping[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        for name, value in self.storage_options.items():
+            try:
+                msgspec.to_builtins(value)
+            except TypeError:
+                raise InvalidRequestError(
+                    f"the storage option {name} is {type(value).__name__}, which another process cannot be given",
+                    fix="give text, a number, true or false, or a mapping of them",
+                    place=name,
+                ) from None
+
+    def __repr__(self) -> str:
+        return f"Request({self.kind!r}, {self.address!r}, version={self.version}, where={self.where!r})"
 
 
 class Run(msgspec.Struct, frozen=True, tag=True):

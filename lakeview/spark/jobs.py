@@ -27,6 +27,7 @@ def _profile(spark: SparkSession, request: Request, on_step: OnStep) -> Rows:
         version=request.version,
         where=request.where,
         columns=request.columns,
+        storage_options=request.storage_options,
         on_step=on_step,
     )
     return rows, {"rows": count}
@@ -34,7 +35,8 @@ def _profile(spark: SparkSession, request: Request, on_step: OnStep) -> Rows:
 
 def _roll_up(spark: SparkSession, request: Request, on_step: OnStep) -> Rows:
     on_step("files by partition and size")
-    rows = pl.from_arrow(roll_up(spark, request.address, request.version).toArrow())
+    files = roll_up(spark, request.address, request.version, storage_options=request.storage_options)
+    rows = pl.from_arrow(files.toArrow())
     assert isinstance(rows, pl.DataFrame)
     return rows, {}
 

@@ -30,20 +30,22 @@ def profile(
     version: int | None = None,
     where: str | None = None,
     columns: Sequence[str] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
     on_step: Callable[[str], object] = lambda _: None,
 ) -> tuple[pl.DataFrame, int]:
     """PROFILE of the rows of a version (the latest without one) that satisfy `where`, and how many there are.
 
     The same figures as `lakeview.views.data.profile.profile` of the same rows; without `columns` of all columns that
-    can be read. `on_step` is called with what is done next, and ends the profile by an exception.
-    UnsupportedTableError for a column of a type that Spark lacks; errors as `lakeview.spark.table`.
+    can be read. `storage_options` as those of `lakeview.spark.table`. `on_step` is called with what is done next, and
+    ends the profile by an exception. UnsupportedTableError for a column of a type that Spark lacks; errors as
+    `lakeview.spark.table`.
     """
     on_step("planning")
-    source = lv.open_table(address)
+    source = lv.open_table(address, storage_options=storage_options)
     snapshot = source.snapshot(version)
     unreadable = snapshot.schema.unreadable
     names = [name for name in snapshot.schema.names if name not in unreadable] if columns is None else list(columns)
-    rows = table(spark, address, version=snapshot.version, columns=names, where=where)
+    rows = table(spark, address, version=snapshot.version, columns=names, where=where, storage_options=storage_options)
     kinds = source.scan(snapshot.version).collect_schema()
     return profile_of([SparkAggregates(rows, {name: kinds[name] for name in names}, on_step)])
 

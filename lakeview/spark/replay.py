@@ -1,7 +1,8 @@
 """The state of a Delta table as a Spark DataFrame: the driver reads the last commits, tasks the checkpoint's files."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -34,15 +35,23 @@ SIZE_CLASSES = (1 << 20, 16 << 20, 128 << 20, 1 << 30)
 _COLUMNS = ("size", "modified", "partition_values", "records")
 
 
-def files(spark: SparkSession, address: str, version: int | None = None) -> DataFrame:
+def files(
+    spark: SparkSession,
+    address: str,
+    version: int | None = None,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> DataFrame:
     """FILES of a version (the latest without one), for tables whose list of files outgrows one machine.
 
     Two phases (delta protocol, Action Reconciliation): the driver replays the commits after the checkpoint, and each
     task reads one file of the checkpoint (a part, or a sidecar) and leaves out what those commits name. The driver
-    holds the files that the commits after the checkpoint touch, and nothing of the others.
+    holds the files that the commits after the checkpoint touch, and nothing of the others. `storage_options` are those
+    of `open_table`; tasks get them, and Spark shows none.
     UnsupportedTableError for a table of another format; else errors as `snapshot`.
     """
-    table = delta_table(address, "replayed", "list its files with lakeview.open_table(address).files()")
+    fix = "list its files with lakeview.open_table(address).files()"
+    table = delta_table(address, "replayed", fix, StoreAccess(storage_options or {}))
     pieces, tail = table.state(version).pieces(_COLUMNS)
     named = tail.select("key", "deletion_vector")
     numbered = [(piece.path, piece.size, piece.version, piece.parent) for piece in pieces]
@@ -53,9 +62,17 @@ def files(spark: SparkSession, address: str, version: int | None = None) -> Data
     return old.union(spark.createDataFrame(pa.Table.from_batches([_batch(tail.filter("added"))]), FILES))
 
 
-def roll_up(spark: SparkSession, address: str, version: int | None = None) -> DataFrame:
+def roll_up(
+    spark: SparkSession,
+    address: str,
+    version: int | None = None,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> DataFrame:
     """The live files of a version by partition and size: `partition_values`, `larger_than` (bytes, the lower end of the
-    class), `files`, `bytes`, `records` (null where the statistics of a file do not say), `deleted_records`."""
+    class), `files`, `bytes`, `records` (null where the statistics of a file do not say), `deleted_records`.
+    Arguments and errors as `files`.
+    """
     size = f.col("size")
     lower = f.lit(0).cast("long")
     for end in SIZE_CLASSES:
@@ -63,7 +80,7 @@ def roll_up(spark: SparkSession, address: str, version: int | None = None) -> Da
     entries = f.array_sort(f.map_entries(f.col("partition_values")))
     unknown = f.max(f.col("records").isNull())
     return (
-        files(spark, address, version)
+        files(spark, address, version, storage_options=storage_options)
         .groupBy(entries.alias("entries"), lower.alias("larger_than"))
         .agg(
             f.count("*").alias("files"),

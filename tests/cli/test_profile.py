@@ -41,16 +41,13 @@ def test_a_condition_that_does_not_fit_is_refused(address: str) -> None:
     assert (done.exit_code, done.stderr.startswith("error: the rows cannot be profiled: ")) == (2, True)
 
 
-def test_spark_gives_the_same(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spark_gives_the_same_with_the_options_of_the_command_line(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # the process of jobs, with another engine than Spark
     monkeypatch.setattr(profile, "SparkJobs", partial(SparkJobs, module="tests.jobs.small_worker"))
-    assert told("profile", address, "--engine", "spark") == told("profile", address)
-
-
-def test_storage_options_do_not_reach_spark(address: str) -> None:
-    done = run("profile", address, "--engine", "spark", "--option", "key=secret")
-    assert done.exit_code == 2
-    assert "error: storage options of the command line do not reach Spark's tasks" in done.stderr
+    option = ("--option", "auto_mkdir=true")
+    assert told("profile", address, "--engine", "spark", *option) == told("profile", address)
 
 
 def test_progress_is_one_line() -> None:

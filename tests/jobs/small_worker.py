@@ -39,7 +39,8 @@ class Engine:
             case "fail":
                 raise RuntimeError("this is a bug")
         counts = {"rows": 1, **{name: int(value) for name, value in self._settings.items()}}
-        return pl.DataFrame({"user": [run.user], "address": [request.address]}), counts
+        options = ", ".join(f"{name} {value}" for name, value in request.storage_options.items())
+        return pl.DataFrame({"user": [run.user], "address": [request.address], "options": [options]}), counts
 
     def cancel(self, job_id: str) -> None:
         self._cancelled.setdefault(job_id, threading.Event()).set()

@@ -63,9 +63,17 @@ def running(jobs: SparkJobs) -> Job:
 
 def test_a_result_comes_as_rows_and_leaves_no_file(jobs: SparkJobs) -> None:
     answer = jobs.run(ROWS, user="ann")
-    assert (answer.rows.rows(), answer.counts) == ([("ann", "lake/a")], {"rows": 1})
+    assert (answer.rows.rows(), answer.counts) == ([("ann", "lake/a", "")], {"rows": 1})
     assert jobs._process is not None
     assert list(Path(jobs._process._folder).iterdir()) == []
+
+
+def test_storage_options_go_along_unseen(jobs: SparkJobs) -> None:
+    request = Request("rows", "lake/a", storage_options={"key": "s3cr3t", "timeout": 3})
+    assert jobs.run(request).rows["options"].to_list() == ["key s3cr3t, timeout 3"]
+    assert "s3cr3t" not in repr(request)
+    with pytest.raises(InvalidRequestError, match="the storage option session is object, which another process"):
+        Request("rows", "lake/a", storage_options={"session": object()})
 
 
 def test_errors_are_those_of_the_library(jobs: SparkJobs) -> None:

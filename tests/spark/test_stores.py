@@ -9,6 +9,8 @@ from pyspark.sql import SparkSession
 import lakeview as lv
 from lakeview.model.errors import LakeviewError
 from lakeview.spark import DeltaTable, lakeview_errors, table
+from lakeview.spark.profile import profile
+from lakeview.spark.replay import roll_up
 from tests.builders.s3 import REGION, Bucket, new_bucket, s3_server
 
 SECRET = "s3cr3t"
@@ -48,6 +50,9 @@ def test_options_and_the_drivers_configuration_reach_the_tasks_and_no_plan(
     planned = table(spark, address, where="id > 0")
     assert sorted(row.id for row in planned.collect()) == [1, 2, 30]
     monkeypatch.delenv("LAKEVIEW_CONFIG")
+    assert profile(spark, address, storage_options=bucket.options)[1] == 4
+    (rolled,) = roll_up(spark, address, storage_options=bucket.options).collect()
+    assert rolled.records - rolled.deleted_records == 4
     assert lv.open_table(address, storage_options=bucket.options).snapshot().num_records == 4
 
     in_sql = ", ".join(f"`{name}` '{value}'" for name, value in {"path": address, **options}.items())
