@@ -3,7 +3,7 @@
     PYTHONPATH=. python benches/bench_spark_streams.py [--batches 40] [--rows 1000] [--rounds 3] [--cores 2]
 
 A stream takes one file a batch. Four pipelines by turns in one session: each source with each sink. The seconds of a
-batch are those that Spark reports (`triggerExecution`); the first batches, in which Java compiles, are left out. All rows
+batch are those that Spark reports (`triggerExecution`), without the first ones, in which Java compiles. All rows
 have to arrive before a time counts.
 """
 

@@ -18,6 +18,8 @@ from lakeview.delta.write.transaction import Transaction
 from lakeview.model.errors import ConstraintViolationError, DataFileMissingError, InvalidRequestError, LakeviewError
 from lakeview.model.schema import Field, PrimitiveType, Schema
 from lakeview.spark import DeltaTable
+from lakeview.spark.dml import merge
+from lakeview.spark.dml.jobs import collect
 from lakeview.storage import open_storage
 
 pytestmark = pytest.mark.spark
@@ -246,6 +248,27 @@ def test_a_merge_that_is_tried_again_reads_its_source_once(
     rows = delta_rows(address)
     assert sorted(rows["id"].to_list()) == [1, 2, 3]
     assert rows["n"].str.len_chars().to_list() == [36, 36, 36]
+
+
+@pytest.mark.parametrize(("size", "joined"), [(0, "SortMergeJoin"), (1 << 20, "BuildRight")])
+def test_a_merge_sends_no_keys_of_the_table_to_all_executors(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, joined: str
+) -> None:
+    """Spark takes them for small. A source of few bytes is sent."""
+    address = str(tmp_path / "table")
+    lv.create_table(address, pa.schema({"id": pa.int64(), "n": pa.string()})).append(pa.table({"id": [1], "n": ["a"]}))
+    plans: list[str] = []
+
+    def recorded(outcomes: DataFrame) -> list[Any]:
+        plans.append(str(cast(Any, outcomes)._jdf.queryExecution().executedPlan()))
+        return collect(outcomes)
+
+    monkeypatch.setattr(merge, "collect", recorded)
+    monkeypatch.setattr(merge, "BROADCAST_BYTES", size)
+    upsert(DeltaTable.forPath(spark, address), spark.range(1, 3).selectExpr("id", "'b' AS n"))
+    assert joined in plans[0]
+    assert ("Broadcast" in plans[0]) == (joined == "BuildRight")
+    assert sorted(delta_rows(address).rows()) == [(1, "b"), (2, "b")]
 
 
 COUNTS = (

@@ -6,7 +6,7 @@ driver's Python reads, must not grow with the rows, which tasks have read or wri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import lakeview as lv
 from lakeview.spark import DeltaTable, table
+from lakeview.spark.dml import merge
 from lakeview.spark.profile import profile
 
 pytestmark = pytest.mark.spark
@@ -87,19 +88,11 @@ def every_kind_of_work(spark: SparkSession, folder: Path, count: int) -> dict[st
     return metrics
 
 
-@pytest.fixture
-def shuffled_joins(spark: SparkSession) -> Iterator[None]:
-    """Joins are shuffled, as those of large tables are: what takes less than 10 MB Spark sends to all executors, and
-    that goes through the driver."""
-    threshold = "spark.sql.autoBroadcastJoinThreshold"
-    before = str(spark.conf.get(threshold))
-    spark.conf.set(threshold, "-1")
-    yield
-    spark.conf.set(threshold, before)
-
-
-@pytest.mark.usefixtures("shuffled_joins")
-def test_results_of_tasks_do_not_grow_with_the_rows(spark: SparkSession, tmp_path: Path) -> None:
+def test_results_of_tasks_do_not_grow_with_the_rows(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the source of a merge is shuffled, as a large one is: a small one goes to all executors through the driver
+    monkeypatch.setattr(merge, "BROADCAST_BYTES", 0)
     few, many = (every_kind_of_work(spark, tmp_path, count) for count in (FEW, MANY))
     data = MANY * ROW_BYTES
     for kind, metrics in many.items():

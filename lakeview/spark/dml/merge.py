@@ -39,7 +39,7 @@ from lakeview.spark.dml.jobs import (
     run_parts,
     take_paths,
 )
-from lakeview.spark.dml.merge_source import ROW, SourceRows, key_fields
+from lakeview.spark.dml.merge_source import BROADCAST_BYTES, ROW, SourceRows, key_fields
 from lakeview.spark.native import quoted
 from lakeview.spark.types import arrow_schema, from_spark
 from lakeview.spark.writer import ENGINE
@@ -123,7 +123,7 @@ class _Merging:
         files = txn.live_files(condition)
         outcomes = self._changed(files)
         inserts = self._inserted(outcomes) if self._plan.of("not matched") else []
-        rows = sum((o.counts for o in (*outcomes, *inserts)), Counter({"numSourceRows": self._source.frame().count()}))
+        rows = sum((o.counts for o in (*outcomes, *inserts)), Counter({"numSourceRows": self._source.size()[0]}))
         done = [o.done for o in (*outcomes, *inserts)]
         counts = sum((o.counts for o in done), Counter())
         txn.take(done, {})
@@ -176,6 +176,11 @@ class _Merging:
         others = [f"\1source{i}" for i in range(len(columns))]
         source = self._source.with_keys(self._keys, self._txn.schema, others)
         equal = [keys[quoted(name)] == source[quoted(other)] for name, other in zip(names, others, strict=True)]
+        # Spark takes the keys, of any number of files, for as small as the list of the files, and would broadcast them
+        if self._source.size()[1] <= BROADCAST_BYTES:
+            source = f.broadcast(source)
+        else:
+            keys = keys.hint("merge")
         return keys.join(source, reduce(lambda a, b: a & b, equal)).drop(*names, *others)
 
     def _inserted(self, outcomes: Sequence[MergeOutcome]) -> list[MergeOutcome]:

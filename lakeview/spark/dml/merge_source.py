@@ -17,6 +17,11 @@ from lakeview.spark.types import arrow_schema, to_spark
 ROW = "\1row"
 """The column of a source row's id."""
 
+BROADCAST_BYTES = 10 << 20
+"""A source of at most so many bytes (Arrow) is sent to all tasks: as much as Spark's autoBroadcastJoinThreshold."""
+
+_SIZE = "rows long, bytes long"
+
 
 class SourceRows:
     """The rows of a source, computed once for all attempts of a merge: after another writer's commit they are the same
@@ -26,6 +31,7 @@ class SourceRows:
         self.schema = source.schema
         self._source = source
         self._rows: DataFrame | None = None
+        self._size: tuple[int, int] | None = None
 
     def frame(self) -> DataFrame:
         """The columns of the source, and the id of each row. The first call runs the source, and keeps what it gives
@@ -34,6 +40,14 @@ class SourceRows:
             with lakeview_errors():
                 self._rows = self._source.withColumn(ROW, f.monotonically_increasing_id()).localCheckpoint()
         return self._rows
+
+    def size(self) -> tuple[int, int]:
+        """How many rows there are, and their bytes as Arrow."""
+        if self._size is None:
+            sizes = self.frame().mapInArrow(_sizes, _SIZE)
+            rows, size = sizes.agg(f.sum("rows"), f.sum("bytes")).collect()[0]
+            self._size = (rows or 0, size or 0)
+        return self._size
 
     def with_keys(self, keys: Sequence[tuple[str, str]], schema: Schema, names: Sequence[str]) -> DataFrame:
         """The rows, with the keys in the types of the table's columns under other names.
@@ -57,6 +71,11 @@ def key_fields(keys: Sequence[tuple[str, str]], schema: Schema, names: Sequence[
 def _spelling(name: str, names: Sequence[str]) -> str:
     """A column of the source as it is written there; the condition has it as the table writes it."""
     return name if name in names else next(n for n in names if n.casefold() == name.casefold())
+
+
+def _sizes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield pa.RecordBatch.from_pydict({"rows": [batch.num_rows], "bytes": [batch.nbytes]})
 
 
 def _keyed_rows(
