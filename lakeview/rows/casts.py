@@ -137,6 +137,16 @@ class _Lenient:
         return _cast(array, column_type, target, path)
 
 
+class SameRows:
+    """Conforms rows to types that differ by names, ids and nullability alone."""
+
+    def fields(self, source_fields: Sequence[pa.Field], table_fields: Sequence[Field], path: str) -> list[int | None]:  # noqa: ARG002 (every field has its place)
+        return list(range(len(table_fields)))
+
+    def leaf(self, array: pa.Array, column_type: DataType, target: pa.DataType, path: str) -> pa.Array:  # noqa: ARG002 (as above)
+        return array
+
+
 def conformed(array: pa.Array, field: Field, target: pa.DataType, match: Match = "name") -> pa.Array:
     """The array as `target`, the Arrow type of the field: numbers widened, timestamps in its unit, fields of structs
     found at every level, one that is missing null, JSON text for a variant.

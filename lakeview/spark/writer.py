@@ -16,7 +16,6 @@ import lakeview as lv
 from lakeview.delta.data.type_widening import widens_unasked
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.table import DeltaTable
-from lakeview.delta.write.conform import check_columns_fit
 from lakeview.delta.write.context import WriteContext, write_context
 from lakeview.delta.write.create import check_creatable
 from lakeview.delta.write.evolution import merge_schemas
@@ -26,6 +25,7 @@ from lakeview.delta.write.writer import discard, write_files
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import CommitConflictError, InvalidRequestError, NotATableError, UnsupportedTableError
 from lakeview.model.schema import Schema
+from lakeview.rows.conform import check_columns_fit
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.native import quoted
 from lakeview.spark.options import IfExists, Statistics, WriteOptions

@@ -13,9 +13,9 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.delta.write.conform import conform_batch
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, LakeviewError, UnsupportedTableError
 from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.rows.conform import conform_batch
 
 INNER = pa.struct([("a", pa.int64()), ("t", pa.string())])
 NESTED = pa.schema(
@@ -325,7 +325,7 @@ def test_the_row_is_that_of_the_whole_frame(tmp_path: Path) -> None:
 
 
 def test_large_batches_are_written_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lakeview.delta.write.writer._MOST_BYTES", 100)
+    monkeypatch.setattr("lakeview.rows.open_files._MOST_BYTES", 100)
     table = table_of(tmp_path, pa.schema([("id", pa.int32()), ("text", pa.string())]))
     frame = pa.table({"id": range(50), "text": pa.array(["x" * 30] * 50, pa.large_string())})
     table.append(frame)

@@ -11,6 +11,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 _WRITE = "lakeview.delta.write"
+_CREATION = "lakeview.storage.exclusive"
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,9 @@ class Edit:
     @contextmanager
     def applied(self) -> Iterator[None]:
         """The function runs as edited, for all who have imported it."""
-        module = importlib.import_module(f"{_WRITE}.{self.module}")
+        module = importlib.import_module(
+            self.module if self.module.startswith("lakeview.") else f"{_WRITE}.{self.module}"
+        )
         target: Any = module
         for name in self.function.split("."):
             target = inspect.getattr_static(target, name)
@@ -130,15 +133,15 @@ MUTANTS = [
         "moved_rows", "_followed", "if not move.ordered:", "if False:"),
     # -- commits
     _of("the commit replaces another's", "append+append@plain!0",
-        "commit_loop", "CommitLoop._put", "self._storage.put_if_absent(", "self._storage.put("),
+        _CREATION, "ExclusivePut.put", "self._storage.put_if_absent(", "self._storage.put("),
     _of("a commit that is there counts as ours", "append+append@plain!0",
-        "commit_loop", "CommitLoop._is_ours", "and self._table.log.commit(version).info.txn_id == self._id", ""),
+        _CREATION, "ExclusivePut._is_ours", "and self._holds_ours(path)", ""),
     _of("our own commit is not known again", "append+append@plain!1",
-        "commit_loop", "CommitLoop._put", "return self._is_ours(version)  #", "return False  #"),
+        _CREATION, "ExclusivePut.put", "return self._is_ours(path)  #", "return False  #"),
     _of("a lost reply is not looked into", "append+append@plain/local!1",
-        "commit_loop", "CommitLoop._put", "if self._is_ours(version):  #", "if False:  #"),
+        _CREATION, "ExclusivePut.put", "if self._is_ours(path):  #", "if False:  #"),
     _of("a request under way counts as over", "append+append@plain!1",
-        "commit_loop", "CommitLoop._put", "self.unsure = self._storage.remote", "self.unsure = False"),
+        _CREATION, "ExclusivePut.put", "self.unsure = self._storage.remote", "self.unsure = False"),
     _of("files of a commit that may be there are deleted", "append@plain!3",
         "pending_commit", "PendingCommit.commit", "if not loop.unsure:", "if True:"),
     _of("files of a commit that lost are left behind", "protect+delete@plain!0",
@@ -148,8 +151,8 @@ MUTANTS = [
     _of("only the newest winner is followed", "merge+rework@plain!0",
         "commit_loop", "CommitLoop._follow", "range(first, latest + 1)", "range(latest, latest + 1)"),
     _of("data files are written after the commit", "append@plain!0",
-        "data_file", "DataFile.close", "storage.put(path, data)",
-        "storage.__dict__.setdefault('later', []).append((path, data))",
+        "data_file", "DataFile.close", "self._storage.put(path, data)",
+        "self._storage.__dict__.setdefault('later', []).append((path, data))",
         "pending_commit", "PendingCommit.commit", "self._follow_up(",
         "[self._storage.put(*each) for each in self._storage.__dict__.pop('later', [])]; self._follow_up("),
     _of("row ids are given twice", "append+append@tracked!0",

@@ -302,7 +302,8 @@ def simulated_surroundings() -> Iterator[None]:
 
     with ExitStack() as stack:
         stack.enter_context(patch("uuid.uuid4", next_identifier))
-        stack.enter_context(patch("lakeview.delta.write.commit_loop.back_off", lambda *_, **__: None))
+        for module in ("delta.write.commit_loop", "storage.exclusive"):
+            stack.enter_context(patch(f"lakeview.{module}.back_off", lambda *_, **__: None))
         for name in _with_pools():
             stack.enter_context(patch(name, _Serial))
         if sys.version_info < (3, 12):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from lakeview.delta.data.partition_values import calendar
+from lakeview.rows.leaves import struct_leaves
 
 Path = tuple[str, ...]
 
@@ -38,7 +39,7 @@ class FileStatistics:
         frame = pl.from_arrow(rows)
         assert isinstance(frame, pl.DataFrame)
         self.records += rows.num_rows
-        for path, series in _leaves(frame.get_columns(), ()):
+        for path, series in struct_leaves(frame.get_columns()):
             if self._indexed is not None and path not in self._indexed:
                 continue
             self._nulls[path] = self._nulls.get(path, 0) + series.null_count()
@@ -77,18 +78,6 @@ def _wider(one: tuple[Any, Any] | None, other: tuple[Any, Any] | None) -> tuple[
         return None
     lows, highs = ([v for v in pair if v is not None] for pair in zip(one, other, strict=True))
     return min(lows, default=None), max(highs, default=None)
-
-
-def _leaves(columns: list[pl.Series], above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], pl.Series]]:
-    for series in columns:
-        path = (*above, series.name)
-        if isinstance(series.dtype, pl.Struct):
-            # a null struct makes its leaves null
-            inner = series.struct.unnest()
-            valid = series.is_not_null()
-            yield from _leaves([c.set(~valid, None) if series.null_count() else c for c in inner.get_columns()], path)
-        else:
-            yield path, series
 
 
 def _put(tree: dict[str, Any], path: tuple[str, ...], value: Any) -> None:

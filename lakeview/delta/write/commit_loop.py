@@ -9,10 +9,9 @@ from lakeview.delta.log.paths import LOG_FOLDER, commit_name
 from lakeview.delta.write.target import Target
 from lakeview.model.errors import CommitConflictError, LakeviewError, StoreUnavailableError
 from lakeview.storage import back_off
+from lakeview.storage.exclusive import ExclusivePut
 
 _ATTEMPTS = 200
-_REPEATS = 3
-"""How often a put whose outcome is not known is sent again: it settles the outcome, whatever it finds."""
 
 
 class CommitLoop:
@@ -28,7 +27,12 @@ class CommitLoop:
         self._table = table
         self._storage = table.storage
         self._id = txn_id
-        self.unsure = False
+        self._creation = ExclusivePut(table.storage, self._is_ours, self._outcome_unknown)
+
+    @property
+    def unsure(self) -> bool:
+        """Whether the commit is in the log, or may be there although it seemed to fail or was interrupted."""
+        return self._creation.unsure
 
     def run(self, base: int, encode: Callable[[int], bytes], follow: Callable[[Commit], None]) -> int:
         """Commit after version `base`; returns the version it became. `encode` gives the entry's bytes for a version,
@@ -42,7 +46,7 @@ class CommitLoop:
             if waited:
                 candidate = self._follow(candidate, base, follow)
             for attempt in range(_ATTEMPTS):
-                if self._put(candidate, encode(candidate)):
+                if self._creation.put(f"{LOG_FOLDER}/{commit_name(candidate)}", encode(candidate)):
                     return candidate
                 # who has lost often waits less: new arrivals let it pass
                 back_off(0, self._storage.remote, share=1 / (1 + attempt))
@@ -61,45 +65,16 @@ class CommitLoop:
             follow(self._table.log.commit(version))
         return latest + 1
 
-    def _put(self, version: int, data: bytes) -> bool:
-        """True if that version is ours, false if it is another's."""
-        for attempt in range(_REPEATS):
-            self.unsure = True
-            try:
-                self._storage.put_if_absent(f"{LOG_FOLDER}/{commit_name(version)}", data)
-                return True
-            except FileExistsError:
-                return self._is_ours(version)  # an earlier try of the store's own may have made it
-            except StoreUnavailableError as error:
-                if self._is_ours(version):  # the reply was lost after the file was made
-                    return True
-                # what a remote store was sent may still arrive; a local call is over when it returns
-                self.unsure = self._storage.remote
-                if not self.unsure:
-                    raise
-                if attempt + 1 == _REPEATS:
-                    raise self._outcome_unknown(version, error) from error
-                back_off(attempt, self._storage.remote)
-            except LakeviewError:  # refused: only an earlier request may have made it
-                self.unsure = attempt > 0
-                raise
-        raise AssertionError("unreachable: the last attempt returns or raises")
+    def _is_ours(self, path: str) -> bool:
+        """Whether the commit of that name is ours."""
+        version = int(path.removeprefix(f"{LOG_FOLDER}/").partition(".")[0])
+        return self._table.log.commit(version).info.txn_id == self._id
 
-    def _is_ours(self, version: int) -> bool:
-        """Whether the commit of that version is ours; StoreUnavailableError where the store does not say."""
-        path = f"{LOG_FOLDER}/{commit_name(version)}"
-        self.unsure = True
-        try:
-            ours = self._storage.exists(path) and self._table.log.commit(version).info.txn_id == self._id
-        except StoreUnavailableError as error:
-            raise self._outcome_unknown(version, error) from error
-        self.unsure = ours
-        return ours
-
-    def _outcome_unknown(self, version: int, error: LakeviewError) -> StoreUnavailableError:
+    def _outcome_unknown(self, path: str, error: LakeviewError) -> StoreUnavailableError:
+        name = path.removeprefix(f"{LOG_FOLDER}/")
         return StoreUnavailableError(
-            f"whether version {version} was committed is not known: {error.message}",
+            f"whether version {int(name.partition('.')[0])} was committed is not known: {error.message}",
             fix=f"refresh the table: it was, if a new commit carries txnId {self._id}; its data files were kept",
-            place=commit_name(version),
+            place=name,
             kind="outcome-unknown",
         )

@@ -12,8 +12,8 @@ from lakeview.delta.properties import value
 from lakeview.delta.write.property_checks import codec
 from lakeview.delta.write.row_rules import RowRules, row_rules
 from lakeview.model.schema import Field, Schema, leaf_name
+from lakeview.rows.open_files import ROWS_PER_FILE
 
-ROWS_PER_FILE = 2_000_000
 _INDEXED_COLUMNS = 32
 
 

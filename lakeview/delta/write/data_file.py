@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakeview.delta.data.file_statistics import FileStatistics
@@ -19,17 +18,29 @@ from lakeview.delta.write.context import WriteContext
 from lakeview.delta.write.stored_columns import stored_name, stored_table
 from lakeview.model.clock import Clock
 from lakeview.model.snapshot import milliseconds
+from lakeview.rows.open_files import repeating_columns
 from lakeview.storage import Storage
-
-_SAMPLE = 4_096
 
 
 class DataFile:
     """A data file that is being written. `values`: those of its partition columns, by name."""
 
-    def __init__(self, context: WriteContext, values: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        context: WriteContext,
+        values: dict[str, Any],
+        storage: Storage,
+        clock: Clock,
+        *,
+        data_change: bool,
+        statistics: bool,
+    ) -> None:
         self._context = context
         self._values = values
+        self._storage = storage
+        self._clock = clock
+        self._data_change = data_change
+        self._with_statistics = statistics
         self._buffer = BytesIO()
         self._writer: pq.ParquetWriter | None = None
         self._statistics = FileStatistics(context.indexed, prefix=context.string_prefix)
@@ -56,26 +67,26 @@ class DataFile:
                 compression=context.compression,
                 version="2.6",
                 coerce_timestamps="us",
-                use_dictionary=_repeating(stored),
+                use_dictionary=repeating_columns(stored),
             )
         self._writer.write_table(stored, row_group_size=max(stored.num_rows, 1))
         self._statistics.add(stored)
 
-    def close(self, storage: Storage, clock: Clock, *, data_change: bool, statistics: bool) -> AddFile:
+    def close(self) -> AddFile:
         """Put the file into the store; its add action, not committed yet."""
         assert self._writer is not None, "a file of no rows is not written"
         self._writer.close()
         data = self._buffer.getvalue()
         recorded = {stored_name(self._context.schema[n]): serialize(value) for n, value in self._values.items()}
         path = _path(self._context, recorded)
-        storage.put(path, data)
+        self._storage.put(path, data)
         return AddFile(
             path=encode_path(path),
             size=len(data),
             partition_values=recorded,
-            modification_time=milliseconds(clock()),
-            data_change=data_change,
-            stats=self._statistics.text() if statistics else None,
+            modification_time=milliseconds(self._clock()),
+            data_change=self._data_change,
+            stats=self._statistics.text() if self._with_statistics else None,
         )
 
 
@@ -89,19 +100,6 @@ def _path(context: WriteContext, recorded: dict[str, str | None]) -> str:
         kind = "cdc"
     codec = "" if context.compression == "none" else f".{context.compression}"
     return "/".join([*folders, f"{kind}-{uuid.uuid4()}.c000{codec}.parquet"])
-
-
-def _repeating(rows: pa.Table) -> list[str] | bool:
-    """The columns that are worth a dictionary: those whose values repeat, by a sample of them.
-
-    One for every column takes twice the time, and a third more bytes where ids and measures do not repeat
-    (benches/bench_writer.py). Of nested columns Arrow decides.
-    """
-    if any(pa.types.is_nested(field.type) for field in rows.schema):
-        return True
-    sample = rows.slice(rows.num_rows // 2, _SAMPLE)
-    half = sample.num_rows // 2
-    return [name for name in rows.schema.names if pc.count_distinct(sample[name], mode="all").as_py() <= half]
 
 
 def _folder(name: str, value: str | None) -> str:

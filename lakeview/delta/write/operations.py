@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from lakeview.delta.write.batches import Frame
     from lakeview.delta.write.merge import Merge
     from lakeview.delta.write.transaction import Transaction
     from lakeview.delta.write.update import Assignments
     from lakeview.model.clock import Clock
+    from lakeview.rows.batches import Frame
 
 _ATTEMPTS = 5
 
@@ -59,7 +59,7 @@ class Operations(DefinitionOperations):
 
         Refused rather than altered: InvalidRequestError for columns, fields and values that the table does not hold.
         """
-        from lakeview.delta.write.batches import one_pass
+        from lakeview.rows.batches import one_pass
 
         def attempt() -> int | None:
             with self.transaction("WRITE", parameters={"mode": "Append"}) as txn:
@@ -100,8 +100,8 @@ class Operations(DefinitionOperations):
 
         `on`: a condition with `target.x` and `source.y`, or the names of columns that both have.
         """
-        from lakeview.delta.write.batches import frame_from
         from lakeview.delta.write.merge import Merge, condition_of
+        from lakeview.rows.batches import frame_from
 
         def run(merge: Merge) -> int | None:
             def attempt() -> int | None:

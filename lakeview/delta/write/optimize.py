@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyroaring
 
 from lakeview.delta.log.actions import AddFile
-from lakeview.delta.write.batches import read_ahead
 from lakeview.delta.write.curve import MOST_COLUMNS, in_curve_order
 from lakeview.delta.write.file_changes import FileChanges, paths_of
 from lakeview.delta.write.live_files import LiveFile
@@ -22,6 +21,7 @@ from lakeview.delta.write.writer import write_conformed
 from lakeview.model.clock import Clock
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.snapshot import milliseconds
+from lakeview.rows.batches import read_ahead
 
 if TYPE_CHECKING:
     from lakeview.delta.write.transaction import Transaction

@@ -10,7 +10,6 @@ import polars as pl
 import pyarrow as pa
 
 from lakeview.delta.data.column_rules import rules
-from lakeview.delta.write.conform import check_nulls, conform_batch
 from lakeview.delta.write.identity import Allocate, Identity, identities
 from lakeview.model.clock import Clock
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, UnsupportedTableError
@@ -18,6 +17,7 @@ from lakeview.model.frames import DOMAIN_METADATA
 from lakeview.model.printable import shorten
 from lakeview.model.schema import Schema, polars_type
 from lakeview.predicates.condition import row_expression
+from lakeview.rows.conform import check_nulls, conform_batch
 
 _MOMENTS = ("current_timestamp", "now", "current_date", "curdate")
 """Functions of Spark, without brackets, whose value is the moment of the write."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 from lakeview.model.arrow_types import arrow_type
 from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.schema import ArrayType, DataType, Field, MapType, PrimitiveType, StructType
-from lakeview.rows.casts import conform
+from lakeview.rows.casts import SameRows, conform
 from lakeview.rows.variant import STORED, variant_binaries
 
 VARIANT = PrimitiveType("variant")
@@ -52,20 +52,7 @@ def _has_values(column: pa.ChunkedArray) -> bool:
 def _stored_array(array: pa.Array, field: Field, target: pa.DataType) -> pa.Array:
     if field.type == VARIANT:
         return variant_binaries(array, field.name)
-    return conform(array, field.type, target, field.name, _SAME)
-
-
-class _SameRows:
-    """Conforms rows to types that differ by names alone."""
-
-    def fields(self, source_fields: Sequence[pa.Field], table_fields: Sequence[Field], path: str) -> list[int | None]:  # noqa: ARG002 (every field has its place)
-        return list(range(len(table_fields)))
-
-    def leaf(self, array: pa.Array, column_type: DataType, target: pa.DataType, path: str) -> pa.Array:  # noqa: ARG002 (as above)
-        return array
-
-
-_SAME = _SameRows()
+    return conform(array, field.type, target, field.name, SameRows())
 
 
 def stored_field(field: Field) -> pa.Field:

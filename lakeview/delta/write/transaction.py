@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from lakeview.delta.log.actions import AddFile, Txn
 from lakeview.delta.properties import value
-from lakeview.delta.write.batches import Frame, batches_of, frame_from
 from lakeview.delta.write.file_changes import paths_of
 from lakeview.delta.write.identity import Identity
 from lakeview.delta.write.live_files import LiveFile
@@ -32,6 +31,7 @@ from lakeview.delta.write.writer import conformed_rows, write_conformed, write_f
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
+from lakeview.rows.batches import Frame, batches_of, frame_from
 from lakeview.storage.access import StoreAccess
 
 

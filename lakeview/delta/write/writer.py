@@ -20,20 +20,10 @@ from lakeview.model.clock import Clock, system_clock
 from lakeview.model.config import VERSION
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.model.schema import Field
+from lakeview.rows.open_files import OpenFiles, portions, split_rows
 from lakeview.storage import Storage, open_storage
 
 ENGINE = f"lakeview/{VERSION}"
-_MOST_BYTES = 1 << 30
-"""Of one batch."""
-
-_GROUP_ROWS, _GROUP_BYTES = 262_144, 64 << 20
-"""Rows in memory before they become a row group."""
-
-_OPEN_BYTES = 256 << 20
-"""Encoded bytes in memory, of all open files together, before the largest is closed."""
-
-_FULL = 0.9
-"""A file of this share of the target is closed: a small rest is no part worth writing."""
 
 
 def write_files(
@@ -63,7 +53,7 @@ def conformed_rows(
     """Rows as the table has them, what it computes filled in and every rule kept. Errors as `write_files`."""
     rules = context.rules or RowRules(context.schema)
     first = 0
-    for batch in _portions(batches):
+    for batch in portions(batches):
         yield rules.conform(batch, clock=clock, allocate=allocate, fill_missing=context.fill_missing, first=first)
         first += batch.num_rows
 
@@ -80,89 +70,16 @@ def write_conformed(
     """As `write_files`, of rows that are in the table already, or were conformed: in the columns of the context's
     schema, those of `tracked` behind them. Memory holds a row group of rows, and the encoded bytes of open files."""
     store = storage or open_storage(context.root)
-    files = _OpenFiles(context, store, clock, data_change=data_change, statistics=statistics)
-    pending: list[pa.RecordBatch] = []
-    rows = size = 0
+
+    def new_file(values: dict[str, Any]) -> DataFile:
+        return DataFile(context, values, store, clock, data_change=data_change, statistics=statistics)
+
+    files = OpenFiles(new_file, rows_per_file=context.rows_per_file, target_bytes=context.target_bytes)
     try:
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            pending.append(batch)
-            rows += batch.num_rows
-            size += batch.nbytes
-            if rows >= min(_GROUP_ROWS, context.rows_per_file) or size >= _GROUP_BYTES:
-                files.write(pending)
-                pending, rows, size = [], 0, 0
-        if pending:
-            files.write(pending)
-        return files.close()
+        return files.write_all(batches, lambda rows: _partitions(rows, context))
     except BaseException:
-        discard(files.adds, store)
+        discard(files.results, store)
         raise
-
-
-class _OpenFiles:
-    """The files that rows go to, one a partition; `adds`: of those that are written whole."""
-
-    def __init__(
-        self, context: WriteContext, storage: Storage, clock: Clock, *, data_change: bool, statistics: bool
-    ) -> None:
-        self._context = context
-        self._storage = storage
-        self._clock = clock
-        self._data_change = data_change
-        self._statistics = statistics
-        self._open: dict[tuple[str | None, ...], DataFile] = {}
-        self.adds: list[AddFile] = []
-
-    def write(self, batches: list[pa.RecordBatch]) -> None:
-        """Write rows to the files of their partitions; files that are large enough are closed."""
-        for values, rows in _partitions(pa.Table.from_batches(batches), self._context):
-            key = tuple(serialize(value) for value in values.values())  # NaN would be another key each time
-            start, bytes_per_row = 0, rows.nbytes / rows.num_rows
-            while start < rows.num_rows:
-                file = self._open.get(key) or self._open.setdefault(key, DataFile(self._context, values))
-                part = rows.slice(start, self._room(file, bytes_per_row))
-                file.write(part)
-                start += part.num_rows
-                bytes_per_row = file.size / file.rows  # compressed, which the first part could not know
-                if self._is_full(file):
-                    self._close(key)
-        while self._open and sum(file.size for file in self._open.values()) > _OPEN_BYTES:
-            self._close(max(self._open, key=lambda key: self._open[key].size))
-
-    def close(self) -> list[AddFile]:
-        """Close the files that are still open; the adds of all."""
-        for key in list(self._open):
-            self._close(key)
-        return self.adds
-
-    def _close(self, key: tuple[str | None, ...]) -> None:
-        file = self._open.pop(key)
-        self.adds.append(
-            file.close(self._storage, self._clock, data_change=self._data_change, statistics=self._statistics)
-        )
-
-    def _room(self, file: DataFile, bytes_per_row: float) -> int:
-        """How many rows a file still takes."""
-        room = self._context.rows_per_file - file.rows
-        if self._context.target_bytes is not None and bytes_per_row:
-            room = min(room, int((self._context.target_bytes - file.size) / bytes_per_row))
-        return max(1, room)
-
-    def _is_full(self, file: DataFile) -> bool:
-        target = self._context.target_bytes
-        return file.rows >= self._context.rows_per_file or (target is not None and file.size >= _FULL * target)
-
-
-def _portions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Batches small enough for Arrow's `string` and `binary`, which hold 2 GB of text each: large ones in halves."""
-    for batch in batches:
-        if batch.nbytes <= _MOST_BYTES or batch.num_rows < 2:
-            yield batch
-        else:
-            middle = batch.num_rows // 2
-            yield from _portions([batch.slice(0, middle), batch.slice(middle)])
 
 
 def discard(adds: Sequence[AddFile], storage: Storage) -> None:
@@ -171,18 +88,19 @@ def discard(adds: Sequence[AddFile], storage: Storage) -> None:
         storage.delete(decode_path(add.path))
 
 
-def _partitions(table: pa.Table, context: WriteContext) -> Iterable[tuple[dict[str, Any], pa.Table]]:
-    """Partition values and the rows that have them, without the partition columns; in order of first appearance."""
+def _partitions(
+    table: pa.Table, context: WriteContext
+) -> Iterable[tuple[tuple[str | None, ...], dict[str, Any], pa.Table]]:
+    """Partitions by the text of their values, these values, and the rows that have them without the partition columns;
+    in order of first appearance."""
     columns = context.partition_columns
     data = table.drop_columns(list(columns))
     if not columns:
-        yield {}, data
+        yield (), {}, data
         return
     keys = pl.DataFrame([_recordable(pl.Series(c, pl.from_arrow(table[c])), context.schema[c]) for c in columns])
-    groups = keys.with_row_index("\0row").group_by(list(columns), maintain_order=True).agg("\0row")
-    for row in groups.iter_rows(named=True):
-        indices = row.pop("\0row")
-        yield row, data.take(pa.array(indices, pa.int64()))
+    for values, part in split_rows(data, keys):
+        yield tuple(map(serialize, values.values())), values, part  # NaN would be another key each time
 
 
 def _recordable(values: pl.Series, field: Field) -> pl.Series:

@@ -14,7 +14,6 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import IntegerType, StructField, StructType
 
 from lakeview.delta.table import DeltaTable
-from lakeview.delta.write.batches import batches_of
 from lakeview.delta.write.file_changes import FileChanges, paths_of
 from lakeview.delta.write.live_files import LiveFile
 from lakeview.delta.write.merge import Merge
@@ -28,6 +27,7 @@ from lakeview.delta.write.writer import write_files
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import PrimitiveType
+from lakeview.rows.batches import batches_of
 from lakeview.spark.dml.changes import parts
 from lakeview.spark.dml.jobs import (
     OUTCOME,

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeview.delta.write.exact_casts import exact, misfit_of_types
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.model.schema import DataType, Field, Schema
 from lakeview.rows.casts import ValueMisfitError, conform, whole
+from lakeview.rows.exact_casts import exact, misfit_of_types
 
 
 def conform_batch(

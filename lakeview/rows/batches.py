@@ -67,6 +67,6 @@ def _arrow(frame: pl.DataFrame) -> pa.Table:
     except pa.ArrowException as error:
         raise InvalidRequestError(
             f"a column of the rows has no Arrow type: {str(error).splitlines()[0]}",
-            fix="cast columns of 128-bit integers and of Python objects to a type that Delta has",
+            fix="cast columns of 128-bit integers and of Python objects to a type that tables have",
             kind="type-mismatch",
         ) from error

@@ -19,6 +19,7 @@ _SOURCES: Mapping[str, frozenset[str]] = {
     "boolean": frozenset({"boolean"}),
     "date": frozenset({"date"}),
     "timestamp": frozenset({"timestamp"}),
+    "time": frozenset({"time"}),
     "text": frozenset({"text"}),
     "bytes": frozenset({"bytes"}),
 }

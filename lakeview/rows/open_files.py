@@ -1,0 +1,152 @@
+"""Rows to data files, one a partition: each is written row group by row group, and closed when it is large enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Any, Generic, Protocol, TypeVar
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+ROWS_PER_FILE = 2_000_000
+_MOST_BYTES = 1 << 30
+"""Of one batch."""
+
+_GROUP_ROWS, _GROUP_BYTES = 262_144, 64 << 20
+"""Rows in memory before they become a row group."""
+
+_OPEN_BYTES = 256 << 20
+"""Encoded bytes in memory, of all open files together, before the largest is closed."""
+
+_FULL = 0.9
+"""A file of this share of the target is closed: a small rest is no part worth writing."""
+
+_SAMPLE = 4_096
+
+Values = TypeVar("Values")
+Result = TypeVar("Result")
+Closed = TypeVar("Closed", covariant=True)
+
+
+class OpenFile(Protocol[Closed]):
+    """A data file that is being written."""
+
+    @property
+    def rows(self) -> int:
+        """Rows so far."""
+
+    @property
+    def size(self) -> int:
+        """Bytes so far."""
+
+    def write(self, rows: pa.Table) -> None:
+        """Write a part of the rows, as one row group."""
+
+    def close(self) -> Closed:
+        """Put the file into its store; what is to be committed of it."""
+
+
+class OpenFiles(Generic[Values, Result]):
+    """The files that rows go to. `new_file` begins one for the values of a partition; `results`: of those that are
+    written whole."""
+
+    def __init__(
+        self,
+        new_file: Callable[[Values], OpenFile[Result]],
+        *,
+        rows_per_file: int = ROWS_PER_FILE,
+        target_bytes: int | None = None,
+    ) -> None:
+        self._new_file = new_file
+        self._rows_per_file = rows_per_file
+        self._target_bytes = target_bytes
+        self._open: dict[Hashable, OpenFile[Result]] = {}
+        self.results: list[Result] = []
+
+    def write_all(
+        self,
+        batches: Iterable[pa.RecordBatch],
+        partitions: Callable[[pa.Table], Iterable[tuple[Hashable, Values, pa.Table]]],
+    ) -> list[Result]:
+        """Write all rows; the results of their files. Memory holds a row group of rows, and the encoded bytes of open
+        files.
+
+        `partitions` splits rows: what each partition is known by, its values, and the rows as its files hold them.
+        """
+        pending: list[pa.RecordBatch] = []
+        rows = size = 0
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            pending.append(batch)
+            rows += batch.num_rows
+            size += batch.nbytes
+            if rows >= min(_GROUP_ROWS, self._rows_per_file) or size >= _GROUP_BYTES:
+                self._write(partitions(pa.Table.from_batches(pending)))
+                pending, rows, size = [], 0, 0
+        if pending:
+            self._write(partitions(pa.Table.from_batches(pending)))
+        for key in list(self._open):
+            self._close(key)
+        return self.results
+
+    def _write(self, parts: Iterable[tuple[Hashable, Values, pa.Table]]) -> None:
+        """Write rows to the files of their partitions; files that are large enough are closed."""
+        for key, values, rows in parts:
+            start, bytes_per_row = 0, rows.nbytes / rows.num_rows
+            while start < rows.num_rows:
+                file = self._open.get(key) or self._open.setdefault(key, self._new_file(values))
+                part = rows.slice(start, self._room(file, bytes_per_row))
+                file.write(part)
+                start += part.num_rows
+                bytes_per_row = file.size / file.rows  # compressed, which the first part could not know
+                if self._is_full(file):
+                    self._close(key)
+        while self._open and sum(file.size for file in self._open.values()) > _OPEN_BYTES:
+            self._close(max(self._open, key=lambda key: self._open[key].size))
+
+    def _close(self, key: Hashable) -> None:
+        self.results.append(self._open.pop(key).close())
+
+    def _room(self, file: OpenFile[Result], bytes_per_row: float) -> int:
+        """How many rows a file still takes."""
+        room = self._rows_per_file - file.rows
+        if self._target_bytes is not None and bytes_per_row:
+            room = min(room, int((self._target_bytes - file.size) / bytes_per_row))
+        return max(1, room)
+
+    def _is_full(self, file: OpenFile[Result]) -> bool:
+        target = self._target_bytes
+        return file.rows >= self._rows_per_file or (target is not None and file.size >= _FULL * target)
+
+
+def split_rows(rows: pa.Table, keys: pl.DataFrame) -> Iterator[tuple[dict[str, Any], pa.Table]]:
+    """The values of `keys`, a row for each of the rows, and the rows that have them; in order of first appearance."""
+    groups = keys.with_row_index("\0row").group_by(keys.columns, maintain_order=True).agg("\0row")
+    for values in groups.iter_rows(named=True):
+        indices = values.pop("\0row")
+        yield values, rows.take(pa.array(indices, pa.int64()))
+
+
+def portions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches small enough for Arrow's `string` and `binary`, which hold 2 GB of text each: large ones in halves."""
+    for batch in batches:
+        if batch.nbytes <= _MOST_BYTES or batch.num_rows < 2:
+            yield batch
+        else:
+            middle = batch.num_rows // 2
+            yield from portions([batch.slice(0, middle), batch.slice(middle)])
+
+
+def repeating_columns(rows: pa.Table) -> list[str] | bool:
+    """The columns that are worth a dictionary: those whose values repeat, by a sample of them.
+
+    One for every column takes twice the time, and a third more bytes where ids and measures do not repeat
+    (benches/bench_writer.py). Of nested columns Arrow decides.
+    """
+    if any(pa.types.is_nested(field.type) for field in rows.schema):
+        return True
+    sample = rows.slice(rows.num_rows // 2, _SAMPLE)
+    half = sample.num_rows // 2
+    return [name for name in rows.schema.names if pc.count_distinct(sample[name], mode="all").as_py() <= half]
