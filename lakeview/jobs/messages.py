@@ -35,6 +35,9 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
                     place=name,
                 ) from None
 
+    def __hash__(self) -> int:
+        return hash((self.kind, self.address, self.version, self.where, self.columns))
+
     def __repr__(self) -> str:
         return f"Request({self.kind!r}, {self.address!r}, version={self.version}, where={self.where!r})"
 
