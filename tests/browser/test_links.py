@@ -7,17 +7,13 @@ from difflib import unified_diff
 import pytest
 from playwright.sync_api import Browser, expect
 
+from tests.breadth import with_breadth
 from tests.browser.controls import Control, change, controls, view
 from tests.browser.visitor import PATIENCE, Visitor, somebody
 
 pytestmark = pytest.mark.browser
 
-OWN_WIDGETS = (
-    "timeline",
-    "files",
-    pytest.param("schema", marks=pytest.mark.breadth),
-    pytest.param("partitions", marks=pytest.mark.breadth),
-)
+OWN_WIDGETS = with_breadth(["timeline", "files"], ["schema", "partitions"])
 """Pages with widgets that they write into the link themselves, the first two with every kind of them; those of the
 others do it alike (`tests/contracts/test_links.py`)."""
 

@@ -11,9 +11,12 @@ import pytest
 import lakeview as lv
 from lakeview import views
 from lakeview.app.lake import survey
+from tests.breadth import with_breadth
 from tests.pages.app import TABLE_PAGES, open_page, text
 
 TABLES = ("flights", "airlines", "claims", "daily_delays", "departures", "weather")
+DRAWN = with_breadth(["claims", "departures"], TABLES)
+"""One of each format; the browser sees every page on `flights` (`test_every_page.py`)."""
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +25,7 @@ def demo(demo_lake: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return demo_lake
 
 
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("table", DRAWN)
 @pytest.mark.parametrize("page", TABLE_PAGES)
 def test_a_page_draws_a_demo_table(page: str, table: str) -> None:
     app = open_page(page, f"demo/{table}")

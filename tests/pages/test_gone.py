@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 from lakeview.app import cache
 from lakeview.app.session import OpenTable
 from lakeview.model.errors import StoreUnavailableError
+from tests.breadth import with_breadth
 from tests.builders.iceberg import IcebergHistory
 from tests.pages import tables
 from tests.pages.app import TABLE_PAGES, open_page, text
@@ -58,8 +59,12 @@ FORMATS = {
     ),
 }
 
-BOTH = [("delta", page) for page in TABLE_PAGES] + [("iceberg", page) for page in ("overview", "files", "health")]
-"""What opens a table is the same on every page, so the second format is asked on a few."""
+BOTH = with_breadth(
+    [("delta", page) for page in ("overview", "timeline", "compare", "data")] + [("iceberg", "files")],
+    [("delta", page) for page in TABLE_PAGES] + [("iceberg", page) for page in ("overview", "health")],
+)
+"""What opens a table is the same on every page; of these the timeline shows logs that do not open, the comparison reads
+two versions, and the data page reads in another process."""
 
 
 def later(app: AppTest) -> str:

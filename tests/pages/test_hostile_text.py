@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.breadth import with_breadth
 from tests.builders.iceberg_branches import BranchedHistory
 from tests.pages.app import TABLE_PAGES, open_page
 from tests.pages.tables import LogWriter
@@ -98,7 +99,7 @@ def test_characters_that_are_no_text_break_no_page(page: str, odd: Path) -> None
     assert sum(map(len, drawn(app))) < MOST_DRAWN
 
 
-@pytest.mark.parametrize("what", NAMES)
+@pytest.mark.parametrize("what", with_breadth(["markup"], NAMES))  # control characters: those of the first format
 @pytest.mark.parametrize("page", TABLE_PAGES)
 def test_text_of_a_table_in_the_other_format_is_no_markup(page: str, what: str, iceberg: dict[str, str]) -> None:
     app = open_page(page, iceberg[what])

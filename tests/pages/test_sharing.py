@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.breadth import with_breadth
 from tests.builders.shares import SharingServer
 from tests.pages.app import TABLE_PAGES, open_page, text
 
@@ -43,8 +44,10 @@ def table(request: pytest.FixtureRequest, server: SharingServer, tmp_path: Path)
     return f"{profile}#sales.eu.orders"
 
 
+@pytest.mark.parametrize("table", with_breadth(["no history"], ["history", "delta format"]), indirect=True)
 @pytest.mark.parametrize("page", TABLE_PAGES)
 def test_every_page_draws_it(page: str, table: str) -> None:
+    """With history and in the delta format: `test_sharing_page.py`, on our own server."""
     app = open_page(page, table)
     assert not app.exception
     assert "Sharing" in text(app) or any("Sharing" in str(e) for e in app.main)

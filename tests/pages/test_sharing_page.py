@@ -16,6 +16,7 @@ from lakeview.app.pages import PAGES
 from lakeview.app.sharing.recipient import PROFILE, SHARE, TABS, UPLOAD
 from lakeview.sharing.server.overview import ShareConfiguration
 from lakeview.sharing.server.tokens import TokenFile
+from tests.breadth import with_breadth
 from tests.pages import tables
 from tests.pages.app import TABLE_PAGES, open_page, text
 from tests.server.conftest import RunningServer, listening
@@ -199,7 +200,7 @@ def test_a_configuration_that_is_none_is_told(tmp_path: Path, monkeypatch: pytes
     assert "There is no configuration file gone.yaml" in text(open_tab(1)).replace("there is", "There is")
 
 
-@pytest.mark.parametrize("name", ["months", "vectors", "mapped", "some"])
+@pytest.mark.parametrize("name", with_breadth(["months", "vectors"], ["mapped", "some"]))  # parquet and delta responses
 @pytest.mark.parametrize("page", TABLE_PAGES)
 def test_every_page_draws_a_table_of_our_server(page: str, name: str, served: RunningServer) -> None:
     app = open_page(page, f"{served.profile}#lake.default.{name}")
@@ -207,7 +208,7 @@ def test_every_page_draws_a_table_of_our_server(page: str, name: str, served: Ru
     assert served.token not in text(app)
 
 
-@pytest.mark.parametrize("page", TABLE_PAGES)
+@pytest.mark.parametrize("page", with_breadth(["overview", "timeline", "data"], TABLE_PAGES))
 def test_every_page_says_that_a_shared_table_is_broken(page: str, served: RunningServer) -> None:
     app = open_page(page, f"{served.profile}#lake.default.broken")
     assert not app.exception
