@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, NoReturn
 
 import polars as pl
 
@@ -23,8 +22,9 @@ from lakeview.iceberg.scan.data_files import LINEAGE
 from lakeview.iceberg.scan.metadata_columns import with_metadata_columns
 from lakeview.iceberg.scan.plan import Scan
 from lakeview.iceberg.state import State
+from lakeview.iceberg.write.operations import Operations
 from lakeview.model.change_columns import change_schema
-from lakeview.model.errors import CorruptTableError, UnsupportedTableError, VersionNotFoundError
+from lakeview.model.errors import CorruptTableError, VersionNotFoundError
 from lakeview.model.findings import Finding
 from lakeview.model.physical import PhysicalFile
 from lakeview.model.schema import Schema
@@ -39,7 +39,7 @@ from lakeview.rows.tasks import FileTask, of_files, select_columns
 from lakeview.storage import Storage
 
 
-class IcebergTable(MetadataFrames, TableBody):
+class IcebergTable(Operations, MetadataFrames, TableBody):
     """An Iceberg table at one address. Implements `lakeview.model.table.Table`; safe to use from several threads.
 
     Versions are snapshot ids; a table that never had a snapshot is at version -1. `relocate`: recorded prefixes to
@@ -75,6 +75,11 @@ class IcebergTable(MetadataFrames, TableBody):
         if state.place.explicit is None:
             return state.storage.root
         return f"{state.storage.root.rstrip('/')}/{state.found.path}"
+
+    @property
+    def state(self) -> State:
+        """Its metadata at the last refresh, for the writer."""
+        return self._state
 
     @property
     def latest_version(self) -> int:
@@ -239,14 +244,6 @@ class IcebergTable(MetadataFrames, TableBody):
             if version is not None:
                 self._entry(state, version)
         return audit(state.metadata, state.tree, start, end)
-
-    def transaction(self, operation: str = "WRITE", **_: Any) -> NoReturn:
-        """UnsupportedTableError: Iceberg tables are read, not written."""
-        raise UnsupportedTableError(
-            f"{self.address} is an Iceberg table, and lakeview does not write those ({operation})",
-            fix="write it with the engine that owns it",
-            kind="unsupported-format",
-        )
 
     # -- inside
 

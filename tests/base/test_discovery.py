@@ -13,7 +13,7 @@ import lakeview as lv
 from lakeview import discovery
 from lakeview.discovery import TABLES
 from lakeview.model.config import Config
-from lakeview.model.errors import AccessDeniedError, NotATableError, UnsupportedTableError
+from lakeview.model.errors import AccessDeniedError, NotATableError
 from lakeview.model.table import Table
 from lakeview.storage import LocalStorage
 from lakeview.storage.interface import FIRST_FOLDERS
@@ -231,11 +231,6 @@ def test_a_metadata_folder_without_a_metadata_file_is_no_table(tmp_path: Path) -
 def test_a_metadata_file_that_is_not_there_is_no_table(tmp_path: Path) -> None:
     with pytest.raises(NotATableError, match=r"v9.metadata.json"):
         lv.open_table(str(iceberg(tmp_path / "x") / "metadata/v9.metadata.json"))
-
-
-def test_iceberg_tables_are_not_written(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedTableError, match="does not write"):
-        lv.open_table(str(iceberg(tmp_path / "x"))).transaction("APPEND")
 
 
 def test_a_path_object_is_an_address(tmp_path: Path) -> None:

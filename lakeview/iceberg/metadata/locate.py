@@ -58,6 +58,17 @@ def is_metadata_name(name: str) -> bool:
     return _ANY.search(name) is not None
 
 
+def metadata_number(name: str) -> int | None:
+    """The number in a metadata file's name; None where it has none."""
+    found = _HADOOP.match(name) or _NUMBERED.match(name)
+    return None if found is None else int(found[1])
+
+
+def is_numbered_alone(name: str) -> bool:
+    """Whether its number alone names a metadata file, as in folders without a catalog (File System Tables)."""
+    return _HADOOP.match(name) is not None
+
+
 def place_of(address: str) -> Place:
     """The table an address means: its folder, the metadata folder in it, or one metadata file.
 
@@ -138,13 +149,13 @@ def _hinted(hint: str, names: set[str]) -> str | None:
 
 def _of_version(number: int, names: set[str]) -> str | None:
     name = _version(number, names)
-    # Hadoop tables write the hint after the file, so there may be newer ones; other writers keep it current.
+    if name is None:
+        numbered = [n for n in names if (m := _NUMBERED.match(n)) and int(m[1]) == number]
+        name = numbered[0] if len(numbered) == 1 else None
+    # the hint of a folder is written after the file, so there may be newer ones; other writers keep it current
     while name is not None and (following := _version(number + 1, names)) is not None:
         name, number = following, number + 1
-    if name is not None:
-        return name
-    numbered = [n for n in names if (m := _NUMBERED.match(n)) and int(m[1]) == number]
-    return numbered[0] if len(numbered) == 1 else None
+    return name
 
 
 def _version(number: int, names: set[str]) -> str | None:
@@ -153,7 +164,7 @@ def _version(number: int, names: set[str]) -> str | None:
 
 def _heads(names: list[str]) -> list[str]:
     """The names with the highest number; all of them where none has a number."""
-    numbers = {n: int(m[1]) for n in names if (m := _HADOOP.match(n) or _NUMBERED.match(n))}
+    numbers = {n: number for n in names if (number := metadata_number(n)) is not None}
     if not numbers:
         return sorted(names)
     return sorted(n for n, number in numbers.items() if number == max(numbers.values()))

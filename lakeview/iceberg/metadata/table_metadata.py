@@ -126,6 +126,14 @@ def parse_metadata(data: bytes, path: str, max_depth: int = 64) -> Metadata:
         raise
 
 
+def metadata_document(data: bytes, path: str) -> dict[str, Any]:
+    """A metadata file as the JSON object that it is, with the fields that are not known here. CorruptTableError."""
+    try:
+        return msgspec.json.decode(_inflated(data, path), type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise corrupt(path, str(error)) from error
+
+
 def _inflated(data: bytes, path: str) -> bytes:
     if not data.startswith(b"\x1f\x8b"):  # the name is no witness: both spellings and wrong ones occur
         return data

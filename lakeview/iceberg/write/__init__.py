@@ -1,0 +1,1 @@
+"""Rows and changes to an Iceberg table: data files, manifests, manifest lists and metadata files."""

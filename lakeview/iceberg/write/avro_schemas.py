@@ -1,0 +1,119 @@
+"""A format version to the Avro schemas of manifests and manifest lists (iceberg spec, Manifests, Manifest Lists,
+Appendix A: Avro)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lakeview.iceberg.write.context import WriteContext
+from lakeview.model.schema import DecimalType, Field
+
+_AVRO_TYPES: Mapping[str, Any] = {
+    "boolean": "boolean", "integer": "int", "long": "long", "float": "float", "double": "double", "string": "string",
+    "binary": "bytes", "date": {"type": "int", "logicalType": "date"},
+    "time": {"type": "long", "logicalType": "time-micros"},
+    "timestamp": {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": True},
+    "timestamp_ntz": {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": False},
+    "timestamptz_ns": {"type": "long", "logicalType": "timestamp-nanos", "adjust-to-utc": True},
+    "timestamp_ns": {"type": "long", "logicalType": "timestamp-nanos", "adjust-to-utc": False},
+}  # fmt: skip
+
+
+def entry_schema(context: WriteContext) -> dict[str, Any]:
+    """The schema of a manifest's entries."""
+    version = context.format_version
+    file = [
+        *([] if version == 1 else [_required("content", 134, "int")]),
+        _required("file_path", 100, "string"), _required("file_format", 101, "string"),
+        _required("partition", 102, {"type": "record", "name": "r102", "fields": _partition_fields(context)}),
+        _required("record_count", 103, "long"), _required("file_size_in_bytes", 104, "long"),
+        *([_required("block_size_in_bytes", 105, "long")] if version == 1 else []),
+        _optional("column_sizes", 108, _map(117, 118, "long")), _optional("value_counts", 109, _map(119, 120, "long")),
+        _optional("null_value_counts", 110, _map(121, 122, "long")),
+        _optional("nan_value_counts", 137, _map(138, 139, "long")),
+        _optional("lower_bounds", 125, _map(126, 127, "bytes")),
+        _optional("upper_bounds", 128, _map(129, 130, "bytes")),
+        _optional("split_offsets", 132, {"type": "array", "element-id": 133, "items": "long"}),
+        *([_optional("first_row_id", 142, "long")] if version > 2 else []),
+    ]  # fmt: skip
+    snapshot_id = _required("snapshot_id", 1, "long") if version == 1 else _optional("snapshot_id", 1, "long")
+    numbers = [_optional("sequence_number", 3, "long"), _optional("file_sequence_number", 4, "long")]
+    data_file = _required("data_file", 2, {"type": "record", "name": "r2", "fields": file})
+    fields = [_required("status", 0, "int"), snapshot_id, *([] if version == 1 else numbers), data_file]
+    return {"type": "record", "name": "manifest_entry", "fields": fields}
+
+
+def list_schema(version: int) -> dict[str, Any]:
+    """The schema of a manifest list's records."""
+    summary = [
+        _required("contains_null", 509, "boolean"), _optional("contains_nan", 518, "boolean"),
+        _optional("lower_bound", 510, "bytes"), _optional("upper_bound", 511, "bytes"),
+    ]  # fmt: skip
+    record = {"type": "record", "name": "r508", "fields": summary}
+    counted = _optional if version == 1 else _required
+    numbers = [
+        _required("content", 517, "int"), _required("sequence_number", 515, "long"),
+        _required("min_sequence_number", 516, "long"),
+    ]  # fmt: skip
+    fields = [
+        _required("manifest_path", 500, "string"), _required("manifest_length", 501, "long"),
+        _required("partition_spec_id", 502, "int"), *([] if version == 1 else numbers),
+        _required("added_snapshot_id", 503, "long"),
+        counted("added_files_count", 504, "int"), counted("existing_files_count", 505, "int"),
+        counted("deleted_files_count", 506, "int"), counted("added_rows_count", 512, "long"),
+        counted("existing_rows_count", 513, "long"), counted("deleted_rows_count", 514, "long"),
+        _optional("partitions", 507, {"type": "array", "element-id": 508, "items": record}),
+        _optional("key_metadata", 519, "bytes"),
+        *([_optional("first_row_id", 520, "long")] if version > 2 else []),
+    ]  # fmt: skip
+    return {"type": "record", "name": "manifest_file", "fields": fields}
+
+
+def partition_names(context: WriteContext) -> list[str]:
+    """The names of the parts of a partition tuple in Avro, which allows letters, digits and underscores."""
+    return [_avro_name(f.name) for f in context.spec.fields]
+
+
+def _partition_fields(context: WriteContext) -> list[dict[str, Any]]:
+    parts = zip(partition_names(context), context.spec.fields, context.sources, strict=True)
+    return [
+        _optional(name, f.field_id, "int" if source is None else _partition_type(f.transform, source[1], f.field_id))
+        for name, f, source in parts
+    ]
+
+
+def _partition_type(transform: Any, source: Field, field_id: int) -> Any:
+    type_ = transform.result_type(source.type)
+    match type_:
+        case DecimalType(precision, scale):
+            size = (int("9" * precision).bit_length() + 8) // 8
+            decimal = {"logicalType": "decimal", "precision": precision, "scale": scale}
+            return {"type": "fixed", "name": f"decimal_{field_id}", "size": size, **decimal}
+    match type_.name:
+        case "uuid":
+            return {"type": "fixed", "name": f"uuid_{field_id}", "size": 16, "logicalType": "uuid"}
+        case "fixed":
+            return {"type": "fixed", "name": f"fixed_{field_id}", "size": source.metadata["length"]}
+    return _AVRO_TYPES[type_.name]
+
+
+def _avro_name(name: str) -> str:
+    """A name as the reference implementation spells it: `a b` is `a_x20b`, `1st` is `_1st`."""
+    spelled = "".join(c if c.isascii() and (c.isalnum() or c == "_") else f"_x{ord(c):X}" for c in name)
+    return f"_{spelled}" if spelled[:1].isdigit() else spelled
+
+
+def _required(name: str, field_id: int, type_: Any) -> dict[str, Any]:
+    return {"name": name, "field-id": field_id, "type": type_}
+
+
+def _optional(name: str, field_id: int, type_: Any) -> dict[str, Any]:
+    return {"name": name, "field-id": field_id, "type": ["null", type_], "default": None}
+
+
+def _map(key_id: int, value_id: int, value: str) -> dict[str, Any]:
+    """A map from ids, which are no texts: an array of pairs."""
+    fields = [_required("key", key_id, "int"), _required("value", value_id, value)]
+    pair = {"type": "record", "name": f"k{key_id}_v{value_id}", "fields": fields}
+    return {"type": "array", "logicalType": "map", "items": pair}

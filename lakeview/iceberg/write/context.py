@@ -1,0 +1,183 @@
+"""A table's current metadata to what writing its data files takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import msgspec
+import pyarrow as pa
+
+from lakeview.iceberg.metadata.locations import relocated
+from lakeview.iceberg.metadata.partition_fields import PartitionSpec
+from lakeview.iceberg.metadata.types import parse_schema, struct_fields
+from lakeview.iceberg.state import State
+from lakeview.iceberg.write.metrics import Metered, metered_columns
+from lakeview.iceberg.write.stored_schema import stored_schema
+from lakeview.model.errors import UnsupportedTableError
+from lakeview.model.schema import DataType, Field, Schema
+from lakeview.rows.open_files import ROWS_PER_FILE
+
+_CODECS: Mapping[str, str] = {
+    "uncompressed": "none", "snappy": "snappy", "gzip": "gzip", "lz4": "lz4", "brotli": "brotli", "zstd": "zstd",
+}  # fmt: skip
+_TARGET_BYTES = 512 << 20
+_NOT_HONOURED = ("encryption.key-id", "write.location-provider.impl", "write.wap.enabled")
+"""Properties that ask for what this writer does not do, but where they are false."""
+
+
+@dataclass(frozen=True)
+class WriteContext:
+    """What writing files of a table takes, as a value that can travel to another process.
+
+    `root`: the table's folder; `data_location`: the recorded prefix of data files, which lie below `data_folder`;
+    `table_uuid`, `format_version`, `schema_id` and the id of `spec` tell whether it is still what the table asks for;
+    `schema_text`: the schema as recorded; `compression`: as Arrow calls it.
+    """
+
+    root: str
+    data_location: str
+    data_folder: str
+    table_uuid: str | None
+    format_version: int
+    schema_id: int
+    schema_text: str
+    spec: PartitionSpec
+    properties: Mapping[str, str]
+    compression: str
+    target_bytes: int
+    rows_per_file: int = ROWS_PER_FILE
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The columns of the table."""
+        return parse_schema(msgspec.json.decode(self.schema_text))
+
+    @cached_property
+    def stored_schema(self) -> pa.Schema:
+        """The columns of its data files."""
+        found = stored_schema(msgspec.json.decode(self.schema_text))
+        return found.with_metadata({b"iceberg.schema": self.schema_text.encode()})
+
+    @cached_property
+    def metered(self) -> dict[tuple[str, ...], Metered]:
+        """The columns that files get metrics of."""
+        return metered_columns(self.schema, self.properties)
+
+    @cached_property
+    def sources(self) -> list[tuple[tuple[str, ...], Field] | None]:
+        """The source column of each part of the partition spec, with its path; None of a void one."""
+        fields = struct_fields(self.schema)
+        return [None if f.transform.name == "void" else fields[f.source_ids[0]] for f in self.spec.fields]
+
+    @property
+    def result_types(self) -> list[DataType | None]:
+        """The type of each part of its partition tuples; None of a void one."""
+        pairs = zip(self.spec.fields, self.sources, strict=True)
+        return [None if source is None else f.transform.result_type(source[1].type) for f, source in pairs]
+
+    def is_current(self, state: State) -> bool:
+        """Whether files of this context are what the table, as it is now, asks for."""
+        return self.definition == definition(state)
+
+    @property
+    def definition(self) -> tuple[object, ...]:
+        """What tells one context of a table from another."""
+        return self.table_uuid, self.format_version, self.schema_id, self.spec.spec_id
+
+
+def definition(state: State) -> tuple[object, ...]:
+    """The definition of the context of a table as it is now."""
+    metadata = state.metadata
+    return metadata.table_uuid, metadata.format_version, metadata.current_schema_id, metadata.default_spec_id
+
+
+def write_context(state: State) -> WriteContext:
+    """How files of a table are written as it is now.
+
+    UnsupportedTableError for what is not written: encrypted tables, unknown transforms, types without values, file
+    formats other than Parquet, and a table whose recorded location is not where it lies.
+    """
+    metadata, properties = state.metadata, state.metadata.properties
+    for name in _NOT_HONOURED:
+        if properties.get(name, "false").lower() != "false":
+            raise _not_honoured(name, properties[name])
+    if metadata.encrypted:
+        raise _unsupported("the table is encrypted, and encryption is not written", "unsupported-encryption")
+    file_format = properties.get("write.format.default", "parquet")
+    if file_format.lower() != "parquet":
+        raise _not_honoured("write.format.default", file_format)
+    codec = properties.get("write.parquet.compression-codec", "zstd")
+    if codec.lower() not in _CODECS:
+        raise _not_honoured("write.parquet.compression-codec", codec)
+    target = properties.get("write.target-file-size-bytes", str(_TARGET_BYTES))
+    if not target.isascii() or not target.isdigit() or int(target) == 0:
+        raise _not_honoured("write.target-file-size-bytes", target)
+    _check_spec(metadata.spec, metadata.schema)
+    location = recorded_location(state)
+    data_location = properties.get("write.data.path", f"{location}/data").rstrip("/")
+    recorded_schema = metadata.schemas[metadata.current_schema_id]
+    context = WriteContext(
+        root=state.storage.root,
+        data_location=data_location,
+        data_folder=state.storage.resolve(state.locations.resolve(f"{data_location}/f")).rpartition("/")[0],
+        table_uuid=metadata.table_uuid,
+        format_version=metadata.format_version,
+        schema_id=recorded_schema.schema_id,
+        schema_text=recorded_schema.text,
+        spec=metadata.spec,
+        properties={name: text for name, text in properties.items() if name.startswith("write.")},
+        compression=_CODECS[codec.lower()],
+        target_bytes=int(target),
+    )
+    assert context.stored_schema is not None  # refuses types whose values are not written
+    assert context.metered is not None  # refuses modes that are none
+    return context
+
+
+def recorded_location(state: State) -> str:
+    """The prefix of the paths that the table's new files are recorded with.
+
+    UnsupportedTableError where that is not the folder that the table was opened at, by the user's own rules.
+    """
+    location, root = (state.metadata.location or "").rstrip("/"), state.storage.root.rstrip("/")
+    if location and relocated(f"{location}/{state.found.path}", state.relocate) == f"{root}/{state.found.path}":
+        return location
+    raise _unsupported(
+        f"the table records its location as {location or 'nothing'}, and was opened at {root}: other engines would not "
+        "find files that are added here",
+        "moved-table",
+        "open it at its recorded location, or give relocate= where that is the same place",
+    )
+
+
+def _check_spec(spec: PartitionSpec, schema: Schema) -> None:
+    # "Writers are not allowed to commit data using a partition spec that contains a field with an unknown transform"
+    fields = struct_fields(schema)
+    for part in spec.fields:
+        if part.transform.name == "unknown" or len(part.source_ids) != 1:
+            raise _unsupported(
+                f"the table is partitioned by {part.name}, whose transform {part.transform.text} is not known",
+                "unsupported-transform",
+            )
+        if part.transform.name != "void" and part.source_ids[0] not in fields:
+            raise _unsupported(
+                f"the table is partitioned by {part.name}, whose column is not in its schema any more",
+                "unsupported-transform",
+            )
+
+
+def _not_honoured(name: str, text: str) -> UnsupportedTableError:
+    return UnsupportedTableError(
+        f"{name} is {text!r}, which this writer would not honour",
+        fix="write the table with the engine that set it",
+        place=name,
+        kind="unsupported-property",
+    )
+
+
+def _unsupported(
+    message: str, kind: str, fix: str = "write the table with the engine that owns it"
+) -> UnsupportedTableError:
+    return UnsupportedTableError(message, fix=fix, kind=kind)

@@ -1,0 +1,131 @@
+"""Rows of one partition to one Parquet data file with its metrics, part by part."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakeview.iceberg.write.context import WriteContext
+from lakeview.iceberg.write.metrics import FileMetrics
+from lakeview.iceberg.write.partition_tuples import Tuple
+from lakeview.iceberg.write.stored_schema import leaf_ids
+from lakeview.rows.open_files import repeating_columns
+from lakeview.storage import Storage
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
+_MAX_SHOWN_CHARACTERS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class NewFile:
+    """A data file that is written and not committed. `path`: as the manifest records it; `address`: where it lies;
+    `partition`: its tuple; metrics by field id."""
+
+    path: str
+    address: str
+    partition: Tuple
+    records: int
+    size: int
+    column_sizes: dict[int, int]
+    value_counts: dict[int, int]
+    null_value_counts: dict[int, int]
+    nan_value_counts: dict[int, int]
+    lower_bounds: dict[int, bytes]
+    upper_bounds: dict[int, bytes]
+    split_offsets: tuple[int, ...]
+
+
+class DataFile:
+    """A data file that is being written: in memory are a part of the rows, and what is encoded already."""
+
+    def __init__(self, context: WriteContext, partition: Tuple, storage: Storage) -> None:
+        self._context = context
+        self._partition = partition
+        self._storage = storage
+        self._buffer = BytesIO()
+        self._footers: list[pq.FileMetaData] = []
+        self._writer: pq.ParquetWriter | None = None
+        self._metrics = FileMetrics(context.metered)
+
+    @property
+    def rows(self) -> int:
+        """Rows so far."""
+        return self._metrics.records
+
+    @property
+    def size(self) -> int:
+        """Bytes so far."""
+        return self._buffer.tell()
+
+    def write(self, rows: pa.Table) -> None:
+        """Write a part of the rows, as one row group."""
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(
+                self._buffer,
+                rows.schema,
+                compression=self._context.compression,
+                version="2.6",
+                use_dictionary=repeating_columns(rows),
+                store_decimal_as_integer=True,
+                store_schema=False,  # its types are Iceberg's, by the ids of the fields
+                metadata_collector=self._footers,
+            )
+        self._writer.write_table(rows, row_group_size=max(rows.num_rows, 1))
+        self._metrics.add(rows)
+
+    def close(self) -> NewFile:
+        """Put the file into the store."""
+        assert self._writer is not None, "a file of no rows is not written"
+        self._writer.close()
+        data = self._buffer.getvalue()
+        context, metrics = self._context, self._metrics
+        name = "/".join([*self._folders(), f"{uuid.uuid4()}.parquet"])
+        address = f"{context.data_folder}/{name}"
+        self._storage.put(address, data)
+        (footer,) = self._footers
+        return NewFile(
+            path=f"{context.data_location}/{name}",
+            address=address,
+            partition=self._partition,
+            records=metrics.records,
+            size=len(data),
+            column_sizes=_column_sizes(footer, leaf_ids(context.stored_schema)),
+            value_counts=metrics.value_counts,
+            null_value_counts=metrics.null_value_counts,
+            nan_value_counts=metrics.nan_value_counts,
+            lower_bounds=metrics.lower_bounds(),
+            upper_bounds=metrics.upper_bounds(),
+            split_offsets=tuple(_offset(footer.row_group(i)) for i in range(footer.num_row_groups)),
+        )
+
+    def _folders(self) -> list[str]:
+        """Folders named by the tuple, for people alone: the manifest holds the values."""
+        pairs = zip(self._context.spec.fields, self._partition, strict=True)
+        return [f"{_plain(f.name)}={_plain(value)}" for f, value in pairs if f.transform.name != "void"]
+
+
+def _plain(value: Any) -> str:
+    """A value in letters that every store and engine takes as they are."""
+    text = "null" if value is None else value.hex() if isinstance(value, bytes) else str(value)
+    return _UNSAFE.sub("_", text)[:_MAX_SHOWN_CHARACTERS]
+
+
+def _column_sizes(footer: pq.FileMetaData, ids: list[int]) -> dict[int, int]:
+    sizes = dict.fromkeys(ids, 0)
+    for i in range(footer.num_row_groups):
+        group = footer.row_group(i)
+        for position, field_id in enumerate(ids):
+            sizes[field_id] += group.column(position).total_compressed_size
+    return sizes
+
+
+def _offset(group: pq.RowGroupMetaData) -> int:
+    """Where a row group begins."""
+    first = group.column(0)
+    return int(first.dictionary_page_offset if first.has_dictionary_page else first.data_page_offset)

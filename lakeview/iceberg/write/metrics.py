@@ -1,0 +1,134 @@
+"""Rows of one file to the metrics of its manifest entry: counts and bounds by field id (iceberg spec, Manifests)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import polars as pl
+import pyarrow as pa
+
+from lakeview.iceberg.write.recorded_values import lower_cut, recorded, single_bytes, upper_cut
+from lakeview.model.errors import UnsupportedTableError
+from lakeview.model.schema import ArrayType, Field, MapType, Schema, leaf_name
+from lakeview.rows.leaves import struct_leaves
+
+_PREFIX = "write.metadata.metrics."
+_TRUNCATE = re.compile(r"truncate\((\d{1,9})\)")
+_DEFAULT = "truncate(16)"
+_INFERRED_COLUMNS = 100
+
+
+class MetricsMode(NamedTuple):
+    """What is recorded of a column beside its counts. `width`: what bounds of texts and bytes are cut to."""
+
+    bounds: bool
+    width: int | None = None
+
+
+class Metered(NamedTuple):
+    """A column with metrics."""
+
+    field: Field
+    mode: MetricsMode
+
+
+def metered_columns(schema: Schema, properties: Mapping[str, str]) -> dict[tuple[str, ...], Metered]:
+    """The leaves, by path, of which the table wants metrics (`write.metadata.metrics.*`); not those of lists and maps.
+
+    UnsupportedTableError for a mode that is none.
+    """
+    leaves = [leaf for leaf in schema.leaves() if not isinstance(leaf[1].type, ArrayType | MapType)]
+    default = properties.get(f"{_PREFIX}default")
+    inferred_text = properties.get(f"{_PREFIX}max-inferred-column-defaults", "")
+    inferred = int(inferred_text) if inferred_text.isdecimal() else _INFERRED_COLUMNS
+    found = {}
+    for position, (path, field) in enumerate(leaves):
+        rest = _DEFAULT if position < inferred else "none"
+        text = properties.get(f"{_PREFIX}column.{'.'.join(path)}", rest if default is None else default)
+        mode = _mode(text, leaf_name(path))
+        if mode is not None:
+            found[path] = Metered(field, mode)
+    return found
+
+
+def _mode(text: str, column: str) -> MetricsMode | None:
+    word = text.strip().lower()
+    if cut := _TRUNCATE.fullmatch(word):
+        return MetricsMode(bounds=True, width=int(cut[1]))
+    modes = {"none": None, "counts": MetricsMode(bounds=False), "full": MetricsMode(bounds=True)}
+    if word not in modes:
+        raise UnsupportedTableError(
+            f"the table asks for metrics of {column} in the mode {text!r}, which is none",
+            fix="set none, counts, truncate(16) or full",
+            place=f"{_PREFIX}column.{column}",
+            kind="unsupported-property",
+        )
+    return modes[word]
+
+
+class FileMetrics:
+    """The metrics of a file whose rows come in parts. Everything by field id.
+
+    NaN is counted and is no bound; zeros are bounds as -0.0 and 0.0, since readers order them.
+    """
+
+    def __init__(self, columns: Mapping[tuple[str, ...], Metered]) -> None:
+        self._columns = columns
+        self._bounds: dict[int, tuple[Any, Any]] = {}
+        self.records = 0
+        self.value_counts: dict[int, int] = {}
+        self.null_value_counts: dict[int, int] = {}
+        self.nan_value_counts: dict[int, int] = {}
+
+    def add(self, rows: pa.Table) -> None:
+        """Count a part of the rows."""
+        frame = pl.from_arrow(rows)
+        assert isinstance(frame, pl.DataFrame)
+        self.records += rows.num_rows
+        for path, values in struct_leaves(frame.get_columns()):
+            if (column := self._columns.get(path)) is not None:
+                self._add(column, values.alias("values"))  # a name such as ^x$ would be a pattern to polars
+
+    def lower_bounds(self) -> dict[int, bytes]:
+        """A value not above any, of each column that has one."""
+        return self._encoded(0)
+
+    def upper_bounds(self) -> dict[int, bytes]:
+        """A value not below any, of each column that has one."""
+        return self._encoded(1)
+
+    def _add(self, column: Metered, values: pl.Series) -> None:
+        field_id = column.field.id
+        assert field_id is not None, "every column of an Iceberg table has an id"
+        _count(self.value_counts, field_id, values.len())
+        _count(self.null_value_counts, field_id, values.null_count())
+        if values.dtype.is_float():
+            _count(self.nan_value_counts, field_id, int(values.is_nan().sum()))
+            values = values.fill_nan(None)
+        if column.mode.bounds and values.null_count() < values.len():
+            plain = recorded(values)
+            low, high = self._bounds.get(field_id, (None, None))
+            least, most = plain.min(), plain.max()
+            self._bounds[field_id] = (
+                least if low is None else min(low, least),
+                most if high is None else max(high, most),
+            )
+
+    def _encoded(self, side: int) -> dict[int, bytes]:
+        found = {}
+        for field, mode in self._columns.values():
+            if field.id in self._bounds:
+                value = self._bounds[field.id][side]
+                if value == 0.0 and isinstance(value, float):
+                    value = math.copysign(0.0, side - 0.5)
+                cut = (lower_cut, upper_cut)[side](value, mode.width)
+                if (data := single_bytes(cut, field.type)) is not None:
+                    found[field.id] = data
+        return found
+
+
+def _count(counts: dict[int, int], field_id: int, number: int) -> None:
+    counts[field_id] = counts.get(field_id, 0) + number

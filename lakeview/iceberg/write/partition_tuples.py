@@ -1,0 +1,86 @@
+"""Rows to the partition tuples of their files, as manifests record them (iceberg spec, Partition Transforms)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from lakeview.iceberg.manifests.partitions import map_values
+from lakeview.iceberg.metadata.single_values import in_calendar
+from lakeview.iceberg.metadata.transforms import TEMPORAL, Transform
+from lakeview.iceberg.write.context import WriteContext
+from lakeview.iceberg.write.recorded_values import recorded
+from lakeview.iceberg.write.stored_schema import stored_rows
+from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
+from lakeview.model.schema import Field, leaf_name, polars_type
+from lakeview.rows.leaves import struct_leaves
+from lakeview.rows.open_files import split_rows
+
+Tuple = tuple[Any, ...]
+_HOUR = {"us": 3_600_000_000, "ns": 3_600_000_000_000}
+
+
+def partitions(rows: pa.Table, context: WriteContext) -> Iterator[tuple[tuple[str, ...], Tuple, pa.Table]]:
+    """What each partition of the rows is known by, its tuple, and its rows as data files hold them.
+
+    InvalidRequestError for values that a transform has no rule for, UnsupportedTableError for a type without one.
+    """
+    stored = stored_rows(rows, context.schema, context.stored_schema)
+    parts = [
+        (str(number), transform_values(_values(rows, source[0]), part.transform, source[1], leaf_name(source[0])))
+        for number, (part, source) in enumerate(zip(context.spec.fields, context.sources, strict=True))
+        if source is not None
+    ]
+    if not parts:
+        yield (), tuple(None for _ in context.spec.fields), stored
+        return
+    for values, part in split_rows(stored, pl.DataFrame([series.alias(name) for name, series in parts])):
+        tuple_ = tuple(values.get(str(number)) for number in range(len(context.spec.fields)))
+        yield tuple(map(repr, tuple_)), tuple_, part  # NaN would be another key each time
+
+
+def transform_values(values: pl.Series, transform: Transform, source: Field, column: str) -> pl.Series:
+    """What a transform makes of values, as manifests record it."""
+    if transform.name == "identity":
+        return recorded(values)
+    result = transform.result_type(source.type)
+    assert result is not None, "a known transform that is not void gives a type"
+    simple = _simplified(values, transform, column)
+    try:
+        return recorded(map_values(simple, lambda value: transform.apply(value, source.type), polars_type(result)))
+    except ValueError as error:
+        raise UnsupportedTableError(
+            f"the table is partitioned by {transform.text} of {column}, which is {source.type}: {error}",
+            fix="have the table's partition spec corrected by the engine that owns it",
+            place=column,
+            kind="unsupported-transform",
+        ) from error
+
+
+def _simplified(values: pl.Series, transform: Transform, column: str) -> pl.Series:
+    """Values of fewer kinds that the transform makes the same of, so that it is asked for less of them."""
+    if isinstance(values.dtype, pl.Datetime) and transform.name in TEMPORAL:
+        hour = _HOUR[values.dtype.time_unit]
+        values = (values.to_physical() // hour * hour).cast(values.dtype)
+    if isinstance(values.dtype, pl.Datetime) and values.dtype.time_unit == "ns":
+        # "timestamp_ns ... must be converted to microseconds" before it is hashed
+        values = (values.to_physical() // 1_000).cast(pl.Datetime("us", values.dtype.time_zone))
+    if transform.name == "truncate" and values.dtype == pl.String:
+        values = values.str.slice(0, transform.width)
+    if in_calendar(values).null_count() > values.null_count():
+        raise InvalidRequestError(
+            f"column {column} holds a time before the year 1 or after 9999, which has no partition here",
+            fix="correct the value, or leave the row out",
+            place=column,
+            kind="partition-value",
+        )
+    return values
+
+
+def _values(rows: pa.Table, path: tuple[str, ...]) -> pl.Series:
+    column = pl.from_arrow(rows.select([path[0]]))
+    assert isinstance(column, pl.DataFrame)
+    return next(values for found, values in struct_leaves(column.get_columns()) if found == path)

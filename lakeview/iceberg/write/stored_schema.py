@@ -1,0 +1,112 @@
+"""A schema as the metadata records it to the Arrow schema of data files, and rows to that schema (iceberg spec,
+Appendix A: Parquet)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from lakeview.iceberg.metadata.types import parse_type
+from lakeview.model.arrow_types import arrow_type
+from lakeview.model.errors import UnsupportedTableError
+from lakeview.model.schema import DataType, DecimalType, PrimitiveType, Schema
+from lakeview.rows.casts import SameRows, conform
+
+_FIELD_ID = b"PARQUET:field_id"
+
+WRITABLE = frozenset({
+    "boolean", "integer", "long", "float", "double", "date", "time", "timestamp", "timestamp_ntz", "timestamp_ns",
+    "timestamptz_ns", "string", "uuid", "fixed", "binary",
+})  # fmt: skip
+"""The primitive types, by lakeview's words, whose values are written; decimals are too."""
+
+
+def stored_schema(document: Mapping[str, Any]) -> pa.Schema:
+    """The columns of data files, with the field id of each field, element, key and value.
+
+    UnsupportedTableError for a type whose values are not written.
+    """
+    return pa.schema(_fields(document))
+
+
+def stored_rows(rows: pa.Table, schema: Schema, stored: pa.Schema) -> pa.Table:
+    """Rows of the table's columns as its data files hold them."""
+    columns = [
+        pa.chunked_array([conform(chunk, f.type, target.type, f.name, _STORED) for chunk in column.chunks], target.type)
+        for f, column, target in zip(schema, rows.columns, stored, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, schema=stored)
+
+
+def leaf_ids(schema: pa.Schema) -> list[int]:
+    """The field ids of the leaves, in the order of Parquet's columns."""
+    return [i for f in schema for i in _leaf_ids(f)]
+
+
+class _Stored(SameRows):
+    """Leaves as files hold them: uuids and fixed values in as many bytes as they have."""
+
+    def leaf(self, array: pa.Array, column_type: DataType, target: pa.DataType, path: str) -> pa.Array:  # noqa: ARG002 (the target's type says it)
+        if isinstance(target, pa.BaseExtensionType):
+            return pa.ExtensionArray.from_storage(target, array.cast(target.storage_type))
+        return array if array.type == target else array.cast(target)
+
+
+_STORED = _Stored()
+
+
+def _fields(struct: Mapping[str, Any]) -> list[pa.Field]:
+    return [_field(f["name"], f["id"], f["type"], f.get("required") is True) for f in struct["fields"]]
+
+
+def _field(name: str, field_id: int, type_: Any, required: bool) -> pa.Field:
+    return pa.field(name, _type(type_, name), not required, {_FIELD_ID: str(field_id).encode()})
+
+
+def _type(recorded: Any, column: str) -> pa.DataType:
+    match recorded:
+        case {"type": "struct"}:
+            return pa.struct(_fields(recorded))
+        case {"type": "list"}:
+            required = recorded.get("element-required") is True
+            return pa.list_(_field("element", recorded["element-id"], recorded["element"], required))
+        case {"type": "map"}:
+            key = _field("key", recorded["key-id"], recorded["key"], True)
+            required = recorded.get("value-required") is True
+            return pa.map_(key, _field("value", recorded["value-id"], recorded["value"], required))
+        case {"type": word} | word:
+            return _primitive(word, column)
+
+
+def _primitive(word: str, column: str) -> pa.DataType:
+    type_ = parse_type(word)
+    match type_:
+        case PrimitiveType("uuid"):
+            return pa.uuid()
+        case PrimitiveType("fixed"):
+            return pa.binary(int(word.strip("fixed[] ")))
+        case PrimitiveType(name) if name not in WRITABLE:
+            raise UnsupportedTableError(
+                f"column {column} has the type {word}, whose values are not written",
+                fix="write the table with the engine that owns it",
+                place=column,
+                kind="unsupported-type",
+            )
+        case PrimitiveType() | DecimalType():
+            return arrow_type(type_)
+    raise AssertionError("unreachable: a word names a type without parts")
+
+
+def _leaf_ids(field: pa.Field) -> Iterator[int]:
+    kind = field.type
+    if pa.types.is_map(kind):
+        yield from (*_leaf_ids(kind.key_field), *_leaf_ids(kind.item_field))
+    elif pa.types.is_list(kind):
+        yield from _leaf_ids(kind.value_field)
+    elif pa.types.is_struct(kind):
+        for inner in kind:
+            yield from _leaf_ids(inner)
+    else:
+        yield int(field.metadata[_FIELD_ID])

@@ -1,0 +1,214 @@
+"""Commits of appends to folders: other writers at the same time, stores that fail or say nothing, and interruptions."""
+
+from __future__ import annotations
+
+import errno
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import lakeview as lv
+from lakeview.iceberg.metadata.locate import Place
+from lakeview.iceberg.table import IcebergTable
+from lakeview.model.config import Config
+from lakeview.model.errors import AccessDeniedError, CommitConflictError, LakeviewError, StoreUnavailableError
+from lakeview.model.findings import Severity
+from lakeview.storage import LocalStorage, Storage
+from lakeview.storage.interface import Translated
+from tests.builders.catalogs import FIELDS
+from tests.builders.iceberg import IcebergHistory
+from tests.builders.stores import FarStorage, GoesDark, LosesReplies, TellsOwnFileIsThere
+
+SPEC = ((1, "bucket[2]", "id_b"),)
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trying again costs no time."""
+    for module in ("iceberg.write.append", "storage.exclusive"):
+        monkeypatch.setattr(f"lakeview.{module}.back_off", lambda *_, **__: None)
+
+
+def made(place: Path) -> IcebergHistory:
+    history = IcebergHistory(place, FIELDS, SPEC, location=str(place))
+    table(LocalStorage(str(place), Config())).append(rows(0))
+    return history
+
+
+def table(storage: LocalStorage) -> IcebergTable:
+    return IcebergTable(storage, Place(storage.root))
+
+
+def rows(first: int, count: int = 3) -> pl.DataFrame:
+    return pl.DataFrame({"id": range(first, first + count)})
+
+
+def ids(place: Path) -> list[int]:
+    found: list[int] = sorted(lv.open_table(str(place)).scan().collect()["id"])
+    return found
+
+
+def files_below(folder: Path) -> set[Path]:
+    return {path for path in folder.rglob("*") if path.is_file()}
+
+
+def sound(place: Path) -> None:
+    """Every snapshot is there as it says, and nothing of its metadata contradicts itself."""
+    found = table(LocalStorage(str(place), Config()))
+    assert [f for f in found.check() if f.severity is not Severity.PASS] == []
+    assert set(found.audit()["verdict"]) == {"proven"}
+
+
+class Fails(LocalStorage):
+    """A folder whose writes fail from one on, with this error; the writes before do what they should."""
+
+    def __init__(self, root: Path, after: int, error: BaseException) -> None:
+        super().__init__(str(root), Config())
+        self.left = after
+        self._error = error
+
+    def _spend(self, path: str) -> None:
+        self.left -= 1
+        if self.left < 0:
+            with Translated(path):
+                raise self._error
+
+    def put(self, path: str, data: bytes) -> None:
+        self._spend(path)
+        super().put(path, data)
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        self._spend(path)
+        super().put_if_absent(path, data)
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+class Dies(Fails):
+    """The same of a process that ends: nothing is removed after it."""
+
+    def delete(self, path: str) -> None:
+        if self.left < 0:
+            raise Killed
+        super().delete(path)
+
+
+@pytest.mark.parametrize(("number", "kind"), [(errno.ENOSPC, StoreUnavailableError), (errno.EACCES, AccessDeniedError)])
+def test_a_store_that_fails_at_any_write_leaves_the_table_and_the_folder_as_they_were(
+    tmp_path: Path, number: int, kind: type[LakeviewError]
+) -> None:
+    made(tmp_path)
+    before = files_below(tmp_path)
+    for after in range(20):
+        try:
+            table(Fails(tmp_path, after, OSError(number, "on purpose"))).append(rows(10))
+        except kind:
+            assert files_below(tmp_path) == before
+            assert ids(tmp_path) == [0, 1, 2]
+        else:
+            break
+    assert after > 3
+    assert ids(tmp_path) == [0, 1, 2, 10, 11, 12]
+    sound(tmp_path)
+
+
+def test_a_process_that_ends_at_any_write_leaves_the_table_as_it_was_or_as_it_should_be(tmp_path: Path) -> None:
+    made(tmp_path)
+    expected = ids(tmp_path)
+    for after in range(20):
+        first = 10 * (after + 1)
+        try:
+            table(Dies(tmp_path, after, Killed())).append(rows(first))
+        except Killed:
+            found = ids(tmp_path)
+            assert found in (expected, [*expected, first, first + 1, first + 2])
+            expected = found
+        else:
+            break
+    assert after > 3
+    table(LocalStorage(str(tmp_path), Config())).append(rows(500))
+    assert ids(tmp_path)[-3:] == [500, 501, 502]
+    sound(tmp_path)
+
+
+@pytest.mark.parametrize("store", [LosesReplies, TellsOwnFileIsThere])
+def test_a_lost_reply_does_not_double_the_snapshot(tmp_path: Path, store: type[LosesReplies]) -> None:
+    made(tmp_path)
+    table(store(str(tmp_path))).append(rows(10))
+    assert ids(tmp_path) == [0, 1, 2, 10, 11, 12]
+    assert lv.open_table(str(tmp_path)).versions().height == 2
+    sound(tmp_path)
+
+
+def test_an_outcome_that_nobody_knows_keeps_the_files(tmp_path: Path) -> None:
+    made(tmp_path)
+    with pytest.raises(StoreUnavailableError, match=r"whether metadata/v3.metadata.json was committed") as caught:
+        table(GoesDark(str(tmp_path))).append(rows(10))
+    assert caught.value.kind == "outcome-unknown"
+    assert ids(tmp_path) == [0, 1, 2, 10, 11, 12]
+
+
+class Races(FarStorage):
+    """A folder whose writers do not wait for their turn, as those of other machines do not."""
+
+    turn = Storage.turn
+
+
+class Interleaved(Races):
+    """Before the first creation another writer does something."""
+
+    def __init__(self, root: Path, other: Any) -> None:
+        super().__init__(root)
+        self._other = other
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        if self._other is not None:
+            other, self._other = self._other, None
+            other()
+        super().put_if_absent(path, data)
+
+
+def test_an_append_follows_what_another_writer_committed_meanwhile(tmp_path: Path) -> None:
+    made(tmp_path)
+    table(Interleaved(tmp_path, lambda: table(Races(tmp_path)).append(rows(20)))).append(rows(10))
+    assert ids(tmp_path) == [0, 1, 2, 10, 11, 12, 20, 21, 22]
+    sound(tmp_path)
+    documents = [json.loads(p.read_text()) for p in sorted((tmp_path / "metadata").glob("v*.metadata.json"))]
+    assert [s["sequence-number"] for s in documents[-1]["snapshots"]] == [1, 2, 3]
+    assert len(list((tmp_path / "metadata").glob("snap-*"))) == 3  # that of the lost attempt is gone
+
+
+def test_an_append_does_not_follow_other_columns(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    newer = json.loads((tmp_path / "metadata/v2.metadata.json").read_text())
+    newer["schemas"].append({**history.document["schemas"][0], "schema-id": 1})
+    newer["current-schema-id"] = 1
+    before = files_below(tmp_path)
+    store = Interleaved(tmp_path, lambda: (tmp_path / "metadata/v3.metadata.json").write_text(json.dumps(newer)))
+    with pytest.raises(CommitConflictError, match="changed while the rows were written") as caught:
+        table(store).append(rows(10))
+    assert caught.value.kind == "metadata-changed"
+    assert files_below(tmp_path) == before | {tmp_path / "metadata/v3.metadata.json"}
+
+
+def append_often(place: Path, first: int) -> None:
+    found = table(Races(place))
+    for number in range(4):
+        found.append(rows(first + 3 * number))
+
+
+def test_no_append_of_several_writers_is_lost(tmp_path: Path) -> None:
+    made(tmp_path)
+    with ThreadPoolExecutor(5) as pool:
+        for done in [pool.submit(append_often, tmp_path, 3 + 12 * i) for i in range(5)]:
+            done.result()
+    assert ids(tmp_path) == list(range(63))
+    assert lv.open_table(str(tmp_path)).versions().height == 21
+    assert len(list((tmp_path / "metadata").glob("snap-*"))) == 21
+    sound(tmp_path)
