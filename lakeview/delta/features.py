@@ -29,7 +29,7 @@ WRITER_FEATURES = frozenset(
         "variantType-preview",
     }
 )  # fmt: skip
-"""Writer features that this writer implements. Values of variants are not written: rows leave such columns out."""
+"""Writer features that this writer implements. Variants are written as they were, or unshredded."""
 
 CATALOG_FEATURES = frozenset({"catalogManaged", "catalogOwned-preview"})
 

@@ -10,6 +10,8 @@ from pyarrow import types as t  # noqa: TID253 (as above)
 from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.schema import (
     OTHER_ENGINE,
+    VARIANT,
+    VARIANT_BINARIES,
     ArrayType,
     DataType,
     DecimalType,
@@ -21,6 +23,11 @@ from lakeview.model.schema import (
 )
 
 _VOID = PrimitiveType("void")  # every value is null, also where the schema says that none is
+
+STORED_VARIANT = pa.struct(
+    [pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary(), nullable=False)]
+)
+"""A variant that is not shredded, as data files hold it."""
 
 _ARROW_TYPES: Mapping[str, pa.DataType] = {
     "string": pa.string(),
@@ -41,7 +48,8 @@ _ARROW_TYPES: Mapping[str, pa.DataType] = {
     "uuid": pa.binary(16),
     "fixed": pa.binary(),
     "void": pa.null(),
-    "variant": pa.string(),
+    VARIANT.name: pa.string(),
+    VARIANT_BINARIES.name: STORED_VARIANT,
 }
 
 _NAMES: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (

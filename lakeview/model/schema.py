@@ -73,6 +73,12 @@ class StructType:
 
 DataType = PrimitiveType | DecimalType | ArrayType | MapType | StructType
 
+VARIANT = PrimitiveType("variant")
+"""Its values are JSON text."""
+
+VARIANT_BINARIES = PrimitiveType("variant binaries")
+"""A variant whose values are the bytes that data files hold, for rows that are written again. No table declares it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Field:

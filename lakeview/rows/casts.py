@@ -11,8 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeview.model.errors import UnsupportedTableError
-from lakeview.model.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
-from lakeview.rows.variant import is_variant, variant_text
+from lakeview.model.schema import (
+    VARIANT,
+    VARIANT_BINARIES,
+    ArrayType,
+    DataType,
+    DecimalType,
+    Field,
+    MapType,
+    StructType,
+)
+from lakeview.rows.variant import is_variant, stored_variants, variant_text
 
 Match = Literal["name", "id"]
 """How the fields of a schema are found in a file: by (physical) name, or by the field id that Parquet records."""
@@ -130,9 +139,11 @@ class _Lenient:
     def leaf(self, array: pa.Array, column_type: DataType, target: pa.DataType, path: str) -> pa.Array:
         if pa.types.is_null(target):
             return pa.nulls(len(array), target)
-        if column_type == PrimitiveType("variant") and is_variant(array.type):
+        if column_type == VARIANT and is_variant(array.type):
             return variant_text(array, path)
-        if kind_of(array.type) not in _SOURCES.get(kind_of(target), ()) or column_type == PrimitiveType("variant"):
+        if column_type == VARIANT_BINARIES and is_variant(array.type):
+            return stored_variants(array, path)
+        if kind_of(array.type) not in _SOURCES.get(kind_of(target), ()) or column_type == VARIANT:
             raise _refused(path, array.type, column_type, "one does not become the other")
         return _cast(array, column_type, target, path)
 
@@ -149,7 +160,7 @@ class SameRows:
 
 def conformed(array: pa.Array, field: Field, target: pa.DataType, match: Match = "name") -> pa.Array:
     """The array as `target`, the Arrow type of the field: numbers widened, timestamps in its unit, fields of structs
-    found at every level, one that is missing null, JSON text for a variant.
+    found at every level, one that is missing null, JSON text for a variant, its bytes for VARIANT_BINARIES.
 
     UnsupportedTableError where the types have nothing to do with each other, or a value would not survive; it names
     the column and its declared type. CorruptTableError for a variant that is none.

@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
-from lakeview.model.schema import DataType, Field, Schema
+from lakeview.model.schema import VARIANT_BINARIES, DataType, Field, Schema
 from lakeview.rows.casts import ValueMisfitError, conform, whole
 from lakeview.rows.exact_casts import exact, misfit_of_types
+from lakeview.rows.variant import is_variant, stored_variants, variant_binaries, variant_text
 
 
 def conform_batch(
@@ -90,14 +91,24 @@ class _Strict:
     def _may_be_missing(self, field: Field, path: str) -> bool:
         return field.nullable and (self.fill_missing or not path)
 
-    def leaf(self, array: pa.Array, column_type: DataType, target: pa.DataType, path: str) -> pa.Array:  # noqa: ARG002 (Arrow's type says it)
+    def leaf(self, array: pa.Array, column_type: DataType, target: pa.DataType, path: str) -> pa.Array:
         try:
+            if column_type == VARIANT_BINARIES:
+                return self._variants(array, path)
             if pa.types.is_nested(array.type) or pa.types.is_nested(target):
                 raise misfit_of_types(path, array.type, target)
             return exact(array, target, path)
         except ValueMisfitError:
             self.failed, self.source_type, self.target = path, array.type, target
             raise
+
+    def _variants(self, array: pa.Array, path: str) -> pa.Array:
+        """Variants that were computed: JSON text, or those of another column."""
+        if not is_variant(array.type):
+            return variant_binaries(exact(array, pa.string(), path), path)
+        found = stored_variants(array, path)
+        variant_text(found, path)  # an expression can make a struct of any bytes
+        return found
 
 
 def _below(path: str, name: str) -> str:

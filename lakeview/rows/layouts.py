@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakeview.model.arrow_types import arrow_type
-from lakeview.model.schema import ArrayType, DataType, Field, MapType, PrimitiveType, StructType
+from lakeview.model.schema import VARIANT, ArrayType, DataType, Field, MapType, PrimitiveType, StructType
 from lakeview.model.type_tree import nodes
 from lakeview.rows.casts import Match, located
 from lakeview.rows.tasks import FileTask, RowSource
@@ -17,7 +17,7 @@ from lakeview.rows.tasks import FileTask, RowSource
 Layout: TypeAlias = tuple[str | None, ...]
 """What each column of a list is called in a file; None for one that the file lacks."""
 
-_DERIVED = (PrimitiveType("variant"), PrimitiveType("void"))
+_DERIVED = (VARIANT, PrimitiveType("void"))
 """Types whose values are made of what a file stores."""
 
 

@@ -19,7 +19,7 @@ from lakeview.model.schema import Field, PrimitiveType, Schema
 from lakeview.rows.variant import variant_binaries, variant_text
 from tests.builders.actions import metadata, protocol, struct
 from tests.builders.history import DeltaHistory
-from tests.builders.variants import BINARIES, EMPTY, encoded, spark_variant
+from tests.builders.variants import BINARIES, EMPTY, encoded, integer, primitive, spark_variant
 
 SHREDDED = pa.struct([("metadata", pa.binary()), ("value", pa.binary()), ("typed_value", pa.int64())])
 FEATURES = ["variantType", "variantShredding-preview"]
@@ -127,7 +127,13 @@ UNWRITTEN: list[tuple[str, Any, type[LakeviewError], str]] = [
      "any double"),
     ("too deep", lambda t: t.append(pl.DataFrame({"id": [1], "v": ["[" * 201 + "]" * 201]})), InvalidRequestError,
      "nested deeper"),
-    ("values that were read", lambda t: t.update({"id": "id + 1"}), UnsupportedTableError, "not written again"),
+    ("no text", lambda t: t.update({"v": "id"}), InvalidRequestError, "column v is int64 and does not fit string"),
+    ("text that an update sets", lambda t: t.update({"v": "'no'"}), InvalidRequestError, "'no' is no JSON"),
+    ("text or another variant", lambda t: t.update({"v": pl.coalesce("v", pl.lit("1"))}), InvalidRequestError,
+     "is no JSON"),
+    ("a struct of any bytes", lambda t: t.update({"v": pl.struct(metadata=pl.lit(b"1"), value=pl.lit(b"2"))}),
+     CorruptTableError, "is no variant"),
+    ("no order", lambda t: t.optimize(z_order_by=["v"]), InvalidRequestError, "v is variant, which has no order"),
 ]  # fmt: skip
 
 
@@ -146,3 +152,147 @@ def test_variants_are_written_whole_or_refused(
 def test_no_table_is_partitioned_by_a_variant(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequestError, match="cannot be a partition column"):
         made(tmp_path, partition_by=["v"])
+
+
+# -- rows that are written again
+
+DATE = {"metadata": EMPTY, "value": primitive(11, integer(19_000, 4))}
+"""A variant whose type JSON text does not keep."""
+BYTES = {"metadata": EMPTY, "value": primitive(15, integer(2, 4) + b"\x00\xff")}
+UNSORTED = {"metadata": b"\x01\x02\x00\x01\x02ba", "value": b"\x02\x01\x01\x00\x02\x0c\x07"}
+"""An object whose names are in no order, and one of them is not used: another encoder writes other bytes."""
+STORED = {1: DATE, 2: BYTES, 3: None, 4: UNSORTED, 5: variant({"b": [1, 2.5], "a": "x"}), 6: variant(None)}
+TRACKED = {
+    "delta.columnMapping.mode": "name",
+    "delta.enableRowTracking": "true",
+    "delta.enableChangeDataFeed": "true",
+}
+
+
+def written_elsewhere(address: Path, **more: Any) -> DeltaTable:
+    """A table with variants of STORED in two files, and beside each the same one within a struct and a list."""
+    nested = struct(v="variant", l={"type": "array", "elementType": "variant", "containsNull": True})
+    history = DeltaHistory(address)
+    history.commit(
+        protocol(3, 7, readerFeatures=FEATURES, writerFeatures=FEATURES),
+        metadata({"id": "long", "v": "variant", "w": "variant", "s": nested}),
+    )
+    reversed_ = pa.struct([("value", pa.binary()), ("metadata", pa.binary())])
+    for name, ids in (("one", [1, 2, 3]), ("two", [4, 5, 6])):
+        values = [STORED[i] for i in ids]
+        lists = pa.array(
+            [{"v": v, "l": [v, None]} for v in values], pa.struct([("v", BINARIES), ("l", pa.list_(BINARIES))])
+        )
+        rows = pa.table({"id": ids, "v": pa.array(values, reversed_), "w": pa.nulls(3, BINARIES), "s": lists})
+        history.commit(history.data(name, rows, stats={"numRecords": 3}))
+    table = lv.open_table(history.address)
+    assert isinstance(table, DeltaTable)
+    if more:
+        table.set_properties(more)
+    return table
+
+
+def stored(table: DeltaTable, address: Path) -> dict[int, Any]:
+    """The bytes of the variant v of each live row, by id; those within s and its list have to be the same."""
+    found: dict[int, Any] = {}
+    for path in table.snapshot().files["path"]:
+        names = {f.name: f.physical_name or f.name for f in table.snapshot().schema}
+        inner = {f.name: f.physical_name or f.name for f in table.snapshot().schema["s"].type.fields}
+        for row in pq.read_table(address / path, partitioning=None).to_pylist():
+            value = found[row[names["id"]]] = row[names["v"]]
+            assert row[names["s"]] == {inner["v"]: value, inner["l"]: [value, None]}
+    return found
+
+
+def merged(table: DeltaTable) -> Any:
+    source = pl.DataFrame({"key": [1, 2, 9], "w": ["[1]", "2", "3"]})
+    merge = table.merge(source, "target.id = source.key").when_matched_update(
+        {"w": "source.w"}, where="target.w IS NULL"
+    )
+    return merge.when_not_matched_by_source_update({"w": "'{}'"}, where="v LIKE '%x%'").execute()
+
+
+REWRITES: list[tuple[str, Any, set[int]]] = [
+    ("an update of another column", lambda t: t.update({"w": "'1'"}), set(STORED)),
+    ("an update by a condition on text", lambda t: t.update({"w": "'1'"}, "v LIKE '%x%'"), set(STORED)),
+    ("a delete", lambda t: t.delete("id IN (2, 5)"), {1, 3, 4, 6}),
+    ("a merge", merged, set(STORED)),
+    ("an optimize", lambda t: t.optimize(), set(STORED)),
+    ("a z-order", lambda t: t.optimize(z_order_by=["id"]), set(STORED)),
+    (
+        "an overwrite of some rows",
+        lambda t: t.overwrite(pl.DataFrame(schema={"id": pl.Int64()}), "id > 4"),
+        {1, 2, 3, 4},
+    ),
+]
+
+
+@pytest.mark.parametrize("properties", [{}, TRACKED], ids=["plain", "mapped and tracked"])
+@pytest.mark.parametrize(("change", "ids"), [r[1:] for r in REWRITES], ids=[r[0] for r in REWRITES])
+def test_variants_of_rows_that_are_written_again_keep_their_bytes(
+    tmp_path: Path, properties: dict[str, str], change: Any, ids: set[int]
+) -> None:
+    table = written_elsewhere(tmp_path / "table", **properties)
+    before = table.scan().sort("id").select("id", "v", "s").collect()
+    assert change(table) is not None
+    assert stored(table, tmp_path / "table") == {i: STORED[i] for i in ids}
+    assert table.scan().sort("id").select("id", "v", "s").collect().equals(before.filter(pl.col("id").is_in(ids)))
+
+
+def test_changed_rows_have_their_variants_in_change_data(tmp_path: Path) -> None:
+    table = written_elsewhere(tmp_path, **{"delta.enableChangeDataFeed": "true"})
+    with table.transaction() as txn:
+        txn.update({"w": "'1'"}, "id = 1")
+        txn.remove(paths=["two"])
+    rows = [row for path in (tmp_path / "_change_data").glob("*.parquet") for row in pq.read_table(path).to_pylist()]
+    changes = [(1, "update_preimage"), (1, "update_postimage"), *((id_, "delete") for id_ in (4, 5, 6))]
+    assert {(row["id"], row["_change_type"]): row["v"] for row in rows} == {c: STORED[c[0]] for c in changes}
+
+
+SETS: list[tuple[str, dict[str, Any], dict[int, Any]]] = [
+    ("JSON text", {"v": """'{"b": [1, 2.50], "a": null}'"""}, {}),
+    ("null", {"v": pl.lit(None)}, dict.fromkeys(STORED)),
+    ("the bytes of another variant", {"w": "v", "v": "v"}, STORED),
+    ("one of two variants", {"w": pl.coalesce("w", "v")}, STORED),
+]
+
+
+@pytest.mark.parametrize(("assignments", "expected"), [s[1:] for s in SETS], ids=[s[0] for s in SETS])
+def test_an_update_sets_variants_as_an_append_takes_them(
+    tmp_path: Path, assignments: dict[str, Any], expected: dict[int, Any]
+) -> None:
+    table = written_elsewhere(tmp_path)
+    table.update(assignments)
+    column = next(iter(assignments))
+    rows = [row for path in table.snapshot().files["path"] for row in pq.read_table(tmp_path / path).to_pylist()]
+    found = {row["id"]: row[column] for row in rows}
+    if expected:
+        assert found == expected
+    else:
+        assert {VariantUtils.to_json(v["value"], v["metadata"]) for v in found.values()} == {'{"a":null,"b":[1,2.50]}'}
+
+
+def test_shredded_variants_are_not_written_again(history: DeltaHistory) -> None:
+    table = lv.open_table(told(history).address)
+    assert isinstance(table, DeltaTable)
+    table.update({"id": "id + 10"}, "id < 3")  # of a file that is not shredded
+    with pytest.raises(UnsupportedTableError, match="column v holds shredded variants") as caught:
+        table.optimize()
+    assert caught.value.kind == "shredded-variant"
+    assert table.scan().select("id").collect()["id"].sort().to_list() == [3, 4, 11, 12]
+
+
+@pytest.mark.parametrize("metadata_", [EMPTY, None], ids=["without a value", "without metadata"])
+def test_a_variant_without_its_parts_is_null_or_refused(history: DeltaHistory, metadata_: bytes | None) -> None:
+    history.commit(
+        protocol(3, 7, readerFeatures=FEATURES, writerFeatures=FEATURES), metadata({"id": "long", "v": "variant"})
+    )
+    rows = pa.table({"id": [1, 2], "v": pa.array([{"metadata": metadata_, "value": None}, None], BINARIES)})
+    table = lv.open_table(history.commit(history.data("odd", rows)).address)
+    assert isinstance(table, DeltaTable)
+    if metadata_ is None:
+        with pytest.raises(CorruptTableError, match="has no metadata"):
+            table.update({"id": "id + 1"})
+        return
+    table.update({"id": "id + 1"})
+    assert table.scan().sort("id").collect()["v"].to_list() == ["null", None]

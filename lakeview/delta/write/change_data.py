@@ -15,6 +15,7 @@ from lakeview.delta.log.file_actions import PARTITION_VALUES
 from lakeview.delta.log.paths import decode_path
 from lakeview.delta.write.definition import Definition
 from lakeview.delta.write.row_changes import RowChanges
+from lakeview.delta.write.stored_columns import with_variant_binaries
 from lakeview.rows.parquet import read_task
 from lakeview.rows.tasks import FileTask
 
@@ -49,7 +50,7 @@ def _tasks(
         yield FileTask(
             storage.root,
             path,
-            work.context.schema,
+            with_variant_binaries(work.context.schema),
             values,
             size,
             deleted=vector,

@@ -26,7 +26,7 @@ class WriteContext:
     cut to `string_prefix`; `compression`: as Arrow calls it; `target_bytes`: about how large a file may get;
     `random_prefix`: so many random characters name its folder, instead of partition values; `fill_missing`: fields of
     structs that the rows lack are null. `tracked`: the columns that keep ids of rows that move (row tracking).
-    `change_data`: the rows are what a commit changes, not part of the table. `encode_variants`: as `stored_table`.
+    `change_data`: the rows are what a commit changes, not part of the table.
     """
 
     root: str
@@ -42,7 +42,6 @@ class WriteContext:
     rules: RowRules | None = None
     tracked: tuple[Field, ...] = ()
     change_data: bool = False
-    encode_variants: bool = False
 
     def folder_prefix(self) -> str:
         """So many random letters and digits as begin a file's path; empty where partition values do."""

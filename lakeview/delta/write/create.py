@@ -17,11 +17,10 @@ from lakeview.delta.write.column_ids import MAX_ID, with_column_ids
 from lakeview.delta.write.evolution import check_types
 from lakeview.delta.write.property_checks import check_feed_columns, check_settable
 from lakeview.delta.write.rules import active_features, with_required
-from lakeview.delta.write.stored_columns import VARIANT
 from lakeview.delta.write.writer import ENGINE
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import CommitConflictError, InvalidRequestError, UnsupportedTableError
-from lakeview.model.schema import ArrayType, MapType, Schema, StructType
+from lakeview.model.schema import VARIANT, ArrayType, MapType, Schema, StructType
 from lakeview.model.snapshot import milliseconds
 from lakeview.storage import Storage
 

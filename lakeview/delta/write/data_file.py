@@ -59,7 +59,7 @@ class DataFile:
         """Write a part of the rows, as one row group."""
         context = self._context
         fields = [f for f in (*context.schema, *context.tracked) if f.name in rows.schema.names]
-        stored = stored_table(rows, fields, encode_variants=context.encode_variants)
+        stored = stored_table(rows, fields)
         if self._writer is None:
             self._writer = pq.ParquetWriter(
                 self._buffer,

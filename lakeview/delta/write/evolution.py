@@ -6,13 +6,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
-from lakeview.model.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
+from lakeview.model.schema import (
+    VARIANT,
+    ArrayType,
+    DataType,
+    DecimalType,
+    Field,
+    MapType,
+    PrimitiveType,
+    Schema,
+    StructType,
+)
 from lakeview.model.type_tree import nodes
 
 _TYPES = frozenset(
     {
         "string", "long", "integer", "short", "byte", "float", "double", "boolean", "binary", "date", "timestamp",
-        "timestamp_ntz", "void",
+        "timestamp_ntz", "void", "variant",
     }
 )  # fmt: skip
 """Primitive types (delta protocol, Primitive Types) whose values this writer writes."""
@@ -21,8 +31,8 @@ _MOST_DIGITS = 38
 
 
 def check_types(schema: Schema) -> None:
-    """Refuses a schema whose rows are not written: a type that is none of Delta's, a variant that is no column, or two
-    fields of one name.
+    """Refuses a schema whose rows are not written: a type that is none of Delta's, a map with keys that are, or hold,
+    variants, or two fields of one name.
 
     UnsupportedTableError for a type, InvalidRequestError where names of one struct differ by case at most.
     """
@@ -32,8 +42,8 @@ def check_types(schema: Schema) -> None:
         if isinstance(type_, StructType):
             _check_names(type_.fields, path)
         writable = type_.name in _TYPES if isinstance(type_, PrimitiveType) else True
-        if type_ == PrimitiveType("variant"):
-            writable = len(node.path) == 1
+        if isinstance(type_, MapType):
+            writable = not any(below.type == VARIANT for below in nodes([Field("key", type_.key)]))
         if isinstance(type_, DecimalType):
             writable = 1 <= type_.precision <= _MOST_DIGITS and 0 <= type_.scale <= type_.precision
         if not writable:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import polars as pl
@@ -12,14 +11,14 @@ import pyarrow as pa
 import pyroaring
 
 from lakeview.delta.log.actions import AddFile
-from lakeview.delta.write.identity import check_identities
 from lakeview.delta.write.live_files import POSITION, LiveFile, ahead, evaluated, frame_of, positions_of
-from lakeview.delta.write.merge import SOURCE, TARGET, Clause, Merge
+from lakeview.delta.write.merge import SOURCE, TARGET, Merge, When
+from lakeview.delta.write.merge_clauses import ClauseRule, both_sides, clause_rule, text_names
 from lakeview.delta.write.merge_source import SOURCE_ROW, MergeSource, key_range, named
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_rules import RowRules
-from lakeview.delta.write.row_wise import row_wise
-from lakeview.delta.write.update import Assignments, rules_of_changes, with_tracking
+from lakeview.delta.write.stored_columns import readable_rows
+from lakeview.delta.write.update import rules_of_changes, with_tracking
 from lakeview.model.clock import Clock
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import shorten
@@ -29,25 +28,6 @@ from lakeview.storage import Storage
 
 _MOST_PAIRS = 4_000_000
 """Rows of a join without keys that are compared at once."""
-
-
-@dataclass(frozen=True)
-class _Rule:
-    """A clause, its expressions checked; `values`: of each column that it sets, None for the source column of its name
-    (which a name such as ^x$ could not tell polars)."""
-
-    clause: Clause
-    where: pl.Expr | None
-    values: Mapping[str, pl.Expr | None]
-
-    def values_of(self, rows: pl.DataFrame) -> dict[str, pl.Series]:
-        """The values of rows, by column."""
-        named = any(e is None for e in self.values.values())
-        source = rows[SOURCE].struct.unnest() if named else pl.DataFrame()
-        return {
-            name: source[name] if e is None else evaluated(rows, e, f"the value of column {name}")
-            for name, e in self.values.items()
-        }
 
 
 class MergeRows:
@@ -67,9 +47,14 @@ class MergeRows:
         self._condition: JoinCondition = join_condition(merge.on, Schema(sides))
         own = tuple(f for f in schema if f.name not in (TARGET, SOURCE))
         others = tuple(f for f in given if f.name not in (TARGET, SOURCE))
-        self._matched = [self._rule(c, Schema((*own, *sides))) for c in merge.of("matched")]
-        self._unmatched = [self._rule(c, Schema((*own, sides[0]))) for c in merge.of("not matched by source")]
-        self._inserts = [self._rule(c, Schema((*others, sides[1]))) for c in merge.of("not matched")]
+
+        def rules_for(when: When, columns: Schema) -> list[ClauseRule]:
+            return [clause_rule(clause, columns, schema, given) for clause in merge.of(when)]
+
+        self._matched = rules_for("matched", Schema((*own, *sides)))
+        self._unmatched = rules_for("not matched by source", Schema((*own, sides[0])))
+        self._inserts = rules_for("not matched", Schema((*others, sides[1])))
+        self._text_names = text_names([*self._matched, *self._unmatched], schema)
         self._rules: RowRules = rules_of_changes(work.context)
         self._met = pyroaring.BitMap64()
         self.counts: Counter[str] = Counter(numSourceRows=merge.source.height)
@@ -117,10 +102,10 @@ class MergeRows:
         if not self._inserts:
             return
         rows = self._source.without(self._met)
-        frame = _sides(rows, {SOURCE: rows})
+        frame = both_sides(rows, {SOURCE: rows})
         left = pl.repeat(True, frame.height, eager=True)
         for rule in self._inserts:
-            holds = left & _holds(frame, rule)
+            holds = left & rule.holds(frame)
             left = left & ~holds
             part = frame.filter(holds)
             if part.height:
@@ -168,7 +153,7 @@ class MergeRows:
         if self._condition.rest is not None and pairs.height:
             target = pairs.select(POSITION).join(frame, on=POSITION, how="left", maintain_order="left")
             source = self._source.at(pairs[SOURCE_ROW])
-            both = _sides(pl.DataFrame(height=pairs.height), {TARGET: target, SOURCE: source})
+            both = both_sides(pl.DataFrame(height=pairs.height), {TARGET: target, SOURCE: source})
             holds = evaluated(both, self._condition.rest, "the condition of the merge")
             pairs = pairs.filter(holds.cast(pl.Boolean))
         yield pairs
@@ -197,7 +182,7 @@ class MergeRows:
         storage: Storage,
         pairs: pl.DataFrame | None,
         positions: pyroaring.BitMap64,
-        rules: list[_Rule],
+        rules: list[ClauseRule],
         removals: pyroaring.BitMap64,
     ) -> Iterator[pa.RecordBatch]:
         """Apply the clauses to the rows of a file at these positions: gives the rows that take the place of others, and
@@ -205,23 +190,23 @@ class MergeRows:
         if not rules or not positions:
             return
         for batch in file.located(storage, self._work.schema, selected=positions):
-            frame = frame_of(batch)
+            frame = frame_of(readable_rows(batch, self._schema, self._text_names))
             own = named(frame, self._schema.names)
             sides = {TARGET: own}
             if pairs is not None:
                 joined = frame.select(POSITION).join(pairs, on=POSITION, how="left", maintain_order="left")
                 sides[SOURCE] = self._source.at(joined[SOURCE_ROW])
-            both = _sides(own, sides)
+            both = both_sides(own, sides)
             left = pl.repeat(True, frame.height, eager=True)
             for rule in rules:
-                holds = left & _holds(both, rule)
+                holds = left & rule.holds(both)
                 left = left & ~holds
                 if holds.any():
                     removals |= positions_of(frame.filter(holds))
                     chosen = batch.filter(holds.to_arrow())
                     yield from self._applied(rule, both.filter(holds), chosen)
 
-    def _applied(self, rule: _Rule, both: pl.DataFrame, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    def _applied(self, rule: ClauseRule, both: pl.DataFrame, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         what, names = rule.clause.does, self._schema.names
         suffix = "NotMatchedBySource" if rule.clause.when == "not matched by source" else "Matched"
         self.counts[f"numTargetRows{what.capitalize()}d"] += rows.num_rows
@@ -231,7 +216,7 @@ class MergeRows:
             if self._work.feed:
                 self._work.record("delete", [before])
             return
-        values = rule.values_of(both)
+        values = rule.values_of(both, self._stored(rule, both, rows))
         computed = {r.name for r in self._rules.generated} - values.keys()
         given = [n for n in names if n not in computed]
         columns = [values[n].to_arrow() if n in values else rows.column(n) for n in given]
@@ -241,19 +226,13 @@ class MergeRows:
             self._work.record("update_postimage", [made])
         yield with_tracking(made, rows, Schema(self._work.context.tracked))
 
-    def _rule(self, clause: Clause, sides: Schema) -> _Rule:
-        where = clause.where
-        condition = None if where is None else row_wise(where, sides)
-        if clause.does == "delete":
-            return _Rule(clause, condition, {})
-        if clause.assignments is None:
-            names = [n for n in self._source.schema.names if n in self._schema]
-            if clause.does == "insert":
-                self._schema.require(self._source.schema.names, place="source")
-            return _Rule(clause, condition, dict.fromkeys(names))
-        if clause.does == "update":
-            check_identities(clause.assignments, self._schema)
-        return _Rule(clause, condition, _expressions(clause.assignments, self._schema, sides))
+    def _stored(self, rule: ClauseRule, both: pl.DataFrame, rows: pa.RecordBatch) -> pl.DataFrame:
+        """The rows with variants as their bytes, if the rule sets one."""
+        if not rule.variants:
+            return both
+        own = named(frame_of(rows), self._schema.names)
+        source = {SOURCE: both[SOURCE].struct.unnest()} if SOURCE in both.columns else {}
+        return both_sides(own, {TARGET: own, **source})
 
 
 def merge_metrics(files: Mapping[str, int], rows: Mapping[str, int], adds: Sequence[AddFile]) -> dict[str, int]:
@@ -270,20 +249,3 @@ def merge_metrics(files: Mapping[str, int], rows: Mapping[str, int], adds: Seque
         "numTargetDeletionVectorsRemoved": files.get("numDeletionVectorsRemoved", 0),
         "numOutputRows": found["numTargetRowsInserted"] + found["numTargetRowsUpdated"] + files.get("numCopiedRows", 0),
     }
-
-
-def _expressions(assignments: Assignments, schema: Schema, sides: Schema) -> dict[str, pl.Expr]:
-    schema.require(list(assignments), place="assignments")
-    return {n: row_wise(e, sides, "assignments") for n, e in assignments.items()}
-
-
-def _sides(own: pl.DataFrame, sides: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Columns by their own names, and each side as a struct by its name."""
-    columns = {name: own[name] for name in own.columns if name not in (TARGET, SOURCE)}
-    return pl.DataFrame({**columns, **{side: frame.to_struct(side) for side, frame in sides.items()}})
-
-
-def _holds(frame: pl.DataFrame, rule: _Rule) -> pl.Series:
-    if rule.where is None:
-        return pl.repeat(True, frame.height, eager=True)
-    return evaluated(frame, rule.where, "the condition of a clause").cast(pl.Boolean).fill_null(value=False)

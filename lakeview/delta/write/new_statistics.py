@@ -11,7 +11,7 @@ import pyroaring
 from lakeview.delta.data.file_statistics import FileStatistics
 from lakeview.delta.write.live_files import LiveFile, ahead
 from lakeview.delta.write.statistics_text import with_deletions
-from lakeview.delta.write.stored_columns import stored_table
+from lakeview.delta.write.stored_columns import stored_table, with_variant_binaries
 
 if TYPE_CHECKING:
     from lakeview.delta.write.transaction import Transaction
@@ -27,7 +27,7 @@ def recompute_statistics(txn: Transaction, where: pl.Expr | None) -> int:
 
     def text(file: LiveFile) -> str:
         counted = FileStatistics(context.indexed, prefix=context.string_prefix)
-        columns = context.schema.select(data.names)
+        columns = with_variant_binaries(context.schema.select(data.names))
         for batch in file.batches(txn.storage, columns, deleted=pyroaring.BitMap64()):
             counted.add(stored_table(pa.Table.from_batches([batch]), list(columns)))
         found = counted.text()

@@ -20,6 +20,7 @@ from lakeview.delta.write.target import Progress
 from lakeview.delta.write.writer import write_conformed
 from lakeview.model.clock import Clock
 from lakeview.model.errors import InvalidRequestError
+from lakeview.model.schema import VARIANT
 from lakeview.model.snapshot import milliseconds
 from lakeview.rows.batches import read_ahead
 
@@ -168,9 +169,12 @@ def check_order(txn: Transaction, columns: Sequence[str]) -> None:
                 kind="bad-order",
             )
         type_ = txn.schema.select([name]).to_polars()[name]
-        if type_.is_nested() or type_ == pl.Null():
+        if type_.is_nested() or type_ == pl.Null() or txn.schema[name].type == VARIANT:
             raise InvalidRequestError(
-                f"{name} is {type_}, which has no order", fix="order by other columns", place=name, kind="bad-order"
+                f"{name} is {txn.schema[name].type}, which has no order",
+                fix="order by other columns",
+                place=name,
+                kind="bad-order",
             )
 
 

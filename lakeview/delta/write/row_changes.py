@@ -18,6 +18,7 @@ from lakeview.delta.log.actions import AddCDCFile, AddFile
 from lakeview.delta.write.context import WriteContext
 from lakeview.delta.write.file_changes import FileChanges, paths_of
 from lakeview.delta.write.live_files import POSITION, LiveFile
+from lakeview.delta.write.stored_columns import with_variant_binaries
 from lakeview.delta.write.vector_changes import VectorChange, replace_vectors
 from lakeview.delta.write.writer import write_conformed
 from lakeview.model.change_columns import CHANGE_TYPE
@@ -62,15 +63,16 @@ class RowChanges:
 
     @property
     def schema(self) -> Schema:
-        """The columns that are read and written: the table's, and those of row tracking."""
-        return Schema((*self.context.schema, *self.context.tracked))
+        """The columns that are read and written: the table's, variants as their bytes, and those of row tracking."""
+        return with_variant_binaries(Schema((*self.context.schema, *self.context.tracked)))
 
     def remove(self, file: LiveFile, positions: pyroaring.BitMap64, change: str | None = "delete") -> None:
         """Let rows of a file go. `change`: what the change feed calls them, None where the caller records them."""
         if not positions:
             return
         if self.feed and change is not None:
-            self.record(change, file.batches(self.storage, self.context.schema, selected=positions))
+            columns = with_variant_binaries(self.context.schema)
+            self.record(change, file.batches(self.storage, columns, selected=positions))
         before = file.deletions(self.storage)
         rows = file.physical_rows(self.storage)
         if file.has_only(self.storage, len(positions) + len(before)):

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lakeview.delta.data.column_rules import rules
 from lakeview.delta.write.identity import Allocate, Identity, identities
+from lakeview.delta.write.stored_columns import readable_rows, with_variant_binaries
 from lakeview.model.clock import Clock
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, UnsupportedTableError
 from lakeview.model.frames import DOMAIN_METADATA
@@ -37,6 +38,7 @@ class RowRules:
 
     `checks` have to be true of each row (CHECK constraints of the table and invariants of its columns; null is not
     true); `generated` columns hold what their expression gives; `defaults` stand for columns that the rows lack.
+    `stored_variants`: rows are made with variants as VARIANT_BINARIES, of bytes and of JSON text.
     """
 
     schema: Schema
@@ -44,6 +46,7 @@ class RowRules:
     generated: tuple[Expression, ...] = ()
     defaults: tuple[Expression, ...] = ()
     identities: tuple[Identity, ...] = ()
+    stored_variants: bool = False
 
     def conform(
         self,
@@ -67,7 +70,8 @@ class RowRules:
             if absent
             else self.schema
         )
-        rows = conform_batch(batch, optional, fill_missing=fill_missing, first=first)
+        target = with_variant_binaries(optional) if self.stored_variants else optional
+        rows = conform_batch(batch, target, fill_missing=fill_missing, first=first)
         if not (self.checks or computed):
             return rows
         for identity in self.identities:
@@ -153,7 +157,8 @@ class RowRules:
     def _frame(self, rows: pa.RecordBatch) -> pl.DataFrame:
         """The columns that some rule names: others may be of types that polars has no form for."""
         needed = {n for e in self._expressions.values() for n in e.meta.root_names()} | {e.name for e in self.generated}
-        columns = {n: pl.from_arrow(rows.column(i)) for i, n in enumerate(self.schema.names) if n in needed}
+        shown = readable_rows(rows, self.schema, needed) if self.stored_variants else rows
+        columns = {n: pl.from_arrow(shown.column(i)) for i, n in enumerate(self.schema.names) if n in needed}
         return pl.DataFrame(columns) if columns else pl.DataFrame(height=rows.num_rows)
 
     def _with(self, rows: pa.RecordBatch, name: str, values: pl.Series, first: int) -> pa.RecordBatch:

@@ -3,56 +3,81 @@ Mapping)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
-from lakeview.model.arrow_types import arrow_type
-from lakeview.model.errors import UnsupportedTableError
-from lakeview.model.schema import ArrayType, DataType, Field, MapType, PrimitiveType, StructType
-from lakeview.rows.casts import SameRows, conform
-from lakeview.rows.variant import STORED, variant_binaries
+from lakeview.model.arrow_types import STORED_VARIANT, arrow_field, arrow_type
+from lakeview.model.schema import (
+    VARIANT,
+    VARIANT_BINARIES,
+    ArrayType,
+    DataType,
+    Field,
+    MapType,
+    PrimitiveType,
+    Schema,
+    StructType,
+)
+from lakeview.model.type_tree import nodes
+from lakeview.rows.casts import SameRows, conform, conformed
+from lakeview.rows.variant import stored_variants, variant_binaries
 
-VARIANT = PrimitiveType("variant")
 
-
-def stored_table(rows: pa.Table, fields: Sequence[Field], *, encode_variants: bool = False) -> pa.Table:
+def stored_table(rows: pa.Table, fields: Sequence[Field]) -> pa.Table:
     """The rows as data files hold them: by the physical names and the field ids of column mapping, at every level.
 
-    Columns of type void are left out, which readers take for null. `encode_variants`: variants are new JSON text to be
-    encoded, InvalidRequestError for text that is none; without it they are left out, and UnsupportedTableError if one
-    has a value: text that was read has lost the types of what it holds.
+    Columns of type void are left out, which readers take for null. Variants are JSON text to be encoded, or the bytes
+    of VARIANT_BINARIES, which stay. InvalidRequestError for text that is none.
     """
-    kept = [
-        f for f in fields
-        if f.type != PrimitiveType("void") and (encode_variants or f.type != VARIANT or _has_values(rows[f.name]))
-    ]  # fmt: skip
-    variants = [f for f in kept if f.type == VARIANT]
-    if variants and not encode_variants:
-        raise UnsupportedTableError(
-            f"column {variants[0].name} is a variant, whose values are not written again",
-            fix="append rows, delete by deletion vectors, or change rows that have values with another engine",
-            place=variants[0].name,
-            kind="unsupported-type",
-        )
-    if len(kept) == len(fields) and not variants and not any(f.physical_name is not None for f in fields):
+    kept = [f for f in fields if f.type != PrimitiveType("void")]
+    mapped = any(f.physical_name is not None for f in fields)
+    if len(kept) == len(fields) and not mapped and not any(map(holds_variants, fields)):
         return rows
     types = [stored_field(f) for f in kept]
     columns = [
-        pa.chunked_array([_stored_array(c, f, type_.type) for c in rows[f.name].chunks], type_.type)
+        pa.chunked_array(
+            [conform(c, f.type, type_.type, f.name, _STORED_ROWS) for c in rows[f.name].chunks], type_.type
+        )
         for f, type_ in zip(kept, types, strict=True)
     ]
     return pa.Table.from_arrays(columns, schema=pa.schema(types))
 
 
-def _has_values(column: pa.ChunkedArray) -> bool:
-    return bool(column.null_count < len(column))
+def holds_variants(field: Field) -> bool:
+    """Whether a column is a variant, or one is within it."""
+    return any(node.type == VARIANT for node in nodes([field]))
 
 
-def _stored_array(array: pa.Array, field: Field, target: pa.DataType) -> pa.Array:
-    if field.type == VARIANT:
-        return variant_binaries(array, field.name)
-    return conform(array, field.type, target, field.name, SameRows())
+def with_variant_binaries(schema: Schema) -> Schema:
+    """The same columns, variants at every level as VARIANT_BINARIES."""
+    return Schema(tuple(_binaries_field(f) for f in schema))
+
+
+def readable_rows(rows: pa.RecordBatch, schema: Schema, names: Collection[str]) -> pa.RecordBatch:
+    """Rows of VARIANT_BINARIES with JSON text in their place, in the columns of these names; others stay.
+
+    `schema`: the columns as the table has them. CorruptTableError for a variant that is none.
+    """
+    for field in schema:
+        if field.name in names and holds_variants(field):
+            index = rows.schema.get_field_index(field.name)
+            column = arrow_field(replace(field, nullable=True))
+            rows = rows.set_column(index, column, conformed(rows.column(index), field, column.type))
+    return rows
+
+
+class _StoredRows(SameRows):
+    """Conforms rows to types that differ by names alone, but for variants that are text."""
+
+    def leaf(self, array: pa.Array, column_type: DataType, target: pa.DataType, path: str) -> pa.Array:
+        if column_type != VARIANT:
+            return super().leaf(array, column_type, target, path)
+        return variant_binaries(array, path) if pa.types.is_string(array.type) else stored_variants(array, path)
+
+
+_STORED_ROWS = _StoredRows()
 
 
 def stored_field(field: Field) -> pa.Field:
@@ -69,11 +94,26 @@ def _stored_type(type_: DataType) -> pa.DataType:
             return pa.list_(pa.field("element", _stored_type(element)))
         case MapType(key, value):
             return pa.map_(_stored_type(key), pa.field("value", _stored_type(value)))
-    if type_ == VARIANT:
-        return STORED
+    if type_ in (VARIANT, VARIANT_BINARIES):
+        return STORED_VARIANT
     return arrow_type(type_)
 
 
 def stored_name(field: Field) -> str:
     """The name of a column in data files, partition values and statistics."""
     return field.physical_name or field.name
+
+
+def _binaries_field(f: Field) -> Field:
+    return replace(f, type=_binaries(f.type))
+
+
+def _binaries(type_: DataType) -> DataType:
+    match type_:
+        case StructType(fields):
+            return StructType(tuple(_binaries_field(f) for f in fields))
+        case ArrayType(element, contains_null):
+            return ArrayType(_binaries(element), contains_null)
+        case MapType(key, value, contains_null):
+            return MapType(key, _binaries(value), contains_null)
+    return VARIANT_BINARIES if type_ == VARIANT else type_

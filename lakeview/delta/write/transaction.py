@@ -59,7 +59,7 @@ class Transaction(WholeFiles):
         missing fields of structs, unless `fill_missing` makes the missing ones null. Variants are given as JSON text.
         InvalidRequestError and ConstraintViolationError name the column, and the row from 0.
         """
-        context = replace(self.context(), fill_missing=fill_missing, encode_variants=True)
+        context = replace(self.context(), fill_missing=fill_missing)
         adds = write_files(
             context,
             batches_of(frame),

@@ -16,6 +16,7 @@ from lakeview.delta.write.live_files import evaluated, frame_of
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_rules import RowRules, row_rules
 from lakeview.delta.write.row_wise import row_wise
+from lakeview.delta.write.stored_columns import holds_variants, readable_rows
 from lakeview.model.clock import Clock
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema
@@ -32,17 +33,30 @@ class RowChange:
     rules: RowRules
     tracked: Schema
 
-    def rows(self, frame: pl.DataFrame, source: pa.RecordBatch, clock: Clock) -> pa.RecordBatch:
+    def rows(self, source: pa.RecordBatch, clock: Clock) -> pa.RecordBatch:
         """The rows of a batch with the assignments applied. Columns that the table generates follow their columns."""
-        values = {name: evaluated(frame, e, f"the value of column {name}") for name, e in self.assignments.items()}
+        values = self._values(source)
         computed = {rule.name for rule in self.rules.generated} - values.keys()
         names = [f.name for f in self.rules.schema if f.name not in computed]
         columns = [values[n].to_arrow() if n in values else source.column(n) for n in names]
         return self.rules.conform(pa.RecordBatch.from_arrays(columns, names=names), clock=clock)
 
+    def _values(self, source: pa.RecordBatch) -> dict[str, pl.Series]:
+        """The assigned values. What is assigned to a variant sees other variants as their bytes, which it keeps."""
+        schema = self.rules.schema
+        others = [e for name, e in self.assignments.items() if not holds_variants(schema[name])]
+        text_names = {name for e in others for name in e.meta.root_names()}
+        rows = readable_rows(source, schema, text_names)
+        stored = frame_of(source)
+        shown = stored if rows is source else frame_of(rows)
+        return {
+            name: evaluated(stored if holds_variants(schema[name]) else shown, e, f"the value of column {name}")
+            for name, e in self.assignments.items()
+        }
+
     def apply(self, batch: pa.RecordBatch, work: RowChanges, clock: Clock) -> pa.RecordBatch:
         """The rows of a batch of the table with the assignments applied, before and after as change data."""
-        rows = self.rows(frame_of(batch), batch, clock)
+        rows = self.rows(batch, clock)
         if work.feed:
             work.record("update_preimage", [batch])
             work.record("update_postimage", [rows])
@@ -78,4 +92,4 @@ def changed_rows(assignments: Assignments, context: WriteContext) -> RowChange:
 def rules_of_changes(context: WriteContext) -> RowRules:
     """The rules for rows that were in the table before: their identities and defaults are what they hold."""
     rules = context.rules or row_rules(context.schema, {})
-    return replace(rules, identities=(), defaults=())
+    return replace(rules, identities=(), defaults=(), stored_variants=True)

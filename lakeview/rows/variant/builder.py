@@ -13,11 +13,9 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 from lakeview.model import limits
+from lakeview.model.arrow_types import STORED_VARIANT
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import shorten
-
-STORED = pa.struct([pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary(), nullable=False)])
-"""A variant that is not shredded, as data files hold it."""
 
 _TEXT_LENGTH = 80
 _SHORT_TEXT = 64
@@ -28,12 +26,12 @@ _DECIMALS = ((9, 4, 8), (18, 8, 9), (38, 16, 10))
 
 
 def variant_binaries(texts: pa.Array, column: str) -> pa.StructArray:
-    """JSON texts as variants (STORED); null is null, the text `null` the variant null.
+    """JSON texts as variants (STORED_VARIANT); null is null, the text `null` the variant null.
 
     Numbers are whole numbers or decimals of the digits written, doubles with an exponent or beyond 38 digits.
     InvalidRequestError (kind variant-text) shows a text that is no JSON, or has a name twice in one object.
     """
-    return pa.array([None if text is None else _row(text, column) for text in texts.to_pylist()], STORED)
+    return pa.array([None if text is None else _row(text, column) for text in texts.to_pylist()], STORED_VARIANT)
 
 
 def _row(text: str, column: str) -> dict[str, bytes]:

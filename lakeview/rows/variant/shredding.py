@@ -48,6 +48,11 @@ def variant_text(array: pa.StructArray, column: str = "variant") -> pa.StringArr
     return pa.array(found, pa.string())
 
 
+def children_of(array: pa.StructArray) -> dict[str, pa.Array]:
+    """The fields of a struct by name ("must be accessed by name, not by position"), null where the struct is."""
+    return {f.name: _plain(child) for f, child in zip(array.type, array.flatten(), strict=True)}
+
+
 class _Column:
     """One array of variants. Slots of nested arrays know which row they belong to: the row has the names."""
 
@@ -60,7 +65,7 @@ class _Column:
 
     def texts(self) -> Texts:
         """JSON text for each row, None for a null one."""
-        children = _children(self._array)
+        children = children_of(self._array)
         metadata = children.get("metadata")
         if metadata is None or not _is_binary(metadata.type) or len(children) == 1:
             raise self._broken(f"it is {self._array.type} in a file, not a struct of metadata and values")
@@ -97,11 +102,11 @@ class _Column:
     def _objects(self, typed: pa.StructArray, values: list[bytes | None], rows: Sequence[int], depth: int) -> Texts:
         """Shredded objects, together with what `value` holds of them."""
         shredded: list[tuple[bytes, str, Texts]] = []
-        for name, field in _children(typed).items():
+        for name, field in children_of(typed).items():
             if not pa.types.is_struct(field.type):
                 raise self._broken(f"its shredded field {name} is {field.type}, a struct was expected")
             key = f"{literals.quoted(name)}:"
-            shredded.append((name.encode(), key, self._group(_children(field), rows, depth + 1)))
+            shredded.append((name.encode(), key, self._group(children_of(field), rows, depth + 1)))
         shredded.sort(key=lambda entry: entry[0])
         own = {name for name, _, _ in shredded}
         found: Texts = []
@@ -123,7 +128,7 @@ class _Column:
         if not pa.types.is_struct(element.type):
             raise self._broken(f"elements of it are {element.type}, a struct was expected")
         parents = [rows[i] for i in pc.list_parent_indices(typed).to_pylist()]
-        texts = self._group(_children(element), parents, depth + 1)
+        texts = self._group(children_of(element), parents, depth + 1)
         found: Texts = []
         at = 0
         for row, length in zip(rows, pc.list_value_length(typed).to_pylist(), strict=True):
@@ -194,11 +199,6 @@ def _literal(typed: pa.Array) -> tuple[Callable[..., str] | None, pa.Array]:
         (_is_binary, literals.binary),
     ]
     return next((text for test, text in simple if test(type_)), None), typed
-
-
-def _children(array: pa.StructArray) -> dict[str, pa.Array]:
-    """The fields of a struct by name ("must be accessed by name, not by position"), null where the struct is."""
-    return {f.name: _plain(child) for f, child in zip(array.type, array.flatten(), strict=True)}
 
 
 def _plain(array: pa.Array) -> pa.Array:

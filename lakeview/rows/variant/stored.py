@@ -1,0 +1,42 @@
+"""Variant columns as Parquet files hold them to the same bytes in one layout, for rows that are written again."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeview.model.arrow_types import STORED_VARIANT
+from lakeview.model.errors import CorruptTableError, UnsupportedTableError
+from lakeview.rows.variant.shredding import children_of
+
+_NULL = b"\x00"
+"""The variant null."""
+
+
+def stored_variants(array: pa.StructArray, column: str) -> pa.StructArray:
+    """The variants of a file's array as STORED_VARIANT, their bytes as they are; no value is decoded.
+
+    UnsupportedTableError (kind shredded-variant) for values that are shredded, whose bytes are in several columns;
+    CorruptTableError for a value without metadata.
+    """
+    there, children = array.is_valid(), children_of(array)
+    typed = children.get("typed_value")
+    if typed is not None and typed.null_count < len(typed):
+        raise UnsupportedTableError(
+            f"column {column} holds shredded variants, which are not put together again to be written",
+            fix="delete by deletion vectors, or change these rows with the engine that shredded them",
+            place=column,
+            kind="shredded-variant",
+        )
+    metadata = children["metadata"].cast(pa.binary())
+    if metadata.filter(there).null_count:
+        raise CorruptTableError(
+            f"variant column {column} cannot be read: a value in it has no metadata",
+            fix="restore the file from a backup, or read the other columns",
+            place=column,
+            kind="corrupt-variant",
+        )
+    # "If a Variant is missing in a context where a value is required, readers must return a Variant null"
+    value = children.get("value", pa.nulls(len(array), pa.binary())).cast(pa.binary())
+    parts = [pc.fill_null(metadata, b""), pc.fill_null(value, _NULL)]
+    return pa.StructArray.from_arrays(parts, fields=list(STORED_VARIANT), mask=pc.invert(there))
