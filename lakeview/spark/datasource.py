@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 import lakeview as lv
 from lakeview.model.errors import InvalidRequestError, NotATableError
 from lakeview.spark.change_reader import ChangeOptions, LakeviewChangeReader
+from lakeview.spark.iceberg_writer import IcebergWriter, iceberg_table
 from lakeview.spark.options import ReadOptions, WriteOptions
 from lakeview.spark.reader import LakeviewReader
 from lakeview.spark.storage_options import STORAGE_PREFIX
@@ -65,7 +66,10 @@ class LakeviewDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """A writer of rows that have these columns."""
-        return LakeviewWriter(WriteOptions.parse(self.options, overwrite=overwrite), schema, overwrite=overwrite)
+        options = WriteOptions.parse(self.options, overwrite=overwrite)
+        if (found := iceberg_table(options)) is not None:
+            return IcebergWriter(found, options, schema, overwrite=overwrite)
+        return LakeviewWriter(options, schema, overwrite=overwrite)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """A reader of what these columns hold, and of what is added to them. Spark passes the schema by this name."""

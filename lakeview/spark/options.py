@@ -20,7 +20,7 @@ _READING = ("path", "version", "timestamp", "where", "versionAsOf", "timestampAs
 _WRITING = (
     "path", "partitionBy", "replaceWhere", "replaceFiles", "mergeSchema", "operation", "userName", "userMetadata",
     "commitTimestamp", "dataChange", "statistics", "txnAppId", "txnVersion", "partitionOverwriteMode",
-    "overwriteSchema", "maxRecordsPerFile", "ifExists",
+    "overwriteSchema", "maxRecordsPerFile", "ifExists", "withoutCatalog",
 )  # fmt: skip
 _AS_STORAGE_OPTION = (
     f"give it as an option {STORAGE_PREFIX}<name> by its name in deltalake or fsspec, such as "
@@ -111,7 +111,8 @@ class WriteOptions:
     `statistics`: of the files, full, counts (rows only) or none; `delta.*`: properties, when the table is created.
     `mergeSchema` adds fields to structs as well, at any depth, makes fields that the rows lack null, and widens numbers
     of a table with `delta.enableTypeWidening`. `ifExists`: with mode append, error where a table is there, or ignore,
-    which then writes nothing. `access`: of options `storage.<name>`.
+    which then writes nothing. `withoutCatalog`: no catalog owns the Iceberg table, although its metadata files are
+    named as catalogs name them. `access`: of options `storage.<name>`.
     """
 
     path: str
@@ -132,6 +133,7 @@ class WriteOptions:
     overwrite_schema: bool = False
     max_rows: int | None = None
     if_exists: IfExists = IfExists.WRITE
+    without_catalog: bool = False
     access: StoreAccess = NO_OPTIONS
 
     @staticmethod
@@ -158,6 +160,7 @@ class WriteOptions:
             overwrite_schema=flag(options, "overwriteschema", default=False),
             max_rows=number(options, "maxrecordsperfile") or None,
             if_exists=_choice(options, "ifExists", IfExists, IfExists.WRITE),
+            without_catalog=flag(options, "withoutcatalog", default=False),
             access=access_of(options),
         )
         check_settable(parsed.properties)

@@ -68,7 +68,7 @@ class LakeviewWriter(DataSourceArrowWriter):
             self.definition = ""
             self.context = context_of_new(options, rows_schema)
         else:
-            self.ignored = self._is_ignored()
+            self.ignored = is_ignored(options)
             self.rows_schema = rows_schema if options.merge_schema or options.overwrite_schema else None
             self.context = context_of(table, options, rows_schema, overwrite=overwrite)
             self.definition = _definition(table)
@@ -109,7 +109,7 @@ class LakeviewWriter(DataSourceArrowWriter):
         clock = clock_of(self.options.commit_timestamp)
         try:
             created = None if self.ignored else self._create(clock)
-            if created is None and self._is_ignored():
+            if created is None and is_ignored(self.options):
                 self._discard(messages)
                 return
             table = _open(self.options) if created is None else created
@@ -145,17 +145,6 @@ class LakeviewWriter(DataSourceArrowWriter):
         """
         if any(message is None for message in messages):
             self._discard(messages)
-
-    def _is_ignored(self) -> bool:
-        """Whether rows are not written, because a table is there. InvalidRequestError where there must be none."""
-        if self.options.if_exists is IfExists.ERROR:
-            raise InvalidRequestError(
-                f"there is a table at {self.options.path}, and ifExists is error",
-                fix="leave ifExists out to append or overwrite, or write to another address",
-                place=self.options.path,
-                kind="table-exists",
-            )
-        return self.options.if_exists is IfExists.IGNORE
 
     def _discard(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         storage = self._storage()
@@ -202,6 +191,18 @@ class LakeviewWriter(DataSourceArrowWriter):
         return parameters, {"numFiles": len(adds), "numOutputRows": rows, "numOutputBytes": size}
 
 
+def is_ignored(options: WriteOptions) -> bool:
+    """Whether rows are not written, because a table is there. InvalidRequestError where there must be none."""
+    if options.if_exists is IfExists.ERROR:
+        raise InvalidRequestError(
+            f"there is a table at {options.path}, and ifExists is error",
+            fix="leave ifExists out to append or overwrite, or write to another address",
+            place=options.path,
+            kind="table-exists",
+        )
+    return options.if_exists is IfExists.IGNORE
+
+
 def _definition(table: DeltaTable) -> str:
     """A digest of what tells how the latest version is written: protocol, columns and properties."""
     state = table.state()
@@ -240,8 +241,8 @@ def context_of_new(options: WriteOptions, rows_schema: Schema) -> WriteContext:
 
 
 def _open(options: WriteOptions) -> DeltaTable:
-    fix = "write to another path, or with the engine that owns the table"
-    return delta_table(options.path, "written", fix, options.access)
+    fix = "write to another path, or with the engine that owns the table; Iceberg tables take batches, no streams"
+    return delta_table(options.path, "written in this way", fix, options.access)
 
 
 def context_of(table: DeltaTable, options: WriteOptions, rows_schema: Schema, *, overwrite: bool) -> WriteContext:

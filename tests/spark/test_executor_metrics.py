@@ -17,10 +17,14 @@ import lakeview as lv
 from lakeview.spark import DeltaTable, table
 from lakeview.spark.dml import merge
 from lakeview.spark.profile import profile
+from tests.builders.iceberg import IcebergHistory
 
 pytestmark = pytest.mark.spark
 
 FEW, MANY = 500, 20_000
+ICEBERG_FIELDS = [
+    {"id": i, "name": n, "required": False, "type": t} for i, n, t in ((1, "id", "long"), (2, "text", "string"))
+]
 ROW_BYTES = 100
 """At least so many bytes of a row cannot be compressed away."""
 
@@ -69,11 +73,13 @@ def rows_of(spark: SparkSession, count: int, salt: str) -> DataFrame:
 
 
 def every_kind_of_work(spark: SparkSession, folder: Path, count: int) -> dict[str, Metrics]:
-    address = str(folder / f"rows-{count}")
+    address, iceberg = str(folder / f"rows-{count}"), str(folder / f"iceberg-{count}")
+    IcebergHistory(Path(iceberg), ICEBERG_FIELDS, location=iceberg)
     target = DeltaTable.forPath
     source = rows_of(spark, count, "b")
     kinds: dict[str, Callable[[], object]] = {
         "write": lambda: rows_of(spark, count, "a").write.format("lakeview").mode("append").save(address),
+        "append to Iceberg": lambda: rows_of(spark, count, "i").write.format("lakeview").mode("append").save(iceberg),
         "read": lambda: table(spark, address).write.format("noop").mode("overwrite").save(),
         "read through Python": lambda: table(spark, address, native=False)
         .write.format("noop").mode("overwrite").save(),
@@ -84,7 +90,7 @@ def every_kind_of_work(spark: SparkSession, folder: Path, count: int) -> dict[st
         "profile": lambda: profile(spark, address),
     }  # fmt: skip
     metrics = {kind: measured(spark, f"{kind} of {count}", work) for kind, work in kinds.items()}
-    assert lv.scan(address).collect().height == count
+    assert lv.scan(address).collect().height == lv.scan(iceberg).collect().height == count
     return metrics
 
 

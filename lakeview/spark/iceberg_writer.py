@@ -1,0 +1,143 @@
+"""Batch writing to Iceberg tables: Arrow batches on the executors to data files, and on the driver those files to one
+snapshot."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyspark
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+import lakeview as lv
+from lakeview.iceberg.table import IcebergTable
+from lakeview.iceberg.write.append import ENGINE, Append
+from lakeview.iceberg.write.context import write_context
+from lakeview.iceberg.write.data_file import NewFile
+from lakeview.iceberg.write.files import check_columns_fit, discard, write_files
+from lakeview.iceberg.write.writability import check_commits
+from lakeview.model.errors import CommitConflictError, InvalidRequestError, NotATableError, UnsupportedTableError
+from lakeview.spark.options import WriteOptions
+from lakeview.spark.types import from_spark
+from lakeview.spark.writer import clock_of, is_ignored
+from lakeview.storage.access import StoreAccess
+
+_OF_DELTA: Mapping[str, str] = {
+    "partition_by": "partitionBy", "merge_schema": "mergeSchema", "operation": "operation", "user_name": "userName",
+    "user_metadata": "userMetadata", "data_change": "dataChange", "statistics": "statistics",
+    "properties": "delta.*", "app_id": "txnAppId",
+}  # fmt: skip
+"""Options, by their field, that ask for what a snapshot does not have or this writer does not do."""
+
+
+@dataclass
+class IcebergFilesWritten(WriterCommitMessage):
+    """The files of one task, for the driver."""
+
+    files: list[NewFile]
+
+
+class IcebergWriter(DataSourceArrowWriter):
+    """Made on the driver, copied to each task for `write`, and asked on the driver to `commit` or `abort`.
+
+    Raises UnsupportedTableError for a table that is not appended to and for overwrites, InvalidRequestError for options
+    of Delta tables and for columns that are not the table's, before any row is written.
+    """
+
+    def __init__(self, table: IcebergTable, options: WriteOptions, schema: StructType, *, overwrite: bool) -> None:
+        if overwrite:
+            raise UnsupportedTableError(
+                f"{table.address} is an Iceberg table, and those are appended to alone",
+                fix='use mode("append"), or the engine that owns the table',
+                place=options.path,
+                kind="unsupported-format",
+            )
+        _check_options(options)
+        check_commits(table.address, table.state, without_catalog=options.without_catalog)
+        # with what the configuration of the driver says: a task may have no such file
+        self.options = replace(options, access=StoreAccess.of(table.storage))
+        self.ignored = is_ignored(options)
+        self.context = write_context(table.state)
+        if options.max_rows is not None:
+            self.context = replace(self.context, rows_per_file=options.max_rows)
+        check_columns_fit(from_spark(schema).to_arrow(), self.context)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> IcebergFilesWritten:
+        """The rows of one task to files. A task that fails removes what it wrote; Spark may then run it again.
+
+        The row that a refusal names is counted from 0 in the rows of the task.
+        """
+        if self.ignored:
+            return IcebergFilesWritten([])
+        return IcebergFilesWritten(write_files(self.context, iterator, self.options.access.open(self.context.root)))
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """All files of all tasks as one snapshot; none without rows.
+
+        CommitConflictError if the table's columns or partition spec are no longer those by which the files were
+        written; the files are removed then.
+        """
+        files = _files_of(messages)
+        if not files:
+            return
+        try:
+            table = self._table()
+        except BaseException:
+            self._discard(files)
+            raise
+        Append(
+            table,
+            self.context,
+            files,
+            clock=clock_of(self.options.commit_timestamp),
+            engine={**ENGINE, "spark-version": pyspark.__version__},
+            without_catalog=self.options.without_catalog,
+        ).run()
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Remove the files of the tasks that ended well; the failed ones have removed theirs.
+
+        Where every task ended well a commit was tried, which has removed them itself, or must leave them: a store that
+        did not answer may have taken it. An executor that is killed may leave files that no snapshot names.
+        """
+        if any(message is None for message in messages):
+            self._discard(_files_of(messages))
+
+    def _table(self) -> IcebergTable:
+        table = iceberg_table(self.options)
+        if table is None:
+            raise CommitConflictError(
+                f"there is no Iceberg table at {self.options.path} any more",
+                fix="make the table again, and write again",
+                place=self.options.path,
+                kind="table-gone",
+            )
+        return table
+
+    def _discard(self, files: Sequence[NewFile]) -> None:
+        discard([file.address for file in files], self.options.access.open(self.context.root))
+
+
+def iceberg_table(options: WriteOptions) -> IcebergTable | None:
+    """The Iceberg table that rows are to go to; None if there is none, or a table of another format."""
+    try:
+        table = lv.open_table(options.path, storage_options=options.access.options)
+    except NotATableError:
+        return None
+    return table if isinstance(table, IcebergTable) else None
+
+
+def _files_of(messages: Sequence[WriterCommitMessage | None]) -> list[NewFile]:
+    return [file for message in messages if isinstance(message, IcebergFilesWritten) for file in message.files]
+
+
+def _check_options(options: WriteOptions) -> None:
+    unset = WriteOptions(options.path)
+    for name, word in _OF_DELTA.items():
+        if getattr(options, name) != getattr(unset, name):
+            raise InvalidRequestError(
+                f"{word} is an option for Delta tables, and {options.path} is an Iceberg table",
+                fix="leave it out",
+                place=word,
+                kind="option-of-delta",
+            )

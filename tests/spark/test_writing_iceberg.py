@@ -1,0 +1,139 @@
+"""Appending to Iceberg tables through `format("lakeview")`: files by the executors, one snapshot by the driver."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from pyiceberg.table import StaticTable
+from pyspark.sql import DataFrame, SparkSession
+
+import lakeview as lv
+from lakeview.iceberg.table import IcebergTable
+from lakeview.model.errors import CommitConflictError, InvalidRequestError, LakeviewError, UnsupportedTableError
+from lakeview.spark import lakeview_errors
+from lakeview.spark.datasource import LakeviewDataSource
+from lakeview.spark.iceberg_writer import IcebergWriter
+from tests.builders.iceberg import IcebergHistory
+
+pytestmark = pytest.mark.spark
+
+FIELDS: list[dict[str, Any]] = [
+    {"id": 1, "name": "id", "required": True, "type": "long"},
+    {"id": 2, "name": "text", "required": False, "type": "string"},
+]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A table in buckets, without rows."""
+    IcebergHistory(tmp_path / "t", FIELDS, [(1, "bucket[2]", "id_b")], location=str(tmp_path / "t"))
+    return tmp_path / "t"
+
+
+def numbers(spark: SparkSession, first: int, last: int, tasks: int = 2) -> DataFrame:
+    return spark.range(first, last + 1, 1, tasks).selectExpr("id", "concat('n', id) AS text")
+
+
+def writer_of(frame: DataFrame, place: Path, **options: str) -> IcebergWriter:
+    """The writer that Spark asks for, without Spark between."""
+    made = LakeviewDataSource({"path": str(place), **options}).writer(frame.schema, False)
+    assert isinstance(made, IcebergWriter)
+    return made
+
+
+def ids(place: Path) -> list[int]:
+    found: list[int] = sorted(lv.open_table(str(place)).scan().collect()["id"])
+    return found
+
+
+def files_below(place: Path) -> set[Path]:
+    return {path for path in place.rglob("*") if path.is_file()}
+
+
+def latest(place: Path) -> Path:
+    return max((place / "metadata").glob("v*.metadata.json"), key=lambda p: int(p.name[1:].partition(".")[0]))
+
+
+def test_the_rows_of_all_tasks_are_one_snapshot(spark: SparkSession, place: Path) -> None:
+    for first in (0, 100):
+        frame = numbers(spark, first, first + 99, tasks=3)
+        frame.write.format("lakeview").mode("append").option("maxRecordsPerFile", 40).save(str(place))
+    document = json.loads(latest(place).read_text())
+    assert len(document["snapshots"]) == 2
+    summary = document["snapshots"][1]["summary"]
+    assert (summary["added-records"], summary["total-records"]) == ("100", "200")
+    assert (summary["engine-name"], summary["spark-version"]) == ("lakeview", spark.version)
+    found = StaticTable.from_metadata(str(latest(place))).scan().to_arrow()
+    assert sorted(found["id"].to_pylist()) == list(range(200))
+    table = lv.open_table(str(place))
+    assert isinstance(table, IcebergTable)
+    assert table.files().filter(pl.col("records") > 40).is_empty()
+    assert set(table.audit()["verdict"]) == {"proven"}
+
+
+def test_no_rows_and_a_table_that_is_to_be_left_alone_are_no_snapshot(spark: SparkSession, place: Path) -> None:
+    before = files_below(place)
+    numbers(spark, 1, 0).write.format("lakeview").mode("append").save(str(place))
+    numbers(spark, 0, 9).write.format("lakeview").mode("append").option("ifExists", "ignore").save(str(place))
+    assert files_below(place) == before
+
+
+REFUSED: dict[str, tuple[str, dict[str, str], type[LakeviewError], str]] = {
+    "an overwrite": ("overwrite", {}, UnsupportedTableError, "appended to alone"),
+    "a column that the table lacks": ("append", {"rows": "id, text, 1 AS more"}, InvalidRequestError, "more"),
+    "a type that does not fit": ("append", {"rows": "text AS id, text"}, InvalidRequestError, "id"),
+    "options of Delta": ("append", {"mergeSchema": "true"}, InvalidRequestError, "mergeSchema is an option for Delta"),
+    "properties of Delta": ("append", {"delta.appendOnly": "true"}, InvalidRequestError, "option for Delta"),
+    "a table that has to be new": ("append", {"ifExists": "error"}, InvalidRequestError, "there is a table at"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_not_written_is_refused_before_any_row(spark: SparkSession, place: Path, case: str) -> None:
+    mode, given, kind, text = REFUSED[case]
+    options = {name: value for name, value in given.items() if name != "rows"}
+    frame = numbers(spark, 0, 9).selectExpr(*given.get("rows", "id, text").split(", "))
+    before = files_below(place)
+    with pytest.raises(kind, match=text), lakeview_errors():
+        frame.write.format("lakeview").mode(mode).options(**options).save(str(place))
+    assert files_below(place) == before
+
+
+def test_a_table_that_a_catalog_may_own_takes_an_option(spark: SparkSession, place: Path) -> None:
+    latest(place).rename(place / "metadata/00001-0b2f.metadata.json")
+    frame = numbers(spark, 0, 9)
+    with pytest.raises(UnsupportedTableError, match="named as catalogs name theirs"):
+        writer_of(frame, place)
+    frame.write.format("lakeview").mode("append").option("withoutCatalog", "true").save(str(place))
+    assert ids(place) == list(range(10))
+
+
+def test_a_task_that_fails_leaves_no_file(spark: SparkSession, place: Path) -> None:
+    before = files_below(place)
+    broken = numbers(spark, 0, 99, tasks=3).selectExpr("if(id = 99, raise_error('this row is broken'), id) AS id")
+    with pytest.raises(Exception, match="this row is broken"):
+        broken.write.format("lakeview").mode("append").save(str(place))
+    assert files_below(place) == before
+
+
+def test_rows_of_a_definition_that_is_gone_are_not_committed(spark: SparkSession, place: Path) -> None:
+    """The writer's own life, without Spark between."""
+    frame = numbers(spark, 0, 9, tasks=1)
+    writer = writer_of(frame, place)
+    message = writer.write(iter(frame.toArrow().to_batches()))
+    document = json.loads(latest(place).read_text())
+    document["partition-specs"].append({"spec-id": 1, "fields": []})
+    (place / "metadata/v2.metadata.json").write_text(json.dumps({**document, "default-spec-id": 1}))
+    with pytest.raises(CommitConflictError, match="changed while the rows were written"):
+        writer.commit([message])
+    writer.abort([message])
+    assert list(place.rglob("*.parquet")) == []
+
+
+def test_streams_are_refused(spark: SparkSession, place: Path) -> None:
+    source = LakeviewDataSource({"path": str(place), "txnAppId": "q"})
+    with pytest.raises(UnsupportedTableError, match="only Delta tables are written in this way") as caught:
+        source.streamWriter(numbers(spark, 0, 1).schema, False)
+    assert "no streams" in str(caught.value.fix)
