@@ -149,4 +149,11 @@ def repeating_columns(rows: pa.Table) -> list[str] | bool:
         return True
     sample = rows.slice(rows.num_rows // 2, _SAMPLE)
     half = sample.num_rows // 2
-    return [name for name in rows.schema.names if pc.count_distinct(sample[name], mode="all").as_py() <= half]
+    return [name for name in rows.schema.names if pc.count_distinct(_plain(sample[name]), mode="all").as_py() <= half]
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column as Arrow's functions take it: uuids as their bytes."""
+    if not isinstance(column.type, pa.BaseExtensionType):
+        return column
+    return pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)

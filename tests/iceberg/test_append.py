@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import Path
@@ -147,6 +147,34 @@ def test_every_reader_finds_the_rows(tmp_path: Path, version: int, spec: str) ->
         assert_frame_equal(frame.sort("id"), asked.select(plain), check_dtypes=False)
     assert [f for f in table.check() if f.severity is not Severity.PASS] == []
     assert set(table.audit()["verdict"]) == {"proven"}
+
+
+@pytest.mark.parametrize("name", [f["name"] for f in ALL])
+def test_a_column_of_every_type_is_written_by_itself(tmp_path: Path, name: str) -> None:
+    (column,) = [f for f in ALL if f["name"] == name]
+    made(tmp_path / "t", [column])
+    opened(tmp_path / "t").append(rows(0, 20).select([name]))
+    asked = pl.from_arrow(rows(0, 20).select([name]))
+    assert isinstance(asked, pl.DataFrame)
+    assert_frame_equal(opened(tmp_path / "t").scan().collect(), asked, check_dtypes=False)
+
+
+DELETES: dict[str, Callable[[IcebergHistory, str], object]] = {
+    "of positions": lambda history, path: history.delete_positions("d", {path: [1]}),
+    "of equal values": lambda history, _: history.delete_equal("d", [history.fields["id"]], [{"id": 2}]),
+}
+
+
+@pytest.mark.parametrize("kind", DELETES)
+def test_deletes_hold_for_the_rows_before_them_alone(tmp_path: Path, kind: str) -> None:
+    history = IcebergHistory(tmp_path / "t", PLAIN, location=str(tmp_path / "t"))
+    DELETES[kind](history, history.append("f", [{"id": i, "name": "a"} for i in (1, 2, 3)]))
+    table = opened(tmp_path / "t")
+    table.append(pl.DataFrame({"id": [2, 4], "name": ["b", "b"]}))
+    assert sorted(table.scan().collect()["id"]) == [1, 2, 3, 4]
+    by_duckdb = duckdb_with_iceberg().cursor().execute("SELECT id FROM iceberg_scan(?)", [latest(tmp_path / "t")])
+    assert sorted(i for (i,) in by_duckdb.fetchall()) == [1, 2, 3, 4]
+    assert [f for f in table.check() if f.severity is not Severity.PASS] == []
 
 
 @pytest.mark.parametrize(("condition", "files"), [
@@ -310,6 +338,13 @@ def test_tables_that_moved_or_never_change_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedTableError, match="opened by a metadata file") as caught:
         iceberg_table(latest(place)).append(pl.DataFrame({"id": [1]}))
     assert caught.value.kind == "metadata-file"
+    document = {**document_of(place), "snapshots": [{"snapshot-id": 1, "timestamp-ms": 1, "summary": {},
+        "manifest-list": "/elsewhere/metadata/snap.avro"}], "current-snapshot-id": 1}  # fmt: skip
+    made(tmp_path / "guessed", PLAIN)
+    (tmp_path / "guessed/metadata/v2.metadata.json").write_text(json.dumps(document))
+    with pytest.raises(UnsupportedTableError, match="files below another folder") as caught:
+        opened(tmp_path / "guessed").append(pl.DataFrame({"id": [1]}))
+    assert caught.value.kind == "moved-table"
     place.rename(tmp_path / "moved")
     with pytest.raises(UnsupportedTableError, match="records its location as") as caught:
         opened(tmp_path / "moved").append(pl.DataFrame({"id": [1]}))

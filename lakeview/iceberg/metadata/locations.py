@@ -34,7 +34,7 @@ def canonical(path: str) -> str:
 
 class Locations:
     """Where the files of one table are. `root`: the folder it was opened from; `relocate`: the user's own rules,
-    recorded prefix to where it lies now."""
+    recorded prefix to where it lies now. `guessed`: its own folder is told by recorded paths, against its location."""
 
     def __init__(self, root: str, metadata: Metadata, relocate: Mapping[str, str] | None = None) -> None:
         self._root = root.rstrip("/")
@@ -42,10 +42,12 @@ class Locations:
         location = _prefix(metadata.location) if metadata.location else ""
         written = (canonical(p) for p in _recorded_paths(metadata))  # most often the first tells
         first = next(written, None)
+        self.guessed = False
         if location and (first is None or any(p.startswith(location + "/") for p in chain([first], written))):
             self._rules.append((location, self._root))
         elif guessed := _common_folder([canonical(p) for p in _recorded_paths(metadata)]):
             self._rules.append((guessed, self._root))
+            self.guessed = True
 
     def resolve(self, path: str) -> str:
         """The address of a recorded path. CorruptTableError for one that climbs, or that no file has.

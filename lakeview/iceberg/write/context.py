@@ -142,6 +142,13 @@ def recorded_location(state: State) -> str:
     UnsupportedTableError where that is not the folder that the table was opened at, by the user's own rules.
     """
     location, root = (state.metadata.location or "").rstrip("/"), state.storage.root.rstrip("/")
+    if state.locations.guessed:
+        raise _unsupported(
+            f"the table records its location as {location or 'nothing'}, and its files below another folder, where "
+            "they would not be found beside new ones",
+            "moved-table",
+            "have its metadata written anew by the engine that owns it",
+        )
     if location and relocated(f"{location}/{state.found.path}", state.relocate) == f"{root}/{state.found.path}":
         return location
     raise _unsupported(
