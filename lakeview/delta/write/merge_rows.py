@@ -115,6 +115,9 @@ class MergeRows:
     def _changed(self, files: list[LiveFile], storage: Storage) -> Iterator[pa.RecordBatch]:
         for file, (pairs, met, every) in zip(files, ahead(lambda f: self._pairs(f, storage), files), strict=True):
             self._met |= met
+            if not self._unmatched and self._matched and self._matched[0].where is None:
+                yield from self._apply_to_all(self._matched[0], file, pairs)
+                continue
             removals = pyroaring.BitMap64()
             yield from self._clauses(file, storage, pairs, positions_of(pairs), self._matched, removals)
             if self._unmatched:
@@ -176,6 +179,25 @@ class MergeRows:
 
     # -- clauses
 
+    def _apply_to_all(self, rule: ClauseRule, file: LiveFile, pairs: pl.DataFrame) -> Iterator[pa.RecordBatch]:
+        """Apply a clause without a condition to all rows of a file that the source matches. It is known before they are
+        read that they change: where the file is written again, it is read once for them and for the others."""
+        positions = positions_of(pairs)
+        self._count(rule, len(positions))
+        if rule.clause.does == "delete":
+            self._work.remove(file, positions)
+            return
+        numbers = pairs.sort(POSITION)[SOURCE_ROW]
+        begun = 0
+
+        def change(rows: pa.RecordBatch) -> pa.RecordBatch:
+            nonlocal begun
+            source = self._source.at(numbers.slice(begun, rows.num_rows))  # rows come in the order of their positions
+            begun += rows.num_rows
+            return self._updated(rule, self._both(rows, source), rows)
+
+        yield from self._work.replace(file, positions, change)
+
     def _clauses(
         self,
         file: LiveFile,
@@ -190,41 +212,50 @@ class MergeRows:
         if not rules or not positions:
             return
         for batch in file.located(storage, self._work.schema, selected=positions):
-            frame = frame_of(readable_rows(batch, self._schema, self._text_names))
-            own = named(frame, self._schema.names)
-            sides = {TARGET: own}
+            places = pl.DataFrame({POSITION: pl.from_arrow(batch.column(POSITION))})
+            source = None
             if pairs is not None:
-                joined = frame.select(POSITION).join(pairs, on=POSITION, how="left", maintain_order="left")
-                sides[SOURCE] = self._source.at(joined[SOURCE_ROW])
-            both = both_sides(own, sides)
-            left = pl.repeat(True, frame.height, eager=True)
+                joined = places.join(pairs, on=POSITION, how="left", maintain_order="left")
+                source = self._source.at(joined[SOURCE_ROW])
+            both = self._both(batch, source)
+            left = pl.repeat(True, both.height, eager=True)
             for rule in rules:
                 holds = left & rule.holds(both)
                 left = left & ~holds
                 if holds.any():
-                    removals |= positions_of(frame.filter(holds))
-                    chosen = batch.filter(holds.to_arrow())
-                    yield from self._applied(rule, both.filter(holds), chosen)
+                    removals |= positions_of(places.filter(holds))
+                    yield from self._applied(rule, both.filter(holds), batch.filter(holds.to_arrow()))
+
+    def _both(self, rows: pa.RecordBatch, source: pl.DataFrame | None) -> pl.DataFrame:
+        """Rows of the table, and beside each the source row that it matches."""
+        own = named(frame_of(readable_rows(rows, self._schema, self._text_names)), self._schema.names)
+        return both_sides(own, {TARGET: own} if source is None else {TARGET: own, SOURCE: source})
 
     def _applied(self, rule: ClauseRule, both: pl.DataFrame, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        what, names = rule.clause.does, self._schema.names
+        self._count(rule, rows.num_rows)
+        if rule.clause.does != "delete":
+            yield self._updated(rule, both, rows)
+        elif self._work.feed:
+            self._work.record("delete", [rows.select(self._schema.names)])
+
+    def _count(self, rule: ClauseRule, rows: int) -> None:
+        what = f"{rule.clause.does.capitalize()}d"
         suffix = "NotMatchedBySource" if rule.clause.when == "not matched by source" else "Matched"
-        self.counts[f"numTargetRows{what.capitalize()}d"] += rows.num_rows
-        self.counts[f"numTargetRows{suffix}{what.capitalize()}d"] += rows.num_rows
-        before = rows.select(names)
-        if what == "delete":
-            if self._work.feed:
-                self._work.record("delete", [before])
-            return
+        self.counts[f"numTargetRows{what}"] += rows
+        self.counts[f"numTargetRows{suffix}{what}"] += rows
+
+    def _updated(self, rule: ClauseRule, both: pl.DataFrame, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows with what a clause sets, before and after as change data."""
+        names = self._schema.names
         values = rule.values_of(both, self._stored(rule, both, rows))
         computed = {r.name for r in self._rules.generated} - values.keys()
         given = [n for n in names if n not in computed]
         columns = [values[n].to_arrow() if n in values else rows.column(n) for n in given]
         made = self._rules.conform(pa.RecordBatch.from_arrays(columns, names=given), clock=self._clock)
         if self._work.feed:
-            self._work.record("update_preimage", [before])
+            self._work.record("update_preimage", [rows.select(names)])
             self._work.record("update_postimage", [made])
-        yield with_tracking(made, rows, Schema(self._work.context.tracked))
+        return with_tracking(made, rows, Schema(self._work.context.tracked))
 
     def _stored(self, rule: ClauseRule, both: pl.DataFrame, rows: pa.RecordBatch) -> pl.DataFrame:
         """The rows with variants as their bytes, if the rule sets one."""
