@@ -77,6 +77,11 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         return f"{state.storage.root.rstrip('/')}/{state.found.path}"
 
     @property
+    def pointer(self) -> Pointer | None:
+        """The catalog that it was opened by."""
+        return self._pointer
+
+    @property
     def state(self) -> State:
         """Its metadata at the last refresh, for the writer."""
         return self._state

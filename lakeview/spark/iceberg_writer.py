@@ -53,7 +53,7 @@ class IcebergWriter(DataSourceArrowWriter):
                 kind="unsupported-format",
             )
         _check_options(options)
-        check_commits(table.address, table.state, without_catalog=options.without_catalog)
+        check_commits(table, without_catalog=options.without_catalog)
         # with what the configuration of the driver says: a task may have no such file
         self.options = replace(options, access=StoreAccess.of(table.storage))
         self.ignored = is_ignored(options)

@@ -49,6 +49,7 @@ class RestState:
 
     `tables`: metadata locations; `config`: what loadTable says of the store, `credentials` the same by prefix;
     `client_secret` and `token`: what it lets in, None for everybody; `page`: entries in an answer;
+    `lost`: changes of tables that are made and answered with the status 500, `denies`: changes are answered with 403;
     `failing`: (status, error type) of the next answers to anything but the configuration; `raw`: body of every answer.
     """
 
@@ -62,6 +63,9 @@ class RestState:
     token: str | None = None
     page: int = 2
     failing: list[tuple[int, str]] = field(default_factory=list)
+    lost: int = 0
+    denies: bool = False
+    changes: threading.Lock = field(default_factory=threading.Lock)
     raw: bytes | None = None
     requests: Counter[str] = field(default_factory=Counter)
 
@@ -83,11 +87,37 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+        if "/tables/" in self.path:
+            with self.state.changes:
+                self._send(self._change(json.loads(body)))
+            return
         self.state.requests["POST token"] += 1
         if parse_qs(body).get("client_secret") != [self.state.client_secret or ""]:
             self._send((401, {"error": "invalid_client", "error_description": f"unknown client in {body}"}))
             return
         self._send((200, {"access_token": self.state.token, "token_type": "bearer", "expires_in": 3600}))
+
+    def _change(self, change: dict[str, Any]) -> Answer:
+        """updateTable, of the requirements and updates of an append."""
+        status, answer = self._answer()
+        if status != 200 or self.state.denies:
+            return (status, answer) if status != 200 else _error(403, "ForbiddenException", "read only")
+        names = (*change["identifier"]["namespace"], change["identifier"]["name"])
+        file = Path(self.state.tables[names] or "")
+        document = json.loads(file.read_text())
+        if not all(_is_met(requirement, document) for requirement in change["requirements"]):
+            return _error(409, "CommitFailedException", "a requirement is not met")
+        for update in change["updates"]:
+            _apply(update, document)
+        newer = file.with_name(
+            f"{int(file.name.lstrip('v').partition('.')[0].partition('-')[0]) + 1:05}-new.metadata.json"
+        )
+        newer.write_text(json.dumps(document))
+        self.state.tables[names] = str(newer)
+        if self.state.lost:
+            self.state.lost -= 1
+            return _error(500, "InternalServerError", "the answer got lost")
+        return 200, {"metadata-location": str(newer), "metadata": document}
 
     def _send(self, answer: Answer) -> None:
         status, content = answer
@@ -161,6 +191,32 @@ ENDPOINTS = [
     "GET /v1/{prefix}/namespaces/{namespace}/tables/{table}",
     "HEAD /v1/{prefix}/namespaces/{namespace}/views/{view}",
 ]
+
+
+def _is_met(requirement: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
+    main = document["refs"].get("main", {}).get("snapshot-id")
+    held = {
+        "assert-table-uuid": ("uuid", document["table-uuid"]),
+        "assert-ref-snapshot-id": ("snapshot-id", main),
+        "assert-current-schema-id": ("current-schema-id", document["current-schema-id"]),
+        "assert-default-spec-id": ("default-spec-id", document["default-spec-id"]),
+    }
+    name, value = held[requirement["type"]]
+    return bool(requirement[name] == value)
+
+
+def _apply(update: Mapping[str, Any], document: dict[str, Any]) -> None:
+    if update["action"] == "add-snapshot":
+        document["snapshots"].append(update["snapshot"])
+        document["last-sequence-number"] = update["snapshot"]["sequence-number"]
+        document["last-updated-ms"] = update["snapshot"]["timestamp-ms"]
+        return
+    assert update["action"] == "set-snapshot-ref"
+    ref = {name: value for name, value in update.items() if name not in ("action", "ref-name")}
+    document["refs"][update["ref-name"]] = ref
+    document["current-snapshot-id"] = ref["snapshot-id"]
+    step = {"snapshot-id": ref["snapshot-id"], "timestamp-ms": document["last-updated-ms"]}
+    document["snapshot-log"].append(step)
 
 
 def _error(status: int, kind: str, message: str) -> Answer:

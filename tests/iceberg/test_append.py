@@ -19,9 +19,12 @@ from pyiceberg.manifest import DataFile as PyicebergFile
 from pyiceberg.table import StaticTable, Table
 
 import lakeview as lv
+from lakeview.iceberg.metadata.transforms import parse_transform
 from lakeview.iceberg.table import IcebergTable
+from lakeview.iceberg.write.bucket_hashes import number_buckets
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, LakeviewError, UnsupportedTableError
 from lakeview.model.findings import Severity
+from lakeview.model.schema import PrimitiveType
 from tests.builders.catalogs import sqlite_catalog
 from tests.builders.iceberg import IcebergHistory
 from tests.differential.iceberg_oracles import duckdb_with_iceberg
@@ -159,6 +162,14 @@ def test_a_column_of_every_type_is_written_by_itself(tmp_path: Path, name: str) 
     assert_frame_equal(opened(tmp_path / "t").scan().collect(), asked, check_dtypes=False)
 
 
+@pytest.mark.parametrize("count", [1, 7, 2_147_483_647])
+def test_buckets_of_columns_are_those_of_single_values(count: int) -> None:
+    numbers = [0, 1, -1, 34, 2**31, -(2**31) - 1, 2**63 - 1, -(2**63), None, 1_510_871_468_000_000]
+    transform = parse_transform(f"bucket[{count}]")
+    expected = [transform.apply(number, PrimitiveType("long")) for number in numbers]
+    assert number_buckets(pl.Series(numbers, dtype=pl.Int64), count).to_list() == expected
+
+
 DELETES: dict[str, Callable[[IcebergHistory, str], object]] = {
     "of positions": lambda history, path: history.delete_positions("d", {path: [1]}),
     "of equal values": lambda history, _: history.delete_equal("d", [history.fields["id"]], [{"id": 2}]),
@@ -215,7 +226,7 @@ def test_pyiceberg_appends_after_us_and_we_after_it(tmp_path: Path, monkeypatch:
         theirs = catalog.load_table("s.t")
         theirs.append(pa.Table.from_pylist([{"id": 2, "name": "theirs"}], theirs.schema().as_arrow()))
         current = Path(catalog.load_table("s.t").metadata_location)
-    with pytest.raises(UnsupportedTableError, match="commits to no catalog"):
+    with pytest.raises(UnsupportedTableError, match="commits to REST catalogs alone"):
         iceberg_table("catalog://prod/s.t").append(frame)
     for file in (place / "metadata").glob("v*"):
         file.unlink()  # as pyiceberg's own tables are: by a number and a uuid

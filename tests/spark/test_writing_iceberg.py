@@ -15,6 +15,7 @@ from lakeview.model.errors import CommitConflictError, InvalidRequestError, Lake
 from lakeview.spark import lakeview_errors
 from lakeview.spark.datasource import LakeviewDataSource
 from lakeview.spark.iceberg_writer import IcebergWriter
+from tests.builders.catalogs import RestState, rest_catalog
 from tests.builders.iceberg import IcebergHistory
 
 pytestmark = pytest.mark.spark
@@ -36,7 +37,7 @@ def numbers(spark: SparkSession, first: int, last: int, tasks: int = 2) -> DataF
     return spark.range(first, last + 1, 1, tasks).selectExpr("id", "concat('n', id) AS text")
 
 
-def writer_of(frame: DataFrame, place: Path, **options: str) -> IcebergWriter:
+def writer_of(frame: DataFrame, place: Path | str, **options: str) -> IcebergWriter:
     """The writer that Spark asks for, without Spark between."""
     made = LakeviewDataSource({"path": str(place), **options}).writer(frame.schema, False)
     assert isinstance(made, IcebergWriter)
@@ -108,6 +109,21 @@ def test_a_table_that_a_catalog_may_own_takes_an_option(spark: SparkSession, pla
         writer_of(frame, place)
     frame.write.format("lakeview").mode("append").option("withoutCatalog", "true").save(str(place))
     assert ids(place) == list(range(10))
+
+
+def test_a_table_of_a_rest_catalog_is_committed_by_it(
+    spark: SparkSession, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The writer's own life, without Spark between."""
+    held = RestState([("sales",)], {("sales", "t"): str(latest(place))})
+    with rest_catalog(held) as address:
+        monkeypatch.setenv("PYICEBERG_CATALOG__PROD__URI", address)
+        frame = numbers(spark, 0, 9, tasks=1)
+        writer = writer_of(frame, "catalog://prod/sales.t")
+        writer.commit([writer.write(iter(frame.toArrow().to_batches()))])
+    assert sorted(
+        StaticTable.from_metadata(str(held.tables["sales", "t"])).scan().to_arrow()["id"].to_pylist()
+    ) == list(range(10))
 
 
 def test_a_task_that_fails_leaves_no_file(spark: SparkSession, place: Path) -> None:

@@ -70,6 +70,28 @@ class CatalogClient:
                 why = error.refusal
             raise self._explained(address, why)
 
+    @property
+    def takes_commits(self) -> bool:
+        """Whether tables are changed by it: REST catalogs are, those that keep only locations are read."""
+        return hasattr(self._catalog, "change")
+
+    def commit(self, address: CatalogAddress, change: Mapping[str, Any]) -> bool:
+        """Have it change a table, in the words of the specification (updateTable); false if a requirement is not met.
+
+        Asked once: StoreUnavailableError where the change may have been made or not. NotATableError, and
+        AccessDeniedError where it may be read alone.
+        """
+        with self._lock:
+            try:
+                return self._ask(lambda: self._change(address, change), attempts=1)
+            except _AboutNamesError as error:
+                why = error.refusal
+            raise self._explained(address, why)
+
+    def _change(self, address: CatalogAddress, change: Mapping[str, Any]) -> bool:
+        made: bool = self._catalog.change(address.names, change)  # type: ignore[attr-defined]  # see takes_commits
+        return made
+
     def tables(self, below: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
         """The names of all tables in a namespace and those inside it, or in the whole catalog, in order.
 
@@ -122,9 +144,9 @@ class CatalogClient:
             return sorted({tuple(n) for n in self._ask(ask) if len(n) == depth + 1 and tuple(n[:depth]) == namespace})
         return []
 
-    def _ask(self, action: Callable[[], T]) -> T:
+    def _ask(self, action: Callable[[], T], attempts: int = _ATTEMPTS) -> T:
         foreign = _foreign(self.name)
-        for attempt in range(_ATTEMPTS):
+        for attempt in range(attempts):
             try:
                 return action()
             except LakeviewError:
@@ -133,7 +155,7 @@ class CatalogClient:
                 why = refusal(error)
                 if why in (Refusal.NO_TABLE, Refusal.NO_NAMESPACE, Refusal.NOT_ICEBERG):
                     raise _AboutNamesError(why) from None
-                if why is not Refusal.DOWN or attempt + 1 == _ATTEMPTS:
+                if why is not Refusal.DOWN or attempt + 1 == attempts:
                     raise as_our_error(error, self.name, self._secrets) from None  # their texts may hold credentials
                 back_off(attempt, remote=True)
         raise AssertionError("unreachable: the last attempt returns or raises")

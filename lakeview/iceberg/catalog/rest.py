@@ -1,4 +1,5 @@
-"""A REST catalog asked only for where a table's metadata lies (Iceberg REST catalog specification, loadTable).
+"""A REST catalog asked for where a table's metadata lies, or to change a table (Iceberg REST catalog specification,
+loadTable and updateTable).
 
 pyiceberg's own loading of a table is not used: it refuses metadata that its model does not know, and takes the class
 that opens files from the table's properties, which any writer of the table may set.
@@ -18,6 +19,9 @@ from requests import HTTPError, Session
 
 _SECONDS = (10, 60)
 """How long a connection and an answer may take: pyiceberg itself waits for ever."""
+
+_NOT_MET = 409
+"""The status of a change whose requirements are not met."""
 
 
 class StorageCredential(msgspec.Struct, frozen=True):
@@ -42,7 +46,8 @@ class LoadedTable(msgspec.Struct, frozen=True, rename="kebab"):
 
 
 class LocatingRestCatalog(RestCatalog):
-    """pyiceberg's REST catalog, whose requests end in time, and which tells where a table is without reading it."""
+    """pyiceberg's REST catalog, whose requests end in time, which tells where a table is without reading it,
+    and changes one without its model."""
 
     def locate(self, names: Sequence[str]) -> LoadedTable:
         """Where a table's metadata lies. One request; a token that ran out is renewed once."""
@@ -63,6 +68,31 @@ class LocatingRestCatalog(RestCatalog):
         except HTTPError as error:
             _handle_non_200_response(error, {404: NoSuchTableError})
         return msgspec.json.decode(answer.content, type=LoadedTable)
+
+    def change(self, names: Sequence[str], change: Mapping[str, Any]) -> bool:
+        """Requirements and updates of a table; false if a requirement is not met. A token that ran out is renewed
+        once: such a request was not looked at."""
+        try:
+            return self._changed(names, change)
+        except (AuthorizationExpiredError, UnauthorizedError):
+            self._refresh_token()
+            return self._changed(names, change)
+
+    def _changed(self, names: Sequence[str], change: Mapping[str, Any]) -> bool:
+        parts = self._split_identifier_for_path(tuple(names))
+        body = {"identifier": {"namespace": list(names[:-1]), "name": names[-1]}, **change}
+        answer = self._session.post(
+            self.url("namespaces/{namespace}/tables/{table}", **parts),
+            data=msgspec.json.encode(body),
+            headers={"Content-Type": "application/json"},
+        )
+        if answer.status_code == _NOT_MET:
+            return False
+        try:
+            answer.raise_for_status()
+        except HTTPError as error:
+            _handle_non_200_response(error, {404: NoSuchTableError})
+        return True
 
     def _create_session(self) -> Session:
         session = super()._create_session()

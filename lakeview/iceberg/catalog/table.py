@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -64,6 +64,15 @@ class CatalogPointer:
                 kind="dropped",
             ) from error
         return (storage, place) if found == self._last else self._open_at(found)
+
+    @property
+    def takes_commits(self) -> bool:
+        """Whether it can be asked to change the table."""
+        return self._client.takes_commits
+
+    def commit(self, requirements: Sequence[Mapping[str, Any]], updates: Sequence[Mapping[str, Any]]) -> bool:
+        """As `Pointer`. Errors as of `CatalogClient.commit`."""
+        return self._client.commit(self._name, {"requirements": requirements, "updates": updates})
 
     def _open_at(self, located: Located) -> tuple[Storage, Place]:
         place = self._place(located.metadata)

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import polars as pl
 
@@ -51,6 +52,14 @@ class Pointer(Protocol):
 
     def current(self, storage: Storage, place: Place) -> tuple[Storage, Place]:
         """The store and the explicit place of the metadata file that is current; those given if nothing changed."""
+
+    @property
+    def takes_commits(self) -> bool:
+        """Whether it can be asked to change the table."""
+
+    def commit(self, requirements: Sequence[Mapping[str, Any]], updates: Sequence[Mapping[str, Any]]) -> bool:
+        """Ask it once to change the table, in the words of the REST catalog specification; false if a requirement is
+        not met. StoreUnavailableError if the change may have been made or not."""
 
 
 def is_metadata_name(name: str) -> bool:

@@ -5,50 +5,26 @@ from __future__ import annotations
 import secrets
 import uuid
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import Protocol
 
-from lakeview.iceberg.metadata.locate import FOLDER, HINT, metadata_number, read_metadata
+from lakeview.iceberg.metadata.locate import FOLDER, read_metadata
 from lakeview.iceberg.metadata.summaries import whole
 from lakeview.iceberg.metadata.table_metadata import metadata_document
 from lakeview.iceberg.state import State
+from lakeview.iceberg.write.commits import Target, commits_of
 from lakeview.iceberg.write.context import WriteContext, recorded_location
 from lakeview.iceberg.write.data_file import NewFile
 from lakeview.iceberg.write.files import discard
 from lakeview.iceberg.write.manifest import manifest_record, write_manifest
 from lakeview.iceberg.write.manifest_list import ManifestList
-from lakeview.iceberg.write.metadata_file import (
-    NewSnapshot,
-    encode_document,
-    following_document,
-    following_name,
-)
+from lakeview.iceberg.write.metadata_file import NewSnapshot
 from lakeview.iceberg.write.writability import check_commits
 from lakeview.model.clock import Clock
 from lakeview.model.config import VERSION
-from lakeview.model.errors import CommitConflictError, LakeviewError, StoreUnavailableError
+from lakeview.model.errors import CommitConflictError, LakeviewError
 from lakeview.model.snapshot import milliseconds
 from lakeview.storage import back_off
-from lakeview.storage.exclusive import ExclusivePut
 
 _ATTEMPTS = 200
-_CODEC = "write.metadata.compression-codec"
-_EARLIER = "write.metadata.previous-versions-max"
-
-
-class Target(Protocol):
-    """An Iceberg table as its writer sees it."""
-
-    @property
-    def address(self) -> str:
-        """How errors name it."""
-
-    @property
-    def state(self) -> State:
-        """Its metadata at the last refresh."""
-
-    def refresh(self) -> bool:
-        """Look for a newer metadata file."""
 
 
 class Append:
@@ -77,8 +53,9 @@ class Append:
         self._storage = table.state.storage
         self._id = uuid.uuid4()
         self._snapshot_id = secrets.randbelow(2**63 - 1) + 1
+        self._manifest = f"{FOLDER}/{self._id}-m0.avro"
         self._written: list[str] = []
-        self._creation = ExclusivePut(self._storage, self._holds_ours, self._outcome_unknown)
+        self._commits = commits_of(table, self._snapshot_id)
 
     def run(self) -> int:
         """Commit; the id of the new snapshot.
@@ -89,7 +66,7 @@ class Append:
         try:
             self._commit()
         except BaseException as error:
-            if not self._creation.unsure:
+            if not self._commits.unsure:
                 left = discard([*(file.address for file in self._files), *self._written], self._storage)
                 if left and isinstance(error, LakeviewError):
                     error.add_note(f"files that no snapshot names were left behind: {', '.join(left)}")
@@ -98,7 +75,7 @@ class Append:
         return self._snapshot_id
 
     def _commit(self) -> None:
-        path = f"{FOLDER}/{self._id}-m0.avro"
+        path = self._manifest
         data = write_manifest(self._context, self._files, self._snapshot_id)
         self._written.append(path)
         self._storage.put(path, data)
@@ -122,7 +99,7 @@ class Append:
 
     def _attempt(self, record: Mapping[str, object], attempt: int) -> bool:
         state = self._table.state
-        check_commits(self._table.address, state, without_catalog=self._without_catalog)
+        check_commits(self._table, without_catalog=self._without_catalog)
         if not self._context.is_current(state):
             raise CommitConflictError(
                 f"the columns, partition spec or format of {self._table.address} changed while the rows were written",
@@ -134,19 +111,13 @@ class Append:
         document = metadata_document(read_metadata(self._storage, base), base)
         path = f"{FOLDER}/snap-{self._snapshot_id}-{attempt}-{self._id}.avro"
         data, snapshot = self._manifest_list(state, document, record, self._recorded(state, path))
-        compressed = state.metadata.properties.get(_CODEC, "none").lower() == "gzip"
-        name = following_name(base.rpartition("/")[2], compressed=compressed)
-        assert name is not None, "a table whose commits are made here has numbered metadata files"
-        new = following_document(
-            document, snapshot, self._recorded(state, base), state.metadata.properties.get(_EARLIER)
-        )
         self._written.append(path)
         self._storage.put(path, data)
-        if self._creation.put(f"{FOLDER}/{name}", encode_document(new, compressed=compressed)):
-            self._written.remove(path)
-            self._follow_up(name)
-            return True
-        return False
+        if not self._commits.commit(state, document, snapshot, self._recorded(state, base)):
+            return False
+        # those of attempts that were lost
+        discard([other for other in self._written if other not in (path, self._manifest)], self._storage)
+        return True
 
     def _manifest_list(
         self, state: State, document: Mapping[str, object], record: Mapping[str, object], recorded_path: str
@@ -193,26 +164,8 @@ class Append:
             "added-files-size": str(size), "changed-partition-count": str(partitions), **totals, **self._engine,
         }  # fmt: skip
 
-    def _follow_up(self, name: str) -> None:
-        """What readers can do without: the hint is moved on, lists of attempts that were lost are removed."""
-        with suppress(LakeviewError):
-            self._storage.put(f"{FOLDER}/{HINT}", str(metadata_number(name)).encode())
-        discard([path for path in self._written if not path.endswith("-m0.avro")], self._storage)
-
     def _recorded(self, state: State, path: str) -> str:
         return f"{recorded_location(state)}/{path}"
-
-    def _holds_ours(self, path: str) -> bool:
-        snapshots = metadata_document(self._storage.read(path), path).get("snapshots") or ()
-        return any(snapshot.get("snapshot-id") == self._snapshot_id for snapshot in snapshots)
-
-    def _outcome_unknown(self, path: str, error: LakeviewError) -> StoreUnavailableError:
-        return StoreUnavailableError(
-            f"whether {path} was committed is not known: {error.message}",
-            fix=f"refresh the table: it was, if it has the snapshot {self._snapshot_id}; its files were kept",
-            place=path,
-            kind="outcome-unknown",
-        )
 
 
 ENGINE: Mapping[str, str] = {"engine-name": "lakeview", "engine-version": VERSION}

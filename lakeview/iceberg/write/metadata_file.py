@@ -39,19 +39,9 @@ def following_document(
     not known here too. `recorded_path`: of the file that it follows."""
     new = dict(document)
     version = new["format-version"]
-    entry: dict[str, Any] = {"snapshot-id": snapshot.snapshot_id}
-    if snapshot.parent is not None:
-        entry["parent-snapshot-id"] = snapshot.parent
     if version > 1:
-        entry["sequence-number"] = new["last-sequence-number"] = snapshot.sequence_number
-    entry |= {
-        "timestamp-ms": snapshot.timestamp_ms,
-        "manifest-list": snapshot.manifest_list,
-        "summary": dict(snapshot.summary),
-        "schema-id": snapshot.schema_id,
-    }
+        new["last-sequence-number"] = snapshot.sequence_number
     if snapshot.first_row_id is not None and snapshot.added_rows is not None:
-        entry |= {"first-row-id": snapshot.first_row_id, "added-rows": snapshot.added_rows}
         new["next-row-id"] = snapshot.first_row_id + snapshot.added_rows
     refs = dict(new.get("refs") or {})
     refs[MAIN] = {"type": "branch", **refs.get(MAIN, {}), "snapshot-id": snapshot.snapshot_id}
@@ -61,12 +51,30 @@ def following_document(
     new |= {
         "last-updated-ms": snapshot.timestamp_ms,
         "current-snapshot-id": snapshot.snapshot_id,
-        "snapshots": [*(new.get("snapshots") or ()), entry],
+        "snapshots": [*(new.get("snapshots") or ()), snapshot_entry(snapshot, version)],
         "refs": refs,
         "snapshot-log": [*(new.get("snapshot-log") or ()), step],
         "metadata-log": [*(new.get("metadata-log") or ()), before][-max(most, 1) :],
     }
     return new
+
+
+def snapshot_entry(snapshot: NewSnapshot, version: int) -> dict[str, Any]:
+    """A snapshot as metadata of a format version records it."""
+    entry: dict[str, Any] = {"snapshot-id": snapshot.snapshot_id}
+    if snapshot.parent is not None:
+        entry["parent-snapshot-id"] = snapshot.parent
+    if version > 1:
+        entry["sequence-number"] = snapshot.sequence_number
+    entry |= {
+        "timestamp-ms": snapshot.timestamp_ms,
+        "manifest-list": snapshot.manifest_list,
+        "summary": dict(snapshot.summary),
+        "schema-id": snapshot.schema_id,
+    }
+    if snapshot.first_row_id is not None and snapshot.added_rows is not None:
+        entry |= {"first-row-id": snapshot.first_row_id, "added-rows": snapshot.added_rows}
+    return entry
 
 
 def encode_document(document: Mapping[str, Any], *, compressed: bool) -> bytes:

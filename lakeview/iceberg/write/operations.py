@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from lakeview.model.errors import UnsupportedTableError
 
 if TYPE_CHECKING:
-    from lakeview.iceberg.write.append import Target
+    from lakeview.iceberg.write.commits import Target
     from lakeview.model.clock import Clock
     from lakeview.rows.batches import Frame
 
@@ -18,8 +18,9 @@ class Operations:
     def append(self: Target, frame: Frame, *, without_catalog: bool = False, clock: Clock | None = None) -> int | None:
         """Append rows as a snapshot of the branch main; returns its id, None if there were no rows.
 
-        Of a table in a folder alone: its commits are metadata files with the next number. `without_catalog`: no catalog
-        owns the table, although its metadata files are named as catalogs name them.
+        Commits of a table in a folder are metadata files with the next number; one that was opened by the name it has
+        in a REST catalog is changed by that. `without_catalog`: no catalog owns the table in the folder, although its
+        metadata files are named as catalogs name them.
 
         Refused rather than altered: InvalidRequestError for columns, fields and values that the table does not hold,
         ConstraintViolationError for null in a required column, UnsupportedTableError for tables that are not written.
@@ -34,7 +35,7 @@ class Operations:
 
         self.refresh()
         state = self.state
-        check_commits(self.address, state, without_catalog=without_catalog)
+        check_commits(self, without_catalog=without_catalog)
         context = write_context(state)
         files = write_files(context, batches_of(frame), state.storage)
         if not files:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from lakeview.iceberg.manifests.partitions import map_values
 from lakeview.iceberg.metadata.single_values import in_calendar
 from lakeview.iceberg.metadata.transforms import TEMPORAL, Transform
+from lakeview.iceberg.write.bucket_hashes import number_buckets
 from lakeview.iceberg.write.context import WriteContext
 from lakeview.iceberg.write.recorded_values import recorded
 from lakeview.iceberg.write.stored_schema import stored_rows
@@ -49,6 +50,8 @@ def transform_values(values: pl.Series, transform: Transform, source: Field, col
     result = transform.result_type(source.type)
     assert result is not None, "a known transform that is not void gives a type"
     simple = _simplified(values, transform, column)
+    if transform.name == "bucket" and (numbers := recorded(simple)).dtype.is_integer():
+        return number_buckets(numbers, transform.width)
     try:
         return recorded(map_values(simple, lambda value: transform.apply(value, source.type), polars_type(result)))
     except ValueError as error:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from lakeview.iceberg.metadata.locate import FOLDER, is_numbered_alone, metadata_number
-from lakeview.iceberg.state import State
+from lakeview.iceberg.write.commits import Target
 from lakeview.model.errors import UnsupportedTableError
 
 
-def check_commits(address: str, state: State, *, without_catalog: bool) -> None:
-    """Refuses tables whose commits are not made by the next metadata file of their folder: UnsupportedTableError for
-    one that was opened by its catalog or by a metadata file, and for one that a catalog may own.
+def check_commits(table: Target, *, without_catalog: bool) -> None:
+    """Refuses tables whose commits are not made by the next metadata file of their folder or by a catalog that takes
+    changes: UnsupportedTableError for one of another catalog, one opened by a metadata file, and one that a catalog may
+    own.
 
     `without_catalog`: the caller knows that no catalog owns it, although its files are named as catalogs name them.
     """
+    state, address = table.state, table.address
     name = state.found.path.rpartition("/")[2]
-    if address.startswith("catalog://"):
+    if table.pointer is not None:
+        if table.pointer.takes_commits:
+            return
         raise _refused(
-            f"{address} is a table of a catalog, and lakeview commits to no catalog",
+            f"{address} is a table of a catalog that lakeview only reads: it commits to REST catalogs alone",
             "catalog-table",
             "write it with an engine that commits to its catalog",
         )

@@ -1,0 +1,165 @@
+"""A new snapshot to the commit that makes it current: the next metadata file of a folder, or a change that a catalog is
+asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Protocol
+
+from lakeview.iceberg.metadata.locate import FOLDER, HINT, Pointer, metadata_number
+from lakeview.iceberg.metadata.refs import MAIN
+from lakeview.iceberg.metadata.table_metadata import metadata_document
+from lakeview.iceberg.state import State
+from lakeview.iceberg.write.metadata_file import (
+    NewSnapshot,
+    encode_document,
+    following_document,
+    following_name,
+    snapshot_entry,
+)
+from lakeview.model.errors import LakeviewError, StoreUnavailableError
+from lakeview.storage import Storage, back_off
+from lakeview.storage.exclusive import ExclusivePut
+
+_CODEC = "write.metadata.compression-codec"
+_EARLIER = "write.metadata.previous-versions-max"
+_REPEATS = 3
+"""How often a change whose outcome is not known is asked for again: it requires what the first one changed."""
+
+
+class Target(Protocol):
+    """An Iceberg table as its writer sees it."""
+
+    @property
+    def address(self) -> str:
+        """How errors name it."""
+
+    @property
+    def state(self) -> State:
+        """Its metadata at the last refresh."""
+
+    @property
+    def pointer(self) -> Pointer | None:
+        """The catalog that knows its current metadata file; None for a table in a folder."""
+
+    def refresh(self) -> bool:
+        """Look for a newer metadata file."""
+
+
+class Commits(Protocol):
+    """How one snapshot becomes current. `unsure`: whether it is there, or may be although the commit seemed to fail or
+    was interrupted: its files have to stay then."""
+
+    @property
+    def unsure(self) -> bool:
+        """Whether its files have to stay."""
+
+    def commit(self, state: State, document: Mapping[str, Any], snapshot: NewSnapshot, recorded_base: str) -> bool:
+        """Make it current after a state, whose metadata file has this document and is recorded by this path; false if
+        another commit was first. StoreUnavailableError, of the kind outcome-unknown where it may be there."""
+
+
+class FolderCommits:
+    """Commits by the metadata file with the next number, created exclusively."""
+
+    def __init__(self, storage: Storage, snapshot_id: int) -> None:
+        self._storage = storage
+        self._snapshot_id = snapshot_id
+        self._creation = ExclusivePut(
+            storage, self._holds_ours, lambda path, error: _outcome_unknown(path, snapshot_id, error)
+        )
+
+    @property
+    def unsure(self) -> bool:
+        """As `Commits`."""
+        return self._creation.unsure
+
+    def commit(self, state: State, document: Mapping[str, Any], snapshot: NewSnapshot, recorded_base: str) -> bool:
+        """As `Commits`."""
+        properties = state.metadata.properties
+        compressed = properties.get(_CODEC, "none").lower() == "gzip"
+        name = following_name(state.found.path.rpartition("/")[2], compressed=compressed)
+        assert name is not None, "a table whose commits are made here has numbered metadata files"
+        new = following_document(document, snapshot, recorded_base, properties.get(_EARLIER))
+        if not self._creation.put(f"{FOLDER}/{name}", encode_document(new, compressed=compressed)):
+            return False
+        with suppress(LakeviewError):  # readers can do without
+            self._storage.put(f"{FOLDER}/{HINT}", str(metadata_number(name)).encode())
+        return True
+
+    def _holds_ours(self, path: str) -> bool:
+        snapshots = metadata_document(self._storage.read(path), path).get("snapshots") or ()
+        return any(snapshot.get("snapshot-id") == self._snapshot_id for snapshot in snapshots)
+
+
+class CatalogCommits:
+    """Commits by a change that the table's catalog makes if the branch, the columns and the spec are what they were."""
+
+    def __init__(self, table: Target, pointer: Pointer, snapshot_id: int) -> None:
+        self._table = table
+        self._pointer = pointer
+        self._snapshot_id = snapshot_id
+        self.unsure = False
+
+    def commit(self, state: State, document: Mapping[str, Any], snapshot: NewSnapshot, recorded_base: str) -> bool:  # noqa: ARG002 (the catalog writes the metadata file)
+        """As `Commits`."""
+        requirements = _requirements(state, snapshot)
+        main = (document.get("refs") or {}).get(MAIN) or {"type": "branch"}
+        updates = [
+            {"action": "add-snapshot", "snapshot": snapshot_entry(snapshot, state.metadata.format_version)},
+            {**main, "action": "set-snapshot-ref", "ref-name": MAIN, "snapshot-id": snapshot.snapshot_id},
+        ]
+        for attempt in range(_REPEATS):
+            self.unsure = True
+            try:
+                if self._pointer.commit(requirements, updates):
+                    return True
+                # an earlier try may have been made; what it required is gone in any case
+                self.unsure = attempt > 0 and self._is_there()
+                return self.unsure
+            except StoreUnavailableError as error:
+                if error.kind == "outcome-unknown":
+                    raise
+                if self._is_there():
+                    return True
+                if attempt + 1 == _REPEATS:
+                    raise _outcome_unknown(self._table.address, self._snapshot_id, error) from error
+                back_off(attempt, remote=True)
+            except LakeviewError:  # refused: only an earlier try may have made it
+                self.unsure = attempt > 0
+                raise
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def _is_there(self) -> bool:
+        try:
+            self._table.refresh()
+        except StoreUnavailableError as error:
+            raise _outcome_unknown(self._table.address, self._snapshot_id, error) from error
+        return self._snapshot_id in self._table.state.metadata.snapshots
+
+
+def commits_of(table: Target, snapshot_id: int) -> Commits:
+    """How commits of a table are made."""
+    if table.pointer is None:
+        return FolderCommits(table.state.storage, snapshot_id)
+    return CatalogCommits(table, table.pointer, snapshot_id)
+
+
+def _requirements(state: State, snapshot: NewSnapshot) -> list[dict[str, Any]]:
+    metadata = state.metadata
+    return [
+        {"type": "assert-table-uuid", "uuid": metadata.table_uuid},
+        {"type": "assert-ref-snapshot-id", "ref": MAIN, "snapshot-id": snapshot.parent},
+        {"type": "assert-current-schema-id", "current-schema-id": metadata.current_schema_id},
+        {"type": "assert-default-spec-id", "default-spec-id": metadata.default_spec_id},
+    ]
+
+
+def _outcome_unknown(place: str, snapshot_id: int, error: LakeviewError) -> StoreUnavailableError:
+    return StoreUnavailableError(
+        f"whether {place} was committed is not known: {error.message}",
+        fix=f"refresh the table: it was, if it has the snapshot {snapshot_id}; its files were kept",
+        place=place,
+        kind="outcome-unknown",
+    )

@@ -1,0 +1,155 @@
+"""Appends through a REST catalog: the catalog makes the commit, or says that another was first, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import polars as pl
+import pytest
+from pyiceberg.table import StaticTable
+
+import lakeview as lv
+from lakeview.iceberg.table import IcebergTable
+from lakeview.model.errors import AccessDeniedError, CommitConflictError, NotATableError, StoreUnavailableError
+from lakeview.model.findings import Severity
+from tests.builders.catalogs import RestState, newest, rest_catalog, table
+
+ORDERS = "catalog://prod/sales.orders"
+NAMES = ("sales", "orders")
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trying again costs no time."""
+    for module in ("catalog.client", "write.append", "write.commits"):
+        monkeypatch.setattr(f"lakeview.iceberg.{module}.back_off", lambda *_, **__: None)
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestState]:
+    """A catalog by the name `prod` with one table of the rows 0 and 1."""
+    held = RestState([("sales",)], {NAMES: newest(table(tmp_path / "orders", rows=2))})
+    with rest_catalog(held) as address:
+        monkeypatch.setenv("PYICEBERG_CATALOG__PROD__URI", address)
+        yield held
+
+
+def opened() -> IcebergTable:
+    found = lv.open_table(ORDERS)
+    assert isinstance(found, IcebergTable)
+    return found
+
+
+def rows(*ids: int) -> pl.DataFrame:
+    return pl.DataFrame({"id": ids})
+
+
+def ids() -> list[int]:
+    found: list[int] = sorted(opened().scan().collect()["id"])
+    return found
+
+
+def files_below(folder: Path) -> set[Path]:
+    return {path for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_catalog_makes_the_commit(state: RestState) -> None:
+    found = opened()
+    first, second = found.append(rows(2)), found.append(rows(3, 4))
+    assert first is not None
+    assert second == found.latest_version == opened().latest_version
+    assert ids() == [0, 1, 2, 3, 4]
+    by_pyiceberg = StaticTable.from_metadata(str(state.tables[NAMES])).scan().to_arrow()
+    assert sorted(by_pyiceberg["id"].to_pylist()) == [0, 1, 2, 3, 4]
+    assert [f for f in found.check() if f.severity is not Severity.PASS] == []
+    assert set(found.audit()["verdict"]) == {"proven"}
+
+
+def test_an_append_follows_what_another_writer_committed_meanwhile(state: RestState) -> None:
+    stale = opened()
+    writers = [opened() for _ in range(3)]
+    with ThreadPoolExecutor(3) as pool:
+        for done in [pool.submit(writer.append, rows(10 + i)) for i, writer in enumerate(writers)]:
+            done.result()
+    stale.append(rows(20))
+    assert ids() == [0, 1, 10, 11, 12, 20]
+    assert len({s["sequence-number"] for s in snapshots(state)}) == 6
+
+
+def snapshots(state: RestState) -> list[dict[str, int]]:
+    found = StaticTable.from_metadata(str(state.tables[NAMES])).metadata.snapshots
+    return [{"sequence-number": s.sequence_number or 0} for s in found]
+
+
+def test_a_lost_answer_does_not_double_the_snapshot(state: RestState) -> None:
+    state.lost = 1
+    opened().append(rows(2))
+    assert ids() == [0, 1, 2]
+    assert state.requests["POST tables/table"] == 1
+
+
+def test_an_answer_that_never_comes_keeps_the_files(
+    state: RestState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, before = opened(), files_below(tmp_path)
+    monkeypatch.setattr(found.pointer, "commit", unanswered)
+    with pytest.raises(StoreUnavailableError, match=r"whether .* was committed is not known") as caught:
+        found.append(rows(2))
+    assert caught.value.kind == "outcome-unknown"
+    assert ids() == [0, 1]
+    left = sorted(path.suffix for path in files_below(tmp_path) - before)
+    assert left == [".avro", ".avro", ".parquet"]
+
+
+def unanswered(*_: object) -> bool:
+    raise StoreUnavailableError("no answer")
+
+
+def test_a_catalog_that_may_only_be_read_leaves_nothing_behind(state: RestState, tmp_path: Path) -> None:
+    found, before = opened(), files_below(tmp_path)
+    state.denies = True
+    with pytest.raises(AccessDeniedError, match="the catalog prod refuses access"):
+        found.append(rows(2))
+    assert files_below(tmp_path) == before
+
+
+def test_a_table_that_is_dropped_meanwhile_leaves_nothing_behind(
+    state: RestState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, before = opened(), files_below(tmp_path)
+    pointer = found.pointer
+    assert pointer is not None
+    commit = pointer.commit
+
+    def drop_first(*change: object) -> bool:
+        state.tables.clear()
+        return commit(*change)  # type: ignore[arg-type]  # handed on
+
+    monkeypatch.setattr(pointer, "commit", drop_first)
+    with pytest.raises(NotATableError, match="the catalog holds no table of this name"):
+        found.append(rows(2))
+    assert files_below(tmp_path) == before
+
+
+def test_other_columns_meanwhile_are_a_conflict(
+    state: RestState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, before = opened(), files_below(tmp_path)
+    pointer = found.pointer
+    assert pointer is not None
+    commit = pointer.commit
+
+    def change_first(*change: object) -> bool:
+        file = Path(str(state.tables[NAMES]))
+        newer = file.with_name("00090-other.metadata.json")
+        text = file.read_text().replace('"current-schema-id": 0', '"current-schema-id": 1')
+        newer.write_text(text.replace('"schemas": [', '"schemas": [{"type": "struct", "schema-id": 1, "fields": []}, '))
+        state.tables[NAMES] = str(newer)
+        return commit(*change)  # type: ignore[arg-type]  # handed on
+
+    monkeypatch.setattr(pointer, "commit", change_first)
+    with pytest.raises(CommitConflictError, match="changed while the rows were written"):
+        found.append(rows(2))
+    assert files_below(tmp_path) == before | {Path(str(state.tables[NAMES]))}
