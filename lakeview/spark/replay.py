@@ -11,7 +11,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, MapType, StringType, StructField, StructType, TimestampType
 
 from lakeview.delta.log.checkpoints import CheckpointPiece
-from lakeview.delta.log.replay import not_replaced
+from lakeview.delta.log.newest_files import not_replaced
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.types import arrow_schema
 from lakeview.storage.access import StoreAccess

@@ -52,6 +52,23 @@ def test_a_file_added_again_has_its_newest_size_statistics_and_tags(history: Del
 
 
 @pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize("loaded", [[], ["size"]], ids=["nothing loaded", "some columns loaded"])
+def test_files_and_tombstones_are_the_same_by_one_reading_of_the_commits_as_by_two(
+    history: DeltaHistory, where: str, loaded: list[str]
+) -> None:
+    told(history, [add("f"), add("g"), remove("h")], [remove("f"), add("i")], where)
+    table, other = (lv.open_table(history.address) for _ in range(2))
+    assert isinstance(table, DeltaTable)
+    assert isinstance(other, DeltaTable)
+    if loaded:
+        other.state().adds(loaded)
+    adds, removes = other.state().adds_and_removes()
+    assert adds.sort("key").equals(table.state().adds([]).sort("key"))
+    assert removes.sort("key").equals(table.state().removes(["modified"]).sort("key"))
+    assert adds["key"].sort().to_list() == ["g", "i"]
+
+
+@pytest.mark.parametrize("where", WHERE)
 def test_statistics_that_a_newer_add_lacks_are_gone(history: DeltaHistory, where: str) -> None:
     assert told(history, [add("f", records=3)], [add("f")], where).num_records is None
 

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lakeview as lv
-from lakeview.delta.log.replay import not_replaced
+from lakeview.delta.log.newest_files import not_replaced
 from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import LakeviewError
 from lakeview.spark import replay

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from hashlib import blake2b
 from typing import TypeVar
 
 import polars as pl
@@ -15,14 +14,14 @@ from lakeview.delta.log.checkpoints import CheckpointPiece
 from lakeview.delta.log.commits import mentions, parse_commit
 from lakeview.delta.log.file_actions import each_frame, newest_actions
 from lakeview.delta.log.log_segment import LogSegment
+from lakeview.delta.log.newest_files import IDENTITY, backwards, not_replaced, once, rows_where, unseen, with_newer
 from lakeview.delta.log.statistics_reader import StatisticsReader, with_statistics
 from lakeview.delta.log.table_log import TableLog
 from lakeview.model.errors import CorruptTableError
-from lakeview.model.frames import DOMAIN_METADATA, TRANSACTIONS, all_differ, moments
+from lakeview.model.frames import DOMAIN_METADATA, TRANSACTIONS, moments
 from lakeview.model.snapshot import TableProtocol
 
 _T = TypeVar("_T")
-_KEY = ["key", "deletion_vector"]
 _PART = 4096
 _RETAINED_COLUMNS = frozenset(
     {"size", "modified", "data_change", "partition_values", "records", "tags", "base_row_id",
@@ -135,9 +134,22 @@ class Replay:
                     return listing.select(wanted)
             found = self._adds(columns)
             if _RETAINED_COLUMNS.issuperset(columns):
-                self._listings = [h for h in self._listings if not set(h.columns) <= set(found.columns)] + [found]
-                self._earlier = None  # carried on: a table that is refreshed for weeks retains no chain of states
+                self._retain(found)
             return found
+
+    def adds_and_removes(self) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """`adds([])` and `removes(["modified"])`; commits that neither has read yet are decoded once for both."""
+        columns = ["modified"]
+        with self._lock:
+            tail = self._tail(columns, self.segment.commits)
+            if not self._listings and self._carried([]) is None:
+                old = None if self._checkpoint is None else once(self._checkpoint.adds([]))
+                self._retain(with_newer(old, tail.drop(columns)))
+            return self.adds([]), self._tombstones(columns, tail)
+
+    def _retain(self, listing: pl.DataFrame) -> None:
+        self._listings = [h for h in self._listings if not set(h.columns) <= set(listing.columns)] + [listing]
+        self._earlier = None  # carried on: a table that is refreshed for weeks retains no chain of states
 
     def pieces(self, columns: Sequence[str]) -> tuple[list[CheckpointPiece], pl.DataFrame]:
         """The two phases of a replay for other processes: the files of the checkpoint, and the newest action of each
@@ -154,11 +166,11 @@ class Replay:
         for piece in self._log.each_piece(self.segment.commits[::-1], newest_first=True):
             with self._log.whole_lines():
                 actions = newest_actions([piece], root, columns)
-            actions = _backwards(actions)
-            yield _where(actions, _unseen(actions, seen) & actions["added"]).select(wanted)
+            actions = backwards(actions)
+            yield rows_where(actions, unseen(actions, seen) & actions["added"]).select(wanted)
         if self._checkpoint is not None:
-            adds = _backwards(_once(self._checkpoint.adds(columns)))
-            yield from (_where(part, _unseen(part, seen)).select(wanted) for part in adds.iter_slices(_PART))
+            adds = backwards(once(self._checkpoint.adds(columns)))
+            yield from (rows_where(part, unseen(part, seen)).select(wanted) for part in adds.iter_slices(_PART))
 
     def each_action(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Every add and remove that the segment records, some thousand at a time, older ones first and not reconciled:
@@ -182,19 +194,14 @@ class Replay:
         if earlier is not None:
             start, old = earlier[0].version + 1, earlier[1]
         elif self._checkpoint is not None:
-            old = _once(self._checkpoint.adds(columns, statistics))
+            old = once(self._checkpoint.adds(columns, statistics))
             if statistics is not None and "statistics" not in old.columns:
                 old = old.with_columns(statistics.read(None, None, old.height))
         versions = range(start, self.version + 1)
         if old is not None and not versions:
             return old
         tail = with_statistics(lambda more: self._tail(more, versions), columns, statistics)
-        live = _where(tail, tail["added"]).drop("added")
-        if old is None:
-            return live
-        if not tail.height:
-            return old
-        return pl.concat([not_replaced(old, tail), live], how="diagonal", rechunk=False)
+        return with_newer(old, tail)
 
     def _carried(self, columns: Sequence[str]) -> tuple[Replay, pl.DataFrame] | None:
         """The state to go on from, and its listing; None to start from the checkpoint."""
@@ -223,14 +230,16 @@ class Replay:
     def removes(self, columns: Sequence[str] = ("size", "modified", "data_change")) -> pl.DataFrame:
         """FILE_ACTIONS of the tombstones: `key`, `path`, `deletion_vector` and these columns (modified: the deletion's
         time); `partition_values`, `vector` and the row tracking columns may be asked for."""
-        wanted = [*_KEY, "path", *columns]
         with self._lock:
-            tail = self._tail(columns, self.segment.commits)
-            gone = _where(tail, ~tail["added"]).select(wanted)
-            if self._checkpoint is None:
-                return gone
-            kept = not_replaced(self._checkpoint.removes(columns), tail)
-            return pl.concat([kept.select(wanted), gone])
+            return self._tombstones(columns, self._tail(columns, self.segment.commits))
+
+    def _tombstones(self, columns: Sequence[str], tail: pl.DataFrame) -> pl.DataFrame:
+        wanted = [*IDENTITY, "path", *columns]
+        gone = rows_where(tail, ~tail["added"]).select(wanted)
+        if self._checkpoint is None:
+            return gone
+        kept = not_replaced(self._checkpoint.removes(columns), tail)
+        return pl.concat([kept.select(wanted), gone])
 
     # -- transactions and domains
 
@@ -260,45 +269,6 @@ class Replay:
         return pl.DataFrame(
             [(d.domain, d.configuration) for d in rows.values() if not d.removed], schema=DOMAIN_METADATA, orient="row"
         )
-
-
-def _backwards(frame: pl.DataFrame) -> pl.DataFrame:
-    """A frame from its last row to its first, gathered: polars 2 panics when it reverses a map column of nulls."""
-    return frame[pl.int_range(frame.height - 1, -1, -1, eager=True)]
-
-
-def _unseen(actions: pl.DataFrame, keys: set[bytes]) -> pl.Series:
-    """Which of these actions are of files not seen before; all are seen after this. Digests: a path takes tenfold."""
-    found = []
-    for key, vector in actions.select(_KEY).iter_rows():
-        digest = blake2b(f"{vector or ''}\n{key}".encode(errors="surrogateescape"), digest_size=16).digest()
-        found.append(digest not in keys)
-        keys.add(digest)
-    return pl.Series(found, dtype=pl.Boolean)
-
-
-def _once(adds: pl.DataFrame) -> pl.DataFrame:
-    """What a checkpoint holds twice, as none should, is one file (Action Reconciliation: a snapshot is a set)."""
-    return adds if all_differ(adds["key"]) else adds.unique(_KEY, keep="last", maintain_order=True)
-
-
-def not_replaced(old: pl.DataFrame, tail: pl.DataFrame) -> pl.DataFrame:
-    """The older actions, those left out whose file (key and deletion vector) a newer action names."""
-    # few of many files: the keys first, and both halves of the identity only where a key is met
-    met = old["key"].is_in(tail["key"].implode())
-    if not met.any():
-        return old
-    newer = set(zip(tail["key"], tail["deletion_vector"], strict=True))
-    where = met.arg_true()
-    both = zip(old["key"].gather(where), old["deletion_vector"].gather(where), strict=True)
-    replaced = pl.Series([identity in newer for identity in both], dtype=pl.Boolean)
-    kept = pl.Series([True], dtype=pl.Boolean).new_from_index(0, old.height)
-    return _where(old, kept.scatter(where.filter(replaced), False))
-
-
-def _where(frame: pl.DataFrame, mask: pl.Series) -> pl.DataFrame:
-    """The rows where a mask is true."""
-    return frame if mask.all() else pl.DataFrame([s.filter(mask) for s in frame.get_columns()])
 
 
 def table_protocol(protocol: Protocol) -> TableProtocol:

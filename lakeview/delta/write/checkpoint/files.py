@@ -142,10 +142,10 @@ class _Actions:
     def __init__(self, plan: CheckpointPlan) -> None:
         self._state = state = plan.state
         self._shape = shape_of(state)
-        self.orders = {
-            "add": FileOrder(state.adds([]), plan.parts),
-            "remove": FileOrder(_tombstones(plan), plan.parts),
-        }
+        adds, removes = state.adds_and_removes()
+        if plan.expired_before is not None:
+            removes = removes.filter(pl.col("modified") >= plan.expired_before)
+        self.orders = {"add": FileOrder(adds, plan.parts), "remove": FileOrder(removes, plan.parts)}
         self.types = action_types(self._shape)
         self._stack = ExitStack()
 
@@ -172,12 +172,6 @@ class _Actions:
                 while (group := waiting[kind]) is not None and group[0] == part:
                     yield part, kind, group[1]
                     waiting[kind] = next(groups, None)
-
-
-def _tombstones(plan: CheckpointPlan) -> pl.DataFrame:
-    """The removes that the checkpoint has to hold."""
-    removes = plan.state.removes(["modified"])
-    return removes if plan.expired_before is None else removes.filter(pl.col("modified") >= plan.expired_before)
 
 
 def _write_v1(table: Target, plan: CheckpointPlan, actions: _Actions) -> None:

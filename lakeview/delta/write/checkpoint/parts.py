@@ -15,8 +15,8 @@ import polars as pl
 import pyarrow as pa
 
 from lakeview.delta.log.checkpoints import CheckpointPiece
+from lakeview.delta.log.newest_files import not_replaced
 from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS
-from lakeview.delta.log.replay import not_replaced
 from lakeview.delta.write.checkpoint.action_file import ActionFile
 from lakeview.delta.write.checkpoint.file_rows import ACTION_STRUCTS, Definition, Shape, action_types, shape_of
 from lakeview.delta.write.checkpoint.files import CheckpointPlan, SidecarFile, point_at_parts, write_top_file

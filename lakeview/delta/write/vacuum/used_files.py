@@ -35,13 +35,14 @@ def needed_files(table: Target, versions: Iterable[int], cutoff: datetime, now: 
     """
     state = table.state()
     at = milliseconds(cutoff)
-    removes = state.removes(["modified"]).filter(pl.col("modified") >= at)
-    frames = [removes.select(_IDENTITY), state.adds([]).select(_IDENTITY)]
+    adds, removes = state.adds_and_removes()
+    frames = [adds.select(_IDENTITY), removes.filter(pl.col("modified") >= at).select(_IDENTITY)]
     frames += [table.state(version).adds([]).select(_IDENTITY) for version in versions]
     # a week of a log may be ten thousand commits: read only where they may tell more than the state does
     longer = cutoff < now - retention(state.properties)
     recent = _recent_commits(table, cutoff) if longer or value(state.properties, _CHANGE_DATA) else []
-    frames.append(_removed_by(table, recent))
+    if recent:
+        frames.append(_removed_by(table, recent))
     files = pl.concat(frames)
     root = table.storage.root
     found = pl.concat([files["key"], vector_files(files["deletion_vector"], root), _change_files(table, recent)])
@@ -75,6 +76,8 @@ def added_since(table: Target, version: int) -> set[str]:
     if not later:
         return set()
     actions = newest_actions(table.log.each_piece(later), table.storage.root, [])
+    if actions.is_empty():
+        return set()
     found = pl.concat([actions["key"], vector_files(actions["deletion_vector"], table.storage.root)])
     return set(_by_place(found, table.storage.root))
 
