@@ -75,10 +75,10 @@ class _Strict:
     def fields(self, source_fields: Sequence[pa.Field], table_fields: Sequence[Field], path: str) -> list[int | None]:
         exactly = {field.name: i for i, field in enumerate(source_fields)}
         folded = {name.casefold(): i for name, i in exactly.items()}
-        if len(folded) < len(source_fields):
+        names = {field.name for field in table_fields}
+        if len(folded) < len(source_fields) and not (len(exactly) == len(source_fields) and exactly.keys() <= names):
             raise _twice([field.name for field in source_fields], path)
         # a name that differs by case alone is the same, unless the table has that one too
-        names = {field.name for field in table_fields}
         other = {name: i for name, i in folded.items() if source_fields[i].name not in names}
         places = [exactly.get(field.name, other.get(field.name.casefold())) for field in table_fields]
         for field, place in zip(table_fields, places, strict=True):

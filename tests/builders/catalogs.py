@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import CommitTableRequest
 
 from tests.builders.iceberg import IcebergHistory
 
@@ -102,6 +103,7 @@ class _Handler(BaseHTTPRequestHandler):
         status, answer = self._answer()
         if status != 200 or self.state.denies:
             return (status, answer) if status != 200 else _error(403, "ForbiddenException", "read only")
+        CommitTableRequest.model_validate(change)  # the words of the specification, as pyiceberg has them
         names = (*change["identifier"]["namespace"], change["identifier"]["name"])
         file = Path(self.state.tables[names] or "")
         document = json.loads(file.read_text())

@@ -170,6 +170,14 @@ def test_buckets_of_columns_are_those_of_single_values(count: int) -> None:
     assert number_buckets(pl.Series(numbers, dtype=pl.Int64), count).to_list() == expected
 
 
+def test_names_that_differ_by_case_alone_are_two_columns(tmp_path: Path) -> None:
+    place = made(tmp_path / "t", [field(1, "id", "long"), field(2, "ID", "long")])
+    opened(place).append(pl.DataFrame({"ID": [1], "id": [2]}))
+    assert opened(place).scan().collect().rows(named=True) == [{"id": 2, "ID": 1}]
+    with pytest.raises(InvalidRequestError, match="differ only by case"):
+        opened(place).append(pl.DataFrame({"ID": [1], "Id": [2]}))
+
+
 DELETES: dict[str, Callable[[IcebergHistory, str], object]] = {
     "of positions": lambda history, path: history.delete_positions("d", {path: [1]}),
     "of equal values": lambda history, _: history.delete_equal("d", [history.fields["id"]], [{"id": 2}]),
