@@ -165,8 +165,7 @@ MUTANTS = [
         "point_at_parts(table, plan, 1, 1, 1); "
         'table.storage.put(f"{LOG_FOLDER}/{name}", data)'),
     _of("a checkpoint drops tombstones", "delete+checkpoint@vectors!0",
-        "checkpoint.files", "_tombstones", 'removes = plan.state.removes(["modified"])',
-        'removes = plan.state.removes(["modified"]).clear()'),
+        "checkpoint.files", "_Actions.__init__", "FileOrder(removes, ", "FileOrder(removes.clear(), "),
     _of("a checkpoint comes before its sidecars", "checkpoint@tracked!0",
         "checkpoint.files", "_write_v2", 'table.storage.put(f"{SIDECARS}/{name}", data)', "pass"),
     _of("a checkpoint that fails fails the commit", "append+append@due!1",
@@ -175,7 +174,7 @@ MUTANTS = [
     _of("a vacuum deletes what was just written", "append+vacuum@plain!0",
         "vacuum.run", "_plan", 'pl.col("modified") < cutoff', 'pl.col("modified") >= 0'),
     _of("a vacuum deletes what was removed just now", "delete+vacuum@plain!0",
-        "vacuum.used_files", "needed_files", "frames = [removes.select(_IDENTITY), state", "frames = [state"),
+        "vacuum.used_files", "needed_files", 'removes.filter(pl.col("modified") >= at)', "removes.clear()"),
     _of("log cleanup takes the checkpoint that readers begin with", "clean@due!0",
         "log_cleanup", "_before", "(version < base.version)", "(version <= base.version)"),
 ]  # fmt: skip
