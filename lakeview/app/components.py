@@ -27,6 +27,10 @@ _BESIDE_HEADING, _USUAL_LETTER = 17, 6.6
 _LETTERS = dict.fromkeys("fijlrt.,:;/|'() ", 3.7) | dict.fromkeys("mwMW%+\N{MINUS SIGN}", 9.6)
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$:])")
+_ICON = re.compile(r":(?=(?:[\w+/-]*[A-Za-z+/-][\w+/-]*|100|1234):)")
+"""The colon that begins an icon or emoji, `:material/check:`; Streamlit replaces them where it is escaped, too."""
+
+_WORD_JOINER = "\N{WORD JOINER}"
 
 _SEVERITIES = {
     Severity.BROKEN: ":red[:material/error:]",
@@ -38,7 +42,7 @@ _SEVERITIES = {
 
 def escape(text: str) -> str:
     """Text of the table's own, so that markdown shows it as it is."""
-    return _SPECIAL.sub(r"\\\1", text)
+    return _SPECIAL.sub(r"\\\1", _ICON.sub(f":{_WORD_JOINER}", text))
 
 
 def dark() -> bool:
@@ -112,14 +116,17 @@ def tile(
     bars: bool = False,
     attention: bool = False,
 ) -> None:
-    """One figure: label, value, a chip with what changed, and a sparkline. Orange only if it asks for attention."""
+    """One figure: label, value, a chip with what changed, and a sparkline. Orange only if it asks for attention.
+
+    All but `help` are shown as they are.
+    """
     st.metric(
-        label,
-        value,
-        chip,
+        escape(label),
+        escape(value),
+        None if chip is None else escape(chip),
         delta_color="orange" if attention else "gray",
         delta_arrow="off",
-        delta_description=note,
+        delta_description=None if note is None else escape(note),
         help=help,
         border=True,
         chart_data=list(trend) if trend else None,

@@ -15,8 +15,8 @@ from tests.builders.iceberg_branches import BranchedHistory
 from tests.pages.app import TABLE_PAGES, open_page
 from tests.pages.tables import LogWriter
 
-EVIL = "<script>x</script>![m](http://127.0.0.1:9/m) [l](javascript:x) :red[r] $e$ **b** `c`"
-LIVE = re.compile(r"(?<!\\)!\[m|(?<!\\)\[l\]|(?<!\\):red\[r|(?<!\\)\$e|(?<!\\)<script|(?<!\\)`c")
+EVIL = "<script>x</script>![m](http://127.0.0.1:9/m) [l](javascript:x) :red[r] $e$ **b** `c` :material/home:"
+LIVE = re.compile(r"(?<!\\)!\[m|(?<!\\)\[l\]|(?<!\\):red\[r|(?<!\\)\$e|(?<!\\)<script|(?<!\\)`c|:material/home")
 
 
 MOST_DRAWN = 2_000_000
@@ -78,9 +78,27 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def drawn(app: AppTest) -> list[str]:
     """Every text that is drawn as markdown: words, labels and help."""
     shown = [element.value for element in app.markdown]
-    shown += [text for m in app.metric for text in (m.label, m.help) if text]
+    metrics = [(m.label, m.help, m.value, m.delta, m.proto.delta_description) for m in app.metric]
+    shown += [text for texts in metrics for text in texts if text]
     shown += [e.value for e in (*app.error, *app.warning, *app.info, *app.caption, *app.toast)]
-    widgets = (*app.button, *app.selectbox, *app.text_input, *app.expander, *app.tabs, *app.slider, *app.pills)
+    shown += [link.label for link in app.page_link]
+    shown += [
+        option.content if hasattr(option, "content") else str(option) for g in app.button_group for option in g.options
+    ]
+    shown += [str(cell) for table in app.table for cell in table.value.to_numpy().flatten()]
+    widgets = (
+        *app.button,
+        *app.checkbox,
+        *app.toggle,
+        *app.radio,
+        *app.multiselect,
+        *app.selectbox,
+        *app.text_input,
+        *app.expander,
+        *app.tabs,
+        *app.slider,
+        *app.pills,
+    )
     shown += [text for w in widgets for text in (w.label, getattr(w, "help", None)) if text]
     return shown
 
