@@ -86,6 +86,14 @@ def typed(text: str) -> str:
     return name[1:-1].strip() if quoted else name
 
 
+def meant(text: str) -> str:
+    """What was typed into the picker of tables as a name: that of the only offer whose last part it is, else an
+    address. Streamlit puts what is typed before the offers that match it."""
+    name = typed(text)
+    ends = [offer.name for offer in offers() if offer.label.rpartition(" / ")[2].casefold() == name.casefold()]
+    return ends[0] if len(ends) == 1 else name
+
+
 def label(name: str) -> str:
     """How a name is shown: the last two parts of an address."""
     parts = [part for part in name.replace("\\", "/").split("/") if part]

@@ -11,6 +11,7 @@ from streamlit.runtime.state.query_params import QueryParams
 from streamlit.testing.v1 import AppTest
 
 from lakeview.app import cache, selection
+from lakeview.app import tables as app_tables
 from lakeview.app.lake import survey
 from lakeview.app.pages import PAGES
 from tests.pages import tables
@@ -288,6 +289,19 @@ def test_the_palette_goes_to_tables_pages_versions_and_columns(good: Path) -> No
     assert not app.exception
     targets = app.selectbox(key="palette-target").options
     assert {"Timeline · page", "v3 · version, 2026-03-04", "carrier · column"} <= set(targets)
+
+
+def test_the_last_part_of_one_name_in_the_picker_is_that_table_and_else_an_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = ("demo / claims", "lake / orders", "old / orders")
+    offers = [app_tables.Offer(name.replace(" ", ""), name, name) for name in names]
+    monkeypatch.setattr(app_tables, "offers", lambda: offers)
+    assert [app_tables.meant(text) for text in ("Claims", "orders", " 'nowhere' ")] == [
+        "demo/claims",
+        "orders",
+        "nowhere",
+    ]
 
 
 def test_what_was_chosen_of_one_table_is_not_taken_to_another(
