@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 import polars as pl
@@ -148,7 +148,14 @@ def _no_reasons(_: Finding) -> str:
 
 
 def _reasons(finding: Finding) -> str:
-    parts = {"limit": finding.threshold, "effect": finding.effect, "remedy": finding.remedy}
+    return _in_small({"limit": finding.threshold, "effect": finding.effect, "remedy": finding.remedy})
+
+
+def _rule_and_place(finding: Finding) -> str:
+    return _in_small({"rule": finding.rule, "where": finding.place, "remedy": finding.remedy})
+
+
+def _in_small(parts: Mapping[str, str | None]) -> str:
     words = " &ensp; ".join(f"**{name}** {escape(text)}" for name, text in parts.items() if text)
     return f":small[:gray[{words}]]" if words else ""
 
@@ -234,5 +241,9 @@ def doctor(now: OpenTable) -> list[Finding] | None:
         return None
     with st.spinner("Reading the log"):
         found = now.look.frames.doctor()
-    findings_table(found, ("finding", "evidence", "rule", "where", "remedy"), key="doctor")
+    problems = [f for f in found if f.severity is not Severity.PASS]
+    finding_lines(problems, limit=_MAX_TOLD, here="health", below=_rule_and_place)  # a table would cut their texts
+    rest = [*problems[_MAX_TOLD:], *(f for f in found if f.severity is Severity.PASS)]
+    if rest:
+        findings_table(rest, ("finding", "evidence", "rule", "where", "remedy"), key="doctor")
     return found
