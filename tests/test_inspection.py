@@ -133,5 +133,11 @@ def test_the_columns_of_a_wide_table_are_asked_for_statistics_only_where_the_fir
     assert widths == {1: FIRST_COLUMNS + 2, 2: 42, 3: 42}, "with `_path` and `_deletion_vector`"
 
 
+def test_a_table_whose_columns_are_all_in_folder_names_has_states_of_none(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t").create({"id": "long"}, partition_by=("id",))
+    history.commit(add("id=1/a", partitionValues={"id": "1"}))
+    assert lv.inspect(lv.open_table(history.address)).column_states().is_empty()
+
+
 def test_a_frame_of_no_findings_has_its_columns() -> None:
     assert findings_frame([]).schema == FINDINGS

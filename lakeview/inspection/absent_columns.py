@@ -31,6 +31,8 @@ def with_absent_columns(frames: TableFrames, snapshot: Snapshot, statistics: pl.
 
 def lifetimes_with_absent_columns(frames: TableFrames, snapshot: Snapshot, lifetimes: pl.DataFrame) -> pl.DataFrame:
     """LIFETIMES with `statistics` in the types of a snapshot, likewise."""
+    if "statistics" not in lifetimes.columns:  # of no column
+        return lifetimes
     absent = absences(frames, snapshot)
     statistics = lifetimes["statistics"].struct.unnest()
     if absent.keys().isdisjoint(statistics.columns):
