@@ -86,7 +86,7 @@ def typed(text: str) -> str:
     return name[1:-1].strip() if quoted else name
 
 
-def meant(text: str) -> str:
+def picker_name(text: str) -> str:
     """What was typed into the picker of tables as a name: that of the only offer whose last part it is, else an
     address. Streamlit puts what is typed before the offers that match it."""
     name = typed(text)

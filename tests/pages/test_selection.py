@@ -297,7 +297,7 @@ def test_the_last_part_of_one_name_in_the_picker_is_that_table_and_else_an_addre
     names = ("demo / claims", "lake / orders", "old / orders")
     offers = [app_tables.Offer(name.replace(" ", ""), name, name) for name in names]
     monkeypatch.setattr(app_tables, "offers", lambda: offers)
-    assert [app_tables.meant(text) for text in ("Claims", "orders", " 'nowhere' ")] == [
+    assert [app_tables.picker_name(text) for text in ("Claims", "orders", " 'nowhere' ")] == [
         "demo/claims",
         "orders",
         "nowhere",

@@ -36,7 +36,7 @@ def table_picker() -> None:
 def _pick_table() -> None:
     chosen = st.session_state["pick_table"]
     known = chosen is None or any(offer.name == chosen for offer in tables.offers())
-    selection.select(chosen if known else tables.meant(chosen))
+    selection.select(chosen if known else tables.picker_name(chosen))
 
 
 def version_pickers(now: OpenTable, page: str) -> None:
