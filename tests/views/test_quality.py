@@ -236,18 +236,32 @@ def test_old_events_are_measured_against_what_is_usual(
 
 
 @pytest.mark.parametrize(
-    ("days", "text"),
+    ("loads", "text"),
     [
-        pytest.param([3.0, 1.1], "1 day late", id="of the newest load"),
-        pytest.param([49.6, None], "50 days late", id="that is known"),
-        pytest.param([0.2], "0 days late", id="of the same day"),
-        pytest.param([-2.0], "", id="an event to come is not late"),
-        pytest.param([None], "", id="where nothing is known"),
+        pytest.param([(0, -3), (1, -0.1)], "1 day late", id="to the load that brought it"),
+        pytest.param([(0, -1), (1, 0), (2, None)], "1 day late", id="where nothing is known of the latest"),
+        pytest.param([(0, -0.2)], "0 days late", id="on the same day"),
+        pytest.param([(0, 2)], "", id="an event to come"),
+        pytest.param([(0, None)], "", id="where nothing is known"),
+        pytest.param([(0, -1), (1, 0), (2, 1), (3, 1, 4), (4, 1)], "1 day late", id="a repair comes late"),
+        pytest.param([(0, -1), (30, 29), (60, 59), (64, 59)], "1 day late", id="the same again within the usual time"),
+        pytest.param([(0, -1), (1, 0), *((day, 0) for day in range(2, 31))], "30 days late", id="the same each night"),
+        pytest.param([(0, -4000), (1, -3999), (2, -3998)], "", id="history"),
     ],
-)
-def test_how_late_the_newest_load_is(days: list[float | None], text: str) -> None:
-    lags = pl.DataFrame({"version": list(range(len(days))), "value": days}, schema_overrides={"value": pl.Float64()})
-    assert views.quality.trends.newest_lag(lags) == text
+)  # fmt: skip
+def test_how_late_the_data_is(loads: list[tuple[Any, ...]], text: str) -> None:
+    """Loads as their day, the day of their newest event, and the load that takes it back."""
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    rows = {
+        "version": range(len(loads)),
+        "timestamp": [start + timedelta(days=load[0]) for load in loads],
+        "column": "day",
+        "newest": [None if load[1] is None else start + timedelta(days=load[1]) for load in loads],
+        "taken_back_by": [load[2] if len(load) > 2 else None for load in loads],
+    }
+    schema = {name: views.quality.column_loads.SUDDEN[name] for name in rows}
+    changes = pl.DataFrame({**rows, "column": ["day"] * len(loads)}, schema=schema)
+    assert views.quality.trends.data_lateness(changes) == text
 
 
 def test_many_loads_of_many_columns_are_compared_each_with_its_own() -> None:

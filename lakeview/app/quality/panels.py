@@ -82,14 +82,14 @@ def load_trends(now: OpenTable, loads: pl.DataFrame, column: str) -> None:
         if event is None:
             _panel(views.quality.trends.gap_trend(timeline), "Since the load before", "days", "gaps")
         else:
-            _lag_panel(views.quality.trends.lag_trend(loads, event), event)
+            lateness = views.quality.trends.data_lateness(loads)
+            _lag_panel(views.quality.trends.lag_trend(loads, event), event, lateness)
 
 
-def _lag_panel(lags: pl.DataFrame, event: str) -> None:
+def _lag_panel(lags: pl.DataFrame, event: str, lateness: str) -> None:
     baseline, title = views.quality.trends.usual_of_history(lags), f"From newest {event} to commit"
     if baseline is None:
-        newest = views.quality.trends.newest_lag(lags)
-        _panel(lags, f"{title} (newest: {newest})" if newest else title, "days", "lag")
+        _panel(lags, f"{title} (now: {lateness})" if lateness else title, "days", "lag")
     else:
         _panel(
             views.quality.trends.beyond(lags, baseline),
