@@ -31,7 +31,7 @@ SAYS_ON_GOOD = {
 SAYS_ON_EMPTY = {
     "overview": "Last commit none that changed data",
     "timeline": "v0 · CREATE TABLE",
-    "compare": "v0 has no version before it",
+    "compare": "v0 is the first version: there is nothing to compare",
     "schema": "3 columns",
     "files": "v0 holds no data files",
     "partitions": "orders has no partitions",

@@ -139,7 +139,7 @@ def test_rows_of_a_large_commit_are_not_read_without_a_further_click(
     app = open_page("timeline", spoilt, commit="10", preview="True")
     assert not app.exception
     assert len(app.dataframe) == 1
-    assert "Its rows lie in 1 file, " in text(app)
+    assert "Its rows are in 1 file, " in text(app)
 
 
 def test_every_filter_is_kept_in_the_url_and_a_link_sets_it(good: Path) -> None:

@@ -54,7 +54,8 @@ def offers(now: OpenTable) -> None:
         if now.snapshot.timestamp is None:
             nothing(f"Earlier versions than {shown} are not known.", "Choose any version above: it is requested.")
         else:
-            nothing(f"{shown} has no version before it.", "Choose a later version above.", "timeline")
+            first = "The table has no version yet" if now.version < 0 else f"{shown} is the first version"
+            nothing(f"{first}: there is nothing to compare.", "Choose a later version above.", "timeline")
         return
     st.markdown("**Compare with** &ensp; :small[:gray[or choose any version above]]")
     timeline = now.look.timeline()

@@ -32,7 +32,7 @@ def tiles(now: OpenTable, sizes: pl.DataFrame, skew: views.partitions.sizes.Skew
             "Partitions",
             f"{skew.partitions:,}",
             f"{now.snapshot.num_files:,} files",
-            note=f"{half:,} have half of the bytes" if half else None,
+            note=f"half of the bytes in {half:,}" if half else None,
         )
         tile("Median", views.units.format_bytes(skew.median_bytes), views.units.counted(skew.median_files, "file"))
         tile(

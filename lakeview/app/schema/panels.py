@@ -79,8 +79,8 @@ def tree_table(tree: pl.DataFrame) -> None:
         "mark": columns.mark(of="null_share_mark", help=columns.BOUND_HELP),
         "null": columns.percent("null, %", 100, of="null_share", bar=True),
         "absent": columns.percent(
-            "before it, %",
-            80,
+            "older files, %",
+            92,
             of="absent_share",
             help="of all rows those in files that were written before the column existed: all of them are null",
         ),
