@@ -34,7 +34,7 @@ def present(facts: LogFacts) -> Iterator[Finding]:
             some(silent["path"].head(3).to_list(), silent.height),
             section=_SECTION,
             place=silent["path"][0],
-            remedy="no filter can spare them: write them again with statistics",
+            remedy="no filter can skip them: write them again with statistics",
             page="files",
         )
     negative = live.filter(pl.col("stats").str.contains(_NEGATIVE))
