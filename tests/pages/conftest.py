@@ -64,7 +64,9 @@ def queries_in_this_process(request: pytest.FixtureRequest, monkeypatch: pytest.
     """Queries are answered here: a process for each costs more than the page that asks. Tests of the processes have
     `own_processes` among their fixtures."""
 
-    def answer(query: worker.Request, *, seconds: float, on_wait: Callable[[runner.Progress], object]) -> Answer:
+    def answer(
+        query: worker.Request, *, seconds: float, on_wait: Callable[[runner.Progress], object], **_: object
+    ) -> Answer:
         on_wait(runner.Progress(0.0, 0, begun=True))
         return worker.answer(query, lambda _: None)
 

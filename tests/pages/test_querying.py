@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from io import StringIO
 from pathlib import Path
-from threading import BoundedSemaphore, Event, Thread
+from threading import BoundedSemaphore, Event, Lock, Thread
+from time import monotonic
 from typing import Any, ClassVar
 
 import polars as pl
 import pytest
+from streamlit.runtime.scriptrunner import StopException
 
 import lakeview as lv
 from lakeview.app.query import budget, idle, runner, worker
@@ -216,6 +219,30 @@ def part_and_whole(kind: type[RowsSoFar | DifferenceSoFar], asked: Request) -> t
     return part, answers[0]
 
 
+@pytest.mark.parametrize("found", [[2, 3], []])
+def test_a_query_that_is_cancelled_gives_the_rows_so_far(found: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: list[Answer] = []
+    monkeypatch.setattr(worker, "_write", answers.append)
+    monkeypatch.setattr("os._exit", lambda _: None)
+    partial, cancelled = RowsSoFar(7), Event()
+    partial.add(pl.DataFrame({"month": found}, schema={"month": pl.Int64}))
+    worker._await_end(StringIO(), cancelled)  # its input was closed
+    worker._give_part(partial, Lock(), monotonic() + 600, cancelled)
+    assert [answer.rows["month"].to_list() for answer in answers] == [found]
+    assert answers[0].counts == {"stopped": 1, "cancelled": 1}
+
+
+def test_the_rows_of_a_cancelled_query_are_shown_as_a_part(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(request: Request, *, on_part: Callable[[Answer], object], **_: object) -> Answer:
+        on_part(Answer(pl.DataFrame({"month": [2]}), {"stopped": 1, "cancelled": 1}))
+        raise StopException
+
+    monkeypatch.setattr(runner, "run", run)
+    app = open_page("data", good, where="month = 2").run()
+    assert "**Cancelled** :gray[these are the 1 row found so far; ask again for all of them]" in text(app)
+    assert "a part, 1 where month = 2" in text(app)
+
+
 @pytest.mark.parametrize(
     ("asked", "possible"),
     [
@@ -237,11 +264,11 @@ def test_only_rows_can_be_given_in_part(good: Path, asked: dict[str, Any], *, po
     [
         (
             {"base": 1},
-            "the comparison was stopped after 3 seconds, when it had read 7 rows",
+            "the comparison was stopped after 3 seconds, with 7 rows read",
             "versions closer together",
         ),
-        ({"start": 2}, "the query was stopped after 3 seconds, when it had read 7 rows", "choose fewer commits"),
-        ({"sql": "select 1 from t"}, "the query was stopped after 3 seconds, when it had read 7", "filter by columns"),
+        ({"start": 2}, "the query was stopped after 3 seconds, with 7 rows read", "choose fewer commits"),
+        ({"sql": "select 1 from t"}, "the query was stopped after 3 seconds, with 7 rows found", "filter by columns"),
     ],
 )
 def test_what_is_stopped_without_rows_says_what_to_do(asked: dict[str, Any], said: str, fix: str, good: Path) -> None:
@@ -385,7 +412,7 @@ def test_rows_on_arrival_are_read_in_another_process_and_once(good: Path, monkey
 def test_a_part_is_asked_for_again_once_it_may_take_longer(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seconds_given: list[float] = []
 
-    def stop(request: Request, *, seconds: float, on_wait: object) -> Answer:
+    def stop(request: Request, *, seconds: float, **_: object) -> Answer:
         seconds_given.append(seconds)
         return Answer(pl.DataFrame({"month": [2]}), {"stopped": 1})
 
@@ -412,13 +439,12 @@ def test_what_was_cancelled_is_not_begun_again_and_others_keep_their_answers(mon
 
     assert is_asked("rows", "a")
     budget.forget()  # the run of the page ends
-    budget.forget()  # and the press of Cancel is told to the next one
     assert not is_asked("rows", "a")
     assert is_asked("rows", "b")
 
     reads: list[Request] = []
 
-    def run(request: Request, _: object) -> Answer:
+    def run(request: Request, *_: object) -> Answer:
         reads.append(request)
         return Answer(pl.DataFrame(), {})
 

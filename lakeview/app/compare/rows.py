@@ -57,7 +57,7 @@ def row_difference(now: OpenTable, pair: Pair, cost: budget.Cost) -> views.compa
         now.address, pair.after.version, views.compare.rows.MOST_ROWS, runner.MEMORY, base=pair.before.version
     )
     answer = budget.answer(asked, allowed)
-    counts = {name: count for name, count in answer.counts.items() if name != "stopped"}
+    counts = {name: count for name, count in answer.counts.items() if name not in ("stopped", "cancelled")}
     return views.compare.rows.RowDifference(**counts, rows=answer.rows)
 
 

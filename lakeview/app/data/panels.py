@@ -124,6 +124,8 @@ def read_rows(now: OpenTable, request: Request, reading: Reading, allowed: budge
 def show_rows(now: OpenTable, answer: Answer, request: Request, reading: Reading) -> None:
     """The rows, and which they are."""
     rows = answer.rows
+    if rows.is_empty() and answer.counts.get("stopped"):
+        return  # a line above says so
     if rows.is_empty():
         none = (
             "No row matches this filter"

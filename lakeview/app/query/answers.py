@@ -13,7 +13,8 @@ from lakeview.views.compare.rows import RowDifference, RowDifferenceSum
 
 class Answer(NamedTuple):
     """The rows of a request, and what was counted beside them: of a `base`, rows `gained`, `lost` and `read`, and of
-    its part `undecided`; of a profile its `rows`; `stopped`: 1 if the seconds were over before all rows were there."""
+    its part `undecided`; of a profile its `rows`; `stopped`: 1 if it ended before all rows were there, `cancelled`: 1
+    if not because its seconds were over."""
 
     rows: pl.DataFrame
     counts: dict[str, int]
@@ -25,6 +26,7 @@ class RowsSoFar:
     def __init__(self, limit: int) -> None:
         self._left = limit
         self._batches: list[pl.DataFrame] = []
+        """Where no row was found yet, the first batch: it has the columns."""
         self._lock = threading.Lock()
         self._any = threading.Event()
         self.seconds_to_answer = 0.0
@@ -32,17 +34,18 @@ class RowsSoFar:
     def add(self, batch: pl.DataFrame) -> None:
         """Keeps rows of a batch, as many as are missing."""
         with self._lock:
-            if self._left and not batch.is_empty():
+            if self._left and not (batch.is_empty() and self._batches):
                 self._batches.append(batch.head(self._left))
                 self._left -= self._batches[-1].height
+            if not batch.is_empty():
                 self._any.set()
 
-    def wait(self) -> None:
-        """Waits for the first rows."""
-        self._any.wait()
+    def wait(self, seconds: float) -> bool:
+        """Waits for the first rows, `seconds` at most; True if there are any."""
+        return self._any.wait(seconds)
 
     def answer(self) -> Answer | None:
-        """The rows, called a part; None without any."""
+        """The rows, called a part; None before the first batch."""
         with self._lock:
             return Answer(pl.concat(self._batches), {"stopped": 1}) if self._batches else None
 
@@ -77,9 +80,9 @@ class DifferenceSoFar:
                 self._any.set()
         self.seconds_to_answer = max(self.seconds_to_answer, 2 * (monotonic() - began))
 
-    def wait(self) -> None:
-        """Waits for the first rows."""
-        self._any.wait()
+    def wait(self, seconds: float) -> bool:
+        """Waits for the first rows, `seconds` at most; True if there are any."""
+        return self._any.wait(seconds)
 
     def answer(self) -> Answer | None:
         """The rows that certainly differ, called a part; None before a row was read."""

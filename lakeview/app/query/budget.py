@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import polars as pl
 import streamlit as st
@@ -151,7 +152,8 @@ def answer(request: Request | SparkRequest, budget: Budget) -> Answer:
     answers: dict[Request | SparkRequest, _PastAnswer] = st.session_state.setdefault(_ANSWERS, {})
     past = answers.pop(request, None)
     if is_again() or past is None or (past.is_part and past.seconds < budget.seconds):
-        past = _PastAnswer(budget.seconds, _run(request, budget))
+        keep = partial(_keep, answers, request, budget.seconds)
+        past = _PastAnswer(budget.seconds, _run(request, budget, keep))
     answers[request] = past
     while len(answers) > 1 and (
         len(answers) > _MOST_ANSWERS
@@ -174,44 +176,63 @@ class _PastAnswer:
         return bool(self.answer.counts.get("stopped"))
 
 
-def _run(request: Request | SparkRequest, budget: Budget) -> Answer:
+def _keep(
+    answers: dict[Request | SparkRequest, _PastAnswer], request: Request | SparkRequest, seconds: float, part: Answer
+) -> None:
+    """What a cancelled request found is its answer until it is asked again."""
+    answers[request] = _PastAnswer(seconds, part)
+
+
+def _run(request: Request | SparkRequest, budget: Budget, keep: Callable[[Answer], object]) -> Answer:
+    is_kept = False
+
+    def on_part(part: Answer) -> None:
+        nonlocal is_kept
+        keep(part)
+        is_kept = True
+
     place = st.empty()
     with place.container(horizontal=True, vertical_alignment="center"):
         bar = st.progress(0.0, "Starting")
-        # pressing it ends this run of the page, and with it the query
-        st.button("Cancel", icon=":material/stop:", key="cancel", on_click=forget)
+        # pressing it ends this run of the page, and with it the query: the next run shows the rows found so far
+        st.button("Cancel", icon=":material/stop:", key="cancel")
     try:
         if isinstance(request, SparkRequest):
             return spark.run(request, _job_line(bar.progress))
-        return runner.run(request, seconds=budget.seconds, on_wait=_progress_line(bar.progress, budget))
+        return runner.run(
+            request, seconds=budget.seconds, on_wait=_progress_line(bar.progress, request, budget), on_part=on_part
+        )
     except BaseException:
-        forget()  # else every later run would begin it again
+        if not is_kept:
+            forget()  # else every later run would begin it again
         raise
     finally:
         place.empty()
 
 
 def say_if_stopped(answer: Answer, seconds: float) -> None:
-    """One line above rows that are a part of what was asked for, because the seconds were over."""
+    """One line above rows that are a part of what was asked for: it was cancelled, or its seconds were over."""
     if answer.counts.get("stopped"):
         so_far = f"the {views.units.counted(answer.rows.height, 'row')} found so far"
-        st.markdown(
-            f":orange[:material/timer:] **Stopped after {seconds:g} s** "
-            f":gray[these are {so_far}; allow it more seconds for all of them]"
-        )
+        how, more = f"Stopped after {seconds:g} s", "allow it more seconds for all of them"
+        if answer.counts.get("cancelled"):
+            how, more = "Cancelled", "ask again for all of them"
+        st.markdown(f":orange[:material/timer:] **{how}** :gray[these are {so_far}; {more}]")
 
 
 def _job_line(draw: Callable[[float, str], object]) -> Callable[[Progress], object]:
     return lambda progress: draw(progress.share, progress.text.capitalize())
 
 
-def _progress_line(draw: Callable[[float, str], object], budget: Budget) -> Callable[[runner.Progress], object]:
+def _progress_line(
+    draw: Callable[[float, str], object], request: Request, budget: Budget
+) -> Callable[[runner.Progress], object]:
     def on_wait(progress: runner.Progress) -> None:
         share = min(progress.seconds / budget.seconds, 1.0)
         if not progress.begun:
             draw(share, "Waiting for another query to end")
             return
-        read = f", {views.units.counted(progress.rows, 'row')} read" if progress.rows else ""
+        read = f", {runner.rows_text(request, progress.rows)}" if progress.rows else ""
         draw(share, f"{progress.seconds:.0f} of {budget.seconds:g} s{read}")
 
     return on_wait

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from time import monotonic
 from typing import IO
 
@@ -64,10 +65,18 @@ class QueryProcess:
         return self._process.poll() is None
 
     def send(self, request: bytes) -> None:
-        """Gives it its one request."""
+        """Gives it its one request, a line of JSON."""
         pipes = _pipe(self._process.stdin), request, _pipe(self._process.stdout)
         self._threads.append(threading.Thread(target=self._talk, args=pipes, daemon=True))
         self._threads[-1].start()
+
+    def cancel(self, seconds: float) -> bool:
+        """Asks for the rows so far; True if `output` is whole within `seconds`."""
+        if self.ready is None:
+            return False
+        with suppress(BrokenPipeError):
+            _pipe(self._process.stdin).close()
+        return self.done.wait(seconds)
 
     def exit_code(self) -> int:
         """Waits until it has ended."""
@@ -83,10 +92,11 @@ class QueryProcess:
 
     def _talk(self, stdin: IO[bytes], request: bytes, stdout: IO[bytes]) -> None:
         try:
-            stdin.write(request)
-            stdin.close()
+            stdin.write(request + b"\n")
+            stdin.flush()
         except BrokenPipeError:  # it ended before it read; the other pipe says why
-            pass
+            with suppress(BrokenPipeError):  # what was not written is dropped
+                stdin.close()
         self.output = stdout.read()
         self._threads[0].join()
         self.done.set()

@@ -2,7 +2,7 @@
 
 Streamlit ends a run of a page by an exception at its next call, whenever its reader presses a button, goes elsewhere or
 closes the window. The wait here calls `on_wait` several times a second and ends the process on any exception, so that a
-button drawn before it cancels.
+button drawn before it cancels. The rows found until then are given to `on_part`.
 """
 
 from __future__ import annotations
@@ -45,16 +45,25 @@ class Progress:
     begun: bool
 
 
-def run(request: Request, *, seconds: float, on_wait: Callable[[Progress], object]) -> Answer:
+def run(
+    request: Request,
+    *,
+    seconds: float,
+    on_wait: Callable[[Progress], object],
+    on_part: Callable[[Answer], object] | None = None,
+) -> Answer:
     """The rows, and what was counted. Any LakeviewError of the table; InvalidRequestError of kind over-budget for what
-    takes longer than `seconds` or more memory than there is for it. `on_wait` may raise, which ends the query."""
+    takes longer than `seconds` or more memory than there is for it.
+
+    `on_wait` may raise, which ends the query; `on_part` is called before with the rows so far, if those are an answer.
+    """
     began = monotonic()
     while not _PLACES.acquire(timeout=STEP):
         on_wait(Progress(monotonic() - began, 0, begun=False))
         if monotonic() - began > seconds:
             raise _over(f"{AT_ONCE} other queries were running for {seconds:g} seconds", "run it again")
     try:
-        return _watched(request, seconds, on_wait)
+        return _watched(request, seconds, on_wait, on_part)
     finally:
         _PLACES.release()
 
@@ -64,7 +73,18 @@ def start_ahead(address: str) -> None:
     IDLE.start(readable_folders(address))
 
 
-def _watched(request: Request, seconds: float, on_wait: Callable[[Progress], object]) -> Answer:
+def rows_text(request: Request, rows: int) -> str:
+    """`7 rows found`: those that passed a filter, of which reading reports no others; `7 rows read` without one."""
+    verb = "read" if request.where is None and request.sql is None else "found"
+    return f"{views.units.counted(rows, 'row') if rows else 'no row'} {verb}"
+
+
+def _watched(
+    request: Request,
+    seconds: float,
+    on_wait: Callable[[Progress], object],
+    on_part: Callable[[Answer], object] | None,
+) -> Answer:
     folders = readable_folders(request.address)
     process = IDLE.take(folders) or QueryProcess(folders)
     timed_request = msgspec.structs.replace(request, seconds=seconds)
@@ -75,7 +95,12 @@ def _watched(request: Request, seconds: float, on_wait: Callable[[Progress], obj
         while not process.done.wait(STEP):
             # a process takes a second to start, longer on a busy machine: that is no time of the query
             running = 0.0 if process.ready is None else monotonic() - max(process.ready, began)
-            on_wait(Progress(running, process.rows, begun=True))
+            try:
+                on_wait(Progress(running, process.rows, begun=True))
+            except BaseException:
+                if on_part is not None and timed_request.can_stop and (part := _part(process, request)) is not None:
+                    on_part(part)
+                raise
             if process.ready is None and monotonic() - began > START_SECONDS:
                 raise _over(f"the process of the query did not start in {START_SECONDS:g} seconds", "try again")
             if running > patience:
@@ -84,6 +109,14 @@ def _watched(request: Request, seconds: float, on_wait: Callable[[Progress], obj
     finally:
         process.end()
         IDLE.start(folders)
+
+
+def _part(process: QueryProcess, request: Request) -> Answer | None:
+    """The rows of a cancelled request so far; None where they are not known, or no answer."""
+    if process.cancel(GRACE) and process.output:
+        return _answer(process, request.memory)
+    no_rows = request.where is not None and process.rows == 0
+    return Answer(pl.DataFrame(), {"stopped": 1, "cancelled": 1}) if no_rows else None
 
 
 def _answer(process: QueryProcess, memory: int) -> Answer:
@@ -100,7 +133,7 @@ def _answer(process: QueryProcess, memory: int) -> Answer:
 
 
 def _stopped(request: Request, seconds: float, rows: int) -> errors.InvalidRequestError:
-    read = f"was stopped after {seconds:g} seconds, when it had read {views.units.counted(rows, 'row')}"
+    read = f"was stopped after {seconds:g} seconds, with {rows_text(request, rows)}"
     if request.base is not None:
         return _over(f"the comparison {read}", "allow it more seconds, or compare versions closer together")
     cheaper = "choose fewer commits" if request.start is not None else "filter by columns that skip files"

@@ -3,9 +3,9 @@
 A process of its own: whatever a query takes, hangs on or brings down is this process, and stopping it needs nobody's
 consent. Started by `lakeview.app.query.runner` through `lakeview.app.query.sandbox`; it imports no page.
 
-Standard input: a Request as JSON. Standard output: the rows as an Arrow stream. Standard error: lines that begin with
-MARK, each a JSON object: `{"ready": true}` once a request can be read, `{"read": rows so far}`, at the end
-`{"counts": ...}` or `{"error": ...}`; other lines are libraries' own.
+Standard input: a Request as JSON on one line; closed after it, it asks for the rows so far. Standard output: the rows
+as an Arrow stream. Standard error: lines that begin with MARK, each a JSON object: `{"ready": true}` once a request can
+be read, `{"read": rows so far}`, at the end `{"counts": ...}` or `{"error": ...}`; other lines are libraries' own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from io import BytesIO
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any, TextIO
 
 import msgspec
@@ -84,7 +84,7 @@ def main(stdin: TextIO = sys.stdin) -> int:
     for name in _AHEAD:
         import_module(name)
     _report(ready=True)
-    text = stdin.read()
+    text = stdin.readline().strip()
     if not text:  # started ahead of a request, and its server has ended
         return 0
     request = msgspec.json.decode(text, type=Request)
@@ -92,7 +92,9 @@ def main(stdin: TextIO = sys.stdin) -> int:
     partial, answering = rows_so_far(request), threading.Lock()
     if request.can_stop:
         deadline = monotonic() + request.seconds
-        threading.Thread(target=_give_part, args=(partial, answering, deadline), daemon=True).start()
+        cancelled = threading.Event()
+        threading.Thread(target=_await_end, args=(stdin, cancelled), daemon=True).start()
+        threading.Thread(target=_give_part, args=(partial, answering, deadline, cancelled), daemon=True).start()
     try:
         complete = answer(request, _row_counter(), partial)
     except errors.LakeviewError as error:
@@ -109,16 +111,25 @@ def rows_so_far(request: Request) -> RowsSoFar | DifferenceSoFar:
     return RowsSoFar(request.limit) if request.base is None else DifferenceSoFar(request.limit)
 
 
-def _give_part(partial: RowsSoFar | DifferenceSoFar, answering: threading.Lock, deadline: float) -> None:
-    """Answers with the rows so far at the deadline, or with the first ones that come after it; the runner ends this
-    process when its patience is over."""
-    while (left := deadline - partial.seconds_to_answer - monotonic()) > 0:
-        sleep(min(left, _STEP))
-    partial.wait()
+def _await_end(stdin: TextIO, cancelled: threading.Event) -> None:
+    stdin.read()
+    cancelled.set()
+
+
+def _give_part(
+    partial: RowsSoFar | DifferenceSoFar, answering: threading.Lock, deadline: float, cancelled: threading.Event
+) -> None:
+    """Answers with the rows so far when cancelled; else at the deadline, or with the first ones that come after it. The
+    runner ends this process when its patience is over."""
+    while (left := deadline - partial.seconds_to_answer - monotonic()) > 0 and not cancelled.is_set():
+        cancelled.wait(min(left, _STEP))
+    while not (cancelled.is_set() or partial.wait(_STEP)):
+        pass
     part = partial.answer()
-    if part is not None and answering.acquire(blocking=False):
-        _write(part)
-        os._exit(0)
+    if answering.acquire(blocking=False):
+        if part is not None:
+            _write(Answer(part.rows, {**part.counts, "cancelled": 1} if cancelled.is_set() else part.counts))
+        os._exit(0 if part is not None else 1)
 
 
 def _write(answer: Answer) -> None:
