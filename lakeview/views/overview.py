@@ -122,10 +122,13 @@ def bytes_help(files: FileFacts) -> str:
     return f"{'At least' if files.least_bytes else 'Unknown'}: {invalid} with an invalid size."
 
 
-def retained_text(retained: int, *, undated: bool) -> str | None:
-    """The bytes that only old versions need, as a tile's change; None where they are not known."""
+def retained_text(retained: int, *, undated: bool, is_bound: bool = False) -> str | None:
+    """The bytes that only old versions need, as a tile's change: at least so many where `is_bound`; None where they are
+    not known."""
     if undated:
         return None
+    if is_bound:
+        return f"at least +{format_bytes(retained)}" if retained else "unknown"
     return f"+{format_bytes(retained)}" if retained else "nothing more"
 
 

@@ -63,11 +63,13 @@ def _retained_tile(now: OpenTable, progress: views.overview.Progress) -> None:
     retention = now.look.retention_simulation()
     # bytes in the store do not depend on the version or branch shown
     course = views.retention.cost.retained_course(retention, progress.past) if now.ref is None else None
+    is_bound = retention.bound is not None
+    stored = retention.stored_bytes
     tile(
         "Retained bytes",
-        views.units.format_bytes(retention.stored_bytes),
-        views.overview.retained_text(retention.retained_bytes, undated=retention.undated),
-        note="old versions" if retention.retained_bytes else None,
+        views.overview.figure(None if is_bound else stored, stored, views.units.format_bytes),
+        views.overview.retained_text(retention.retained_bytes, undated=retention.undated, is_bound=is_bound),
+        note="old versions" if retention.retained_bytes or is_bound else None,
         help="Bytes of the latest version, and of removed files that versions which can still be read need"
         f"{', of the default branch' if retention.refs > 1 else ''}.",
         trend=None if course is None else views.overview.samples(course, "bytes"),
