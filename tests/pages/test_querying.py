@@ -15,7 +15,7 @@ from streamlit.runtime.scriptrunner import StopException
 
 import lakeview as lv
 from lakeview.app.query import budget, idle, runner, worker
-from lakeview.app.query.answers import Answer, DifferenceSoFar, RowsSoFar
+from lakeview.app.query.answers import Answer, DifferenceSoFar, ProfileSoFar, RowsSoFar
 from lakeview.app.query.idle import IdleProcesses
 from lakeview.app.query.process import QueryProcess
 from lakeview.app.query.worker import Request
@@ -232,6 +232,30 @@ def test_a_query_that_is_cancelled_gives_the_rows_so_far(found: list[int], monke
     assert answers[0].counts == {"stopped": 1, "cancelled": 1}
 
 
+def test_a_profile_that_stops_gives_the_figures_of_the_columns_that_were_read(
+    good: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts: list[Answer] = []
+
+    class Kept(ProfileSoFar):
+        def add(self, profile: pl.DataFrame, rows: int) -> None:
+            super().add(profile, rows)
+            parts.append(Answer(profile, {"rows": rows, "stopped": 1}))
+
+    whole = worker.answer(request(good, profile=True), lambda _: None, Kept())
+    first = parts[0]
+    assert first.counts == {"rows": whole.counts["rows"], "stopped": 1}
+    assert first.rows["column"].to_list() == whole.rows["column"].to_list()
+    assert first.rows["nulls"].to_list() == [whole.rows["nulls"][0], *[None] * (whole.rows.height - 1)]
+    assert first.rows["distinct"].null_count() == whole.rows.height
+    assert first.rows[0, "max_text"] == whole.rows[0, "max_text"]
+    assert parts[-1].rows.equals(whole.rows)
+    monkeypatch.setattr(runner, "run", lambda *_, **__: first)
+    app = open_page("data", good, tab="Profile")
+    assert not app.exception
+    assert f"1 of {whole.rows.height} columns read, not all with distributions" in text(app)
+
+
 def test_the_rows_of_a_cancelled_query_are_shown_as_a_part(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(request: Request, *, on_part: Callable[[Answer], object], **_: object) -> Answer:
         on_part(Answer(pl.DataFrame({"month": [2]}), {"stopped": 1, "cancelled": 1}))
@@ -251,10 +275,10 @@ def test_the_rows_of_a_cancelled_query_are_shown_as_a_part(good: Path, monkeypat
         ({"sql": "select count(*) from t"}, False),
         ({"base": 1}, True),
         ({"seed": 1}, False),
-        ({"profile": True}, False),
+        ({"profile": True}, True),
     ],
 )
-def test_only_rows_can_be_given_in_part(good: Path, asked: dict[str, Any], *, possible: bool) -> None:
+def test_only_rows_and_columns_can_be_given_in_part(good: Path, asked: dict[str, Any], *, possible: bool) -> None:
     assert request(good, seconds=1.0, **asked).can_stop is possible
     assert not request(good, **asked).can_stop
 

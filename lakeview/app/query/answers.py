@@ -50,6 +50,28 @@ class RowsSoFar:
             return Answer(pl.concat(self._batches), {"stopped": 1}) if self._batches else None
 
 
+class ProfileSoFar:
+    """The figures of a profile's columns as passes end: the answer where its time ends before all are there."""
+
+    def __init__(self) -> None:
+        self._part: Answer | None = None
+        self._any = threading.Event()
+        self.seconds_to_answer = 0.0
+
+    def add(self, profile: pl.DataFrame, rows: int) -> None:
+        """Takes the PROFILE of so many rows, as far as it is known, for the last one."""
+        self._part = Answer(profile, {"rows": rows, "stopped": 1})
+        self._any.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Waits for the first column, `seconds` at most; True if there is any."""
+        return self._any.wait(seconds)
+
+    def answer(self) -> Answer | None:
+        """The PROFILE, called a part; None before the first column was read."""
+        return self._part
+
+
 class DifferenceSoFar:
     """A row difference as rows of the two versions pass: the answer where its time ends before all are read.
 

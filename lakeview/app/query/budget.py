@@ -214,6 +214,9 @@ def say_if_stopped(answer: Answer, seconds: float) -> None:
     """One line above rows that are a part of what was asked for: it was cancelled, or its seconds were over."""
     if answer.counts.get("stopped"):
         so_far = f"the {views.units.counted(answer.rows.height, 'row')} found so far"
+        if "nulls" in answer.rows.columns and "rows" in answer.counts:  # of a profile
+            read = answer.rows["nulls"].count()
+            so_far = f"{read:,} of {views.units.counted(answer.rows.height, 'column')} read, not all with distributions"
         how, more = f"Stopped after {seconds:g} s", "allow it more seconds for all of them"
         if answer.counts.get("cancelled"):
             how, more = "Cancelled", "ask again for all of them"

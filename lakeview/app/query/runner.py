@@ -115,7 +115,7 @@ def _part(process: QueryProcess, request: Request) -> Answer | None:
     """The rows of a cancelled request so far; None where they are not known, or no answer."""
     if process.cancel(GRACE) and process.output:
         return _answer(process, request.memory)
-    no_rows = request.where is not None and process.rows == 0
+    no_rows = request.where is not None and process.rows == 0 and not request.profile
     return Answer(pl.DataFrame(), {"stopped": 1, "cancelled": 1}) if no_rows else None
 
 

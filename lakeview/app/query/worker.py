@@ -27,7 +27,7 @@ import polars.selectors as cs
 
 import lakeview as lv
 from lakeview import views
-from lakeview.app.query.answers import Answer, DifferenceSoFar, RowsSoFar
+from lakeview.app.query.answers import Answer, DifferenceSoFar, ProfileSoFar, RowsSoFar
 from lakeview.app.query.process import MARK
 from lakeview.app.query.sandbox import limit_memory
 from lakeview.model import errors
@@ -73,10 +73,9 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def can_stop(self) -> bool:
-        """True if a part of the rows is an answer once `seconds` are over: a part of an aggregate, a sample or a
-        profile is none."""
-        is_whole = self.seed is not None or self.profile
-        return self.seconds > 0 and not is_whole and (self.sql is None or self.is_rowwise)
+        """True if a part of the rows is an answer once `seconds` are over, or the columns of a profile that were
+        read: a part of an aggregate or a sample is none."""
+        return self.seconds > 0 and self.seed is None and (self.sql is None or self.is_rowwise)
 
 
 def main(stdin: TextIO = sys.stdin) -> int:
@@ -106,9 +105,11 @@ def main(stdin: TextIO = sys.stdin) -> int:
     return 0
 
 
-def rows_so_far(request: Request) -> RowsSoFar | DifferenceSoFar:
+def rows_so_far(request: Request) -> RowsSoFar | ProfileSoFar | DifferenceSoFar:
     """What collects the part of an answer to this request."""
-    return RowsSoFar(request.limit) if request.base is None else DifferenceSoFar(request.limit)
+    if request.base is not None:
+        return DifferenceSoFar(request.limit)
+    return ProfileSoFar() if request.profile else RowsSoFar(request.limit)
 
 
 def _await_end(stdin: TextIO, cancelled: threading.Event) -> None:
@@ -117,7 +118,10 @@ def _await_end(stdin: TextIO, cancelled: threading.Event) -> None:
 
 
 def _give_part(
-    partial: RowsSoFar | DifferenceSoFar, answering: threading.Lock, deadline: float, cancelled: threading.Event
+    partial: RowsSoFar | ProfileSoFar | DifferenceSoFar,
+    answering: threading.Lock,
+    deadline: float,
+    cancelled: threading.Event,
 ) -> None:
     """Answers with the rows so far when cancelled; else at the deadline, or with the first ones that come after it. The
     runner ends this process when its patience is over."""
@@ -141,7 +145,9 @@ def _write(answer: Answer) -> None:
         sys.stdout.buffer.flush()
 
 
-def answer(request: Request, on_read: _OnRows, partial: RowsSoFar | DifferenceSoFar | None = None) -> Answer:
+def answer(
+    request: Request, on_read: _OnRows, partial: RowsSoFar | ProfileSoFar | DifferenceSoFar | None = None
+) -> Answer:
     """What a request asks for; `on_read` is called with each batch of rows that was read of the table, `partial`
     collects what is there if the time is over (`rows_so_far`).
 
@@ -153,8 +159,8 @@ def answer(request: Request, on_read: _OnRows, partial: RowsSoFar | DifferenceSo
     try:
         if isinstance(so_far, DifferenceSoFar):
             rows, counts = _difference(table, request, on_read, so_far)
-        elif request.profile:
-            rows, profiled = profile(_filtered(_scan(table, request), request, on_read))
+        elif isinstance(so_far, ProfileSoFar):
+            rows, profiled = profile(_filtered(_scan(table, request), request, on_read), so_far.add)
             counts = {"rows": profiled}
         else:
             rows = _rows(table, request, on_read, so_far.add)
