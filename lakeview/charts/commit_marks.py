@@ -46,9 +46,9 @@ def marked(marks: pl.DataFrame, texts: pl.DataFrame, p: Palette) -> pl.DataFrame
     return rows.with_columns(
         color=pl.when(pl.col("lane") != "bad load")
         .then(pl.col("lane").replace_strict(colours, default=p.gray, return_dtype=pl.String))
-        .when("taken_back")  # it was reverted: it was wrong
-        .then(pl.lit(p.red))
-        .otherwise(pl.lit(p.orange)),
+        .when("taken_back")
+        .then(pl.lit(p.orange))
+        .otherwise(pl.lit(p.red)),  # its rows are in the latest version
         shape=pl.col("lane").replace_strict(SHAPES, default="circle", return_dtype=pl.String),
     ).with_columns(size=pl.col("shape").replace_strict(_SIZES, default=34, return_dtype=pl.Int64))
 

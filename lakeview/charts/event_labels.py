@@ -23,7 +23,7 @@ _LONGEST = 28
 
 
 def event_colours(events: pl.DataFrame, p: Palette) -> pl.Series:
-    """The colour of each event's words and rule, by what it means."""
+    """The colour of each event's words and rule, by what it means: as of the mark of its commit."""
     lanes = {
         "append": p.green_text,
         "change": p.orange_text,
@@ -31,7 +31,7 @@ def event_colours(events: pl.DataFrame, p: Palette) -> pl.Series:
         "maintenance": p.gray_text,
     }
     return events.select(
-        pl.when(pl.col("taken_back"))
+        pl.when(pl.col("suspicious") & ~pl.col("taken_back"))
         .then(pl.lit(p.red_text))
         .when("suspicious")
         .then(pl.lit(p.orange_text))

@@ -182,10 +182,13 @@ def test_tooltips_say_unknown_never_zero() -> None:
 
 def test_a_load_that_stands_out_has_its_own_lane_and_shape(line: pl.DataFrame) -> None:
     rows = {row["version"]: row for row in rows_of(charts.timeline.timeline_charts(line)[-1]) if "lane" in row}
-    assert (rows["35"]["lane"], rows["35"]["shape"], rows["35"]["color"]) == ("bad load", "cross", LIGHT.red)
-    assert (rows["55"]["lane"], rows["55"]["color"]) == ("bad load", LIGHT.orange)
+    assert (rows["35"]["lane"], rows["35"]["shape"], rows["35"]["color"]) == ("bad load", "cross", LIGHT.orange)
+    assert (rows["55"]["lane"], rows["55"]["color"]) == ("bad load", LIGHT.red)
     assert (rows["14"]["lane"], rows["14"]["shape"], rows["14"]["color"]) == ("schema", "triangle-up", LIGHT.violet)
     assert (rows["26"]["lane"], rows["26"]["color"]) == ("maint.", LIGHT.gray)
+    events = views.timeline.events.events(line)
+    words = dict(zip(events["version"], charts.event_labels.event_colours(events, LIGHT), strict=True))
+    assert (words[35], words[55]) == (LIGHT.orange_text, LIGHT.red_text), "repaired, and open"
 
 
 def without_dimming(panel: AnyChart) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from lakeview.views.units import format_age, format_version
 
 def reason(timeline: pl.DataFrame, anomalies: pl.DataFrame, version: int) -> tuple[str, str] | None:
     """The sentence, and the colour of its meaning: `Bad load: delay reaches 9,000, expected at most 900; repaired by
-    v5, data-desk, 5 days later`, or of the commit that repaired it: `Repairs v4: delay reaches 9,000, ...`. Red was
-    repaired or is open, gray explains; None for a commit like the others."""
+    v5, data-desk, 5 days later`, or of the commit that repaired it: `Repairs v4: delay reaches 9,000, ...`. Red is
+    open, orange was repaired, gray explains; None for a commit like the others."""
     for load in anomalies.filter(pl.col("version") == version).iter_rows(named=True):
         parts = [*load["reasons"]]
         if load["repaired_by"] is not None:
@@ -20,7 +20,8 @@ def reason(timeline: pl.DataFrame, anomalies: pl.DataFrame, version: int) -> tup
                 later = f"{format_age(load['repaired_at'] - load['timestamp'])} later"
             by = filter(None, (format_version(load["repaired_by"]), load["repairer"], later))
             parts.append(f"repaired by {', '.join(by)}")
-        return f"{BAD_LOAD.capitalize()}: {'; '.join(parts)}", "red"
+        colour = "red" if load["repaired_by"] is None else "orange"
+        return f"{BAD_LOAD.capitalize()}: {'; '.join(parts)}", colour
     for load in anomalies.filter(pl.col("repaired_by") == version).iter_rows(named=True):
         return f"Repairs {format_version(load['version'])}: {'; '.join(load['reasons'])}", "gray"
     note = timeline.row(by_predicate=pl.col("version") == version, named=True)["note"]
