@@ -197,6 +197,23 @@ def test_versions_whose_numbers_have_no_order_are_told_in_theirs() -> None:
     assert states.select("version", "records").rows() == [(900, 1000), (7, 2000), (50, 3000)]
 
 
+def test_a_reverted_load_that_is_unusual_is_an_anomaly_everywhere() -> None:
+    unusual = {"nulls": 145}
+    loads: list[dict[str, Any]] = [USUAL[0], {"nulls": 120}, *USUAL[2:], unusual, {**USUAL[0], "takes_back": 12}]
+    lifetimes, timeline = told(loads)
+    q = views.quality
+    changes = q.column_loads.sudden_changes(q.column_loads.column_loads(lifetimes, timeline))
+    found = q.anomalies.anomalies(timeline, changes)
+    assert found.filter(version=12)["reasons"].to_list() == [["x is null in 14.5 % of 1,000 rows, expected 1.2 %"]]
+    shares = q.column_loads.null_shares_by_load(changes, 100)
+    for marked in (
+        q.column_loads.newest_first(changes, "x").filter("anomaly"),
+        shares.filter("unusual"),
+        q.trends.null_trend(changes, "x").filter("outside"),
+    ):
+        assert set(marked["version"]) == set(found["version"])
+
+
 def test_trends_mark_only_what_falls_out() -> None:
     lifetimes, timeline = told([*USUAL, {"nulls": 900, "max": 6000, "rows": 1000}])
     changes = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))

@@ -52,7 +52,8 @@ again, with its timestamp and writer, null while it is open."""
 
 def anomalies(timeline: pl.DataFrame, changes: pl.DataFrame, version: int | None = None) -> pl.DataFrame:
     """ANOMALIES of TIMELINE and SUDDEN; with a version, as they were then: of loads up to it, repaired up to it."""
-    reasons = {**_sudden(changes), **_taken_back(changes, timeline)}
+    sudden = _sudden(changes)
+    reasons = {**sudden, **_taken_back(sudden, timeline)}
     for load, more in [*_volumes(timeline), *_lags(changes, timeline)]:
         reasons.setdefault(load, []).append(more)
     unexplained = timeline.filter(
@@ -152,18 +153,13 @@ def _sudden(changes: pl.DataFrame) -> dict[int, list[_Reason]]:
     return anomalies
 
 
-def _taken_back(changes: pl.DataFrame, timeline: pl.DataFrame) -> dict[int, list[_Reason]]:
-    """Loads that were removed again: what was sudden in them, else what was unusual, else only that they were."""
-    sudden = _sudden(changes)
-    anomalies = {}
+def _taken_back(sudden: dict[int, list[_Reason]], timeline: pl.DataFrame) -> dict[int, list[_Reason]]:
+    """Loads that were removed again: what was sudden in them, else only that they were."""
     bad = timeline.filter(pl.col("suspicious") & pl.col("taken_back_by").is_not_null())
-    unusual = dict(_by_version(changes.filter("unusual")))
-    for version, records in bad.select("version", "records_added").iter_rows():
-        words = sudden.get(version, [])
-        if not words and version in unusual:
-            words = [_nulls(unusual[version])]
-        anomalies[version] = words or [(f"{format_count(records)} rows, removed again", None)]
-    return anomalies
+    return {
+        version: sudden.get(version, [(f"{format_count(records)} rows, removed again", None)])
+        for version, records in bad.select("version", "records_added").iter_rows()
+    }
 
 
 def _by_version(rows: pl.DataFrame) -> list[tuple[int, pl.DataFrame]]:

@@ -61,7 +61,8 @@ SUDDEN = pl.Schema(
 )
 """COLUMN_LOADS with their baseline: `usual` the median and `usual_most` the max of the null shares, `usual_low` and
 `usual_high` the ends of the ranges; null where fewer than five loads have them. `unusual`: a null share far from the
-median; `sudden`: also far above the whole baseline; `sudden_range`: values far outside the expected range."""
+median; `sudden`: also far above the whole baseline, or in a reverted load where no column is; `sudden_range`: values
+far outside the expected range. A load is an anomaly of its columns where one of the last two is true."""
 
 LOAD_LANES = ("append", "change", "schema")
 
@@ -182,6 +183,7 @@ def sudden_changes(loads: pl.DataFrame) -> pl.DataFrame:
     # a width of none says nothing of what is far: a year that is the same for twenty loads may well become the next
     width = pl.max_horizontal("width", pl.col("usual_high") - pl.col("usual_low"))
     outside = pl.max_horizontal(pl.col("high") - pl.col("usual_high"), pl.col("usual_low") - pl.col("low"))
+    clear = (pl.col("sudden") | pl.col("sudden_range")).any().over("version")
     return (
         compared.with_columns(
             unusual=pl.col("exact") & is_unusual_share(pl.col("distance"), spread),
@@ -190,6 +192,8 @@ def sudden_changes(loads: pl.DataFrame) -> pl.DataFrame:
         )
         .with_columns(pl.col("unusual", "sudden", "sudden_range").fill_null(value=False))
         .with_columns(unusual=pl.col("unusual") | pl.col("sudden"))
+        # a load that was reverted was wrong: where no column shows it clearly, the unusual ones are why
+        .with_columns(sudden=pl.col("sudden") | (pl.col("unusual") & ~stays & ~clear))
         .select(SUDDEN.names())
         .cast(SUDDEN)
     )
