@@ -188,6 +188,18 @@ def test_every_version_is_told_for_the_whole_table() -> None:
     ]
 
 
+def test_a_range_of_some_files_is_partial_as_in_the_schema() -> None:
+    lifetimes, timeline = told([{}, {"silent": True}, {"silent": True, "takes_back": 0}])
+    states = views.quality.column_states.column_states(lifetimes, timeline)
+    assert states.select("low", "high", "max_text", "range_is").rows() == [
+        (0.0, 100.0, "100", "exact"),
+        (0.0, 100.0, "100", "partial"),
+        (None, None, None, None),
+    ]
+    trend = views.quality.trends.state_trend(states, "x", "high")
+    assert trend.select("value", "mark").rows()[:2] == [(100.0, ""), (100.0, "\N{ALMOST EQUAL TO}")]
+
+
 def test_versions_whose_numbers_have_no_order_are_told_in_theirs() -> None:
     lifetimes, timeline = told([{}, {"nulls": 90}, {}])
     ids = {0: 900, 1: 7, 2: 50}

@@ -198,7 +198,7 @@ def state_table(states: pl.DataFrame, column: str) -> None:
             "null": columns.percent("null, %", 70, of="null_share", decimals=2),
             "min_text": columns.text("min", 170),
             "max_text": columns.text("max", 170),
-            "range_is": columns.text("range is", 70),
+            "range_is": columns.text("range is", 70, help="exact, a bound, or partial: some files have no statistics"),
         },
         key="states",
         unknown="unknown",

@@ -29,7 +29,7 @@ COLUMN_STATES = pl.Schema(
 )
 """One row a column and version, oldest first: the whole table as it was. `mark`: "" exact, "≤" or "≥" a bound,
 null unknown;
-`low`, `high`: of numbers; `range_is`: exact, bound, or null where a live file does not tell."""
+`low`, `high`: of numbers; `range_is` as in SCHEMA_TREE: exact, bound, partial (of the files with a range), or null."""
 
 
 def column_states(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame:
@@ -53,12 +53,13 @@ def newest_first(states: pl.DataFrame, column: str) -> pl.DataFrame:
 
 def _column(name: str, line: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataFrame:
     rows = line.with_columns(statistics.select("null_count", "null_count_exact", "exact", "nulls"))
-    low, high = statistics["min"], statistics["max"]
+    low, high = statistics["some_min"], statistics["some_max"]
     numbers = low.dtype.is_numeric()
     unknown = pl.Series([None], dtype=pl.Float64).new_from_index(0, statistics.height)
     known = pl.col("null_count").is_not_null() & (pl.col("records") > 0)
     some = pl.col("null_count").is_null() & (pl.col("nulls") > 0) & (pl.col("records") > 0)
     ranged = low.is_not_null() & high.is_not_null()
+    complete = statistics["min"].is_not_null() & statistics["max"].is_not_null()
     return (
         rows.select(
             pl.lit(name).alias("column"),
@@ -80,7 +81,12 @@ def _column(name: str, line: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataF
             high=high.cast(pl.Float64) if numbers else unknown,
             min_text=value_texts(low),
             max_text=value_texts(high),
-            range_is=pl.when(ranged & pl.col("exact")).then(pl.lit("exact")).when(ranged).then(pl.lit("bound")),
+            range_is=pl.when(complete & pl.col("exact"))
+            .then(pl.lit("exact"))
+            .when(complete)
+            .then(pl.lit("bound"))
+            .when(ranged)
+            .then(pl.lit("partial")),
         )
         .cast(COLUMN_STATES)
         .with_columns(shown_bounds())

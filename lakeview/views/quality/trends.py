@@ -64,7 +64,10 @@ def state_trend(states: pl.DataFrame, column: str, measure: str) -> pl.DataFrame
         "low": pl.lit("\N{GREATER-THAN OR EQUAL TO}"),
         "high": pl.lit("\N{LESS-THAN OR EQUAL TO}"),
     }
-    exact = pl.when(pl.col("range_is") == "exact").then(pl.lit("")).otherwise(marks[measure])
+    bounds = {"exact": pl.lit(""), "partial": pl.lit("\N{ALMOST EQUAL TO}")}
+    exact = pl.coalesce(
+        *(pl.when(pl.col("range_is") == name).then(mark) for name, mark in bounds.items()), marks[measure]
+    )
     none = pl.lit(None, dtype=pl.Float64)
     told = rows.with_columns(
         value=measure,

@@ -25,8 +25,8 @@ TREND = pl.Schema(
 `least_records`: those of the files whose rows are known, at least so many.
 If the lifetimes had statistics, `statistics` is a struct with one struct a column, named as there: `min, max` (of
 all rows), `null_count`, `exact` (min and max occur) and `null_count_exact`. A bound is null where a live file that may
-hold values has none, and in a version without values; a null count where one of a live file is unknown; `nulls` is then
-the sum of the exact ones, at least so many."""
+hold values has none, and in a version without values; `some_min` and `some_max` are those of the files that have one.
+A null count is null where one of a live file is unknown; `nulls` is then the sum of the exact ones, a lower bound."""
 
 _AT_ONCE = 2_000_000
 """So many values, files times columns, are added up together: one pass for most tables, and bounded memory."""
@@ -122,4 +122,5 @@ def _statistic(i: int) -> pl.Expr:
         ((pl.col(f"{i} loose") == 0) & low.is_not_null() & high.is_not_null()).alias("exact"),
         (pl.col(f"{i} nulls loose") == 0).alias("null_count_exact"),
         pl.col(f"{i} exact nulls").alias("nulls"),
+        *(pl.col(f"{i} {side}").alias(f"some_{side}") for side in _SIDES),
     ).alias(str(i))
