@@ -74,7 +74,7 @@ def null_heatmap(
             ("version", "version"),
             ("committed", "committed, UTC"),
             ("share", "null"),
-            ("usual", "usually"),
+            ("usual", "expected"),
         )
     )
     known = cells.drop_nulls("value")

@@ -50,7 +50,7 @@ def load_trend_chart(
     middle = moments.to_list()[0] + (moments.to_list()[-1] - moments.to_list()[0]) / 2
     named = out.sort("value", descending=True).head(_MOST_LABELS)
     tooltip = tooltips((
-            ("load", "load"), ("committed", "committed, UTC"), ("by", "by"), ("told", "value"), ("usual", "usually"),
+            ("load", "load"), ("committed", "committed, UTC"), ("by", "by"), ("told", "value"), ("usual", "expected"),
         ))  # fmt: skip
     layers: list[AnyChart] = [
         alt.Chart(rows.drop_nulls("band_low"))

@@ -41,7 +41,7 @@ def test_the_column_of_an_alert_is_looked_at_first_and_a_link_may_name_another(s
         link.label for link in app.page_link
     }
     assert [m.value for m in app.markdown if "in v8" in m.value] == [
-        "**carrier** in v8 &ensp; null 0.0 %, usually 0.0 %"
+        "**carrier** in v8 &ensp; null 0.0 %, expected 0.0 %"
     ]
 
 

@@ -132,7 +132,7 @@ def _picked_load(shares: pl.DataFrame, column: str) -> tuple[str, int] | None:
         share, usual = (views.units.format_percent(row[name]) for name in ("null_share", "usual"))
         mark = row["mark"] or ""
         of = f"**{escape(column)}** in {views.units.format_version(row['version'])}"
-        st.markdown(f"{of} &ensp; null {f'{mark} {share}'.strip()}, usually {usual}", width="content")
+        st.markdown(f"{of} &ensp; null {f'{mark} {share}'.strip()}, expected {usual}", width="content")
         link("timeline", "Its commit", selection.link(commit=load))
         link("data", "Its rows", selection.link(version=row["version"], base=None, tab="Changes"))
     return column, row["version"]
