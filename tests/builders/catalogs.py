@@ -65,6 +65,8 @@ class RestState:
     page: int = 2
     failing: list[tuple[int, str]] = field(default_factory=list)
     lost: int = 0
+    answers: list[int] = field(default_factory=list)
+    made: bool = True
     denies: bool = False
     changes: threading.Lock = field(default_factory=threading.Lock)
     raw: bytes | None = None
@@ -103,6 +105,8 @@ class _Handler(BaseHTTPRequestHandler):
         status, answer = self._answer()
         if status != 200 or self.state.denies:
             return (status, answer) if status != 200 else _error(403, "ForbiddenException", "read only")
+        if not self.state.made:
+            return (self.state.answers.pop(0) if self.state.answers else 200), {}
         CommitTableRequest.model_validate(change)  # the words of the specification, as pyiceberg has them
         names = (*change["identifier"]["namespace"], change["identifier"]["name"])
         file = Path(self.state.tables[names] or "")
@@ -116,6 +120,8 @@ class _Handler(BaseHTTPRequestHandler):
         )
         newer.write_text(json.dumps(document))
         self.state.tables[names] = str(newer)
+        if self.state.answers:
+            return _error(self.state.answers.pop(0), "SomeException", "as planned")
         if self.state.lost:
             self.state.lost -= 1
             return _error(500, "InternalServerError", "the answer got lost")
@@ -127,6 +133,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.state.raw is not None:
             data = self.state.raw
         self.send_response(status)
+        if 300 <= status < 400:
+            self.send_header("Location", self.path)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()

@@ -90,6 +90,44 @@ def test_a_lost_answer_does_not_double_the_snapshot(state: RestState) -> None:
     assert state.requests["POST tables/table"] == 1
 
 
+@pytest.mark.parametrize("status", [409, 408, 418, 301, 400, 504])
+def test_a_change_that_is_made_is_a_commit_whatever_the_answer(state: RestState, status: int) -> None:
+    """A proxy may repeat a request, whose second answer is then that a requirement is not met; or give up too early."""
+    state.answers = [status]
+    opened().append(rows(2))
+    assert ids() == [0, 1, 2]
+    by_pyiceberg = StaticTable.from_metadata(str(state.tables[NAMES])).scan().to_arrow()
+    assert sorted(by_pyiceberg["id"].to_pylist()) == [0, 1, 2]
+    assert state.requests["POST tables/table"] == 1
+
+
+@pytest.mark.parametrize("answers", [[], [301] * 3], ids=["that it was", "that it is elsewhere"])
+def test_a_change_that_is_not_made_is_no_commit_whatever_the_answer(state: RestState, answers: list[int]) -> None:
+    state.made, state.answers = False, answers
+    with pytest.raises(StoreUnavailableError, match="was committed is not known") as caught:
+        opened().append(rows(2))
+    assert (caught.value.kind, ids()) == ("outcome-unknown", [0, 1])
+
+
+def test_a_catalog_that_falls_silent_after_a_commit_does_not_hide_it(
+    state: RestState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = opened()
+    pointer = found.pointer
+    assert pointer is not None
+    commit = pointer.commit
+
+    def commit_and_fail(*change: object) -> bool:
+        made = commit(*change)  # type: ignore[arg-type]  # handed on
+        state.failing = [(503, "ServiceUnavailable")] * 20
+        return made
+
+    monkeypatch.setattr(pointer, "commit", commit_and_fail)
+    assert found.append(rows(2)) is not None
+    state.failing = []
+    assert ids() == [0, 1, 2]
+
+
 def test_an_answer_that_never_comes_keeps_the_files(
     state: RestState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

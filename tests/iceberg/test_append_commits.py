@@ -14,8 +14,15 @@ import pytest
 import lakeview as lv
 from lakeview.iceberg.metadata.locate import Place
 from lakeview.iceberg.table import IcebergTable
+from lakeview.iceberg.write.commits import FolderCommits
 from lakeview.model.config import Config
-from lakeview.model.errors import AccessDeniedError, CommitConflictError, LakeviewError, StoreUnavailableError
+from lakeview.model.errors import (
+    AccessDeniedError,
+    CommitConflictError,
+    CorruptTableError,
+    LakeviewError,
+    StoreUnavailableError,
+)
 from lakeview.model.findings import Severity
 from lakeview.storage import LocalStorage, Storage
 from lakeview.storage.interface import Translated
@@ -195,6 +202,78 @@ def test_an_append_does_not_follow_other_columns(tmp_path: Path) -> None:
         table(store).append(rows(10))
     assert caught.value.kind == "metadata-changed"
     assert files_below(tmp_path) == before | {tmp_path / "metadata/v3.metadata.json"}
+
+
+class HintsLate(LocalStorage):
+    """A folder in which another writer commits before the first hint of this one is written."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(str(root), Config())
+        self._waits = True
+
+    def put(self, path: str, data: bytes) -> None:
+        if self._waits and path.endswith("version-hint.text"):
+            self._waits = False
+            table(Races(Path(self.root))).append(rows(20))
+        super().put(path, data)
+
+
+def test_a_hint_does_not_go_back(tmp_path: Path) -> None:
+    made(tmp_path)
+    table(HintsLate(tmp_path)).append(rows(10))
+    assert (tmp_path / "metadata/version-hint.text").read_text() == "4"
+    assert ids(tmp_path) == [0, 1, 2, 10, 11, 12, 20, 21, 22]
+
+
+def test_a_folder_that_falls_silent_after_a_commit_does_not_hide_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(tmp_path)
+    found = table(LocalStorage(str(tmp_path), Config()))
+    commit = FolderCommits.commit
+
+    def commit_and_fail(*arguments: Any) -> bool:
+        won = commit(*arguments)
+        monkeypatch.setattr(found, "refresh", silent)
+        return won
+
+    monkeypatch.setattr(FolderCommits, "commit", commit_and_fail)
+    assert found.append(rows(10)) is not None
+    assert ids(tmp_path) == [0, 1, 2, 10, 11, 12]
+
+
+def silent() -> bool:
+    raise StoreUnavailableError("no answer")
+
+
+UNFOLLOWED: dict[str, tuple[dict[str, Any], str]] = {
+    "main elsewhere": ({"current-snapshot-id": -1}, "the branch main is at"),
+    "the last time": ({"last-updated-ms": 2**63 - 1}, "no snapshot can follow its last-updated-ms"),
+    "the last number": ({"last-sequence-number": 2**63 - 1}, "no snapshot can follow its last-sequence-number"),
+}
+
+
+@pytest.mark.parametrize("case", UNFOLLOWED)
+def test_metadata_that_nothing_can_follow_is_refused_and_stays(tmp_path: Path, case: str) -> None:
+    made(tmp_path)
+    change, words = UNFOLLOWED[case]
+    current = tmp_path / "metadata/v2.metadata.json"
+    current.write_text(json.dumps({**json.loads(current.read_text()), **change}))
+    before = files_below(tmp_path)
+    with pytest.raises(CorruptTableError, match=words):
+        table(LocalStorage(str(tmp_path), Config())).append(rows(10))
+    assert files_below(tmp_path) == before
+
+
+def test_a_number_that_no_name_can_follow_is_refused(tmp_path: Path) -> None:
+    made(tmp_path)
+    last = f"v{10**18 - 1}.metadata.json"
+    (tmp_path / "metadata/v2.metadata.json").rename(tmp_path / "metadata" / last)
+    (tmp_path / "metadata/version-hint.text").unlink()
+    before = files_below(tmp_path)
+    with pytest.raises(CorruptTableError, match="its number is so high"):
+        table(LocalStorage(str(tmp_path), Config())).append(rows(10))
+    assert files_below(tmp_path) == before
 
 
 def append_often(place: Path, first: int) -> None:

@@ -64,6 +64,7 @@ CASES: dict[str, tuple[tuple[str, ...], str | None, tuple[str, str]]] = {
     "a number": ((V1, V2), "2", (V2, "version-hint")),
     "a number and a newline": ((V1, V2), "2\n", (V2, "version-hint")),
     "a stale number: the next ones are looked for": ((V1, V2, V3), "1", (V3, "version-hint")),
+    "a stale number with its letter": ((V1, V2, V3), "v1", (V3, "version-hint")),
     "a number of a compressed file": (("v1.gz.metadata.json",), "1", ("v1.gz.metadata.json", "version-hint")),
     "a number, the suffix at the end": (("v1.metadata.json.gz",), "1", ("v1.metadata.json.gz", "version-hint")),
     "a number of a file with a uuid": ((N2, N10), "2", (N2, "version-hint")),

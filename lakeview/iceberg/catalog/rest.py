@@ -14,14 +14,18 @@ from typing import Any
 import msgspec
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.rest.response import _handle_non_200_response
-from pyiceberg.exceptions import AuthorizationExpiredError, NoSuchTableError, UnauthorizedError
+from pyiceberg.exceptions import AuthorizationExpiredError, NoSuchTableError, ServerError, UnauthorizedError
 from requests import HTTPError, Session
 
 _SECONDS = (10, 60)
 """How long a connection and an answer may take: pyiceberg itself waits for ever."""
 
-_NOT_MET = 409
-"""The status of a change whose requirements are not met."""
+_MADE, _NOT_MET = 200, 409
+"""The status of a change that is made, and of one whose requirements are not met."""
+
+_REFUSALS = frozenset((400, 401, 403, 404, 405, 406, 410, 411, 413, 414, 415, 419, 422, 429))
+"""Statuses that say that a change is not made. Others leave it open: 408 of a proxy, or a redirect, which is not
+followed, since what answers there was asked another thing."""
 
 
 class StorageCredential(msgspec.Struct, frozen=True):
@@ -85,14 +89,17 @@ class LocatingRestCatalog(RestCatalog):
             self.url("namespaces/{namespace}/tables/{table}", **parts),
             data=msgspec.json.encode(body),
             headers={"Content-Type": "application/json"},
+            allow_redirects=False,
         )
-        if answer.status_code == _NOT_MET:
-            return False
+        if answer.status_code in (_MADE, _NOT_MET):
+            return answer.status_code == _MADE
+        if answer.status_code not in _REFUSALS:
+            raise ServerError(f"it answered with the status {answer.status_code}")
         try:
             answer.raise_for_status()
         except HTTPError as error:
             _handle_non_200_response(error, {404: NoSuchTableError})
-        return True
+        raise AssertionError("unreachable: a status that refuses raises")
 
     def _create_session(self) -> Session:
         session = super()._create_session()

@@ -149,8 +149,9 @@ def _hint(storage: Storage, path: str) -> str:
 
 def _hinted(hint: str, names: set[str]) -> str | None:
     """The file a hint means; None for one that dangles, is empty or says nothing."""
-    if hint.isascii() and hint.isdigit() and len(hint) <= 18:
-        return _of_version(int(hint), names)
+    digits = hint.removeprefix("v")
+    if digits.isascii() and digits.isdigit() and len(digits) <= 18:
+        return _of_version(int(digits), names)
     base = hint.rpartition("/")[2]
     tries = [base + suffix for suffix in _SUFFIXES] + [f"v{base}{suffix}" for suffix in _SUFFIXES]
     return next((name for name in tries if base and name in names), None)

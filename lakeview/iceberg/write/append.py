@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from lakeview.iceberg.metadata.locate import FOLDER, read_metadata
 from lakeview.iceberg.metadata.summaries import whole
@@ -17,7 +18,7 @@ from lakeview.iceberg.write.files import discard
 from lakeview.iceberg.write.manifest import manifest_record, write_manifest
 from lakeview.iceberg.write.manifest_list import ManifestList
 from lakeview.iceberg.write.metadata_file import NewSnapshot
-from lakeview.iceberg.write.writability import check_commits
+from lakeview.iceberg.write.writability import check_commits, check_continues
 from lakeview.model.clock import Clock
 from lakeview.model.config import VERSION
 from lakeview.model.errors import CommitConflictError, LakeviewError
@@ -71,7 +72,8 @@ class Append:
                 if left and isinstance(error, LakeviewError):
                     error.add_note(f"files that no snapshot names were left behind: {', '.join(left)}")
             raise
-        self._table.refresh()
+        with suppress(LakeviewError):  # it is committed; the next call looks again
+            self._table.refresh()
         return self._snapshot_id
 
     def _commit(self) -> None:
@@ -99,6 +101,8 @@ class Append:
 
     def _attempt(self, record: Mapping[str, object], attempt: int) -> bool:
         state = self._table.state
+        if self._snapshot_id in state.metadata.snapshots:  # an attempt that seemed to be lost was not
+            return True
         check_commits(self._table, without_catalog=self._without_catalog)
         if not self._context.is_current(state):
             raise CommitConflictError(
@@ -109,6 +113,7 @@ class Append:
             )
         base = state.found.path
         document = metadata_document(read_metadata(self._storage, base), base)
+        check_continues(state, document, sum(file.records for file in self._files))
         path = f"{FOLDER}/snap-{self._snapshot_id}-{attempt}-{self._id}.avro"
         data, snapshot = self._manifest_list(state, document, record, self._recorded(state, path))
         self._written.append(path)

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Protocol
 
+from lakeview.iceberg.metadata.errors import invalid
 from lakeview.iceberg.metadata.locate import FOLDER, HINT, Pointer, metadata_number
 from lakeview.iceberg.metadata.refs import MAIN
-from lakeview.iceberg.metadata.table_metadata import metadata_document
+from lakeview.iceberg.metadata.table_metadata import metadata_document, parse_metadata
 from lakeview.iceberg.state import State
 from lakeview.iceberg.write.metadata_file import (
     NewSnapshot,
@@ -18,7 +19,7 @@ from lakeview.iceberg.write.metadata_file import (
     following_name,
     snapshot_entry,
 )
-from lakeview.model.errors import LakeviewError, StoreUnavailableError
+from lakeview.model.errors import LakeviewError, NotATableError, StoreUnavailableError
 from lakeview.storage import Storage, back_off
 from lakeview.storage.exclusive import ExclusivePut
 
@@ -82,11 +83,24 @@ class FolderCommits:
         name = following_name(state.found.path.rpartition("/")[2], compressed=compressed)
         assert name is not None, "a table whose commits are made here has numbered metadata files"
         new = following_document(document, snapshot, recorded_base, properties.get(_EARLIER))
-        if not self._creation.put(f"{FOLDER}/{name}", encode_document(new, compressed=compressed)):
+        data = encode_document(new, compressed=compressed)
+        if metadata_number(name) is None:
+            raise invalid(state.found.path, "its number is so high that no file can follow it")
+        parse_metadata(data, f"{FOLDER}/{name}")  # what cannot be read must not become the table
+        if not self._creation.put(f"{FOLDER}/{name}", data):
             return False
         with suppress(LakeviewError):  # readers can do without
-            self._storage.put(f"{FOLDER}/{HINT}", str(metadata_number(name)).encode())
+            self._move_hint(name)
         return True
+
+    def _move_hint(self, name: str) -> None:
+        """Write the hint; again as long as another writer went on meanwhile, whose hint this one replaced."""
+        following: str | None = name
+        while following is not None:
+            name = following
+            self._storage.put(f"{FOLDER}/{HINT}", str(metadata_number(name)).encode())
+            names = [following_name(name, compressed=compressed) for compressed in (False, True)]
+            following = next((n for n in names if n is not None and self._storage.exists(f"{FOLDER}/{n}")), None)
 
     def _holds_ours(self, path: str) -> bool:
         snapshots = metadata_document(self._storage.read(path), path).get("snapshots") or ()
@@ -114,9 +128,10 @@ class CatalogCommits:
             self.unsure = True
             try:
                 if self._pointer.commit(requirements, updates):
+                    self._check_made()
                     return True
-                # an earlier try may have been made; what it required is gone in any case
-                self.unsure = attempt > 0 and self._is_there()
+                # an earlier request may have made it, also one that a proxy repeated; what it required is gone then
+                self.unsure = self._is_there()
                 return self.unsure
             except StoreUnavailableError as error:
                 if error.kind == "outcome-unknown":
@@ -126,10 +141,23 @@ class CatalogCommits:
                 if attempt + 1 == _REPEATS:
                     raise _outcome_unknown(self._table.address, self._snapshot_id, error) from error
                 back_off(attempt, remote=True)
-            except LakeviewError:  # refused: only an earlier try may have made it
+            except LakeviewError:  # refused: only an earlier request may have made it
+                with suppress(NotATableError):
+                    if self._is_there():
+                        return True
                 self.unsure = attempt > 0
                 raise
         raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def _check_made(self) -> None:
+        """Refuses the answer of a catalog that says that the snapshot is there while the table lacks it."""
+        try:
+            self._table.refresh()
+        except LakeviewError:  # then its answer is all that is known
+            return
+        if self._snapshot_id not in self._table.state.metadata.snapshots:
+            doubt = StoreUnavailableError("the catalog answered that it was, and the table has no such snapshot")
+            raise _outcome_unknown(self._table.address, self._snapshot_id, doubt)
 
     def _is_there(self) -> bool:
         try:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from lakeview.iceberg.metadata.errors import invalid
 from lakeview.iceberg.metadata.locate import FOLDER, is_numbered_alone, metadata_number
+from lakeview.iceberg.metadata.refs import MAIN
+from lakeview.iceberg.state import State
 from lakeview.iceberg.write.commits import Target
 from lakeview.model.errors import UnsupportedTableError
+
+_NUMBERS = 1 << 63
+"""Numbers of snapshots are longs."""
 
 
 def check_commits(table: Target, *, without_catalog: bool) -> None:
@@ -43,6 +51,29 @@ def check_commits(table: Target, *, without_catalog: bool) -> None:
             "catalog-may-own",
             "write it by its catalog; if none owns it, give without_catalog=True (for Spark the option withoutCatalog)",
         )
+
+
+def check_continues(state: State, document: Mapping[str, object], rows: int) -> None:
+    """Refuses metadata, `document` as recorded, that no snapshot of so many rows can follow.
+
+    CorruptTableError where the branch main is not at the current snapshot ("this must be the same as the current ID of
+    the main branch"), or a number has no next one.
+    """
+    metadata, path = state.metadata, state.found.path
+    main = metadata.refs.get(MAIN)
+    if main is not None and main.snapshot_id != metadata.current_snapshot_id:
+        raise invalid(
+            path, f"the branch main is at {main.snapshot_id}, and current-snapshot-id is {metadata.current_snapshot_id}"
+        )
+    next_row_id = document.get("next-row-id") or 0
+    numbers = {
+        "last-sequence-number": metadata.last_sequence_number + 1,
+        "last-updated-ms": (metadata.last_updated_ms or 0) + 1,
+        "next-row-id": (next_row_id if isinstance(next_row_id, int) else 0) + rows,
+    }
+    for name, following in numbers.items():
+        if not 0 <= following < _NUMBERS:
+            raise invalid(path, f"no snapshot can follow its {name}")
 
 
 def _refused(message: str, kind: str, fix: str) -> UnsupportedTableError:
