@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ MAX_SCHEMAS = 200
 
 def with_absent_columns(frames: TableFrames, snapshot: Snapshot, statistics: pl.DataFrame) -> pl.DataFrame:
     """STATISTICS of a snapshot, with the rows of files that lack a column among its nulls."""
+    statistics = without_unmapped_counts(snapshot, statistics)
     absent = absences(frames, snapshot)
     if absent.keys().isdisjoint(statistics.columns):
         return statistics
@@ -34,9 +36,9 @@ def lifetimes_with_absent_columns(frames: TableFrames, snapshot: Snapshot, lifet
     if "statistics" not in lifetimes.columns:  # of no column
         return lifetimes
     absent = absences(frames, snapshot)
-    statistics = lifetimes["statistics"].struct.unnest()
+    statistics = without_unmapped_counts(snapshot, lifetimes["statistics"].struct.unnest())
     if absent.keys().isdisjoint(statistics.columns):
-        return lifetimes
+        return lifetimes.with_columns(statistics.to_struct("statistics"))
     arrived = _arrivals(frames, lifetimes["path"])
     counted = births.with_absent_columns(statistics, absent, arrived, lifetimes["records"])
     return lifetimes.with_columns(counted.to_struct("statistics"))
@@ -55,6 +57,34 @@ def absences(frames: TableFrames, snapshot: Snapshot) -> Mapping[str, births.Abs
     except LakeviewError:  # the snapshot can be read, but not the log before it
         return {}
     return births.absences(snapshot.schema, first, start, words.defaults)
+
+
+def without_unmapped_counts(snapshot: Snapshot, statistics: pl.DataFrame) -> pl.DataFrame:
+    """STATISTICS without the null counts of columns for which a name mapping has no name.
+
+    A file without field ids gives null there, whatever its writer counted, and the log does not tell such files from
+    others (Iceberg, "Column Projection").
+    """
+    words = all_words().get(snapshot.format)
+    text = None if words is None or words.name_mapping is None else snapshot.properties.get(words.name_mapping)
+    if text is None:
+        return statistics
+    try:
+        mapping = json.loads(text)
+    except ValueError:
+        return statistics
+    if isinstance(mapping, dict):  # as the reader of rows takes it
+        mapping = mapping.get("fields")
+    if not isinstance(mapping, list):
+        return statistics
+    entries = [each for each in mapping if isinstance(each, dict)]
+    mapped = [each.get("field-id") for each in entries if each.get("names")]
+    unmapped = [f.name for f in snapshot.schema.fields if f.id not in mapped and f.name in statistics.columns]
+    return statistics.with_columns(
+        statistics[name].struct.unnest().with_columns(null_count=pl.lit(None, pl.Int64)).to_struct(name)
+        for name in unmapped
+        if isinstance(statistics.schema[name], pl.Struct)
+    )
 
 
 def _births(frames: TableFrames) -> tuple[dict[births.Identity, int], int]:
