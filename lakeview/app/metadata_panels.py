@@ -115,7 +115,7 @@ def partition_specs(now: OpenTable) -> None:
                 "text": columns.text("partitioned by", 280),
                 "state": columns.text("", 80),
                 "files": columns.number("live files", 80),
-                "rows": columns.number("rows", 90, help="physical, before deletes"),
+                "rows": columns.number("rows with deleted", 120, help="rows of the data files, before deletes"),
                 "manifests": columns.number("manifests", 80),
                 "since": columns.timestamp("since, UTC", 130, of="since", help="unknown where older metadata is gone"),
                 "recorded": columns.text("first recorded in", 260, of="recorded_in"),
