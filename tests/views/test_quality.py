@@ -273,6 +273,8 @@ def test_old_events_are_measured_against_what_is_usual(
         pytest.param([(0, 2)], "", id="an event to come"),
         pytest.param([(0, None)], "", id="where nothing is known"),
         pytest.param([(0, -1), (1, 0), (2, 1), (3, 1, 4), (4, 1)], "1 day late", id="a repair comes late"),
+        pytest.param([(0, -1), (1, 0), (2, 2, 3), (3, None)], "1 day late", id="a load that was taken back"),
+        pytest.param([(0, -1), (1, 0), (2, 1.5, 3), (3, 1.5)], "0 days late", id="and brought again"),
         pytest.param([(0, -1), (30, 29), (60, 59), (64, 59)], "1 day late", id="the same again within the usual time"),
         pytest.param([(0, -1), (1, 0), *((day, 0) for day in range(2, 31))], "30 days late", id="the same each night"),
         pytest.param([(0, -4000), (1, -3999), (2, -3998)], "", id="history"),

@@ -129,7 +129,17 @@ def data_lateness(changes: pl.DataFrame) -> str:
     if column is None:
         return ""
     repairs = changes["taken_back_by"].drop_nulls().unique()
-    loads = changes.filter((pl.col("column") == column) & ~pl.col("version").is_in(repairs.implode()))
+    every = changes.filter(pl.col("column") == column)
+    # of a load that was taken back the table has what its repair brought again
+    again = every.select(taken_back_by="version", again="newest")
+    stays = (
+        pl.when(pl.col("taken_back_by").is_null())
+        .then("newest")
+        .when(pl.col("again").is_not_null())
+        .then(pl.min_horizontal("newest", "again"))
+    )
+    loads = every.join(again, on="taken_back_by", how="left", maintain_order="left").with_columns(newest=stays)
+    loads = loads.filter(~pl.col("version").is_in(repairs.implode()))
     loads = loads.select("timestamp", "newest", value=_lag()).filter(pl.col("value") >= 0)
     before = pl.col("newest").cum_max().shift(1)
     news = loads.filter((pl.col("newest") > before).fill_null(value=True))
