@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lakeview.iceberg.write.avro_names import avro_name
 from lakeview.iceberg.write.context import WriteContext
 from lakeview.model.schema import DecimalType, Field
 
@@ -72,7 +73,7 @@ def list_schema(version: int) -> dict[str, Any]:
 
 def partition_names(context: WriteContext) -> list[str]:
     """The names of the parts of a partition tuple in Avro, which allows letters, digits and underscores."""
-    return [_avro_name(f.name) for f in context.spec.fields]
+    return [avro_name(f.name) for f in context.spec.fields]
 
 
 def _partition_fields(context: WriteContext) -> list[dict[str, Any]]:
@@ -96,12 +97,6 @@ def _partition_type(transform: Any, source: Field, field_id: int) -> Any:
         case "fixed":
             return {"type": "fixed", "name": f"fixed_{field_id}", "size": source.metadata["length"]}
     return _AVRO_TYPES[type_.name]
-
-
-def _avro_name(name: str) -> str:
-    """A name as the reference implementation spells it: `a b` is `a_x20b`, `1st` is `_1st`."""
-    spelled = "".join(c if c.isascii() and (c.isalnum() or c == "_") else f"_x{ord(c):X}" for c in name)
-    return f"_{spelled}" if spelled[:1].isdigit() else spelled
 
 
 def _required(name: str, field_id: int, type_: Any) -> dict[str, Any]:

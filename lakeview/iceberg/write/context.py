@@ -13,6 +13,7 @@ from lakeview.iceberg.metadata.locations import relocated
 from lakeview.iceberg.metadata.partition_fields import PartitionSpec
 from lakeview.iceberg.metadata.types import parse_schema, struct_fields
 from lakeview.iceberg.state import State
+from lakeview.iceberg.write.avro_names import avro_name
 from lakeview.iceberg.write.metrics import Metered, metered_columns
 from lakeview.iceberg.write.stored_schema import stored_schema
 from lakeview.model.errors import UnsupportedTableError
@@ -96,8 +97,8 @@ def definition(state: State) -> tuple[object, ...]:
 def write_context(state: State) -> WriteContext:
     """How files of a table are written as it is now.
 
-    UnsupportedTableError for what is not written: encrypted tables, unknown transforms, types without values, file
-    formats other than Parquet, and a table whose recorded location is not where it lies.
+    UnsupportedTableError for what is not written: encrypted tables, unknown transforms, partition fields of one name,
+    types without values, file formats other than Parquet, and a table whose recorded location is not where it lies.
     """
     metadata, properties = state.metadata, state.metadata.properties
     for name in _NOT_HONOURED:
@@ -115,6 +116,7 @@ def write_context(state: State) -> WriteContext:
     if not target.isascii() or not target.isdigit() or int(target) == 0:
         raise _not_honoured("write.target-file-size-bytes", target)
     _check_spec(metadata.spec, metadata.schema)
+    _check_distinct(metadata.spec)
     location = recorded_location(state)
     data_location = properties.get("write.data.path", f"{location}/data").rstrip("/")
     recorded_schema = metadata.schemas[metadata.current_schema_id]
@@ -172,6 +174,22 @@ def _check_spec(spec: PartitionSpec, schema: Schema) -> None:
             raise _unsupported(
                 f"the table is partitioned by {part.name}, whose column is not in its schema any more",
                 "unsupported-transform",
+            )
+
+
+def _check_distinct(spec: PartitionSpec) -> None:
+    # manifests hold the parts of a tuple by these names, and readers find them by these ids
+    names: dict[str, int] = {}
+    ids: dict[int, int] = {}
+    for position, part in enumerate(spec.fields):
+        same_name = names.setdefault(avro_name(part.name), position)
+        first = min(same_name, ids.setdefault(part.field_id, position))
+        if first < position:
+            what = f"have the field id {part.field_id}" if same_name == position else "have one name in manifests"
+            raise _unsupported(
+                f"the table is partitioned by {spec.fields[first].name} and {part.name}, which {what}",
+                "ambiguous-partition",
+                "have the table's partition spec corrected by the engine that owns it",
             )
 
 

@@ -75,10 +75,11 @@ def _conformed(context: WriteContext, batches: Iterable[pa.RecordBatch]) -> Iter
 
 def _with_defaults(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
     # "The write default for a field must be written if a field is not supplied to a write"
-    names = {name.casefold() for name in batch.schema.names}
+    exactly, own = set(batch.schema.names), {field.name for field in schema}
+    other = {name.casefold() for name in exactly - own}  # as conform_batch: one that is another column's stands for it
     for field in schema:
         recorded = field.metadata.get("write-default")
-        if recorded is not None and field.name.casefold() not in names:
+        if recorded is not None and field.name not in exactly and field.name.casefold() not in other:
             value = pl.Series([single_value(recorded, field.type)], dtype=polars_type(field.type))
             column = value.new_from_index(0, batch.num_rows).to_arrow()
             batch = batch.append_column(field.name, column)
