@@ -14,7 +14,7 @@ if not snapshot.partition_columns:
     with card():
         nothing(
             f"{panels.short_name(now)} has no partitions.",
-            f"Its {views.units.counted(snapshot.num_files, 'file')} lie in one folder;"
+            f"One folder holds {views.units.counted(snapshot.num_files, 'file')};"
             " statistics decide what a filter reads.",
             "files",
             "See its files",
@@ -55,7 +55,7 @@ else:
     with card(key="one-partition"):
         panels.history(now, sizes)
     with card("Partitions", panels.table_note(sizes)):
-        panels.size_table(sizes)
+        panels.size_table(sizes, snapshot)
 
 with errors.messages(here="partitions"):
     metadata_panels.partition_specs(now)

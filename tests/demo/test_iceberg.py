@@ -21,6 +21,7 @@ from lakeview.demo.iceberg import (
 )
 from lakeview.iceberg.opening import open_iceberg
 from lakeview.iceberg.table import IcebergTable
+from lakeview.views.partitions.sizes import partition_sizes, with_row_bounds
 
 
 @pytest.fixture(scope="module")
@@ -137,3 +138,17 @@ def test_the_library_reads_them_from_where_they_were_moved_to(demo_lake: Path, d
 def test_the_doctor_finds_nothing_to_say(demo_lake: Path, departures: IcebergTable) -> None:
     for table in (departures, open_iceberg(str(demo_lake / "weather"))):
         assert [f.claim for f in table.check()] == ["The metadata contradicts itself nowhere"]
+
+
+def test_deleted_rows_are_no_rows_of_their_partitions(departures: IcebergTable) -> None:
+    snapshot = departures.snapshot()
+    sizes = with_row_bounds(partition_sizes(snapshot), snapshot)
+    bounded = sizes.filter(mark="\N{GREATER-THAN OR EQUAL TO}")
+    assert bounded["partition_text"].to_list() == sorted(snapshot.delete_files["partition_text"].unique())
+    rows = departures.scan().collect()
+    months = pl.concat_str(
+        pl.lit("flight_month="), pl.col("flight_date").dt.strftime("%Y-%m"), pl.lit("/origin="), "origin"
+    )
+    counted = dict(rows.group_by(months.alias("partition")).len().iter_rows())
+    assert [counted[name] for name in bounded["partition_text"]] == bounded["records"].to_list()
+    assert sizes["records"].sum() == rows.height

@@ -13,6 +13,7 @@ from lakeview.app.components import MAX_ROWS, dark, escape, frame, grid, link, n
 from lakeview.app.memo import cached
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
+from lakeview.model.snapshot import Snapshot
 
 PARTITION = "partition"
 MOST_DAY_BARS = 45
@@ -244,13 +245,14 @@ def table_note(sizes: pl.DataFrame) -> str:
     return f"{sizes.height:,}, in order"
 
 
-def size_table(sizes: pl.DataFrame) -> None:
+def size_table(sizes: pl.DataFrame, snapshot: Snapshot) -> None:
     """The twin of the picture: one row a partition, the largest ones of very many; a click on a row picks it."""
-    rows = views.partitions.layout.largest(sizes, MAX_ROWS)
+    rows = views.partitions.sizes.with_row_bounds(views.partitions.layout.largest(sizes, MAX_ROWS), snapshot)
     frame(
         rows,
         {
             "partition": columns.text("partition", 220, of="partition_text", null="unknown"),
+            "mark": columns.mark(help=columns.BOUND_HELP),
             "rows": columns.number("rows", 100, of="records"),
             "files": columns.number("files", 80),
             "size": columns.size("size", 110, of="bytes"),

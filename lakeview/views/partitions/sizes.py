@@ -11,6 +11,7 @@ import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS, formatted, live_records
 from lakeview.model.snapshot import Snapshot
+from lakeview.views.files.rows import least_records
 from lakeview.views.partitions.keys import partition_keys, whole_sequence
 from lakeview.views.sums import total
 from lakeview.views.thresholds import LATE_PARTITION_STEPS, OUT_OF_ORDER_SHARE
@@ -112,6 +113,28 @@ def partition_sizes(snapshot: Snapshot) -> pl.DataFrame:
         .select(PARTITION_SIZES.names())
         .cast(PARTITION_SIZES)
     )
+
+
+def with_row_bounds(sizes: pl.DataFrame, snapshot: Snapshot) -> pl.DataFrame:
+    """PARTITION_SIZES with the least number of rows where the exact one is unknown and the log proves one, and `mark`:
+    "≥" there, else "". The same bound as for the whole table (`views.files.rows.least_records`)."""
+    unknown = sizes.filter(pl.col("records").is_null())["partition_text"]
+    deletes = snapshot.delete_files
+    if unknown.is_empty() or (not deletes.is_empty() and deletes["partition_text"].has_nulls()):
+        return sizes.with_columns(mark=pl.lit(""))  # deletes without a partition are about any of them
+    inside = pl.col("partition_text").is_in(unknown.implode())
+    of_files = snapshot.files.filter(inside).partition_by("partition_text", as_dict=True)
+    of_deletes = {} if deletes.is_empty() else deletes.filter(inside).partition_by("partition_text", as_dict=True)
+    bounds = {name: least_records(files, of_deletes.get((name,))) for (name,), files in of_files.items()}
+    least = pl.DataFrame(
+        {"partition_text": list(bounds), "least": list(bounds.values())},
+        schema={"partition_text": pl.String(), "least": pl.Int64()},
+    ).filter(pl.col("least") > 0)
+    bounded = sizes.join(least, on="partition_text", how="left", maintain_order="left")
+    mark = pl.when(pl.col("records").is_null() & pl.col("least").is_not_null()).then(
+        pl.lit("\N{GREATER-THAN OR EQUAL TO}")
+    )
+    return bounded.with_columns(mark=mark.otherwise(pl.lit("")), records=pl.coalesce("records", "least")).drop("least")
 
 
 def partition_skew(sizes: pl.DataFrame) -> Skew:
