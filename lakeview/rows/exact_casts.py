@@ -53,7 +53,9 @@ def exact(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
     except pa.ArrowNotImplementedError as error:
         raise misfit_of_types(path, source, target) from error
     except pa.ArrowInvalid as error:
-        if kind_of(target) in ("text", "bytes"):  # the same values in any case: only their room is limited
+        if kind_of(target) in ("text", "bytes") and not pa.types.is_fixed_size_binary(
+            target
+        ):  # the same values in any case: only their room is limited
             raise InvalidRequestError(
                 f"column {path} holds more than the 2 GB of one batch",
                 fix="give the rows in smaller batches",

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyiceberg.table import StaticTable
 
-from lakeview.model.errors import UnsupportedTableError
-from tests.iceberg.test_append import PLAIN, document_of, field, latest, made, opened
+from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
+from tests.iceberg.test_append import PLAIN, document_of, entry_of, field, latest, made, opened
 
 ID_AND_N = [field(1, "id", "long"), field(2, "n", "long")]
 
@@ -48,3 +52,51 @@ def test_a_default_is_written_although_another_column_differs_by_case_alone(tmp_
     opened(place).append(pl.DataFrame({"id": [1]}))
     opened(place).append(pl.DataFrame({"id": [2], "ID": ["given"]}))
     assert opened(place).scan().collect().sort("id")["ID"].to_list() == ["new", "given"]
+
+
+REQUIRED = {"type": "struct", "fields": [
+    field(2, "r", "long", required=True), field(3, "u", "uuid", required=True),
+    field(4, "l", {"type": "list", "element-id": 5, "element": "string", "element-required": True}, required=True),
+    field(6, "m", {"type": "map", "key-id": 7, "key": "string", "value-id": 8, "value": "boolean",
+        "value-required": True}, required=True),
+    field(9, "s", {"type": "struct", "fields": [field(10, "d", "date", required=True)]}, required=True),
+]}  # fmt: skip
+INNER = pa.struct([
+    ("r", pa.int64()), ("u", pa.binary()), ("l", pa.list_(pa.string())), ("m", pa.map_(pa.string(), pa.bool_())),
+    ("s", pa.struct([("d", pa.date32())])),
+])  # fmt: skip
+WHOLE = {"r": 7, "u": b"u" * 16, "l": ["a"], "m": [("k", True)], "s": {"d": date(2026, 1, 2)}}
+BELOW: dict[str, tuple[Any, pa.DataType, list[Any]]] = {
+    "a struct": (REQUIRED, INNER, [WHOLE, None, WHOLE, None]),
+    "structs in a list": (
+        {"type": "list", "element-id": 20, "element": REQUIRED, "element-required": False}, pa.list_(INNER),
+        [[None, WHOLE], None, [], [WHOLE, None]]),
+    "structs in a map": (
+        {"type": "map", "key-id": 20, "key": "string", "value-id": 21, "value": REQUIRED, "value-required": False},
+        pa.map_(pa.string(), INNER), [[("a", None), ("b", WHOLE)], None, []]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BELOW)
+def test_null_is_written_where_fields_below_it_must_not_be_null(tmp_path: Path, case: str) -> None:
+    type_, arrow, values = BELOW[case]
+    place = made(tmp_path / "t", [field(1, "x", type_)])
+    given = pa.table({"x": pa.array(values, arrow)})
+    opened(place).append(given)
+    assert opened(place).scan().collect()["x"].to_list() == pl.Series(pl.from_arrow(given["x"])).to_list()
+    (file,) = (place / "data").iterdir()
+    assert pq.read_table(file, arrow_extensions_enabled=False)["x"].to_pylist() == given["x"].to_pylist()
+    if case == "a struct":
+        entry = entry_of(StaticTable.from_metadata(latest(place)))
+        assert (entry.null_value_counts[2], entry.lower_bounds[2]) == (2, (7).to_bytes(8, "little"))
+
+
+@pytest.mark.parametrize(("type_", "words"), [
+    ("fixed[3]", "column x holds values of 3 bytes, and one of the rows has 2"),
+    ("uuid", r"column x is binary and does not fit fixed_size_binary\[16\]: row 1 .* holds b'ab'"),
+])  # fmt: skip
+def test_bytes_of_another_length_are_refused(tmp_path: Path, type_: str, words: str) -> None:
+    place = made(tmp_path / "t", [field(1, "x", type_)])
+    with pytest.raises(InvalidRequestError, match=words) as caught:
+        opened(place).append(pa.table({"x": pa.array([None, b"ab"], pa.binary())}))
+    assert (caught.value.kind, caught.value.place) == ("type-mismatch", "x")

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakeview.iceberg.metadata.types import parse_type
 from lakeview.model.arrow_types import arrow_type
-from lakeview.model.errors import UnsupportedTableError
+from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.model.schema import DataType, DecimalType, PrimitiveType, Schema
 from lakeview.rows.casts import SameRows, conform
 
@@ -34,10 +35,38 @@ def stored_schema(document: Mapping[str, Any]) -> pa.Schema:
 def stored_rows(rows: pa.Table, schema: Schema, stored: pa.Schema) -> pa.Table:
     """Rows of the table's columns as its data files hold them."""
     columns = [
-        pa.chunked_array([conform(chunk, f.type, target.type, f.name, _STORED) for chunk in column.chunks], target.type)
+        pa.chunked_array(
+            [_demanded(conform(chunk, f.type, target.type, f.name, _STORED), target) for chunk in column.chunks],
+            target.type,
+        )
         for f, column, target in zip(schema, rows.columns, stored, strict=True)
     ]
     return pa.Table.from_arrays(columns, schema=stored)
+
+
+def _demanded(array: pa.Array, field: pa.Field) -> pa.Array:
+    """The array with nothing null that must not be: what is, lies below a null, where files hold no values; writing
+    them asks for it nevertheless."""
+    kind = array.type
+    if isinstance(array, pa.ExtensionArray):
+        return pa.ExtensionArray.from_storage(kind, _demanded(array.storage, field))
+    if pa.types.is_struct(kind):
+        children = [_demanded(array.field(i), inner) for i, inner in enumerate(kind)]
+    elif pa.types.is_list(kind):
+        children = [_demanded(array.values, kind.value_field)]
+    elif pa.types.is_map(kind):
+        entries = [_demanded(array.keys, kind.key_field), _demanded(array.items, kind.item_field)]
+        children = [pa.StructArray.from_arrays(entries, fields=[kind.key_field, kind.item_field])]
+    elif field.nullable or not array.null_count:
+        return array
+    else:
+        children = []
+    own = array.buffers()[: kind.num_buffers]
+    if not field.nullable:
+        own[0] = None
+    return pa.Array.from_buffers(
+        kind, len(array), own, 0 if own[0] is None else array.null_count, array.offset, children
+    )
 
 
 def leaf_ids(schema: pa.Schema) -> list[int]:
@@ -51,10 +80,24 @@ class _Stored(SameRows):
     def leaf(self, array: pa.Array, column_type: DataType, target: pa.DataType, path: str) -> pa.Array:  # noqa: ARG002 (the target's type says it)
         if isinstance(target, pa.BaseExtensionType):
             return pa.ExtensionArray.from_storage(target, array.cast(target.storage_type))
+        if pa.types.is_fixed_size_binary(target):
+            _check_lengths(array, target.byte_width, path)
         return array if array.type == target else array.cast(target)
 
 
 _STORED = _Stored()
+
+
+def _check_lengths(array: pa.Array, length: int, path: str) -> None:
+    lengths = pc.binary_length(array)
+    others = lengths.filter(pc.not_equal(lengths, length))
+    if len(others):
+        raise InvalidRequestError(
+            f"column {path} holds values of {length} bytes, and one of the rows has {others[0]}",
+            fix="correct the value, or leave the row out",
+            place=path,
+            kind="type-mismatch",
+        )
 
 
 def _fields(struct: Mapping[str, Any]) -> list[pa.Field]:
