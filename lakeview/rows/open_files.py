@@ -122,10 +122,15 @@ class OpenFiles(Generic[Values, Result]):
 
 
 def split_rows(rows: pa.Table, keys: pl.DataFrame) -> Iterator[tuple[dict[str, Any], pa.Table]]:
-    """The values of `keys`, a row for each of the rows, and the rows that have them; in order of first appearance."""
-    groups = keys.with_row_index("\0row").group_by(keys.columns, maintain_order=True).agg("\0row")
-    for values in groups.iter_rows(named=True):
-        indices = values.pop("\0row")
+    """The values of `keys`, a row for each of the rows, and the rows that have them; in order of first appearance.
+
+    -0.0 and 0.0 are two values, which polars takes for one.
+    """
+    signs = [(1 / values < 0).alias(f"\0{values.name}") for values in keys if values.dtype.is_float()]
+    signed_keys = keys.with_columns(signs)
+    groups = signed_keys.with_row_index("\0row").group_by(signed_keys.columns, maintain_order=True).agg("\0row")
+    firsts = keys[groups["\0row"].list.first()]
+    for values, (indices,) in zip(firsts.iter_rows(named=True), groups.select("\0row").iter_rows(), strict=True):
         yield values, rows.take(pa.array(indices, pa.int64()))
 
 

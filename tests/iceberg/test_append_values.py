@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Callable
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +93,36 @@ def test_null_is_written_where_fields_below_it_must_not_be_null(tmp_path: Path, 
         assert (entry.null_value_counts[2], entry.lower_bounds[2]) == (2, (7).to_bytes(8, "little"))
 
 
+@pytest.mark.parametrize(("name", "text"), [
+    ("write.data.path", "foo/bar"), ("write.data.path", "~/x"), ("write.data.path", ""),
+    ("write.target-file-size-bytes", "9" * 5_000),
+])  # fmt: skip
+def test_properties_that_cannot_be_honoured_are_refused(tmp_path: Path, name: str, text: str) -> None:
+    place = made(tmp_path / "t", ID_AND_N, properties={name: text})
+    with pytest.raises(UnsupportedTableError, match=name) as caught:
+        opened(place).append(pl.DataFrame({"id": [1]}))
+    assert caught.value.kind == "unsupported-property"
+    assert not list((place / "data").iterdir())
+
+
+def test_a_limit_of_metrics_that_is_no_number_leaves_them_as_they_are(tmp_path: Path) -> None:
+    name = "write.metadata.metrics.max-inferred-column-defaults"
+    place = made(tmp_path / "t", ID_AND_N, properties={name: "9" * 5_000})
+    opened(place).append(pl.DataFrame({"id": [1]}))
+    assert set(entry_of(StaticTable.from_metadata(latest(place))).value_counts) == {1, 2}
+
+
+@pytest.mark.parametrize(("type_", "value"), [
+    ("int", -(2**31)), ("long", -(2**63)), ("decimal(3,1)", Decimal("-99.9")),
+])  # fmt: skip
+def test_a_number_whose_truncation_leaves_its_type_is_refused(tmp_path: Path, type_: str, value: Any) -> None:
+    place = made(tmp_path / "t", [field(1, "x", type_)], [(1, "truncate[10]", "ten")])
+    with pytest.raises(InvalidRequestError, match=r"truncate\[10\] of it") as caught:
+        opened(place).append(pl.DataFrame({"x": [value, None]}))
+    assert caught.value.kind == "partition-value"
+    opened(place).append(pl.DataFrame({"x": [value + 10, None]}))
+
+
 @pytest.mark.parametrize(("type_", "words"), [
     ("fixed[3]", "column x holds values of 3 bytes, and one of the rows has 2"),
     ("uuid", r"column x is binary and does not fit fixed_size_binary\[16\]: row 1 .* holds b'ab'"),
@@ -100,3 +132,18 @@ def test_bytes_of_another_length_are_refused(tmp_path: Path, type_: str, words: 
     with pytest.raises(InvalidRequestError, match=words) as caught:
         opened(place).append(pa.table({"x": pa.array([None, b"ab"], pa.binary())}))
     assert (caught.value.kind, caught.value.place) == ("type-mismatch", "x")
+
+
+def test_zeros_of_either_sign_are_two_partitions(tmp_path: Path) -> None:
+    place = made(tmp_path / "t", [field(1, "x", "double"), field(2, "n", "long")], [(1, "identity", "p")])
+    opened(place).append(pl.DataFrame({"x": [-0.0, 0.0, 0.0], "n": [1, 2, 3]}))
+    table = StaticTable.from_metadata(latest(place))
+    found = {(str(task.file.partition[0]), task.file.record_count) for task in table.scan().plan_files()}
+    assert found == {("-0.0", 1), ("0.0", 2)}
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    (manifest,) = snapshot.manifests(table.io)
+    assert manifest.partitions is not None
+    (summary,) = manifest.partitions
+    assert (summary.lower_bound, summary.upper_bound) == (struct.pack("<d", -0.0), struct.pack("<d", 0.0))
+    assert opened(place).scan().filter(pl.col("x") == 0).collect()["n"].sort().to_list() == [1, 2, 3]

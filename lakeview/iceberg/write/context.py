@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ from lakeview.iceberg.state import State
 from lakeview.iceberg.write.avro_names import avro_name
 from lakeview.iceberg.write.metrics import Metered, metered_columns
 from lakeview.iceberg.write.stored_schema import stored_schema
+from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.schema import DataType, Field, Schema
 from lakeview.rows.open_files import ROWS_PER_FILE
@@ -24,6 +26,7 @@ _CODECS: Mapping[str, str] = {
     "uncompressed": "none", "snappy": "snappy", "gzip": "gzip", "lz4": "lz4", "brotli": "brotli", "zstd": "zstd",
 }  # fmt: skip
 _TARGET_BYTES = 512 << 20
+_NUMBER = re.compile(r"[0-9]{1,18}")
 _NOT_HONOURED = ("encryption.key-id", "write.location-provider.impl", "write.wap.enabled")
 """Properties that ask for what this writer does not do, but where they are false."""
 
@@ -113,12 +116,15 @@ def write_context(state: State) -> WriteContext:
     if codec.lower() not in _CODECS:
         raise _not_honoured("write.parquet.compression-codec", codec)
     target = properties.get("write.target-file-size-bytes", str(_TARGET_BYTES))
-    if not target.isascii() or not target.isdigit() or int(target) == 0:
+    if not _NUMBER.fullmatch(target) or int(target) == 0:
         raise _not_honoured("write.target-file-size-bytes", target)
     _check_spec(metadata.spec, metadata.schema)
     _check_distinct(metadata.spec)
     location = recorded_location(state)
     data_location = properties.get("write.data.path", f"{location}/data").rstrip("/")
+    if "write.data.path" in properties and not is_absolute(data_location):
+        # file_path: "Full URI for the file with FS scheme"
+        raise _not_honoured("write.data.path", properties["write.data.path"])
     recorded_schema = metadata.schemas[metadata.current_schema_id]
     context = WriteContext(
         root=state.storage.root,

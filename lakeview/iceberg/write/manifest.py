@@ -12,7 +12,7 @@ import msgspec
 from lakeview.iceberg.write.avro_schemas import entry_schema, partition_names
 from lakeview.iceberg.write.context import WriteContext
 from lakeview.iceberg.write.data_file import NewFile
-from lakeview.iceberg.write.recorded_values import single_bytes
+from lakeview.iceberg.write.recorded_values import outer_zero, single_bytes
 
 _ADDED = 1
 _BLOCK_BYTES = 64 << 20
@@ -104,7 +104,7 @@ def _summaries(context: WriteContext, files: Sequence[NewFile]) -> list[dict[str
         values = [file.partition[position] for file in files]
         ordered = [v for v in values if v is not None and v == v]
         bounds = [None, None] if type_ is None or not ordered else [
-            single_bytes(bound(ordered), type_) for bound in (min, max)
+            single_bytes(outer_zero(bound(ordered), side), type_) for side, bound in enumerate((min, max))
         ]  # fmt: skip
         nan = any(v is not None and v != v for v in values)
         found.append({

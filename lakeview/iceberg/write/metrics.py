@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -10,13 +9,14 @@ from typing import Any, NamedTuple
 import polars as pl
 import pyarrow as pa
 
-from lakeview.iceberg.write.recorded_values import lower_cut, recorded, single_bytes, upper_cut
+from lakeview.iceberg.write.recorded_values import lower_cut, outer_zero, recorded, single_bytes, upper_cut
 from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.schema import ArrayType, Field, MapType, Schema, leaf_name
 from lakeview.rows.leaves import struct_leaves
 
 _PREFIX = "write.metadata.metrics."
 _TRUNCATE = re.compile(r"truncate\((\d{1,9})\)")
+_NUMBER = re.compile(r"[0-9]{1,18}")
 _DEFAULT = "truncate(16)"
 _INFERRED_COLUMNS = 100
 
@@ -43,7 +43,7 @@ def metered_columns(schema: Schema, properties: Mapping[str, str]) -> dict[tuple
     leaves = [leaf for leaf in schema.leaves() if not isinstance(leaf[1].type, ArrayType | MapType)]
     default = properties.get(f"{_PREFIX}default")
     inferred_text = properties.get(f"{_PREFIX}max-inferred-column-defaults", "")
-    inferred = int(inferred_text) if inferred_text.isdecimal() else _INFERRED_COLUMNS
+    inferred = int(inferred_text) if _NUMBER.fullmatch(inferred_text) else _INFERRED_COLUMNS
     found = {}
     for position, (path, field) in enumerate(leaves):
         rest = _DEFAULT if position < inferred else "none"
@@ -122,9 +122,7 @@ class FileMetrics:
         for field, mode in self._columns.values():
             if field.id in self._bounds:
                 value = self._bounds[field.id][side]
-                if value == 0.0 and isinstance(value, float):
-                    value = math.copysign(0.0, side - 0.5)
-                cut = (lower_cut, upper_cut)[side](value, mode.width)
+                cut = (lower_cut, upper_cut)[side](outer_zero(value, side), mode.width)
                 if (data := single_bytes(cut, field.type)) is not None:
                     found[field.id] = data
         return found

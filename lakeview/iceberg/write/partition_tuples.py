@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from lakeview.iceberg.manifests.partitions import map_values
 from lakeview.iceberg.metadata.single_values import in_calendar
-from lakeview.iceberg.metadata.transforms import TEMPORAL, Transform
+from lakeview.iceberg.metadata.transforms import TEMPORAL, Transform, exact_decimal
 from lakeview.iceberg.write.bucket_hashes import number_buckets
 from lakeview.iceberg.write.context import WriteContext
 from lakeview.iceberg.write.recorded_values import recorded
@@ -50,6 +50,8 @@ def transform_values(values: pl.Series, transform: Transform, source: Field, col
     result = transform.result_type(source.type)
     assert result is not None, "a known transform that is not void gives a type"
     simple = _simplified(values, transform, column)
+    if transform.name == "truncate" and (simple.dtype.is_integer() or simple.dtype.is_decimal()):
+        _check_least(simple, transform, source, column)
     if transform.name == "bucket" and (numbers := recorded(simple)).dtype.is_integer():
         return number_buckets(numbers, transform.width)
     try:
@@ -81,6 +83,25 @@ def _simplified(values: pl.Series, transform: Transform, column: str) -> pl.Seri
             kind="partition-value",
         )
     return values
+
+
+def _check_least(values: pl.Series, transform: Transform, source: Field, column: str) -> None:
+    """Refuses a value so small that truncating it, which goes down, leaves the type."""
+    least: Any = values.min()
+    end: Any
+    match values.dtype:
+        case pl.Decimal(precision=precision, scale=scale):
+            end = exact_decimal(1 - 10**precision, scale)
+        case _:
+            end = -(2**31) if values.dtype == pl.Int32 else -(2**63)
+    if least is not None and transform.apply(least, source.type) < end:
+        raise InvalidRequestError(
+            f"column {column} holds {least}, and {transform.text} of it, by which the table is partitioned, lies below "
+            f"{end}, where the column's type ends",
+            fix="correct the value, or leave the row out",
+            place=column,
+            kind="partition-value",
+        )
 
 
 def _values(rows: pa.Table, path: tuple[str, ...]) -> pl.Series:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from decimal import Decimal
 from typing import Any
@@ -44,6 +45,11 @@ def single_bytes(value: Any, type_: DataType) -> bytes | None:
         case _, PrimitiveType(name) if name in _FORMATS:
             return struct.pack(_FORMATS[name], value)
     return None
+
+
+def outer_zero(value: Any, side: int) -> Any:
+    """A bound, the lower one for 0 and the upper one for 1, where a zero is -0.0 or 0.0: readers order them."""
+    return math.copysign(0.0, side - 0.5) if isinstance(value, float) and value == 0.0 else value
 
 
 def lower_cut(value: Any, width: int | None) -> Any:
