@@ -29,11 +29,16 @@ def batches_of(frame: Frame) -> Iterator[pa.RecordBatch]:
     elif isinstance(frame, pa.RecordBatchReader):
         yield from frame
     else:
-        raise InvalidRequestError(
-            f"rows were given as {type(frame).__module__}.{type(frame).__qualname__}",
-            fix="give a polars DataFrame (collect() a LazyFrame), or a pyarrow Table, RecordBatch or RecordBatchReader",
-            kind="not-rows",
-        )
+        raise _no_rows(frame)
+
+
+def schema_of(frame: Frame) -> pa.Schema:
+    """The columns of rows, of which there may be none. InvalidRequestError as `batches_of`."""
+    if isinstance(frame, pl.DataFrame):
+        return _arrow(frame.clear()).schema
+    if isinstance(frame, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
+        return frame.schema
+    raise _no_rows(frame)
 
 
 def read_ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -59,6 +64,14 @@ def frame_from(rows: Frame) -> pl.DataFrame:
     found = pl.from_arrow(pa.Table.from_batches(list(batches_of(rows)), schema=schema))
     assert isinstance(found, pl.DataFrame)
     return found
+
+
+def _no_rows(frame: object) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"rows were given as {type(frame).__module__}.{type(frame).__qualname__}",
+        fix="give a polars DataFrame (collect() a LazyFrame), or a pyarrow Table, RecordBatch or RecordBatchReader",
+        kind="not-rows",
+    )
 
 
 def _arrow(frame: pl.DataFrame) -> pa.Table:

@@ -147,3 +147,12 @@ def test_zeros_of_either_sign_are_two_partitions(tmp_path: Path) -> None:
     (summary,) = manifest.partitions
     assert (summary.lower_bound, summary.upper_bound) == (struct.pack("<d", -0.0), struct.pack("<d", 0.0))
     assert opened(place).scan().filter(pl.col("x") == 0).collect()["n"].sort().to_list() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("empty", [
+    pl.DataFrame(schema={"id": pl.Int64, "zzz": pl.Int64}),
+    pa.RecordBatchReader.from_batches(pa.schema([("zzz", pa.int64())]), []),
+])  # fmt: skip
+def test_columns_that_the_table_lacks_are_refused_without_rows(tmp_path: Path, empty: Any) -> None:
+    with pytest.raises(InvalidRequestError, match="column zzz that the table has not"):
+        opened(made(tmp_path / "t", ID_AND_N)).append(empty)

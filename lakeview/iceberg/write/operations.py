@@ -28,15 +28,16 @@ class Operations:
         """
         from lakeview.iceberg.write.append import ENGINE, Append
         from lakeview.iceberg.write.context import write_context
-        from lakeview.iceberg.write.files import write_files
+        from lakeview.iceberg.write.files import check_columns_fit, write_files
         from lakeview.iceberg.write.writability import check_commits
         from lakeview.model.clock import system_clock
-        from lakeview.rows.batches import batches_of
+        from lakeview.rows.batches import batches_of, schema_of
 
         self.refresh()
         state = self.state
         check_commits(self, without_catalog=without_catalog)
         context = write_context(state)
+        check_columns_fit(schema_of(frame), context)  # of a frame without rows too
         files = write_files(context, batches_of(frame), state.storage)
         if not files:
             return None
