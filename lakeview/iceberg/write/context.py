@@ -155,7 +155,7 @@ def recorded_location(state: State) -> str:
             f"the table records its location as {location or 'nothing'}, and its files below another folder, where "
             "they would not be found beside new ones",
             "moved-table",
-            "have its metadata written anew by the engine that owns it",
+            "have the engine that owns it write its metadata again",
         )
     if location and relocated(f"{location}/{state.found.path}", state.relocate) == f"{root}/{state.found.path}":
         return location
