@@ -118,7 +118,7 @@ def partition_specs(now: OpenTable) -> None:
                 "rows": columns.number("rows with deleted", 120, help="rows of the data files, before deletes"),
                 "manifests": columns.number("manifests", 80),
                 "since": columns.timestamp("since, UTC", 130, of="since", help="unknown where older metadata is gone"),
-                "recorded": columns.text("first recorded in", 260, of="recorded_in"),
+                "recorded": columns.text("first recorded in", 230, of="recorded_in"),
             },
             key="partition-specs-table",
             unknown="unknown" if use.height > 1 else "",

@@ -55,7 +55,7 @@ def test_the_version_compared_with_stands_beside_the_one_shown(good: Path) -> No
     app = open_page("pruning", good, where="delay > 0", version="5", base="2")
     assert not app.exception
     assert tiles(app)["Files read"] == "4"
-    assert "v2: 2" in str([m.proto for m in app.metric])
+    assert r"v2\: 2" in [m.proto.delta_description for m in app.metric]
 
 
 def test_a_version_without_the_column_says_so_beside_the_one_that_has_it(good: Path) -> None:

@@ -52,6 +52,7 @@ def counted(lives: list[Life], version: int) -> dict[str, Any]:
     for side, best in (("min", min), ("max", max)):
         bounds = [x[side] for x in values]
         known[side] = best(bounds) if bounds and None not in bounds else None
+        known[f"some_{side}"] = best((bound for bound in bounds if bound is not None), default=None)
     exact = all(x["exact"] for x in values) and known["min"] is not None and known["max"] is not None
     return {
         "version": version,
@@ -133,6 +134,8 @@ def test_sums_beyond_64_bits_are_unknown() -> None:
 
 def test_a_table_without_files_has_no_trend() -> None:
     assert trend(frame([])).height == 0
-    nothing = {**UNKNOWN, "null_count": 0, "null_count_exact": True, "nulls": 0}
+    nothing = {
+        **UNKNOWN, "null_count": 0, "null_count_exact": True, "nulls": 0, "some_min": None, "some_max": None,
+    }  # fmt: skip
     rows = [(1, 0, 0, 0, 0, {"x": nothing}), (3, 0, 0, 0, 0, {"x": nothing})]
     assert trend(frame([]), pl.Series([3, 1])).rows() == rows

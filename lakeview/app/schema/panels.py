@@ -87,8 +87,8 @@ def tree_table(tree: pl.DataFrame) -> None:
         "coverage": columns.percent(
             "with min/max, %", 104, decimals=0, help="the share of files with min and max in their statistics"
         ),
-        "minimum": columns.text("min", 108, of="min_text"),
-        "maximum": columns.text("max", 108, of="max_text"),
+        "minimum": columns.text("min", 102, of="min_text"),
+        "maximum": columns.text("max", 102, of="max_text"),
         "range": columns.text(
             "range is", 70, of="range_is", help="exact, a bound, or partial: some files have no statistics"
         ),
