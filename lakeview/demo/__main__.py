@@ -6,10 +6,16 @@ import signal
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from types import FrameType
 
 from lakeview.demo.build import build
 from lakeview.demo.place import demo_path, find_demo
 from lakeview.model.errors import LakeviewError
+
+_WAITING = ("gateway.py", "selectors.py", "socket.py", "subprocess.py", "threading.py")
+"""Where a build waits: for Java, for Spark's answers, for pipelines, and for its own other thread."""
+_LATER = 0.02
+"""Seconds."""
 
 
 def main() -> int:
@@ -21,7 +27,8 @@ def main() -> int:
         print(f"the demo lake is there: {path}")
         return 0
     # Asked to end, by a terminal or by the app that started us: clear up first.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
+        signal.signal(number, _interrupt)
     # py4j logs, with a traceback, what it then raises: an interruption too.
     logging.getLogger().setLevel(logging.CRITICAL)
     try:
@@ -33,6 +40,14 @@ def main() -> int:
         print("interrupted: nothing was built", file=sys.stderr)
         return 130
     return 0
+
+
+def _interrupt(_: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt where this thread waits for another process or thread, which it soon does: amid an import
+    or a log call it could keep a lock, for which the thread beside it would wait for ever."""
+    if frame is not None and Path(frame.f_code.co_filename).name in _WAITING:
+        raise KeyboardInterrupt
+    signal.setitimer(signal.ITIMER_REAL, _LATER)
 
 
 def _say(line: str) -> None:
