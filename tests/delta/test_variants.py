@@ -15,7 +15,7 @@ from pyspark.sql.variant_utils import VariantUtils
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import CorruptTableError, InvalidRequestError, LakeviewError, UnsupportedTableError
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.schema import Field, PrimitiveType, Schema, StructType
 from lakeview.rows.variant import variant_binaries, variant_text
 from tests.builders.actions import metadata, protocol, struct
 from tests.builders.history import DeltaHistory
@@ -197,7 +197,9 @@ def stored(table: DeltaTable, address: Path) -> dict[int, Any]:
     found: dict[int, Any] = {}
     for path in table.snapshot().files["path"]:
         names = {f.name: f.physical_name or f.name for f in table.snapshot().schema}
-        inner = {f.name: f.physical_name or f.name for f in table.snapshot().schema["s"].type.fields}
+        nested = table.snapshot().schema["s"].type
+        assert isinstance(nested, StructType)
+        inner = {f.name: f.physical_name or f.name for f in nested.fields}
         for row in pq.read_table(address / path, partitioning=None).to_pylist():
             value = found[row[names["id"]]] = row[names["v"]]
             assert row[names["s"]] == {inner["v"]: value, inner["l"]: [value, None]}
