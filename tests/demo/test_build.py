@@ -4,8 +4,10 @@ import hashlib
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,7 +17,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lakeview as lv
-from lakeview.demo.__main__ import main
+from lakeview.demo.__main__ import _interrupt, main
 from lakeview.demo.build import _other_tables, build
 from lakeview.demo.calendar import Calendar
 from lakeview.demo.place import built_beside, demo_path, find_demo
@@ -198,6 +200,32 @@ def test_the_command_says_in_words_why_it_cannot(tmp_path: Path) -> None:
     )
     assert "\n  fix: " in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interruption_comes_where_the_build_waits_and_no_lock_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    later: list[tuple[object, ...]] = []
+    monkeypatch.setattr(signal, "setitimer", lambda *timer: later.append(timer))
+    _interrupt(signal.SIGTERM, sys._getframe())
+    assert [which for which, _ in later] == [signal.ITIMER_REAL]
+    begun, done = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        begun.set()
+        done.wait()
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    begun.wait()
+    try:
+        assert waiting.ident is not None
+        while (frame := sys._current_frames()[waiting.ident]).f_code.co_filename != threading.__file__:
+            pass  # it is about to wait
+        with pytest.raises(KeyboardInterrupt):
+            _interrupt(signal.SIGTERM, frame)
+    finally:
+        done.set()
+        waiting.join()
+    assert len(later) == 1
 
 
 @pytest.mark.spark
