@@ -36,6 +36,18 @@ class Watched(FarStorage):
         return super().open(path, size)
 
 
+class Racing(FarStorage):
+    """A store whose next listings, one each, lack files that were created while the folder was read."""
+
+    def __init__(self, root: object, *lacking: str) -> None:
+        super().__init__(root)
+        self.lacking = list(lacking)
+
+    def entries_from(self, folder: str, start: str = "") -> list[Entry]:
+        lacking = self.lacking.pop(0) if self.lacking else None
+        return [entry for entry in super().entries_from(folder, start) if f"{folder}/{entry[0]}" != lacking]
+
+
 def told(history: DeltaHistory, last: int = 12, checkpoint: int = 10) -> DeltaHistory:
     """Versions 0 to `last`, one file each from 1 on, with a checkpoint."""
     history.create()
@@ -76,6 +88,18 @@ def test_a_refresh_costs_one_listing(history: DeltaHistory, loaded: Callable[[De
     history.commit(add("f13", records=13)).commit(add("f14", records=14))
     assert table.refresh() is True
     assert store.seen[1:] == [f"list {12:020d}"]
+
+
+def test_a_listing_that_races_with_two_commits_shows_no_gap(history: DeltaHistory) -> None:
+    told(history)
+    opened = DeltaTable(Racing(history.address, log_name(11), log_name(12)))
+    assert (opened.latest_version, opened.snapshot().num_files) == (11, 11)
+    store = Racing(history.address)
+    table = DeltaTable(store)
+    history.commit(add("f13", records=13)).commit(add("f14", records=14))
+    store.lacking = [log_name(13)]
+    assert table.refresh()
+    assert (table.latest_version, table.snapshot().num_files) == (14, 14)
 
 
 def test_what_was_loaded_goes_on_with_the_new_commits_alone(history: DeltaHistory) -> None:

@@ -14,6 +14,7 @@ from lakeview.delta.log.log_segment import (
     build_segment,
     checkpoint_hint,
     checkpoints_of,
+    first_missing,
     no_log,
 )
 from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, SIDECARS, LogFile, checksum_name, log_files, log_frame
@@ -80,6 +81,16 @@ class LogListing:
             return None  # absent, or a link out of the table, or too large: it is a hint only
 
     def _list(self, start: int) -> list[LogFile]:
+        """The files of the log from a version on."""
+        files, known = self._list_once(start), None
+        # "If a file is removed from or added to the directory after the most recent call to opendir() [...], whether a
+        # subsequent call to readdir() returns an entry for that file is unspecified" (POSIX): a listing during which
+        # two commits are created may have the second alone. A gap that the next listing has too is one.
+        while (missing := _first_gap(files, start)) not in (None, known):
+            files, known = self._list_once(start), missing
+        return files
+
+    def _list_once(self, start: int) -> list[LogFile]:
         try:
             return log_files(self.storage.entries_from(LOG_FOLDER, f"{start:020d}" if start else ""))
         except UnsupportedTableError as error:
@@ -171,6 +182,12 @@ class LogListing:
             commits = self._listed.commits
             at = bisect_left(self._listed.versions, version)
             return commits[at].size if at < len(commits) and commits[at].version == version else None
+
+
+def _first_gap(files: Sequence[LogFile], start: int) -> int | None:
+    """The first commit that is not among the files from version `start` on although a later one is."""
+    versions = [f.version for f in files if f.kind == "commit"]
+    return first_missing(versions, start + 1 if start else versions[0], versions[-1]) if versions else None
 
 
 _KINDS = {"commit": "commit", "checkpoint": "checkpoint", "part": "checkpoint", "v2": "checkpoint"}

@@ -106,13 +106,13 @@ def build_segment(
         )
     base = next((c for c in reversed(checkpoints) if c.version <= version), None)
     start = 0 if base is None else base.version + 1
-    missing = _first_missing(commits, start, version)
+    missing = first_missing(commits, start, version)
     if missing is not None:
         raise _gap(missing, version, base is None, low if base is None else base.version, address)
     return LogSegment(version, base, range(start, version + 1))
 
 
-def _first_missing(versions: Sequence[int], start: int, end: int) -> int | None:
+def first_missing(versions: Sequence[int], start: int, end: int) -> int | None:
     """The first version of start..end that is not there, without walking the range: numbers may be absurd."""
     low, high = bisect_left(versions, start), bisect_right(versions, end)
     if high - low == end - start + 1:  # distinct numbers in ascending order
