@@ -13,7 +13,9 @@ from click.testing import CliRunner
 import lakeview as lv
 from lakeview import views
 from lakeview.cli import main
-from lakeview.inspection.inspection import FIRST_COLUMNS, SCHEMA_CHANGES, Inspection
+from lakeview.inspection.file_statistics import FIRST_COLUMNS
+from lakeview.inspection.inspection import Inspection
+from lakeview.inspection.schemas import SCHEMA_CHANGES
 from lakeview.model.errors import VersionNotFoundError
 from lakeview.model.frames import PLAN
 from lakeview.views.health.findings import FINDINGS, findings_frame

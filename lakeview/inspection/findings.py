@@ -37,6 +37,7 @@ def present(look: Inspection) -> list[Finding]:
         rules=look.constraints(),
         arrivals=look.arrivals() if snapshot.partition_columns else None,
         loads=look.quality(),
+        contradictions=look.contradictions() if look.is_small else None,
     )
     return views.health.findings.findings(evidence, look.frames.clock())
 
@@ -57,6 +58,12 @@ def lake_evidence(look: Inspection) -> Evidence:
         if not views.lake.has_few_statistics(snapshot):
             return evidence
         statistics = frames.recorded_statistics(look.version)
-        return replace(evidence, statistics=statistics, rules=look.constraints(), loads=look.quality())
+        return replace(
+            evidence,
+            statistics=statistics,
+            rules=look.constraints(),
+            loads=look.quality(),
+            contradictions=look.contradictions(),
+        )
     except LakeviewError:  # the newest version can be read, but not the whole log
         return Evidence(snapshot, versions=evidence.versions, commits=evidence.commits)

@@ -2,42 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import timedelta
-from itertools import pairwise
 
 import polars as pl
 
 from lakeview import views
-from lakeview.inspection import absent_columns, findings
+from lakeview.inspection import absent_columns, file_statistics, findings, schemas
 from lakeview.inspection.columns import ClusteringAnswers, ColumnAnswers, clustering_answers, column_answers
 from lakeview.inspection.frames import SchemaVersion, TableFrames
-from lakeview.inspection.requirements import feature_origins, readable_schemas
+from lakeview.inspection.requirements import feature_origins
 from lakeview.inspection.row_bounds import with_row_bounds
 from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding
-from lakeview.model.schema import leaf_name
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.health.findings import Evidence, findings_frame
 
-MAX_SCHEMAS = 200
-FIRST_COLUMNS = 32
-"""So many columns have statistics by the default of Delta's writers."""
 MAX_FILES_AT_A_GLANCE = 200_000
 """Of more files the statistics of all columns take seconds: they are read on Schema, Pruning and Quality only."""
-FEW_RULES = 4
-MAX_RULE_VALUES = 4_000_000
-"""Files times constraints that are examined; of any table the first FEW_RULES constraints."""
 MAX_AUDIT_BYTES = 8 << 20
 """Of a longer log the commits are audited when the user asks: this much takes about half a second."""
-MAX_LOAD_COLUMNS = 200
-MAX_LOAD_VALUES = 4_000_000
-"""Files times columns whose loads are compared: about two seconds; of a larger table those of its first columns."""
-
-SCHEMA_CHANGES = pl.Schema(
-    {"version": pl.Int64(), "timestamp": pl.Datetime("ms", "UTC"), **views.schema.diff.SCHEMA_DIFF}
-)
-"""One row a change of a column: the version that made it, its timestamp, and SCHEMA_DIFF to the schema before."""
 
 
 class Inspection:
@@ -133,10 +116,10 @@ class Inspection:
     def events(self) -> pl.DataFrame:
         """EVENTS: the few commits worth naming in a picture."""
         try:
-            schemas = self.schema_versions()
+            seen = self.schema_versions()
         except LakeviewError:  # events are then named by their operation
-            schemas = []
-        return views.timeline.events.events(self.timeline(), schemas)
+            seen = []
+        return views.timeline.events.events(self.timeline(), seen)
 
     def readability(self) -> pl.DataFrame:
         """RIBBON: which versions can still be read, and which the next vacuum or snapshot expiration would end."""
@@ -156,20 +139,11 @@ class Inspection:
 
     def schema_versions(self) -> list[SchemaVersion]:
         """Every schema the table had, oldest first, as far as those versions can still be read; the last 200."""
-        return readable_schemas(self.frames, self.frames.schemas.tail(MAX_SCHEMAS))
+        return schemas.readable_schemas(self.frames, self.frames.schemas.tail(schemas.MAX_SCHEMAS))
 
     def schema_changes(self) -> pl.DataFrame:
         """SCHEMA_CHANGES, oldest first: which version changed which column, and how."""
-        schemas = self.schema_versions()
-        rows = [
-            views.diff_schemas(before[2], after[2]).select(
-                pl.lit(after[0], dtype=pl.Int64).alias("version"),
-                pl.lit(after[1], dtype=pl.Datetime("ms", "UTC")).alias("timestamp"),
-                pl.all(),
-            )
-            for before, after in pairwise(schemas)
-        ]
-        return pl.concat([pl.DataFrame(schema=SCHEMA_CHANGES), *rows])
+        return schemas.schema_changes(self.schema_versions())
 
     def columns(self) -> ColumnAnswers:
         """What the statistics of all columns show of this version."""
@@ -184,18 +158,20 @@ class Inspection:
         )
 
     def files_without_statistics(self) -> pl.DataFrame:
-        """The rows of STATISTICS of this version without any value. Writers count the first columns, if any: where each
-        file has a value of these, others are not read."""
-
-        def silent(columns: Sequence[str] | None = None) -> pl.DataFrame:
-            return views.schema.columns.files_without_statistics(self.frames.recorded_statistics(self.version, columns))
+        """The rows of STATISTICS of this version without any value: of files without statistics."""
 
         def compute() -> pl.DataFrame:
-            leaves = _own_leaves(self.snapshot)
-            found = silent(leaves[:FIRST_COLUMNS]) if len(leaves) > FIRST_COLUMNS else None
-            return silent() if found is None or not found.is_empty() else found
+            return file_statistics.files_without_statistics(self.frames, self.snapshot)
 
         return self.frames.cached("files without statistics", compute, self.version)
+
+    def contradictions(self) -> pl.DataFrame:
+        """CONTRADICTIONS of the statistics of this version; of a wide table those of its first columns."""
+
+        def compute() -> pl.DataFrame:
+            return file_statistics.statistics_contradictions(self.frames, self.snapshot)
+
+        return self.frames.cached("contradictions", compute, self.version)
 
     # -- files
 
@@ -219,24 +195,17 @@ class Inspection:
 
     def constraints(self) -> views.quality.verdicts.ConstraintVerdicts:
         """What the statistics prove of the table's own constraints; of a huge table of the first ones."""
-        return self.frames.cached("constraints", self._constraints, self.version, self.branch, entries=16)
 
-    def _constraints(self) -> views.quality.verdicts.ConstraintVerdicts:
-        snapshot = self.snapshot
-        rules = views.quality.constraints.stated_rules(snapshot)
-        fitting = max(FEW_RULES, MAX_RULE_VALUES // max(1, snapshot.num_files))
-        limit = min(views.quality.constraints.MOST_RULES, fitting)
-        columns = views.quality.constraints.rule_columns(rules, snapshot.schema, limit)
-        statistics = self.frames.statistics(self.version, columns) if rules else pl.DataFrame()
-        return views.quality.verdicts.constraint_verdicts(snapshot, rules, statistics, limit)
+        def compute() -> views.quality.verdicts.ConstraintVerdicts:
+            return file_statistics.constraint_verdicts(self.frames, self.snapshot)
+
+        return self.frames.cached("constraints", compute, self.version, self.branch, entries=16)
 
     def load_columns(self) -> tuple[tuple[str, ...], int]:
         """The leaf columns whose loads are compared, and how many leaf columns there are."""
-        newest = self.newest  # lifetimes come in its types, whichever version is shown
-        leaves = _own_leaves(newest)
-        files = views.quality.column_loads.files_ever(self.frames.history, newest.num_files)
-        fitting = max(1, MAX_LOAD_VALUES // max(1, self.frames.lifetimes.height if files is None else files))
-        return tuple(leaves[: min(MAX_LOAD_COLUMNS, fitting)]), len(leaves)
+        return file_statistics.load_columns(
+            self.frames, self.newest
+        )  # lifetimes come in the types of the newest version
 
     @property
     def newest(self) -> Snapshot:
@@ -371,8 +340,3 @@ class Inspection:
         """When the last commit came, and how often commits usually come."""
         commits = views.timeline.commits.on_branch(self.timeline())
         return views.timeline.readability.cadence(commits, self.frames.clock())
-
-
-def _own_leaves(snapshot: Snapshot) -> list[str]:
-    """The names of the leaf columns whose values are in the data files, and not in the folders' names alone."""
-    return [leaf_name(path) for path, _ in snapshot.schema.leaves() if path[0] not in snapshot.partition_columns]

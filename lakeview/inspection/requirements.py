@@ -6,13 +6,13 @@ from datetime import datetime
 
 import polars as pl
 
-from lakeview.inspection.frames import SchemaVersion, TableFrames
+from lakeview.inspection.frames import TableFrames
+from lakeview.inspection.schemas import MAX_SCHEMAS, readable_schemas
 from lakeview.model.errors import LakeviewError
 from lakeview.model.snapshot import TableProtocol
 from lakeview.views.engines import requirements
 
 MAX_PROTOCOLS = 100
-MAX_SCHEMAS = 200
 
 
 def feature_origins(frames: TableFrames, version: int, table_format: str) -> dict[str, requirements.Origin]:
@@ -26,17 +26,6 @@ def feature_origins(frames: TableFrames, version: int, table_format: str) -> dic
     origins |= requirements.format_origins(frames.of_log("format versions"), commits)
     protocols, complete = _protocols(frames, commits, writers)
     return origins | requirements.protocol_origins(protocols, table_format, whole=complete)
-
-
-def readable_schemas(frames: TableFrames, schemas: pl.DataFrame) -> list[SchemaVersion]:
-    """The schemas of SCHEMAS rows whose versions can still be read, in the same order."""
-    readable: list[SchemaVersion] = []
-    for version, timestamp in schemas.select("version", "timestamp").iter_rows():
-        try:
-            readable.append((version, timestamp, frames.snapshot(version).schema))
-        except LakeviewError:  # the log of that version is gone
-            continue
-    return readable
 
 
 def _protocols(

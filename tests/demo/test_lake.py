@@ -66,7 +66,7 @@ def test_data_is_a_day_late_and_no_baseline_of_years_is_needed_to_say_so(flights
     changes = lv.inspect(flights).quality()
     assert trends.event_column(changes) == "flight_date"
     assert trends.usual_of_history(trends.lag_trend(changes, "flight_date")) is None
-    assert trends.data_lateness(changes) == "1 day late"
+    assert views.quality.lateness.data_lateness(changes) == "1 day late"
 
 
 def test_another_reader_counts_the_same(demo_lake: Path, source: pl.DataFrame) -> None:

@@ -294,7 +294,7 @@ TROUBLES: dict[str, tuple[Tell, Severity, str, str]] = {
     ),
     "more nulls than rows": (
         lambda h: with_statistics(h, nullCount={"id": 4}),
-        BROKEN, "1 column of files hold more nulls than rows", "id in c.parquet: 4 nulls in 3 rows",
+        BROKEN, "1 column of files have more nulls than rows", "id in c.parquet: 4 nulls in 3 rows",
     ),
     "bounds of nothing but nulls": (
         lambda h: with_statistics(h, nullCount={"id": 3}),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from datetime import timedelta
+from typing import Any
 
 import polars as pl
 import pytest
 
 from lakeview import views
+from lakeview.model.contradictions import contradictions
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.frames import FILES
 from lakeview.model.snapshot import Snapshot, TableMetadata
@@ -127,6 +130,26 @@ def test_statistics_that_say_nothing_are_told_from_counts() -> None:
     stats = statistics({"^x$": [(1, 2, 0), None], "records": [None, None]})
     claims = [f.claim for f in views.health.findings.findings(Evidence(snapshot, statistics=stats), Story().now)]
     assert "1 of 2 files have no statistics" in claims
+
+
+@pytest.mark.parametrize(
+    ("said", "evidence"),
+    [
+        pytest.param([(1, 2, 0), (9, 2, 0)], "min 9, max 2 in f1", id="bounds"),
+        pytest.param([(1, 2, 0), (1, 2, 6)], "6 nulls in 5 rows in f1", id="nulls"),
+        pytest.param([(1.0, 2.0, 0), (math.nan, 2.0, 0)], None, id="NaN is no bound"),
+        pytest.param([(1, 2, 0), (1, 2, 5)], None, id="all null with bounds: no rows are lost"),
+        pytest.param([(1, 1, 0), None], None, id="nothing wrong"),
+    ],
+)
+def test_statistics_that_cannot_be_true_are_broken(said: list[Any], evidence: str | None) -> None:
+    rows = [{"path": f"f{i}", "size": 10, "records": 5, "deleted_records": 0} for i in range(2)]
+    metadata = TableMetadata("memory://t", "delta", 0, None, FLIGHTS)
+    snapshot = Snapshot(metadata, frames={"files": pl.DataFrame(rows, schema=FILES)})
+    wrong = contradictions(statistics({"x": said}), snapshot.files["records"])
+    found = views.health.findings.findings(Evidence(snapshot, contradictions=wrong), Story().now)
+    broken = [(f.claim, f.evidence) for f in found if f.severity is Severity.BROKEN]
+    assert broken == ([("Statistics of x contradict themselves in 1 of 2 files", evidence)] if evidence else [])
 
 
 @pytest.mark.parametrize(("deleted", "severity"), [(1, Severity.PASS), (30, Severity.ATTENTION)])

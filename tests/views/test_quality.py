@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from lakeview import views
-from lakeview.model.findings import Severity
+from lakeview.model.findings import Finding, Severity
 from lakeview.model.frames import COMMITS, LIFETIMES
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot, TableMetadata
@@ -292,7 +292,37 @@ def test_how_late_the_data_is(loads: list[tuple[Any, ...]], text: str) -> None:
     }
     schema = {name: views.quality.column_loads.SUDDEN[name] for name in rows}
     changes = pl.DataFrame({**rows, "column": ["day"] * len(loads)}, schema=schema)
-    assert views.quality.trends.data_lateness(changes) == text
+    assert views.quality.lateness.data_lateness(changes) == text
+
+
+@pytest.mark.parametrize(
+    ("newest", "claims"),
+    [
+        pytest.param([*range(8), *[7] * 9], ["No newer day for 9 days, though 9 loads came since"], id="for days"),
+        pytest.param([*range(8), 7, 7], [], id="within twice the usual gap"),
+        pytest.param([0, 1, 2, *[2] * 9], [], id="too few to know what is usual"),
+        pytest.param([*range(-4000, -3992), *[-3993] * 9], [], id="history"),
+    ],
+)
+def test_loads_without_newer_events_need_attention(newest: list[int], claims: list[str]) -> None:
+    """A load a day with the day of its newest event."""
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    rows = {
+        "version": range(len(newest)),
+        "timestamp": [start + timedelta(days=day) for day in range(len(newest))],
+        "column": ["day"] * len(newest),
+        "newest": [start + timedelta(days=day) for day in newest],
+        "taken_back_by": [None] * len(newest),
+    }
+    changes = pl.DataFrame(rows, schema={name: views.quality.column_loads.SUDDEN[name] for name in rows})
+    assert [each.claim for each in views.quality.lateness.lateness_findings(changes)] == claims
+
+
+def test_a_table_without_newer_events_is_not_called_fresh() -> None:
+    on_time = Finding("commits-on-time", Severity.PASS, "The last commit is on time")
+    no_news = Finding("no-newer-events", Severity.ATTENTION, "No newer day for 9 days, though 9 loads came since")
+    assert views.health.findings.verdict([on_time]) == "Readable and fresh, and nothing needs attention"
+    assert views.health.findings.verdict([on_time, no_news]) == "Readable, but one thing needs attention"
 
 
 def test_many_loads_of_many_columns_are_compared_each_with_its_own() -> None:

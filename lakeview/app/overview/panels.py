@@ -92,7 +92,7 @@ def _files_tile(now: OpenTable, progress: views.overview.Progress, files: views.
 
 def _last_commit_tile(now: OpenTable, progress: views.overview.Progress) -> None:
     cadence = now.look.cadence()
-    lateness = views.quality.trends.data_lateness(now.look.quality())
+    lateness = views.quality.lateness.data_lateness(now.look.quality())
     is_empty = cadence.age is None and not now.look.retention_simulation().undated
     usual = None if cadence.usual is None else f"every {views.units.format_age(cadence.usual)}"
     tile(

@@ -82,7 +82,7 @@ def load_trends(now: OpenTable, loads: pl.DataFrame, column: str) -> None:
         if event is None:
             _panel(views.quality.trends.gap_trend(timeline), "Since the load before", "days", "gaps")
         else:
-            lateness = views.quality.trends.data_lateness(loads)
+            lateness = views.quality.lateness.data_lateness(loads)
             _lag_panel(views.quality.trends.lag_trend(loads, event), event, lateness)
 
 

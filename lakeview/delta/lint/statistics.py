@@ -9,6 +9,8 @@ import polars as pl
 from lakeview.delta.data.statistics import physical_leaves, statistics_frame
 from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import counted, finding, short, some
+from lakeview.model.contradictions import ALL_NULL
+from lakeview.model.contradictions import contradictions as find_contradictions
 from lakeview.model.findings import Finding, Severity
 
 _SECTION = "Per-file Statistics"
@@ -88,49 +90,19 @@ def contradictions(facts: LogFacts) -> Iterator[Finding]:
     partitions = (facts.latest_metadata.partition_columns if facts.latest_metadata else None) or ()
     leaves = physical_leaves(schema, None, partitions)[:_COLUMNS]
     frame = statistics_frame(live.head(_FILES), leaves)
-    counts = live["records"].head(_FILES)
-    above: list[tuple[str, str, str]] = []
-    nulls: list[tuple[str, str, str]] = []
-    hollow: list[tuple[str, str, str]] = []
-    for name in frame.columns[2:]:
-        column = frame[name].struct.unnest().with_columns(frame["_path"].alias("path"), counts.alias("rows"))
-        if column["min"].dtype != pl.Null:
-            wrong = column.filter(pl.col("min") > pl.col("max"))
-            above += [(p, name, f"min {_value(a)}, max {_value(b)}") for p, a, b in _of(wrong, "min", "max")]
-            empty = column.filter(
-                (pl.col("null_count") == pl.col("rows"))
-                & (pl.col("rows") > 0)
-                & pl.col("null_count_exact")
-                & pl.col("min").is_not_null()
-            )
-            hollow += [(p, name, f"{n:,} rows, all null, min {_value(a)}") for p, n, a in _of(empty, "rows", "min")]
-        wrong = column.filter(pl.col("null_count") > pl.col("rows"))
-        nulls += [(p, name, f"{n:,} nulls in {r:,} rows") for p, n, r in _of(wrong, "null_count", "rows")]
-    for claim, cases in (
-        ("have a minimum above their maximum", above),
-        ("hold more nulls than rows", nulls),
-        ("are all null and have bounds", hollow),
-    ):
-        if cases:
-            path, column_name, what = cases[0]
-            yield finding(
-                "statistics-contradictory",
-                Severity.BROKEN if cases is not hollow else Severity.ATTENTION,
-                f"Statistics contradict themselves: {counted(len(cases), 'column')} of files {claim}",
-                f"{column_name} in {short(path)}: {what}",
-                section=_SECTION,
-                place=path,
-                remedy="filters may lose rows: write the statistics of these files again",
-                page="files",
-            )
-
-
-def _of(rows: pl.DataFrame, *columns: str) -> list[tuple[str, object, object]]:
-    return [(p, a, b) for p, a, b in rows.select("path", *columns).iter_rows()]
-
-
-def _value(value: object) -> str:
-    return short(str(value), 40)
+    every = find_contradictions(frame, live["records"].head(_FILES))
+    for (claim,), cases in every.group_by("kind", maintain_order=True):
+        first = cases.row(0, named=True)
+        yield finding(
+            "statistics-contradictory",
+            Severity.ATTENTION if claim == ALL_NULL else Severity.BROKEN,
+            f"Statistics contradict themselves: {counted(int(cases['files'].sum()), 'column')} of files {claim}",
+            f"{first['column']} in {short(first['path'])}: {first['text']}",
+            section=_SECTION,
+            place=first["path"],
+            remedy="filters may lose rows: write the statistics of these files again",
+            page="files",
+        )
 
 
 def tight(facts: LogFacts) -> Iterator[Finding]:

@@ -17,14 +17,15 @@ from lakeview.views.health.history import (
     version_findings,
 )
 from lakeview.views.health.kinds import UNREADABLE, finding
-from lakeview.views.health.layout import file_findings, partition_findings, statistics_findings
+from lakeview.views.health.layout import contradiction_findings, file_findings, partition_findings, statistics_findings
 from lakeview.views.health.maintenance import history_findings, log_findings
 from lakeview.views.quality.anomalies import NO_CHANGES, anomalies, anomaly_findings, normal_finding
+from lakeview.views.quality.lateness import lateness_findings
 from lakeview.views.quality.verdicts import ConstraintVerdicts, Verdict
 from lakeview.views.retention.remedies import restore_command
 from lakeview.views.retention.simulation import Retention
 from lakeview.views.timeline.commits import timeline
-from lakeview.views.timeline.readability import ON_TIME
+from lakeview.views.timeline.readability import NO_NEWER_EVENTS, ON_TIME
 from lakeview.views.units import counted
 
 MOST_RULES_NAMED = 3
@@ -58,7 +59,7 @@ FINDINGS = pl.Schema(
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """The input of `findings`: a Snapshot, and where they were read VERSIONS, COMMITS, STATISTICS, LIFETIMES, what a
-    cleanup finds, LOG_FILES, the proofs of constraints, PARTITION_ARRIVALS and SUDDEN.
+    cleanup finds, LOG_FILES, the proofs of constraints, PARTITION_ARRIVALS, SUDDEN and CONTRADICTIONS.
 
     What is None is not judged; without SUDDEN loads are judged by their rows alone."""
 
@@ -72,6 +73,7 @@ class Evidence:
     rules: ConstraintVerdicts | None = None
     arrivals: pl.DataFrame | None = None
     loads: pl.DataFrame | None = None
+    contradictions: pl.DataFrame | None = None
 
 
 def findings(evidence: Evidence, now: datetime) -> list[Finding]:
@@ -80,6 +82,7 @@ def findings(evidence: Evidence, now: datetime) -> list[Finding]:
     every = [] if evidence.rules is None else rule_findings(evidence.rules)
     every += _commit_findings(evidence, now)
     every += [*file_findings(snapshot), *statistics_findings(snapshot, evidence.statistics)]
+    every += contradiction_findings(snapshot, evidence.contradictions)
     every += [*partition_findings(snapshot), *log_findings(snapshot, evidence.log)]
     return worst_first([*every, *past_findings(evidence, now)])
 
@@ -95,7 +98,7 @@ def _commit_findings(evidence: Evidence, now: datetime) -> list[Finding]:
     bad = anomalies(line, changes, snapshot.version)
     every = anomaly_findings(bad, now, restore_command(snapshot, line, bad))
     every += [] if every else normal_finding(changes)
-    return [*every, *cadence_findings(commits, now), *arrival_findings(arrivals)]
+    return [*every, *lateness_findings(changes), *cadence_findings(commits, now), *arrival_findings(arrivals)]
 
 
 def past_findings(evidence: Evidence, now: datetime) -> list[Finding]:
@@ -125,7 +128,7 @@ def worst_first(findings: Iterable[Finding]) -> list[Finding]:
 def verdict(findings: Sequence[Finding]) -> str:
     """One sentence over the findings: `Readable and fresh, but three things need attention`."""
     ids = {f.id for f in findings}
-    state = "Readable and fresh" if ON_TIME in ids else "Readable"
+    state = "Readable and fresh" if ON_TIME in ids and NO_NEWER_EVENTS not in ids else "Readable"
     broken = sum(f.severity is Severity.BROKEN for f in findings)
     attention = sum(f.severity is Severity.ATTENTION for f in findings)
     parts = []

@@ -9,7 +9,7 @@ from lakeview.model.findings import Finding, Severity
 from lakeview.model.limits import FILE_BYTES
 from lakeview.views import thresholds as limits
 from lakeview.views.thresholds import percent
-from lakeview.views.timeline.readability import LATE, ON_TIME
+from lakeview.views.timeline.readability import LATE, NO_NEWER_EVENTS, ON_TIME
 from lakeview.views.units import format_age, format_bytes
 
 UNREADABLE = "version-unreadable"
@@ -52,6 +52,12 @@ _KINDS: Final = {
     "files-without-statistics": _Kind(
         "files", "every file", "rewrite these files with a writer that collects statistics, or compute them in place"
     ),
+    "column-statistics-contradictory": _Kind(
+        "files",
+        "no minimum above its maximum, no more nulls than rows",
+        "find the writer that recorded them, and write the statistics of these files again",
+        "filters may skip files that have matching rows, and answers lack these",
+    ),
     "delete-files-pile-up": _Kind(
         "files",
         f"one for two data files, at least {limits.DELETE_FILES_MIN}",
@@ -75,6 +81,12 @@ _KINDS: Final = {
         "check whether the writer still runs",
     ),
     ON_TIME: _Kind("timeline", f"{limits.LATE_TIMES:g} times the expected gap, and longer than 95 % of the gaps"),
+    NO_NEWER_EVENTS: _Kind(
+        "quality",
+        f"{limits.LATE_TIMES:g} times the expected gap, and longer than 95 % of the gaps",
+        "check whether the writer still gets new data",
+        "the latest version looks fresh and is not",
+    ),
     "load-anomaly": _Kind(
         "timeline",
         f"nulls {percent(limits.NULL_JUMP)} above the baseline; values {limits.RANGE_WIDTHS:g} times the expected "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from lakeview.model.contradictions import ALL_NULL
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.files.sizes import FileFacts, file_facts
@@ -115,6 +116,24 @@ def statistics_findings(snapshot: Snapshot, statistics: pl.DataFrame | None) -> 
     claim = f"{silent.height:,} of {files.height:,} files {what}"
     evidence = f"{format_percent(share)} of the bytes; {skipping}, and {unknown} unknown"
     return [finding("files-without-statistics", _weight(snapshot), claim, evidence)]
+
+
+def contradiction_findings(snapshot: Snapshot, contradictions: pl.DataFrame | None) -> list[Finding]:
+    """A finding that statistics by CONTRADICTIONS cannot be true; none where bounds of nulls alone contradict them."""
+    if contradictions is None:
+        return []
+    wrong = contradictions.filter(pl.col("kind") != ALL_NULL)
+    if wrong.is_empty():
+        return []
+    row = wrong.row(0, named=True)
+    of = f"{row['files']:,} of {counted(snapshot.num_files, 'file')}"
+    claim = f"Statistics of {row['column']} contradict themselves in {of}"
+    others = wrong.height - 1
+    more = f"; {counted(others, 'other contradiction')}" if others else ""
+    evidence = f"{row['text']} in {row['path'].rsplit('/', 1)[-1]}{more}"
+    return [
+        finding("column-statistics-contradictory", Severity.BROKEN, claim, evidence, row["path"], column=row["column"])
+    ]
 
 
 def partition_findings(snapshot: Snapshot) -> list[Finding]:

@@ -15,7 +15,7 @@ from lakeview.views.quality.column_loads import SUDDEN
 from lakeview.views.quality.trends import event_column, lag_trend, rows_trend
 from lakeview.views.timeline.commits import up_to
 from lakeview.views.timeline.loads import BAD_LOAD, LATE_PARTITION
-from lakeview.views.timeline.readability import LATE, ON_TIME
+from lakeview.views.timeline.readability import LATE, NO_NEWER_EVENTS, ON_TIME
 from lakeview.views.units import counted, format_age, format_count, format_moment, format_percent, format_version
 
 NO_CHANGES = pl.DataFrame(schema=SUDDEN)
@@ -28,6 +28,7 @@ _OF_DATA = frozenset(
         "loads-as-expected",
         "partition-late",
         LATE,
+        NO_NEWER_EVENTS,
         ON_TIME,
     )
 )

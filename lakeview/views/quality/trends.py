@@ -17,7 +17,6 @@ from lakeview.views.thresholds import (
     LOAD_TIMES,
     RANGE_WIDTHS,
 )
-from lakeview.views.units import counted
 
 LOAD_TREND = pl.Schema(
     {
@@ -112,47 +111,13 @@ def lag_trend(changes: pl.DataFrame, column: str) -> pl.DataFrame:
     """
     mark = pl.when("range_exact").then(pl.lit("")).otherwise(pl.lit("\N{GREATER-THAN OR EQUAL TO}"))
     rows = changes.filter((pl.col("column") == column) & (pl.col("lane") == "append"))
-    rows = rows.with_columns(value=_lag(), mark=mark, stays=pl.col("taken_back_by").is_null())
+    rows = rows.with_columns(value=lag_days(), mark=mark, stays=pl.col("taken_back_by").is_null())
     between = pl.col("timestamp").diff().dt.total_milliseconds() / _DAY_MS
     least = pl.max_horizontal(pl.lit(LAG_DAYS), LAG_GAPS * between.median())
     return _finished(_banded(_far_out(rows, least)), "far")
 
 
-def data_lateness(changes: pl.DataFrame) -> str:
-    """`1 day late`: from the newest event in the table to the commit that brought it, append or not, from SUDDEN.
-
-    Where loads go on for longer than newer events usually take, it is to the latest load: a table that is overwritten
-    each night with the same events is later each night. "" without a column of event times, and where loads bring
-    history. Events that were not over say nothing, nor do loads that take back others, which are late by their nature.
-    """
-    column = event_column(changes)
-    if column is None:
-        return ""
-    repairs = changes["taken_back_by"].drop_nulls().unique()
-    every = changes.filter(pl.col("column") == column)
-    # of a load that was taken back the table has what its repair brought again
-    again = every.select(taken_back_by="version", again="newest")
-    stays = (
-        pl.when(pl.col("taken_back_by").is_null())
-        .then("newest")
-        .when(pl.col("again").is_not_null())
-        .then(pl.min_horizontal("newest", "again"))
-    )
-    loads = every.join(again, on="taken_back_by", how="left", maintain_order="left").with_columns(newest=stays)
-    loads = loads.filter(~pl.col("version").is_in(repairs.implode()))
-    loads = loads.select("timestamp", "newest", value=_lag()).filter(pl.col("value") >= 0)
-    before = pl.col("newest").cum_max().shift(1)
-    news = loads.filter((pl.col("newest") > before).fill_null(value=True))
-    if news.is_empty() or usual_of_history(news) is not None:
-        return ""
-    last, gap = news["timestamp"][-1], news["timestamp"].diff().median()
-    since = loads["timestamp"].max() - last
-    moment = last if gap is not None and since <= gap else last + since
-    late = news.tail(1).select(timestamp=pl.lit(moment, UTC_MILLIS), newest="newest").select(_lag()).item()
-    return f"{counted(round(late), 'day')} late"
-
-
-def _lag() -> pl.Expr:
+def lag_days() -> pl.Expr:
     """Days from the newest event of a load to its commit."""
     return (pl.col("timestamp").dt.epoch("ms") - pl.col("newest").dt.epoch("ms")) / _DAY_MS
 

@@ -23,7 +23,7 @@ RUNS = pl.Schema(
 )
 """One row a run of versions in the same state, oldest first; `label` is `v0` to `v12` with an en dash."""
 
-ON_TIME, LATE = "commits-on-time", "commits-late"
+ON_TIME, LATE, NO_NEWER_EVENTS = "commits-on-time", "commits-late", "no-newer-events"
 """Ids of the findings about freshness."""
 
 

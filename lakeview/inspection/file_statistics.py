@@ -1,0 +1,63 @@
+"""The statistics of files to what they lack, contradict and prove: of large tables those of the first columns."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from lakeview import views
+from lakeview.inspection.frames import TableFrames
+from lakeview.model.contradictions import contradictions
+from lakeview.model.schema import leaf_name
+from lakeview.model.snapshot import Snapshot
+
+FIRST_COLUMNS = 32
+"""So many columns have statistics by the default of Delta's writers."""
+FEW_RULES = 4
+MAX_RULE_VALUES = 4_000_000
+"""Files times constraints that are examined; of any table the first FEW_RULES constraints."""
+MAX_LOAD_COLUMNS = 200
+MAX_LOAD_VALUES = 4_000_000
+"""Files times columns whose loads are compared: about two seconds; of a larger table those of its first columns."""
+
+
+def own_leaves(snapshot: Snapshot) -> list[str]:
+    """The names of the leaf columns whose values are in the data files, and not in the folders' names alone."""
+    return [leaf_name(path) for path, _ in snapshot.schema.leaves() if path[0] not in snapshot.partition_columns]
+
+
+def files_without_statistics(frames: TableFrames, snapshot: Snapshot) -> pl.DataFrame:
+    """The rows of STATISTICS without any value. Where the first columns have one in each file, others are not read."""
+    leaves, version = own_leaves(snapshot), snapshot.version
+    silent = views.schema.columns.files_without_statistics
+    if len(leaves) > FIRST_COLUMNS:
+        found = silent(frames.recorded_statistics(version, leaves[:FIRST_COLUMNS]))
+        if found.is_empty():
+            return found
+    return silent(frames.recorded_statistics(version))
+
+
+def statistics_contradictions(frames: TableFrames, snapshot: Snapshot) -> pl.DataFrame:
+    """CONTRADICTIONS in the statistics of the first columns."""
+    statistics = frames.recorded_statistics(snapshot.version, own_leaves(snapshot)[:FIRST_COLUMNS])
+    rows = statistics.select(path="_path").join(
+        snapshot.files.select("path", "records"), on="path", how="left", maintain_order="left"
+    )
+    return contradictions(statistics, rows["records"])
+
+
+def constraint_verdicts(frames: TableFrames, snapshot: Snapshot) -> views.quality.verdicts.ConstraintVerdicts:
+    """What the statistics prove of the table's own constraints; of a huge table of the first ones."""
+    rules = views.quality.constraints.stated_rules(snapshot)
+    fitting = max(FEW_RULES, MAX_RULE_VALUES // max(1, snapshot.num_files))
+    limit = min(views.quality.constraints.MOST_RULES, fitting)
+    columns = views.quality.constraints.rule_columns(rules, snapshot.schema, limit)
+    statistics = frames.statistics(snapshot.version, columns) if rules else pl.DataFrame()
+    return views.quality.verdicts.constraint_verdicts(snapshot, rules, statistics, limit)
+
+
+def load_columns(frames: TableFrames, newest: Snapshot) -> tuple[tuple[str, ...], int]:
+    """The leaf columns whose loads are compared, and how many leaf columns the newest version has."""
+    leaves = own_leaves(newest)
+    files = views.quality.column_loads.files_ever(frames.history, newest.num_files)
+    fitting = max(1, MAX_LOAD_VALUES // max(1, frames.lifetimes.height if files is None else files))
+    return tuple(leaves[: min(MAX_LOAD_COLUMNS, fitting)]), len(leaves)
