@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
 
 import polars as pl
 
@@ -24,16 +26,38 @@ from lakeview.model.frames import LOG_FILES
 from lakeview.storage import NO_LISTING, Storage
 
 _TIPS = 8
+_version = attrgetter("version")
 
 
+@dataclass(frozen=True, slots=True)
 class _Versions:
-    """What one state of the listing says, put in order once. Immutable."""
+    """What one state of the listing says, in the order of versions."""
 
-    def __init__(self, files: Sequence[LogFile]) -> None:
-        self.files = files
-        self.commits = [f for f in files if f.kind == "commit"]
-        self.versions = [f.version for f in self.commits]
-        self.checkpoints = checkpoints_of(f for f in files if f.kind != "commit")
+    files: list[LogFile]
+    commits: list[LogFile]
+    versions: list[int]
+    checkpoints: list[CheckpointFiles]
+
+    @staticmethod
+    def of(files: Sequence[LogFile]) -> _Versions:
+        """The state of a listing of these files, sorted."""
+        commits = [f for f in files if f.kind == "commit"]
+        checkpoints = checkpoints_of(f for f in files if f.kind != "commit")
+        return _Versions(list(files), commits, [f.version for f in commits], checkpoints)
+
+    def since(self, version: int) -> list[LogFile]:
+        """The files of that version and later ones."""
+        return self.files[bisect_left(self.files, version, key=_version) :]
+
+    def followed_by(self, last: _Versions, version: int) -> _Versions:
+        """With those of `last` in place of the files of `version` and later ones."""
+        commits = bisect_left(self.versions, version)
+        return _Versions(
+            self.files[: bisect_left(self.files, version, key=_version)] + last.files,
+            self.commits[:commits] + last.commits,
+            self.versions[:commits] + last.versions,
+            self.checkpoints[: bisect_left(self.checkpoints, version, key=_version)] + last.checkpoints,
+        )
 
     @property
     def latest(self) -> int | None:
@@ -68,11 +92,11 @@ class LogListing:
     def _open(self) -> tuple[_Versions, int]:
         hint = checkpoint_hint(self._read_hint())
         if hint:
-            listed = _Versions(self._list(hint))
+            listed = _Versions.of(self._list(hint))
             # "Last Checkpoint File": a hint; stale or broken, a listing from the start takes its place
             if any(c.version >= hint for c in listed.checkpoints):
                 return listed, hint
-        return _Versions(self._list(0)), 0
+        return _Versions.of(self._list(0)), 0
 
     def _read_hint(self) -> bytes | None:
         try:
@@ -101,12 +125,12 @@ class LogListing:
     def refresh(self) -> bool:
         """Look for newer versions: one listing from the latest known version. True if there is one."""
         with self._lock:
-            newer = self._list(self.latest)
-            if not any(f in newer for f in self._listed.files if f.version == self.latest):
+            newer, known = self._list(self.latest), self._listed.since(self.latest)
+            if not any(f in newer for f in known if f.version == self.latest):
                 self.replaced = True
-            known = {f.name: f for f in self._listed.files}
-            if any(known.get(f.name) != f for f in newer):
-                self._listed = _Versions(sorted((known | {f.name: f for f in newer}).values()))
+            if set(newer) - set(known):  # files that are gone stay listed until they are forgotten
+                joined = {f.name: f for f in known} | {f.name: f for f in newer}
+                self._listed = self._listed.followed_by(_Versions.of(sorted(joined.values())), self.latest)
             before, self.latest = self.latest, max(self.latest, self._listed.latest or 0)
             if self.latest > before:
                 self.tips = (*self.tips[1 - _TIPS :], before)
@@ -116,19 +140,19 @@ class LogListing:
         """Whether the version checksum file of a version has been listed."""
         name = checksum_name(version)
         with self._lock:
-            return any(file.name == name for file in self._listed.files)
+            return any(file.name == name for file in self._listed.since(version))
 
     def forget(self, names: Collection[str]) -> None:
         """Leave out files that were deleted: a refresh only looks for new ones."""
         with self._lock:
             gone = set(names)
-            self._listed = _Versions([f for f in self._whole().files if f.name not in gone])
+            self._listed = _Versions.of([f for f in self._whole().files if f.name not in gone])
             self.cleanups += 1
 
     def _whole(self) -> _Versions:
         with self._lock:
             if self._from > 0:
-                self._listed, self._from = _Versions(self._list(0)), 0
+                self._listed, self._from = _Versions.of(self._list(0)), 0
             return self._listed
 
     @property
