@@ -165,10 +165,17 @@ class Storage(ABC):
         write them once, so that little time lies between learning of another writer's file and the next attempt."""
         yield
 
+    def prepare(self, path: str, data: bytes) -> None:  # noqa: ARG002 (for stores that can)
+        """Within `attempts`, do beforehand what `put_if_absent` of these bytes takes, where the store can."""
+        return
+
     @contextmanager
-    def turn(self) -> Iterator[bool]:
+    def turn(self, meanwhile: Callable[[], None] | None = None) -> Iterator[bool]:  # noqa: ARG002 (for a queue)
         """Within it, the writers that asked for their turn before have had it, where the store knows of any: none
-        starves. True if there were some: there may be new files. For fairness: `put_if_absent` alone excludes."""
+        starves. True if there were some: there may be new files. For fairness: `put_if_absent` alone excludes.
+
+        `meanwhile` is called before a wait.
+        """
         yield False
 
     @abstractmethod

@@ -6,7 +6,7 @@ import errno
 import os
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from stat import S_ISREG
@@ -29,7 +29,7 @@ class LocalStorage(Storage):
     def __init__(self, root: str, config: Config) -> None:
         super().__init__(root, config)
         self._spare: dict[int, tuple[bytes, str] | None] = {}
-        """By thread, within `attempts`: the bytes and the temporary file of an attempt that found another's file."""
+        """By thread, within `attempts`: the bytes and the temporary file of the next attempt, where it is written."""
 
     @property
     def remote(self) -> bool:
@@ -219,9 +219,14 @@ class LocalStorage(Storage):
             self._drop_spare(self._spare.pop(thread))
 
     @contextmanager
-    def turn(self) -> Iterator[bool]:
-        with turn(self.root) as waited:
+    def turn(self, meanwhile: Callable[[], None] | None = None) -> Iterator[bool]:
+        with turn(self.root, meanwhile=meanwhile) as waited:
             yield waited
+
+    def prepare(self, path: str, data: bytes) -> None:
+        full = self.resolve(path)
+        with suppress(OSError):  # `put_if_absent` says what is wrong
+            self._spare[threading.get_ident()] = data, write_beside(full, data)
 
     def _temporary_file(self, full: str, data: bytes) -> str:
         """A temporary file with these bytes: that of the attempt before, as if it were written now, or a new one."""

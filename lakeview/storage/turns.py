@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
 PATIENCE = 1.0
@@ -21,16 +21,24 @@ PATIENCE = 1.0
 
 
 @contextmanager
-def turn(address: str, patience: float = PATIENCE) -> Iterator[bool]:
+def turn(address: str, patience: float = PATIENCE, meanwhile: Callable[[], None] | None = None) -> Iterator[bool]:
     """Within it, the writers of this user and machine that entered before have left; true if there were any.
+
+    `meanwhile` is called once there is a ticket, if there are older ones: work that then takes none of the turn's time.
 
     The wait ends early once the head of the queue is the same for one to two times `patience` seconds. Without named
     pipes (Windows), or a folder for them, there is no wait.
     """
     with ExitStack() as stack:
-        waited = False
+        ticket, waited = "", False
         with suppress(OSError):
-            waited = _wait(_new_ticket(address, stack), patience)
+            ticket = _new_ticket(address, stack)
+            waited = bool(_before(ticket))
+        if waited and meanwhile is not None:
+            meanwhile()
+        with suppress(OSError):
+            if waited:
+                _wait(ticket, patience)
         yield waited
 
 
@@ -55,19 +63,16 @@ def _new_ticket(address: str, stack: ExitStack) -> str:
     return ticket
 
 
-def _wait(ticket: str, patience: float) -> bool:
-    """Wait for the ticket before this one, which waits for those before it, as long as the head of the queue moves;
-    true if there was one."""
-    head, waited = "", False
+def _wait(ticket: str, patience: float) -> None:
+    """Wait for the ticket before this one, which waits for those before it, as long as the head of the queue moves."""
+    head = ""
     while before := _before(ticket):
-        waited = True
         if _is_closed(before[-1], patience):
             continue
         if before[0] == head:
             _remove(head)  # so that no later writer waits for it
-            return True
+            return
         head = before[0]
-    return waited
 
 
 def _before(ticket: str) -> list[str]:

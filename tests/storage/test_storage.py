@@ -297,6 +297,19 @@ def test_times_are_those_of_the_files(tmp_path: Path) -> None:
     assert abs(found.timestamp() - 1_700_000_000.123) < timedelta(milliseconds=2).total_seconds()
 
 
+def test_a_file_that_was_prepared_is_linked(tmp_path: Path) -> None:
+    store = LocalStorage(str(tmp_path), Config())
+    with store.attempts():
+        store.prepare("a", b"ours")
+        (written,) = tmp_path.glob(".a.*")
+        number = written.stat().st_ino
+        store.put_if_absent("b", b"ours")
+        assert (tmp_path / "b").stat().st_ino == number
+    with store.attempts():
+        store.prepare("c", b"never created")
+    assert [p.name for p in tmp_path.iterdir()] == ["b"]
+
+
 def test_an_attempt_that_lost_is_tried_again_with_the_file_that_is_written(tmp_path: Path) -> None:
     store = LocalStorage(str(tmp_path), Config())
     (tmp_path / "a").write_bytes(b"theirs")

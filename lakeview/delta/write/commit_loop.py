@@ -42,11 +42,15 @@ class CommitLoop:
         StoreUnavailableError if the store did not answer; its kind is outcome-unknown where the commit may be there.
         """
         candidate = base + 1
-        with self._storage.turn() as waited, self._storage.attempts():
+
+        def write_ahead() -> None:  # written through to the disk while other writers have their turn
+            self._storage.prepare(_path(candidate), encode(candidate))
+
+        with self._storage.attempts(), self._storage.turn(write_ahead) as waited:
             if waited:
                 candidate = self._follow(candidate, base, follow)
             for attempt in range(_ATTEMPTS):
-                if self._creation.put(f"{LOG_FOLDER}/{commit_name(candidate)}", encode(candidate)):
+                if self._creation.put(_path(candidate), encode(candidate)):
                     return candidate
                 # who has lost often waits less: new arrivals let it pass
                 back_off(0, self._storage.remote, share=1 / (1 + attempt))
@@ -78,3 +82,7 @@ class CommitLoop:
             place=name,
             kind="outcome-unknown",
         )
+
+
+def _path(version: int) -> str:
+    return f"{LOG_FOLDER}/{commit_name(version)}"
