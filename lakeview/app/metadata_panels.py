@@ -183,12 +183,12 @@ def delete_files(now: OpenTable) -> None:
         frame(
             rows,
             {
-                "file": columns.text("file", 360),
-                "kind": columns.text("kind", 120),
-                "partition": columns.text("partition", 160, of="partition_text"),
-                "size": columns.size("size", 80),
-                "deletes": columns.number("deletes", 80, of="records", help="positions, or values, that it lists"),
-                "modified": columns.timestamp("added, UTC", 130, of="modified"),
+                "file": columns.text("file", 150),
+                "kind": columns.text("kind", 100),
+                "partition": columns.text("partition", 120, of="partition_text"),
+                "size": columns.size("size", 70),
+                "deletes": columns.number("deletes", 64, of="records", help="positions, or values, that it lists"),
+                "modified": columns.timestamp("added, UTC", 114, of="modified"),
             },
             key="delete-files-table",
             height=10 * ROW_HEIGHT,

@@ -40,10 +40,23 @@ _TABLES_DRAWN = """() => [...document.querySelectorAll("[data-testid=stDataFrame
 )"""
 
 
+_LISTS = ("files", "lake", "lake-figures", "lake-columns")
+"""Tables that show all their columns on a narrow screen too."""
+
+
 def wide_tables(visitor: Visitor) -> list[str]:
     """Tables that hide their last columns on a wide screen, which all tables fit on for as long as it takes."""
-    visitor.page.set_viewport_size({"width": WIDTHS["wide"], "height": _TALL})
+    return _scrolling(visitor, "wide")
+
+
+def narrow_tables(visitor: Visitor) -> list[str]:
+    """The lists that hide their last columns on a narrow screen."""
+    return [each for each in _scrolling(visitor, "narrow") if each.split(" ")[0].removeprefix("st-key-") in _LISTS]
+
+
+def _scrolling(visitor: Visitor, width: str) -> list[str]:
+    visitor.page.set_viewport_size({"width": WIDTHS[width], "height": _TALL})
     visitor.page.wait_for_function(_TABLES_DRAWN)
     found: list[str] = visitor.main.evaluate(_WIDE_TABLES)
-    visitor.page.set_viewport_size({"width": WIDTHS["wide"], "height": HEIGHT})
+    visitor.page.set_viewport_size({"width": WIDTHS[width], "height": HEIGHT})
     return found

@@ -200,17 +200,19 @@ def _table(rows: pl.DataFrame, name: str | None, layout: views.files.sizes.FileL
     if layout.partitions:
         below = f"{below}, and below its partition's folder".removeprefix(", and ")
     shown = {
-        "file": columns.text("file", 176 if layout.partitions else 300, help=below or None),
+        "file": columns.text("file", 76 if layout.partitions else 160, help=below or None),
         "partition": columns.text("partition", _wide_enough(rows["partition_text"]), of="partition_text"),
-        "size": columns.size("size", 80),
-        "rows": columns.number("rows", 70, of="records"),
+        "size": columns.size("size", 68),
+        "rows": columns.number("rows", 54, of="records"),
         "deleted": columns.number("deleted", 60, of="deleted_records"),
-        "minimum": columns.text(f"{name} min", 100, of="min_text"),
-        "maximum": columns.text("max", 90, of="max_text"),
-        "nulls": columns.number("nulls", 54, of="null_count"),
-        "added": columns.version("added by", null="unknown"),
+        "minimum": columns.text("min", 80, of="min_text", help=f"of {escape(name or '')}"),
+        "maximum": columns.text("max", 80, of="max_text"),
+        "nulls": columns.number("nulls", 46, of="null_count"),
+        "added": columns.version("added by", 62, null="unknown"),
     }
     hidden = ([] if layout.partitions else ["partition"]) + ([] if name else ["minimum", "maximum", "nulls"])
+    if layout.facts.files_with_deletes == 0:
+        hidden.append("deleted")
     frame(
         views.files.sizes.with_short_paths(rows, layout.folder),
         {name: kind for name, kind in shown.items() if name not in hidden},
@@ -224,7 +226,7 @@ def _table(rows: pl.DataFrame, name: str | None, layout: views.files.sizes.FileL
 def _wide_enough(texts: pl.Series) -> int:
     """Pixels that hold the longest of the texts, within bounds."""
     longest = texts.str.len_chars().max()
-    return min(max(90, 6 * longest + 16), 190) if isinstance(longest, int) else 90
+    return min(max(68, 6 * longest + 16), 112) if isinstance(longest, int) else 68
 
 
 def _pick_row(paths: list[str]) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import cache, downloads, selection, session
-from lakeview.app.components import BROKEN_LINES, MAX_ROWS, dark, escape, frame, link, nothing, stack
+from lakeview.app.components import BROKEN_LINES, MAX_ROWS, dark, escape, frame, grid, link, nothing, stack
 from lakeview.app.lake import column_list
 from lakeview.app.lake.survey import Survey, column_survey, columns_of, table_survey, tables_of
 from lakeview.app.pages import PAGES
@@ -18,6 +18,8 @@ from lakeview.app.roots import root_input
 from lakeview.app.row_links import follow, row_link
 from lakeview.app.widget_state import linked
 
+HALF = 500
+"""Pixels that each of the two lists of tables needs at least."""
 _Read = TypeVar("_Read")
 
 TABLE = "lake-table"
@@ -101,48 +103,47 @@ def _filtered(entries: pl.DataFrame) -> pl.DataFrame:
 
 
 def _table(entries: pl.DataFrame) -> None:
+    """What to look at, and how large each table is: side by side, or one under the other where that is too narrow."""
     rows = entries.head(MAX_ROWS)
     column = st.column_config
-    shown = {
-        "state": column.TextColumn("state", width=46, help="✕ broken or unreadable, ▲ needs attention, ✓ fine"),
-        "name": column.TextColumn("table", width=104),
-        "remark": column.TextColumn("what to look at", width=236),
-        "last": column.TextColumn("last commit", width=82),
-        "records": column.TextColumn("rows", width=74, alignment="right"),
-        "bytes": column.TextColumn("live bytes", width=70, alignment="right"),
-        "files": column.NumberColumn("files", format="localized", width=46),
-        "small": column.NumberColumn("small, %", format="%.0f", width=60, help="files below 1 MiB, of all"),
-        "versions": column.NumberColumn("readable", format="localized", width=66, help="versions that can be read"),
-        "retained": column.TextColumn(
-            "for old ones", width=78, alignment="right", help="bytes of files that only old versions need"
-        ),
-        "format": column.TextColumn("format", width=58),
-        "judged": column.TextColumn("judged by", width=66),
-    }
-    for name in ("format", "judged"):  # the same for all tables: no difference to see
-        if rows.height > 1 and rows[name].n_unique() == 1:
-            del shown[name]
-    frame(
-        rows.with_columns(
-            pl.col("state").replace_strict({state.value: sign for state, sign in charts.lake.SIGNS.items()}),
-            pl.col("format").str.to_titlecase(),
-            views.units.version_label("version"),
-            remark=pl.coalesce("finding", "verdict"),
-            records=pl.Series([views.lake.rows_text(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
-            bytes=pl.Series(
-                [None if n is None else views.units.format_bytes(n) for n in rows["bytes"]], dtype=pl.String
-            ),
-            small=pl.col("small_share") * 100,
-            retained=pl.Series([_retained(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
-            last=pl.Series([_rhythm(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
-        ),
-        shown,
-        key="lake",
-        row_height=BROKEN_LINES,
-        height=10 * BROKEN_LINES,
-        unknown="unknown",
-        **row_link("lake", rows, "overview", lambda row: session.link_to(row["address"])),
+    is_judged_alike = rows["judged"].n_unique() == 1
+    made_of = pl.lit("") if is_judged_alike else pl.concat_str(pl.lit("; judged by "), "judged").fill_null("")
+    cells = rows.with_columns(
+        pl.col("state").replace_strict({state.value: sign for state, sign in charts.lake.SIGNS.items()}),
+        pl.col("format").str.to_titlecase(),
+        remark=pl.coalesce("finding", "verdict") + made_of,
+        records=pl.Series([views.lake.rows_text(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
+        bytes=pl.Series([None if n is None else views.units.format_bytes(n) for n in rows["bytes"]], dtype=pl.String),
+        small=pl.col("small_share") * 100,
+        retained=pl.Series([_retained(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
+        last=pl.Series([_rhythm(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
     )
+    worth = {
+        "state": column.TextColumn("state", width=46, help="✕ broken or unreadable, ▲ needs attention, ✓ fine"),
+        "name": column.TextColumn("table", width=100),
+        "remark": column.TextColumn("what to look at", width=206),
+        "last": column.TextColumn("last commit", width=82),
+    }
+    sizes = {
+        "name": column.TextColumn("table", width=88),
+        "format": column.TextColumn("format", width=56),
+        "records": column.TextColumn("rows", width=64, alignment="right"),
+        "bytes": column.TextColumn("bytes", width=64, alignment="right", help="of the live files"),
+        "files": column.NumberColumn("files", format="localized", width=46),
+        "small": column.NumberColumn("small, %", format="%.0f", width=56, help="files below 1 MiB, of all"),
+        "versions": column.NumberColumn("readable", format="localized", width=60, help="versions that can be read"),
+        "retained": column.TextColumn(
+            "old bytes", width=66, alignment="right", help="bytes of files that only old versions need"
+        ),
+    }
+    if rows.height > 1 and rows["format"].n_unique() == 1:  # the same for all tables: no difference to see
+        del sizes["format"]
+    opened = row_link("lake", rows, "overview", lambda row: session.link_to(row["address"]))
+    with grid(HALF, 2):
+        for key, columns, options in (("lake", worth, opened), ("lake-figures", sizes, {})):
+            frame(
+                cells, columns, key=key, row_height=BROKEN_LINES, height=10 * BROKEN_LINES, unknown="unknown", **options
+            )
     if entries.height > MAX_ROWS:
         st.markdown(f":small[:gray[the first {MAX_ROWS:,} of {entries.height:,}; the download has all]]")
 
