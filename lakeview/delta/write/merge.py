@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 
 import polars as pl
 
-from lakeview.delta.write.update import Assignments
+from lakeview.delta.write.assignments import Assignments
 from lakeview.model.errors import InvalidRequestError
 
 SOURCE, TARGET = "source", "target"
@@ -23,7 +23,8 @@ Does = Literal["update", "delete", "insert"]
 class Clause:
     """What becomes of rows of one kind for which `where` is true, all without it.
 
-    `assignments`: column of the table -> its value; None takes every column from the source column of its name.
+    `assignments`: column of the table, or field of a struct -> its value; None takes every column from the source
+    column of its name.
     """
 
     when: When

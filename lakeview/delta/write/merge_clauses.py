@@ -7,35 +7,38 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from lakeview.delta.write.identity import check_identities
+from lakeview.delta.write.assignments import check_assignments
 from lakeview.delta.write.live_files import evaluated
 from lakeview.delta.write.merge import SOURCE, TARGET, Clause
 from lakeview.delta.write.row_wise import row_wise
-from lakeview.delta.write.stored_columns import holds_variants
+from lakeview.delta.write.schema_changes import Path
 from lakeview.model.schema import Schema
 
 
 @dataclass(frozen=True)
 class ClauseRule:
-    """A clause, its expressions checked; `values`: of each column that it sets, None for the source column of its name
-    (which a name such as ^x$ could not tell polars). `variants`: those of the columns that are variants."""
+    """A clause, its expressions checked; `values`: of each column or field that it sets, by its path, None for the
+    source column of its name (which a name such as ^x$ could not tell polars). `variants`: those of them that are
+    variants."""
 
     clause: Clause
     where: pl.Expr | None
-    values: Mapping[str, pl.Expr | None]
-    variants: frozenset[str] = frozenset()
+    values: Mapping[Path, pl.Expr | None]
+    variants: frozenset[Path] = frozenset()
 
-    def values_of(self, rows: pl.DataFrame, stored: pl.DataFrame | None = None) -> dict[str, pl.Series]:
-        """The values of rows, by column. `stored`: the rows with variants as their bytes, which variants are set by."""
+    def values_of(self, rows: pl.DataFrame, stored: pl.DataFrame | None = None) -> dict[Path, pl.Series]:
+        """The values of rows, by path. `stored`: the rows with variants as their bytes, which variants are set by."""
         named = any(e is None for e in self.values.values())
         source = rows[SOURCE].struct.unnest() if named else pl.DataFrame()
         return {
-            name: source[name]
+            path: source[path[0]]
             if e is None
             else evaluated(
-                rows if stored is None or name not in self.variants else stored, e, f"the value of column {name}"
+                rows if stored is None or path not in self.variants else stored,
+                e,
+                f"the value of column {'.'.join(path)}",
             )
-            for name, e in self.values.items()
+            for path, e in self.values.items()
         }
 
     def holds(self, frame: pl.DataFrame) -> pl.Series:
@@ -53,17 +56,15 @@ def clause_rule(clause: Clause, sides: Schema, table: Schema, source: Schema) ->
     if clause.assignments is None:
         if clause.does == "insert":
             table.require(source.names, place="source")
-        return ClauseRule(clause, where, dict.fromkeys(n for n in source.names if n in table))
-    if clause.does == "update":
-        check_identities(clause.assignments, table)
-    table.require(list(clause.assignments), place="assignments")
-    values = {n: row_wise(e, sides, "assignments") for n, e in clause.assignments.items()}
-    return ClauseRule(clause, where, values, frozenset(n for n in values if holds_variants(table[n])))
+        return ClauseRule(clause, where, dict.fromkeys((n,) for n in source.names if n in table))
+    found = check_assignments(clause.assignments, table, sides, is_new=clause.does == "insert")
+    values = {path: assigned.value for path, assigned in found.items()}
+    return ClauseRule(clause, where, values, frozenset(path for path, a in found.items() if a.is_variant))
 
 
 def text_names(rules: Sequence[ClauseRule], table: Schema) -> frozenset[str]:
     """The columns of a table that rules read and that, if they are variants, they read as text."""
-    texts = [e for rule in rules for n, e in rule.values.items() if e is not None and n not in rule.variants]
+    texts = [e for rule in rules for path, e in rule.values.items() if e is not None and path not in rule.variants]
     names = {n for e in (*texts, *(r.where for r in rules if r.where is not None)) for n in e.meta.root_names()}
     return frozenset(table.names if TARGET in names else names)
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyroaring
 
 from lakeview.delta.log.actions import AddFile
+from lakeview.delta.write.assignments import with_values
 from lakeview.delta.write.live_files import POSITION, LiveFile, ahead, evaluated, frame_of, positions_of
 from lakeview.delta.write.merge import SOURCE, TARGET, Merge, When
 from lakeview.delta.write.merge_clauses import ClauseRule, both_sides, clause_rule, text_names
@@ -109,7 +110,7 @@ class MergeRows:
             left = left & ~holds
             part = frame.filter(holds)
             if part.height:
-                append(pl.DataFrame(rule.values_of(part)).to_arrow())
+                append(pl.DataFrame({path[0]: v for path, v in rule.values_of(part).items()}).to_arrow())
                 self.counts["numTargetRowsInserted"] += part.height
 
     def _changed(self, files: list[LiveFile], storage: Storage) -> Iterator[pa.RecordBatch]:
@@ -248,10 +249,9 @@ class MergeRows:
         """The rows with what a clause sets, before and after as change data."""
         names = self._schema.names
         values = rule.values_of(both, self._stored(rule, both, rows))
-        computed = {r.name for r in self._rules.generated} - values.keys()
+        computed = {r.name for r in self._rules.generated} - {path[0] for path in values}
         given = [n for n in names if n not in computed]
-        columns = [values[n].to_arrow() if n in values else rows.column(n) for n in given]
-        made = self._rules.conform(pa.RecordBatch.from_arrays(columns, names=given), clock=self._clock)
+        made = self._rules.conform(with_values(rows, given, values), clock=self._clock)
         if self._work.feed:
             self._work.record("update_preimage", [rows.select(names)])
             self._work.record("update_postimage", [made])

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from lakeview.delta.write.assignments import Assignments
     from lakeview.delta.write.merge import Merge
     from lakeview.delta.write.transaction import Transaction
-    from lakeview.delta.write.update import Assignments
     from lakeview.model.clock import Clock
     from lakeview.rows.batches import Frame
 
@@ -85,7 +85,8 @@ class Operations(DefinitionOperations):
     def update(self: Target, assignments: Assignments, where: str | pl.Expr | None = None) -> int | None:
         """Set columns of the rows for which a condition is true, of all without one; returns the version.
 
-        `assignments`: for each column SQL text over the row's columns, or an expression of polars.
+        `assignments`: for each column, or field of a struct as `a.b`, SQL text over the row's columns, or an expression
+        of polars. A null struct of which a field is set becomes one with the other fields null.
         """
 
         def attempt() -> int | None:

@@ -13,13 +13,14 @@ import pyarrow as pa
 from lakeview.delta.data.row_tracking import tracked_schema
 from lakeview.delta.data.scan import Scan
 from lakeview.delta.log.replay import Replay
+from lakeview.delta.write.assignments import Assignments
 from lakeview.delta.write.definition import Definition
 from lakeview.delta.write.file_changes import LIVE_COLUMNS
 from lakeview.delta.write.live_files import LiveFile, ahead
 from lakeview.delta.write.merge import Merge
 from lakeview.delta.write.merge_rows import MergeRows, merge_metrics
 from lakeview.delta.write.row_changes import RowChanges
-from lakeview.delta.write.update import Assignments, changed_rows
+from lakeview.delta.write.update import changed_rows
 from lakeview.model.clock import Clock
 from lakeview.predicates.tree import Node
 from lakeview.storage import Storage

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from lakeview.delta.log.actions import AddFile, Txn
 from lakeview.delta.properties import value
+from lakeview.delta.write.assignments import Assignments
 from lakeview.delta.write.file_changes import paths_of
 from lakeview.delta.write.identity import Identity
 from lakeview.delta.write.live_files import LiveFile
@@ -25,7 +26,6 @@ from lakeview.delta.write.row_operations import change_rows, live_files, merge_r
 from lakeview.delta.write.row_wise import row_wise
 from lakeview.delta.write.row_work import RowOutcome, RowWork
 from lakeview.delta.write.target import Progress
-from lakeview.delta.write.update import Assignments
 from lakeview.delta.write.whole_files import EVERY, WholeFiles
 from lakeview.delta.write.writer import conformed_rows, write_conformed, write_files
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
@@ -137,8 +137,9 @@ class Transaction(WholeFiles):
     def update(self, assignments: Assignments, where: str | pl.Expr | None = None) -> int | None:
         """Set columns of the rows for which a condition is true, of all without one; returns how many.
 
-        `assignments`: for each column SQL text, a polars expression, or `pl.lit` of a value. InvalidRequestError for an
-        unknown column or an expression that cannot be evaluated, ConstraintViolationError for rows that break a rule.
+        `assignments`: for each column, or field of a struct as `a.b`, SQL text, a polars expression, or `pl.lit` of a
+        value. InvalidRequestError for an unknown column or an expression that cannot be evaluated,
+        ConstraintViolationError for rows that break a rule.
         """
         self.check_may_remove()
         self._only_deletes = False

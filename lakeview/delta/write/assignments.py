@@ -1,0 +1,102 @@
+"""Assignments to columns and to fields of structs, and the columns that their values make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+import polars as pl
+import pyarrow as pa
+
+from lakeview.delta.write.identity import check_identities
+from lakeview.delta.write.row_wise import row_wise
+from lakeview.delta.write.schema_changes import Path, column_path
+from lakeview.delta.write.stored_columns import holds_variants
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.schema import Field, Schema, StructType
+
+Assignments: TypeAlias = Mapping[str, str | pl.Expr]
+"""Column, or field of a struct as `a.b` -> what it is set to: an expression in SQL over the columns of the row, or one
+of polars. A column whose own name has a dot goes before a field; back-quotes around each name (`a`.`b`) say which."""
+
+
+class Assigned(NamedTuple):
+    """A value that is assigned. `is_variant`: to a variant, or to what holds one."""
+
+    value: pl.Expr
+    is_variant: bool
+
+
+def check_assignments(
+    assignments: Assignments, table: Schema, columns: Schema, *, is_new: bool = False
+) -> dict[Path, Assigned]:
+    """Assignments to columns of a table, their values over `columns`, by their paths. `is_new`: they make new rows.
+
+    InvalidRequestError for a column that is not there, for two assignments to one place (kind twice-assigned), for a
+    field of a new row's struct, and for what is no expression over the columns of one row; ConstraintViolationError for
+    an identity column of a row that is there, whose values the table alone gives.
+    """
+    found: dict[Path, Assigned] = {}
+    for column, value in assignments.items():
+        path = (column,) if column in table else column_path(column)
+        field = _field(table, path)
+        if is_new and path[1:]:
+            raise InvalidRequestError(
+                f"{'.'.join(path)} is a field of a struct, and a new row has none to set it in",
+                fix=f"give {path[0]} a whole struct",
+                place="assignments",
+                kind="field-of-new-row",
+            )
+        for other in found:
+            if path[: len(other)] == other[: len(path)]:  # one is the other, or a part of it
+                raise InvalidRequestError(
+                    f"{'.'.join(other)} and {'.'.join(path)} are assigned to at once",
+                    fix="leave one of them out",
+                    place="assignments",
+                    kind="twice-assigned",
+                )
+        found[path] = Assigned(row_wise(value, columns, "assignments"), holds_variants(field))
+    if not is_new:
+        check_identities({path[0] for path in found}, table)
+    return found
+
+
+def _field(table: Schema, path: Path) -> Field:
+    table.require(path[:1], place="assignments")
+    field = table[path[0]]
+    for end, name in enumerate(path[1:], 1):
+        fields = field.type.fields if isinstance(field.type, StructType) else ()
+        inner = next((f for f in fields if f.name == name), None)
+        if inner is None:
+            above, names = ".".join(path[:end]), ", ".join(f.name for f in fields[:20])
+            raise InvalidRequestError(
+                f"there is no field {name} in {above}" if names else f"{above} is {field.type}, which is no struct",
+                fix=f"choose from {names}" if names else "set the whole of it",
+                place="assignments",
+                kind="unknown-column",
+            )
+        field = inner
+    return field
+
+
+def with_values(rows: pa.RecordBatch, names: Sequence[str], values: Mapping[Path, pl.Series]) -> pa.RecordBatch:
+    """The columns of these names, with the values at their paths in place of what is there."""
+    arrays = {path: series.to_arrow() for path, series in values.items()}
+    columns = []
+    for name in names:
+        own = {path[1:]: array for path, array in arrays.items() if path[0] == name}
+        columns.append(own[()] if () in own else _with_fields(rows.column(name), own))
+    return pa.RecordBatch.from_arrays(columns, names=list(names))
+
+
+def _with_fields(array: pa.Array, values: Mapping[Path, pa.Array]) -> pa.Array:
+    """A column with the values at paths below it. A null struct becomes one whose other fields are null, as in Spark:
+    `generateUpdateExpressions` of delta-spark makes a named struct of the values and of the fields that are left."""
+    if not values:
+        return array
+    if () in values:
+        return values[()]
+    names = [field.name for field in array.type]
+    parts = zip(names, array.flatten(), strict=True)  # with the nulls of the struct in each field
+    fields = [_with_fields(part, {p[1:]: v for p, v in values.items() if p[0] == name}) for name, part in parts]
+    return pa.StructArray.from_arrays(fields, names)
