@@ -11,12 +11,15 @@ from pyspark.sql.types import StructType
 
 import lakeview as lv
 from lakeview.iceberg.table import IcebergTable
-from lakeview.iceberg.write.append import ENGINE, Append
+from lakeview.iceberg.write.changes import check_partitions
 from lakeview.iceberg.write.context import write_context
 from lakeview.iceberg.write.data_file import NewFile
 from lakeview.iceberg.write.files import check_columns_fit, discard, write_files
+from lakeview.iceberg.write.overwrite import overwrite
+from lakeview.iceberg.write.selection import ByCondition, ByPartition, Selection, check_inside
+from lakeview.iceberg.write.snapshot_commit import ENGINE, SnapshotCommit
 from lakeview.iceberg.write.writability import check_commits
-from lakeview.model.errors import CommitConflictError, InvalidRequestError, NotATableError, UnsupportedTableError
+from lakeview.model.errors import CommitConflictError, InvalidRequestError, NotATableError
 from lakeview.spark.options import WriteOptions
 from lakeview.spark.types import from_spark
 from lakeview.spark.writer import clock_of, is_ignored
@@ -25,7 +28,8 @@ from lakeview.storage.access import StoreAccess
 _OF_DELTA: Mapping[str, str] = {
     "partition_by": "partitionBy", "merge_schema": "mergeSchema", "operation": "operation", "user_name": "userName",
     "user_metadata": "userMetadata", "data_change": "dataChange", "statistics": "statistics",
-    "properties": "delta.*", "app_id": "txnAppId",
+    "properties": "delta.*", "app_id": "txnAppId", "replace_files": "replaceFiles",
+    "overwrite_schema": "overwriteSchema",
 }  # fmt: skip
 """Options, by their field, that ask for what a snapshot does not have or this writer does not do."""
 
@@ -40,18 +44,12 @@ class IcebergFilesWritten(WriterCommitMessage):
 class IcebergWriter(DataSourceArrowWriter):
     """Made on the driver, copied to each task for `write`, and asked on the driver to `commit` or `abort`.
 
-    Raises UnsupportedTableError for a table that is not appended to and for overwrites, InvalidRequestError for options
-    of Delta tables and for columns that are not the table's, before any row is written.
+    Raises UnsupportedTableError for a table that is not written, InvalidRequestError for options of Delta tables, for
+    columns that are not the table's, and for a replaceWhere that is no condition on them, before any row is written.
+    An overwrite replaces what is there when the writer is made.
     """
 
     def __init__(self, table: IcebergTable, options: WriteOptions, schema: StructType, *, overwrite: bool) -> None:
-        if overwrite:
-            raise UnsupportedTableError(
-                f"{table.address} is an Iceberg table, and those are appended to alone",
-                fix='use mode("append"), or the engine that owns the table',
-                place=options.path,
-                kind="unsupported-format",
-            )
         _check_options(options)
         check_commits(table, without_catalog=options.without_catalog)
         # with what the configuration of the driver says: a task may have no such file
@@ -61,6 +59,11 @@ class IcebergWriter(DataSourceArrowWriter):
         if options.max_rows is not None:
             self.context = replace(self.context, rows_per_file=options.max_rows)
         check_columns_fit(from_spark(schema).to_arrow(), self.context)
+        self.overwrite = overwrite
+        self.base = table.latest_version
+        if options.dynamic:
+            check_partitions(self.context, table.address)
+        ByCondition.parse(options.replace_where, self.context.schema)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> IcebergFilesWritten:
         """The rows of one task to files. A task that fails removes what it wrote; Spark may then run it again.
@@ -69,30 +72,36 @@ class IcebergWriter(DataSourceArrowWriter):
         """
         if self.ignored:
             return IcebergFilesWritten([])
-        return IcebergFilesWritten(write_files(self.context, iterator, self.options.access.open(self.context.root)))
+        where = self.options.replace_where
+        check = None if where is None else check_inside(where, self.context.schema)
+        storage = self.options.access.open(self.context.root)
+        return IcebergFilesWritten(write_files(self.context, iterator, storage, check))
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """All files of all tasks as one snapshot; none without rows.
+        """All files of all tasks as one snapshot, for an overwrite in place of what it replaces; none where nothing
+        comes and nothing goes.
 
         CommitConflictError if the table's columns or partition spec are no longer those by which the files were
-        written; the files are removed then.
+        written, or if another writer changed what an overwrite replaces; the files are removed then.
         """
         files = _files_of(messages)
-        if not files:
+        if not files and (not self.overwrite or self.options.dynamic):
             return
         try:
             table = self._table()
         except BaseException:
             self._discard(files)
             raise
-        Append(
-            table,
-            self.context,
-            files,
-            clock=clock_of(self.options.commit_timestamp),
-            engine={**ENGINE, "spark-version": pyspark.__version__},
-            without_catalog=self.options.without_catalog,
-        ).run()
+        clock = clock_of(self.options.commit_timestamp)
+        engine = {**ENGINE, "spark-version": pyspark.__version__}
+        alone = self.options.without_catalog
+        if self.overwrite:
+            selection = self._selection(files)
+            overwrite(
+                table, self.base, self.context, files, selection, clock=clock, engine=engine, without_catalog=alone
+            )
+        else:
+            SnapshotCommit(table, self.context, files, clock=clock, engine=engine, without_catalog=alone).run()
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Remove the files of the tasks that ended well; the failed ones have removed theirs.
@@ -102,6 +111,11 @@ class IcebergWriter(DataSourceArrowWriter):
         """
         if any(message is None for message in messages):
             self._discard(_files_of(messages))
+
+    def _selection(self, files: Sequence[NewFile]) -> Selection:
+        if self.options.dynamic:
+            return ByPartition(self.context, {file.partition for file in files})
+        return ByCondition.parse(self.options.replace_where, self.context.schema)
 
     def _table(self) -> IcebergTable:
         table = iceberg_table(self.options)

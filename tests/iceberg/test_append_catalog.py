@@ -23,7 +23,7 @@ NAMES = ("sales", "orders")
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trying again costs no time."""
-    for module in ("catalog.client", "write.append", "write.commits"):
+    for module in ("catalog.client", "write.snapshot_commit", "write.commits"):
         monkeypatch.setattr(f"lakeview.iceberg.{module}.back_off", lambda *_, **__: None)
 
 

@@ -36,7 +36,7 @@ SPEC = ((1, "bucket[2]", "id_b"),)
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trying again costs no time."""
-    for module in ("iceberg.write.append", "iceberg.write.commits", "storage.exclusive"):
+    for module in ("iceberg.write.snapshot_commit", "iceberg.write.commits", "storage.exclusive"):
         monkeypatch.setattr(f"lakeview.{module}.back_off", lambda *_, **__: None)
 
 

@@ -1,4 +1,4 @@
-"""Appending to Iceberg tables through `format("lakeview")`: files by the executors, one snapshot by the driver."""
+"""Writing to Iceberg tables through `format("lakeview")`: files by the executors, one snapshot by the driver."""
 
 import json
 from pathlib import Path
@@ -10,8 +10,16 @@ from pyiceberg.table import StaticTable
 from pyspark.sql import DataFrame, SparkSession
 
 import lakeview as lv
+from lakeview.iceberg.metadata.transforms import parse_transform
 from lakeview.iceberg.table import IcebergTable
-from lakeview.model.errors import CommitConflictError, InvalidRequestError, LakeviewError, UnsupportedTableError
+from lakeview.model.errors import (
+    CommitConflictError,
+    ConstraintViolationError,
+    InvalidRequestError,
+    LakeviewError,
+    UnsupportedTableError,
+)
+from lakeview.model.schema import PrimitiveType
 from lakeview.spark import lakeview_errors
 from lakeview.spark.datasource import LakeviewDataSource
 from lakeview.spark.iceberg_writer import IcebergWriter
@@ -37,9 +45,9 @@ def numbers(spark: SparkSession, first: int, last: int, tasks: int = 2) -> DataF
     return spark.range(first, last + 1, 1, tasks).selectExpr("id", "concat('n', id) AS text")
 
 
-def writer_of(frame: DataFrame, place: Path | str, **options: str) -> IcebergWriter:
+def writer_of(frame: DataFrame, place: Path | str, *, overwrite: bool = False, **options: str) -> IcebergWriter:
     """The writer that Spark asks for, without Spark between."""
-    made = LakeviewDataSource({"path": str(place), **options}).writer(frame.schema, False)
+    made = LakeviewDataSource({"path": str(place), **options}).writer(frame.schema, overwrite)
     assert isinstance(made, IcebergWriter)
     return made
 
@@ -74,6 +82,54 @@ def test_the_rows_of_all_tasks_are_one_snapshot(spark: SparkSession, place: Path
     assert set(table.audit()["verdict"]) == {"proven"}
 
 
+def test_rows_take_the_place_of_others(spark: SparkSession, place: Path) -> None:
+    """Of those that a condition selects, of their partitions, of all."""
+    numbers(spark, 0, 9).write.format("lakeview").mode("append").save(str(place))
+    writer = numbers(spark, 2, 3).write.format("lakeview").mode("overwrite")
+    writer.option("replaceWhere", "id BETWEEN 2 AND 6").save(str(place))
+    assert ids(place) == [0, 1, 2, 3, 7, 8, 9]
+    summary = json.loads(latest(place).read_text())["snapshots"][-1]["summary"]
+    assert (summary["operation"], summary["spark-version"]) == ("overwrite", spark.version)
+    writer = numbers(spark, 6, 6).write.format("lakeview").mode("overwrite")
+    same = [i for i in ids(place) if bucket(i) == bucket(6)]
+    writer.option("partitionOverwriteMode", "dynamic").save(str(place))
+    assert same
+    assert ids(place) == sorted({6, *(i for i in (0, 1, 2, 3, 7, 8, 9) if i not in same)})
+    numbers(spark, 20, 29).write.format("lakeview").mode("overwrite").save(str(place))
+    found = StaticTable.from_metadata(str(latest(place))).scan().to_arrow()
+    assert sorted(found["id"].to_pylist()) == list(range(20, 30))
+    numbers(spark, 1, 0).write.format("lakeview").mode("overwrite").save(str(place))
+    assert ids(place) == []
+    table = lv.open_table(str(place))
+    assert isinstance(table, IcebergTable)
+    assert set(table.audit()["verdict"]) == {"proven"}
+
+
+def bucket(number: int) -> int | None:
+    found: int | None = parse_transform("bucket[2]").apply(number, PrimitiveType("long"))
+    return found
+
+
+def test_an_overwrite_is_refused_where_rows_came_since_or_lie_outside_its_condition(
+    spark: SparkSession, place: Path
+) -> None:
+    """The writer's own life, without Spark between."""
+    frame = numbers(spark, 0, 9, tasks=1)
+    found = writer_of(frame, place, overwrite=True)
+    table = lv.open_table(str(place))
+    assert isinstance(table, IcebergTable)
+    table.append(pl.DataFrame({"id": [77], "text": ["theirs"]}))
+    message = found.write(iter(frame.toArrow().to_batches()))
+    with pytest.raises(CommitConflictError, match="changed by another writer since it was read"):
+        found.commit([message])
+    assert ids(place) == [77]
+    selective = writer_of(frame, place, overwrite=True, replaceWhere="id < 5")
+    before = files_below(place)
+    with pytest.raises(ConstraintViolationError, match="5 rows lie outside 'id < 5'"):
+        selective.write(iter(frame.toArrow().to_batches()))
+    assert files_below(place) == before
+
+
 def test_no_rows_and_a_table_that_is_to_be_left_alone_are_no_snapshot(spark: SparkSession, place: Path) -> None:
     before = files_below(place)
     numbers(spark, 1, 0).write.format("lakeview").mode("append").save(str(place))
@@ -82,7 +138,9 @@ def test_no_rows_and_a_table_that_is_to_be_left_alone_are_no_snapshot(spark: Spa
 
 
 REFUSED: dict[str, tuple[str, dict[str, str], type[LakeviewError], str]] = {
-    "an overwrite": ("overwrite", {}, UnsupportedTableError, "appended to alone"),
+    "a condition on no column": ("overwrite", {"replaceWhere": "more = 1"}, InvalidRequestError, "more"),
+    "files by their names": ("overwrite", {"replaceFiles": "[]"}, InvalidRequestError, "option for Delta"),
+    "other columns": ("overwrite", {"overwriteSchema": "true"}, InvalidRequestError, "option for Delta"),
     "a column that the table lacks": ("append", {"rows": "id, text, 1 AS more"}, InvalidRequestError, "more"),
     "a type that does not fit": ("append", {"rows": "text AS id, text"}, InvalidRequestError, "id"),
     "options of Delta": ("append", {"mergeSchema": "true"}, InvalidRequestError, "mergeSchema is an option for Delta"),

@@ -9,11 +9,11 @@ import polars as pl
 import pyarrow as pa
 
 from lakeview.delta.write.identity import check_identities
-from lakeview.delta.write.row_wise import row_wise
 from lakeview.delta.write.schema_changes import Path, column_path
 from lakeview.delta.write.stored_columns import holds_variants
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Field, Schema, StructType
+from lakeview.predicates.row_wise import row_wise
 
 Assignments: TypeAlias = Mapping[str, str | pl.Expr]
 """Column, or field of a struct as `a.b` -> what it is set to: an expression in SQL over the columns of the row, or one

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from lakeview.delta.write.live_files import LiveFile, evaluated, frame_of
+from lakeview.delta.write.live_files import LiveFile
 from lakeview.delta.write.row_rules import Expression
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, UnsupportedTableError
 from lakeview.model.printable import shorten
@@ -14,6 +14,7 @@ from lakeview.model.schema import Schema
 from lakeview.predicates.condition import row_expression
 from lakeview.predicates.expressions import parse
 from lakeview.predicates.tree import Node, complement
+from lakeview.rows.matching import evaluated, frame_of
 from lakeview.storage import Storage
 
 

@@ -15,8 +15,8 @@ import pyroaring
 
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.log.record_counts import records
-from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.rows.matching import frame_of, matching_rows
 from lakeview.rows.parquet import read_task
 from lakeview.rows.tasks import Fallback, FileTask, RowPositions
 from lakeview.storage import Storage
@@ -112,15 +112,7 @@ class LiveFile:
         names = [n for n in where.meta.root_names() if n in self.task.schema]
         found = pyroaring.BitMap64()
         for frame in self.frames(storage, list(dict.fromkeys(names))):
-            chosen = evaluated(frame, where, "the condition")
-            if chosen.dtype not in (pl.Boolean, pl.Null):
-                raise InvalidRequestError(
-                    f"the condition is {chosen.dtype}, not true or false",
-                    fix="write a comparison",
-                    place="where",
-                    kind="bad-predicate",
-                )
-            found |= positions_of(frame.filter(chosen.cast(pl.Boolean)))
+            found |= positions_of(frame.filter(matching_rows(frame, where)))
         return found
 
 
@@ -140,36 +132,9 @@ def ahead(call: Callable[[LiveFile], _T], files: Sequence[LiveFile]) -> Iterator
             threads.shutdown(cancel_futures=True)
 
 
-def frame_of(batch: pa.RecordBatch) -> pl.DataFrame:
-    """A record batch as a frame, column by column: polars takes some names for patterns."""
-    columns = {name: pl.from_arrow(batch.column(i)) for i, name in enumerate(batch.schema.names)}
-    return pl.DataFrame(columns) if columns else pl.DataFrame(height=batch.num_rows)
-
-
 def positions_of(frame: pl.DataFrame) -> pyroaring.BitMap64:
     """The values of POSITION."""
     return pyroaring.BitMap64(frame[POSITION].to_numpy().astype("uint64"))
-
-
-def evaluated(frame: pl.DataFrame, expression: pl.Expr, subject: str) -> pl.Series:
-    """An expression over a frame, as long as it. InvalidRequestError where it cannot be evaluated."""
-    try:
-        found = frame.select(expression.alias("value")).to_series()
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise InvalidRequestError(
-            f"{subject} cannot be evaluated: {str(error).splitlines()[0]}",
-            fix="compare columns with values of their own types",
-            place="where",
-            kind="bad-predicate",
-        ) from error
-    if found.len() not in (1, frame.height):
-        raise InvalidRequestError(
-            f"{subject} has {found.len():,} values for {frame.height:,} rows",
-            fix="give an expression with one value a row",
-            place="where",
-            kind="bad-predicate",
-        )
-    return found if found.len() == frame.height else found.new_from_index(0, frame.height)
 
 
 def _positions(bits: pyroaring.BitMap64) -> RowPositions:

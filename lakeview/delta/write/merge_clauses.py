@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from lakeview.delta.write.assignments import check_assignments
-from lakeview.delta.write.live_files import evaluated
 from lakeview.delta.write.merge import SOURCE, TARGET, Clause
-from lakeview.delta.write.row_wise import row_wise
 from lakeview.delta.write.schema_changes import Path
 from lakeview.model.schema import Schema
+from lakeview.predicates.row_wise import row_wise
+from lakeview.rows.matching import evaluated
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pyroaring
 
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.write.assignments import with_values
-from lakeview.delta.write.live_files import POSITION, LiveFile, ahead, evaluated, frame_of, positions_of
+from lakeview.delta.write.live_files import POSITION, LiveFile, ahead, positions_of
 from lakeview.delta.write.merge import SOURCE, TARGET, Merge, When
 from lakeview.delta.write.merge_clauses import ClauseRule, both_sides, clause_rule, text_names
 from lakeview.delta.write.merge_source import SOURCE_ROW, MergeSource, key_range, named
@@ -25,6 +25,7 @@ from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import shorten
 from lakeview.model.schema import Field, Schema, StructType
 from lakeview.predicates.joins import JoinCondition, join_condition
+from lakeview.rows.matching import evaluated, frame_of
 from lakeview.storage import Storage
 
 _MOST_PAIRS = 4_000_000

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from lakeview.delta.write.row_wise import row_wise
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema, polars_type
+from lakeview.predicates.row_wise import row_wise
 
 _MOST_PARTITIONS = 100
 

@@ -23,7 +23,6 @@ from lakeview.delta.write.partition_conditions import selected
 from lakeview.delta.write.restore import restore
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_operations import change_rows, live_files, merge_rows
-from lakeview.delta.write.row_wise import row_wise
 from lakeview.delta.write.row_work import RowOutcome, RowWork
 from lakeview.delta.write.target import Progress
 from lakeview.delta.write.whole_files import EVERY, WholeFiles
@@ -31,6 +30,7 @@ from lakeview.delta.write.writer import conformed_rows, write_conformed, write_f
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
+from lakeview.predicates.row_wise import row_wise
 from lakeview.rows.batches import Frame, batches_of, frame_from
 from lakeview.storage.access import StoreAccess
 

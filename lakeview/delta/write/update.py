@@ -11,7 +11,6 @@ import pyarrow as pa
 from lakeview.delta.data.row_tracking import ROW_COMMIT_VERSION
 from lakeview.delta.write.assignments import Assigned, Assignments, check_assignments, with_values
 from lakeview.delta.write.context import WriteContext
-from lakeview.delta.write.live_files import evaluated, frame_of
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_rules import RowRules, row_rules
 from lakeview.delta.write.schema_changes import Path
@@ -19,6 +18,7 @@ from lakeview.delta.write.stored_columns import readable_rows
 from lakeview.model.clock import Clock
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema
+from lakeview.rows.matching import evaluated, frame_of
 
 
 @dataclass(frozen=True)

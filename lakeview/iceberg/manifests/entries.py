@@ -55,6 +55,11 @@ absent where the manifest has none."""
 METRICS = ("null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")
 """Columns of ENTRIES that hold something for each column of the table. Sizes and counts of values are not read."""
 
+REST = pl.Schema({"column_sizes": _COUNTS, "value_counts": _COUNTS, "split_offsets": pl.List(_I64)})
+"""What manifests hold of a file beside ENTRIES: no reader needs it, and a writer that carries a file over keeps it."""
+
+_REST_IDS = {"column_sizes": 108, "value_counts": 109, "split_offsets": 132}
+
 _ENTRY_IDS = {"status": 0, "snapshot_id": 1, "sequence_number": 3, "file_sequence_number": 4}
 _FILE_IDS = {
     "content": 134, "path": 100, "format": 101, "records": 103, "size": 104, "null_value_counts": 110,
@@ -108,6 +113,15 @@ def read_manifests(
     return frames[0] if len(frames) == 1 else pl.concat(frames)
 
 
+def read_whole(manifest: Manifest, columns: tuple[PartitionColumn, ...]) -> pl.DataFrame:
+    """ENTRIES of a manifest with the metrics of all columns, then REST. Errors as `read_manifests`."""
+    rows = _flat(read_frame(manifest.container, manifest.path), manifest.path)
+    path = manifest.path
+    entries = _inherited(typed_partition(_entries(rows, path, None), columns, path), [manifest])
+    rest = [column(rows, f"f{_REST_IDS[name]}", name, dtype, path) for name, dtype in REST.items()]
+    return entries.with_columns(rest)
+
+
 def _recorded(group: Sequence[Manifest], columns: tuple[PartitionColumn, ...], metrics: frozenset[int]) -> pl.DataFrame:
     """Entries of manifests of one schema as their files have them, partitions typed."""
     wanted = _ENTRY_FIELDS | _METRIC_FIELDS if metrics else _ENTRY_FIELDS
@@ -115,27 +129,37 @@ def _recorded(group: Sequence[Manifest], columns: tuple[PartitionColumn, ...], m
         joined = read_joined([m.container for m in group], "f100", wanted)
         with suppress(LakeviewError):  # one by one they tell which of them it is
             if joined is not None:
-                return typed_partition(_entries(joined, group[0].path, metrics), columns, group[0].path)
+                rows = _flat(joined, group[0].path)
+                return typed_partition(_entries(rows, group[0].path, metrics), columns, group[0].path)
     return pl.concat(
         [
-            typed_partition(_entries(read_frame(m.container, m.path, wanted), m.path, metrics), columns, m.path)
+            typed_partition(
+                _entries(_flat(read_frame(m.container, m.path, wanted), m.path), m.path, metrics), columns, m.path
+            )
             for m in group
         ]
     )
 
 
-def _entries(rows: pl.DataFrame, path: str, metrics: frozenset[int]) -> pl.DataFrame:
+def _flat(rows: pl.DataFrame, path: str) -> pl.DataFrame:
+    """Records with the fields of their files beside the others."""
     require(rows, ("f0",), path)
     if "f2" in rows.columns:  # a record that may be null does not give its fields away
         if not isinstance(rows["f2"].dtype, pl.Struct):
             raise corrupt(path, "its entries name no files")
         rows = pl.concat([rows.drop("f2"), rows["f2"].struct.unnest()], how="horizontal")
     require(rows, ("f100",), path)
+    return rows
+
+
+def _entries(rows: pl.DataFrame, path: str, metrics: frozenset[int] | None) -> pl.DataFrame:
+    """ENTRIES of flat records, nothing inherited; `metrics`: of which columns, None for all."""
+    wanted = metrics is None or bool(metrics)
     ids = {**_ENTRY_IDS, **_FILE_IDS}
     frame = pl.DataFrame(
         [
             _of_columns(
-                column(rows, f"f{ids[name]}" if metrics or name not in METRICS else "", name, dtype, path), metrics
+                column(rows, f"f{ids[name]}" if wanted or name not in METRICS else "", name, dtype, path), metrics
             )
             for name, dtype in ENTRIES.items()
         ]
@@ -161,7 +185,7 @@ def _entries(rows: pl.DataFrame, path: str, metrics: frozenset[int]) -> pl.DataF
     return frame
 
 
-def _of_columns(series: pl.Series, metrics: Collection[int]) -> pl.Series:
+def _of_columns(series: pl.Series, metrics: Collection[int] | None) -> pl.Series:
     """A column of metrics with only these ids in it; any other column as it is."""
     if series.name not in METRICS or not metrics:
         return series

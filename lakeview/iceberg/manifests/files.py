@@ -8,7 +8,7 @@ from functools import cached_property
 import polars as pl
 
 from lakeview.iceberg.deletes.equality_index import EqualityIndex
-from lakeview.iceberg.deletes.index import FILE_PATH_ID, aimless, is_vector, pairs
+from lakeview.iceberg.deletes.index import FILE_PATH_ID, aimless, applying, is_vector, pairs
 from lakeview.iceberg.manifests.partitions import PartitionColumn, display_partition, partition_text
 from lakeview.iceberg.manifests.tree import Tree, live, one_ahead
 from lakeview.iceberg.metadata.column_rules import column_rules
@@ -83,6 +83,10 @@ class IcebergFiles:
     def pairs(self, data: pl.DataFrame, deletes: pl.DataFrame) -> pl.DataFrame:
         """Which deletes apply to which of these data files; of equality deletes whether there is one."""
         return pairs(data, deletes, self._everywhere)
+
+    def applying(self, data: pl.DataFrame, deletes: pl.DataFrame) -> set[int]:
+        """Which of these deletes apply to any of these data files, by their row numbers."""
+        return applying(data, deletes, self._everywhere)
 
     def equality(self, deletes: pl.DataFrame) -> EqualityIndex:
         """Which equality deletes reach which data files."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from lakeview.iceberg.manifests.entries import ENTRIES, METRICS, Manifest, open_manifest, read_manifests
+from lakeview.iceberg.manifests.entries import ENTRIES, METRICS, Manifest, open_manifest, read_manifests, read_whole
 from lakeview.iceberg.manifests.entry_cache import Batch, EntryCache, ManifestKey, Slice, copied, frames_of
 from lakeview.iceberg.manifests.manifest_lists import (
     MANIFESTS,
@@ -153,6 +153,10 @@ class Tree:
             none = self._empty.select(METRICS)
             frame = frame.with_columns(pl.concat([none, *frames_of(bounds[key] for key in keys)]))
         return frame, [entries[key].length for key in keys]
+
+    def whole_entries(self, manifest: Mapping[str, Any]) -> pl.DataFrame:
+        """ENTRIES of one of MANIFESTS with all metrics, and REST: what carrying its files over takes. Not cached."""
+        return read_whole(self._open(str(manifest["manifest_path"]), manifest, None), self._columns)
 
     def _cached(self, keys: Collection[ManifestKey], ids: frozenset[int]) -> tuple[_Slices, _Slices]:
         """The entries and, where any are asked for, the metrics of those manifests of which both are cached."""

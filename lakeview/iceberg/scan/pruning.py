@@ -23,7 +23,8 @@ from lakeview.iceberg.metadata.types import struct_fields
 from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.schema import DataType, DecimalType, PrimitiveType, Schema, polars_type
 from lakeview.predicates import limits
-from lakeview.predicates.bounds import Bounds, may_match, narrowest
+from lakeview.predicates.bounds import Bounds, may_match, narrowest, repeated
+from lakeview.predicates.proofs import Evidence, proofs
 from lakeview.predicates.tree import And, Comparison, IsIn, Leaf, Node, Path, map_leaves, paths
 
 _BUCKET = "\0bucket"
@@ -40,6 +41,7 @@ class Pruning:
             if c.source is not None and c.source.id is not None:
                 self._by_source.setdefault(c.source.id, []).append(c)
         self._columns = {c.key: c for c in columns}
+        self._condition = node
         self._node = map_leaves(node, self._with_bucket)
         self.columns = frozenset(f.id for p in paths(node) if (f := self._fields.get(p)) and f.id is not None)
         """The ids of the columns the filter speaks of: those whose metrics it asks for."""
@@ -66,13 +68,23 @@ class Pruning:
 
     def by_all(self, entries: pl.DataFrame) -> pl.Series:
         """Whether each of these ENTRIES can match by its partition values and its statistics."""
+        return may_match(self._node, self._bounds_of(entries), entries.height)
+
+    def proved(self, entries: pl.DataFrame) -> pl.Series:
+        """Whether partition values and statistics prove that each row of each of these ENTRIES matches."""
+        bounds_of, none = self._bounds_of(entries), repeated(False, entries.height)
+        found = {path: bounds_of(path) for path in paths(self._condition)}
+        evidence = {path: Evidence(bounds, none) for path, bounds in found.items() if bounds is not None}
+        return proofs(self._condition, evidence, entries["records"])["satisfied"]
+
+    def _bounds_of(self, entries: pl.DataFrame) -> Callable[[Path], Bounds | None]:
         values, metrics = _Values(entries), Metrics(entries)
 
         def bounds_of(path: Path) -> Bounds | None:
             statistics = self._statistics(path, metrics, entries["records"])
             return narrowest([b for b in (self._bounds_from(path, [values.of]), statistics) if b])
 
-        return may_match(self._node, bounds_of, entries.height)
+        return bounds_of
 
     def _bounds_from(self, path: Path, sources: Sequence[Callable[[PartitionColumn], Bounds | None]]) -> Bounds | None:
         if path[0] == _BUCKET:

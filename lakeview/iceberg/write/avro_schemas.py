@@ -36,7 +36,13 @@ def entry_schema(context: WriteContext) -> dict[str, Any]:
         _optional("lower_bounds", 125, _map(126, 127, "bytes")),
         _optional("upper_bounds", 128, _map(129, 130, "bytes")),
         _optional("split_offsets", 132, {"type": "array", "element-id": 133, "items": "long"}),
+        _optional("sort_order_id", 140, "int"),
+        *([] if version == 1 else [
+            _optional("equality_ids", 135, {"type": "array", "element-id": 136, "items": "int"}),
+            _optional("referenced_data_file", 143, "string")]),
         *([_optional("first_row_id", 142, "long")] if version > 2 else []),
+        *([_optional("content_offset", 144, "long"), _optional("content_size_in_bytes", 145, "long")]
+          if version > 2 else []),
     ]  # fmt: skip
     snapshot_id = _required("snapshot_id", 1, "long") if version == 1 else _optional("snapshot_id", 1, "long")
     numbers = [_optional("sequence_number", 3, "long"), _optional("file_sequence_number", 4, "long")]

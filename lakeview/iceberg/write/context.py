@@ -118,8 +118,7 @@ def write_context(state: State) -> WriteContext:
     target = properties.get("write.target-file-size-bytes", str(_TARGET_BYTES))
     if not _NUMBER.fullmatch(target) or int(target) == 0:
         raise _not_honoured("write.target-file-size-bytes", target)
-    _check_spec(metadata.spec, metadata.schema)
-    _check_distinct(metadata.spec)
+    check_spec(metadata.spec, metadata.schema)
     location = recorded_location(state)
     data_location = properties.get("write.data.path", f"{location}/data").rstrip("/")
     if "write.data.path" in properties and not is_absolute(data_location):
@@ -167,7 +166,14 @@ def recorded_location(state: State) -> str:
     )
 
 
-def _check_spec(spec: PartitionSpec, schema: Schema) -> None:
+def check_spec(spec: PartitionSpec, schema: Schema) -> None:
+    """UnsupportedTableError for a partition spec whose manifests are not written: of an unknown transform, a column
+    that is gone, or fields that manifests confuse."""
+    _check_known(spec, schema)
+    _check_distinct(spec)
+
+
+def _check_known(spec: PartitionSpec, schema: Schema) -> None:
     # "Writers are not allowed to commit data using a partition spec that contains a field with an unknown transform"
     fields = struct_fields(schema)
     for part in spec.fields:

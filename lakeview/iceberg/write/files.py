@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import polars as pl
 import pyarrow as pa
@@ -23,11 +23,17 @@ _FIXES = {
 }
 
 
-def write_files(context: WriteContext, batches: Iterable[pa.RecordBatch], storage: Storage) -> list[NewFile]:
+def write_files(
+    context: WriteContext,
+    batches: Iterable[pa.RecordBatch],
+    storage: Storage,
+    check: Callable[[pa.RecordBatch], None] | None = None,
+) -> list[NewFile]:
     """Write rows below the table's data folder, a file for each partition and so many rows; nothing is committed.
 
-    Columns are found by name; InvalidRequestError and ConstraintViolationError as `conform_batch`, for rows that do not
-    fit the table. On an error the files written so far are removed.
+    `check` raises for rows, in the table's columns, that are not to be written. Columns are found by name;
+    InvalidRequestError and ConstraintViolationError as `conform_batch`, for rows that do not fit the table. On an error
+    the files written so far are removed.
     """
     files = OpenFiles[Tuple, NewFile](
         lambda partition: DataFile(context, partition, storage),
@@ -35,7 +41,7 @@ def write_files(context: WriteContext, batches: Iterable[pa.RecordBatch], storag
         target_bytes=context.target_bytes,
     )
     try:
-        return files.write_all(_conformed(context, batches), lambda rows: partitions(rows, context))
+        return files.write_all(_conformed(context, batches, check), lambda rows: partitions(rows, context))
     except BaseException:
         discard([file.address for file in files.results], storage)
         raise
@@ -66,10 +72,15 @@ def discard(addresses: Sequence[str], storage: Storage) -> list[str]:
     return left
 
 
-def _conformed(context: WriteContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _conformed(
+    context: WriteContext, batches: Iterable[pa.RecordBatch], check: Callable[[pa.RecordBatch], None] | None
+) -> Iterator[pa.RecordBatch]:
     first = 0
     for batch in portions(batches):
-        yield conformed_batch(batch, context.schema, first)
+        conformed = conformed_batch(batch, context.schema, first)
+        if check is not None:
+            check(conformed)
+        yield conformed
         first += batch.num_rows
 
 

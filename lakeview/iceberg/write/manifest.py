@@ -12,15 +12,22 @@ import msgspec
 from lakeview.iceberg.write.avro_schemas import entry_schema, partition_names
 from lakeview.iceberg.write.context import WriteContext
 from lakeview.iceberg.write.data_file import NewFile
+from lakeview.iceberg.write.partition_tuples import Tuple
 from lakeview.iceberg.write.recorded_values import outer_zero, single_bytes
 
 _ADDED = 1
-_BLOCK_BYTES = 64 << 20
+BLOCK_BYTES = 64 << 20
 """What version 1 asks for and no reader uses."""
 
 
 def write_manifest(context: WriteContext, files: Sequence[NewFile], snapshot_id: int) -> bytes:
     """A manifest of added files; sequence numbers are left to inheritance, so that it holds for every attempt."""
+    names = partition_names(context)
+    return manifest_file(context, (_entry(file, names, snapshot_id) for file in files), "data")
+
+
+def manifest_file(context: WriteContext, entries: Iterable[Mapping[str, Any]], content: str) -> bytes:
+    """A manifest of these entries, all of the context's partition spec; `content`: data or deletes."""
     fields = [
         {"name": f.name, "transform": f.transform.text, "source-id": f.source_ids[0], "field-id": f.field_id}
         for f in context.spec.fields
@@ -31,10 +38,9 @@ def write_manifest(context: WriteContext, files: Sequence[NewFile], snapshot_id:
         "partition-spec": msgspec.json.encode(fields).decode(),
         "partition-spec-id": str(context.spec.spec_id),
         "format-version": str(context.format_version),
-        **({} if context.format_version == 1 else {"content": "data"}),
+        **({} if context.format_version == 1 else {"content": content}),
     }
-    names = partition_names(context)
-    return avro_file(entry_schema(context), (_entry(file, names, snapshot_id) for file in files), header)
+    return avro_file(entry_schema(context), entries, header)
 
 
 def avro_file(schema: dict[str, Any], records: Iterable[Mapping[str, Any]], header: Mapping[str, str]) -> bytes:
@@ -44,13 +50,9 @@ def avro_file(schema: dict[str, Any], records: Iterable[Mapping[str, Any]], head
     return buffer.getvalue()
 
 
-def manifest_record(
-    context: WriteContext, files: Sequence[NewFile], snapshot_id: int, path: str, length: int
-) -> dict[str, Any]:
-    """What a manifest list records of a manifest of added files, but for its numbers."""
+def manifest_record(context: WriteContext, files: Sequence[NewFile], snapshot_id: int) -> dict[str, Any]:
+    """What a manifest list records of a manifest of added files, but for its path, its length and its numbers."""
     return {
-        "manifest_path": path,
-        "manifest_length": length,
         "partition_spec_id": context.spec.spec_id,
         "content": 0,
         "added_snapshot_id": snapshot_id,
@@ -60,7 +62,7 @@ def manifest_record(
         "added_rows_count": sum(file.records for file in files),
         "existing_rows_count": 0,
         "deleted_rows_count": 0,
-        "partitions": _summaries(context, files),
+        "partitions": partition_summaries(context, [file.partition for file in files]),
         "key_metadata": None,
         "first_row_id": None,
     }
@@ -85,7 +87,7 @@ def _entry(file: NewFile, names: Sequence[str], snapshot_id: int) -> dict[str, A
             "partition": dict(zip(names, file.partition, strict=True)),
             "record_count": file.records,
             "file_size_in_bytes": file.size,
-            "block_size_in_bytes": _BLOCK_BYTES,
+            "block_size_in_bytes": BLOCK_BYTES,
             **counts,
             "split_offsets": list(file.split_offsets),
             "first_row_id": None,
@@ -97,11 +99,11 @@ def _pairs(values: Mapping[int, Any]) -> list[dict[str, Any]]:
     return [{"key": key, "value": value} for key, value in sorted(values.items())]
 
 
-def _summaries(context: WriteContext, files: Sequence[NewFile]) -> list[dict[str, Any]]:
+def partition_summaries(context: WriteContext, tuples: Sequence[Tuple]) -> list[dict[str, Any]]:
     """For each part of the spec whether nulls and NaN occur, and its bounds, so that readers skip the manifest."""
     found = []
     for position, type_ in enumerate(context.result_types):
-        values = [file.partition[position] for file in files]
+        values = [tuple_[position] for tuple_ in tuples]
         ordered = [v for v in values if v is not None and v == v]
         bounds = [None, None] if type_ is None or not ordered else [
             single_bytes(outer_zero(bound(ordered), side), type_) for side, bound in enumerate((min, max))

@@ -17,8 +17,8 @@ _COUNTS = ("added_files_count", "existing_files_count", "deleted_files_count", "
 
 
 class ManifestList:
-    """The manifests of a new snapshot: those of its parent (MANIFESTS), then new ones. `added_rows`: row ids that it
-    gives out from `first_row_id` on, which version 3 has."""
+    """The manifests of a new snapshot: those of its parent that stay (MANIFESTS), then new ones. `added_rows`: row ids
+    that it gives out from `first_row_id` on, which version 3 has."""
 
     def __init__(
         self, version: int, parents: pl.DataFrame, new: Sequence[Mapping[str, Any]], sequence: int,
@@ -28,7 +28,7 @@ class ManifestList:
         self._sequence = sequence
         self._first_row_id = first_row_id
         self._records = [_carried(row, version) for row in parents.iter_rows(named=True)]
-        self._records += [{**record, "sequence_number": sequence, "min_sequence_number": sequence} for record in new]
+        self._records += [{"min_sequence_number": sequence, **record, "sequence_number": sequence} for record in new]
         self.added_rows = 0 if first_row_id is None else self._give_row_ids(first_row_id)
 
     def encode(self, snapshot_id: int, parent: int | None) -> bytes:

@@ -10,9 +10,9 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.delta.write.row_wise import check_row_wise
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.predicates.row_wise import check_row_wise
 
 A, B, HIGHEST = pl.col("a"), pl.col("b"), pl.col("a").max()
 OF_ONE_ROW = {

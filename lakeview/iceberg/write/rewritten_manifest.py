@@ -1,0 +1,133 @@
+"""A manifest and the files of it that go to the manifest that takes its place (iceberg spec, Manifests)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from lakeview.iceberg.state import State
+from lakeview.iceberg.write.avro_schemas import partition_names
+from lakeview.iceberg.write.context import WriteContext, check_spec
+from lakeview.iceberg.write.manifest import BLOCK_BYTES, manifest_file, partition_summaries
+from lakeview.iceberg.write.partition_tuples import Tuple
+from lakeview.iceberg.write.recorded_values import recorded
+from lakeview.model.errors import UnsupportedTableError
+
+_EXISTING, _DELETED = 0, 2
+_CONTENT = ("data", "deletes")
+_CARRIED: Mapping[str, str] = {
+    "content": "content", "path": "file_path", "format": "file_format", "records": "record_count",
+    "size": "file_size_in_bytes", "column_sizes": "column_sizes", "value_counts": "value_counts",
+    "null_value_counts": "null_value_counts", "nan_value_counts": "nan_value_counts", "lower_bounds": "lower_bounds",
+    "upper_bounds": "upper_bounds", "split_offsets": "split_offsets", "equality_ids": "equality_ids",
+    "sort_order_id": "sort_order_id", "first_row_id": "first_row_id", "referenced_data_file": "referenced_data_file",
+    "content_offset": "content_offset", "content_size": "content_size_in_bytes",
+}  # fmt: skip
+"""Columns of ENTRIES to fields of data files in manifests."""
+
+
+@dataclass(frozen=True, slots=True)
+class RewrittenManifest:
+    """A manifest that is not in the store yet. `record`: what manifest lists record of it, but for its path, its length
+    and its own number."""
+
+    data: bytes
+    record: Mapping[str, Any]
+
+
+def rewrite_manifest(
+    manifest: Mapping[str, Any], entries: pl.DataFrame, is_removed: pl.Series, context: WriteContext, snapshot_id: int
+) -> RewrittenManifest:
+    """The manifest (one of MANIFESTS) without some files: they are recorded as deleted by this snapshot, the others
+    with the numbers that they have. `entries`: ENTRIES and REST of those live in it; `is_removed`: which of them go.
+
+    `context`: of the partition spec of the manifest. UnsupportedTableError for a file without its size or rows.
+    """
+    # the deleted ones last: what inherits a row id counts the rows before it
+    entries = entries.with_columns(is_removed.alias("is_removed")).sort("is_removed", maintain_order=True)
+    unknown = entries.filter(pl.col("records").is_null() | pl.col("size").is_null())
+    if unknown.height:
+        raise UnsupportedTableError(
+            f"the manifest {manifest['manifest_path']} does not say how large {unknown['path'][0]} is",
+            fix="have the table's manifests rewritten by the engine that owns it",
+            place=str(manifest["manifest_path"]),
+            kind="unsupported-manifest",
+        )
+    tuples = partition_tuples(entries, context)
+    names = partition_names(context)
+    content = int(manifest["content"])
+    data = manifest_file(
+        context,
+        (
+            _entry(row, dict(zip(names, tuple_, strict=True)), snapshot_id)
+            for row, tuple_ in zip(entries.iter_rows(named=True), tuples, strict=True)
+        ),
+        _CONTENT[content],
+    )
+    existing, deleted = (entries.filter(pl.col("is_removed") == which) for which in (False, True))
+    oldest = existing["sequence_number"].min()
+    record = {
+        "partition_spec_id": context.spec.spec_id,
+        "content": content,
+        "added_snapshot_id": snapshot_id,
+        "added_files_count": 0,
+        "existing_files_count": existing.height,
+        "deleted_files_count": deleted.height,
+        "added_rows_count": 0,
+        "existing_rows_count": int(existing["records"].sum()),
+        "deleted_rows_count": int(deleted["records"].sum()),
+        "partitions": partition_summaries(context, tuples),
+        "key_metadata": None,
+        "first_row_id": None,
+        # "The minimum data sequence number of all live data or delete files in the manifest"
+        **({} if oldest is None else {"min_sequence_number": oldest}),
+    }
+    return RewrittenManifest(data, record)
+
+
+def context_of_spec(context: WriteContext, state: State, spec_id: int) -> WriteContext:
+    """The context for manifests of a partition spec, which may not be the current one.
+
+    UnsupportedTableError for a spec that is not there, or whose manifests are not written.
+    """
+    spec = state.metadata.specs.get(spec_id)
+    if spec is None:
+        raise _of_spec(spec_id, "which the table does not have any more")
+    check_spec(spec, state.metadata.schema)
+    own = {column.field.field_id for column in state.columns if spec_id in column.specs}
+    if any(f.field_id not in own for f in spec.fields if f.transform.name != "void"):
+        raise _of_spec(spec_id, "which calls a field as another spec calls another one")
+    return replace(context, spec=spec)
+
+
+def _of_spec(spec_id: int, what: str) -> UnsupportedTableError:
+    return UnsupportedTableError(
+        f"files were written with the partition spec {spec_id}, {what}",
+        fix="write the table with the engine that owns it",
+        kind="unsupported-transform",
+    )
+
+
+def partition_tuples(entries: pl.DataFrame, context: WriteContext) -> list[Tuple]:
+    """The partition tuples of ENTRIES of the context's spec, as manifests record them."""
+    parts: list[list[Any]] = []
+    held = {s.name: s for s in entries["partition"].struct.unnest()} if "partition" in entries.columns else {}
+    for field in context.spec.fields:
+        values = held.get(f"f{field.field_id}")
+        is_void = field.transform.name == "void" or values is None
+        parts.append([None] * entries.height if is_void or values is None else recorded(values).to_list())
+    return list(zip(*parts, strict=True)) if parts else [()] * entries.height
+
+
+def _entry(row: Mapping[str, Any], partition: Mapping[str, Any], snapshot_id: int) -> dict[str, Any]:
+    carried = {field: row[column] for column, field in _CARRIED.items()}
+    return {
+        "status": _DELETED if row["is_removed"] else _EXISTING,
+        "snapshot_id": snapshot_id if row["is_removed"] else row["snapshot_id"],
+        "sequence_number": row["sequence_number"],
+        "file_sequence_number": row["file_sequence_number"],
+        "data_file": {**carried, "partition": partition, "block_size_in_bytes": BLOCK_BYTES},
+    }

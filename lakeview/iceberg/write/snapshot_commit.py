@@ -1,0 +1,242 @@
+"""Files that come and files that go to a snapshot of the table: manifests, manifest list and metadata file, tried until
+one is the next."""
+
+from __future__ import annotations
+
+import secrets
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from lakeview.iceberg.metadata.locate import FOLDER, read_metadata
+from lakeview.iceberg.metadata.snapshots import SnapshotEntry
+from lakeview.iceberg.metadata.summaries import whole
+from lakeview.iceberg.metadata.table_metadata import metadata_document
+from lakeview.iceberg.state import State
+from lakeview.iceberg.write.commits import Target, commits_of
+from lakeview.iceberg.write.context import WriteContext, recorded_location
+from lakeview.iceberg.write.data_file import NewFile
+from lakeview.iceberg.write.files import discard
+from lakeview.iceberg.write.manifest import manifest_record, write_manifest
+from lakeview.iceberg.write.manifest_list import ManifestList
+from lakeview.iceberg.write.metadata_file import NewSnapshot
+from lakeview.iceberg.write.removal import Removal, TouchedManifest, removed_counts
+from lakeview.iceberg.write.rewritten_manifest import context_of_spec, rewrite_manifest
+from lakeview.iceberg.write.writability import check_commits, check_continues
+from lakeview.model.clock import Clock
+from lakeview.model.config import VERSION
+from lakeview.model.errors import CommitConflictError, LakeviewError
+from lakeview.model.snapshot import milliseconds
+from lakeview.storage import back_off
+
+_ATTEMPTS = 200
+_TOTALS: Mapping[str, tuple[str, str]] = {
+    "total-data-files": ("added-data-files", "deleted-data-files"),
+    "total-records": ("added-records", "deleted-records"),
+    "total-files-size": ("added-files-size", "removed-files-size"),
+    "total-delete-files": ("", "removed-delete-files"),
+    "total-position-deletes": ("", "removed-position-deletes"),
+    "total-equality-deletes": ("", "removed-equality-deletes"),
+}
+"""Totals of summaries, and the counts that they go up and down by."""
+
+
+class _Change(NamedTuple):
+    """What a snapshot is made of: `parents`: MANIFESTS that stay; `records`: of new ones; `removed`: counts of what
+    went."""
+
+    parents: pl.DataFrame
+    records: Sequence[Mapping[str, Any]]
+    removed: Mapping[str, int]
+
+
+class SnapshotCommit:
+    """One change of a table's files, as a commit that follows those of others: the manifest of new files stays as it
+    is, the list and the metadata file are written again, and what is removed is held against what was committed.
+
+    Whoever fails before the metadata file is there leaves the table as it was, and the files that it wrote are removed.
+    """
+
+    def __init__(
+        self,
+        table: Target,
+        context: WriteContext,
+        files: Sequence[NewFile],
+        removal: Removal | None = None,
+        *,
+        clock: Clock,
+        engine: Mapping[str, str],
+        without_catalog: bool,
+    ) -> None:
+        self._table = table
+        self._context = context
+        self._files = files
+        self._removal = removal
+        self._clock = clock
+        self._engine = engine
+        self._without_catalog = without_catalog
+        self._storage = table.state.storage
+        self._id = uuid.uuid4()
+        self._snapshot_id = secrets.randbelow(2**63 - 1) + 1
+        self._added: list[dict[str, Any]] = []
+        self._rewritten: dict[str, dict[str, Any]] = {}
+        self._written: list[str] = []
+        self._commits = commits_of(table, self._snapshot_id)
+
+    def run(self) -> int:
+        """Commit; the id of the new snapshot.
+
+        CommitConflictError if the table's definition changed since the files were written, if another writer changed
+        what is removed, or if too many were faster;
+        StoreUnavailableError if the store did not answer: its kind is outcome-unknown where the commit may be there.
+        """
+        try:
+            self._commit()
+        except BaseException as error:
+            if not self._commits.unsure:
+                left = discard([*(file.address for file in self._files), *self._written], self._storage)
+                if left and isinstance(error, LakeviewError):
+                    error.add_note(f"files that no snapshot names were left behind: {', '.join(left)}")
+            raise
+        with suppress(LakeviewError):  # it is committed; the next call looks again
+            self._table.refresh()
+        return self._snapshot_id
+
+    def _commit(self) -> None:
+        if self._files:
+            data = write_manifest(self._context, self._files, self._snapshot_id)
+            record = manifest_record(self._context, self._files, self._snapshot_id)
+            self._added = [self._put_manifest(self._table.state, data, record)]
+        with self._storage.turn() as waited, self._storage.attempts():
+            if waited:
+                self._table.refresh()
+            for attempt in range(_ATTEMPTS):
+                if self._attempt(attempt):
+                    return
+                # who has lost often waits less: new arrivals let it pass
+                back_off(0, self._storage.remote, share=1 / (1 + attempt))
+                self._table.refresh()
+        raise CommitConflictError(
+            f"{_ATTEMPTS} commits in a row were won by other writers",
+            fix="try again when fewer writers are at work",
+            kind="too-many-attempts",
+        )
+
+    def _attempt(self, attempt: int) -> bool:
+        state = self._table.state
+        if self._snapshot_id in state.metadata.snapshots:  # an attempt that seemed to be lost was not
+            return True
+        check_commits(self._table, without_catalog=self._without_catalog)
+        if not self._context.is_current(state):
+            raise CommitConflictError(
+                f"the columns, partition spec or format of {self._table.address} changed while the rows were written",
+                fix="write again: the rows are then held against the table as it is now",
+                place=self._table.address,
+                kind="metadata-changed",
+            )
+        base = state.found.path
+        document = metadata_document(read_metadata(self._storage, base), base)
+        change = self._change(state)
+        check_continues(state, document, sum(r["added_rows_count"] + r["existing_rows_count"] for r in change.records))
+        path = f"{FOLDER}/snap-{self._snapshot_id}-{attempt}-{self._id}.avro"
+        data, snapshot = self._manifest_list(state, document, change, self._recorded(state, path))
+        self._written.append(path)
+        self._storage.put(path, data)
+        if not self._commits.commit(state, document, snapshot, self._recorded(state, base)):
+            return False
+        # those of attempts that were lost
+        used = {path, *(str(r["manifest_path"]).rpartition("/")[2] for r in change.records)}
+        discard([o for o in self._written if o not in used and o.rpartition("/")[2] not in used], self._storage)
+        return True
+
+    def _change(self, state: State) -> _Change:
+        """What becomes of the current snapshot. CommitConflictError where it has changed too much."""
+        metadata = state.metadata
+        parents = state.tree.manifests(metadata.snapshots.get(metadata.current_snapshot_id))
+        if self._removal is None:
+            return _Change(parents, self._added, {})
+        self._removal.check(state, self._table.address)
+        deletes = self._removal.delete_files(state)
+        touched = list(self._removal.touched(state, deletes))
+        rewritten = [self._rewrite(state, each) for each in touched]
+        # "manifests ... that contain no live files" need not be listed
+        dead = ((pl.col("added_files_count") == 0) & (pl.col("existing_files_count") == 0)).fill_null(value=False)
+        paths = [str(each.manifest["manifest_path"]) for each in touched]
+        stay = parents.filter(~pl.col("manifest_path").is_in(paths) & ~dead)
+        return _Change(stay, [*self._added, *rewritten], removed_counts(self._removal.files, deletes))
+
+    def _rewrite(self, state: State, touched: TouchedManifest) -> dict[str, Any]:
+        """The record of the manifest in place of another one, written once for all attempts."""
+        path = str(touched.manifest["manifest_path"])
+        if path not in self._rewritten:
+            entries = state.tree.whole_entries(touched.manifest)
+            entries = entries.filter(entries["status"] != 2)
+            spec_id = int(entries["spec_id"][0])
+            context = context_of_spec(self._context, state, spec_id)
+            is_removed = touched.is_removed(entries)
+            new = rewrite_manifest(touched.manifest, entries, is_removed, context, self._snapshot_id)
+            self._rewritten[path] = self._put_manifest(state, new.data, new.record)
+        return self._rewritten[path]
+
+    def _put_manifest(self, state: State, data: bytes, record: Mapping[str, Any]) -> dict[str, Any]:
+        path = f"{FOLDER}/{self._id}-m{len(self._rewritten) + len(self._added)}.avro"
+        self._written.append(path)
+        self._storage.put(path, data)
+        return {**record, "manifest_path": self._recorded(state, path), "manifest_length": len(data)}
+
+    def _manifest_list(
+        self, state: State, document: Mapping[str, object], change: _Change, recorded_path: str
+    ) -> tuple[bytes, NewSnapshot]:
+        """The manifest list after the current snapshot, and the snapshot that has it."""
+        metadata = state.metadata
+        parent = metadata.snapshots.get(metadata.current_snapshot_id)
+        parent_id = None if parent is None else parent.snapshot_id
+        sequence = 0 if metadata.format_version == 1 else metadata.last_sequence_number + 1
+        next_row_id = document.get("next-row-id") or 0
+        first_row_id = next_row_id if metadata.format_version > 2 and isinstance(next_row_id, int) else None
+        found = ManifestList(metadata.format_version, change.parents, change.records, sequence, first_row_id)
+        snapshot = NewSnapshot(
+            self._snapshot_id,
+            parent_id,
+            sequence,
+            # "last-updated-ms" of one that follows is never before: time travel goes by it
+            max(milliseconds(self._clock()), (metadata.last_updated_ms or 0) + 1),
+            recorded_path,
+            self._summary(state, parent, change.removed),
+            metadata.current_schema_id,
+            first_row_id,
+            None if first_row_id is None else found.added_rows,
+        )
+        return found.encode(self._snapshot_id, parent_id), snapshot
+
+    def _summary(self, state: State, parent: SnapshotEntry | None, removed: Mapping[str, int]) -> dict[str, str]:
+        """What the snapshot reports; a total is left out where that of its parent is not known."""
+        partitions = {(self._context.spec.spec_id, *map(repr, file.partition)) for file in self._files}
+        if self._removal is not None:
+            partitions |= self._removal.partitions(self._context, state)
+        counts = {
+            "added-data-files": len(self._files), "added-records": sum(file.records for file in self._files),
+            "added-files-size": sum(file.size for file in self._files),
+        }  # fmt: skip
+        changes = {**{name: count for name, count in counts.items() if count}, **removed}
+        # "append -- Only data files were added and no files were removed", "delete -- Data files were removed ..."
+        operation = "append" if not removed else "overwrite" if self._files else "delete"
+        before = {} if parent is None else parent.summary
+        totals = {}
+        for total, (added, gone) in _TOTALS.items():
+            text = before.get(total)
+            known = 0 if parent is None else whole(text, None) if isinstance(text, str) else None
+            if known is not None:
+                totals[total] = max(known + changes.get(added, 0) - changes.get(gone, 0), 0)
+        counted = {**changes, "changed-partition-count": len(partitions), **totals}
+        return {"operation": operation, **{name: str(count) for name, count in counted.items()}, **self._engine}
+
+    def _recorded(self, state: State, path: str) -> str:
+        return f"{recorded_location(state)}/{path}"
+
+
+ENGINE: Mapping[str, str] = {"engine-name": "lakeview", "engine-version": VERSION}
+"""What the summary of a snapshot says of its writer."""

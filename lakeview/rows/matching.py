@@ -1,0 +1,51 @@
+"""A condition and rows in memory to which of them it selects: what deletes and overwrites go by."""
+
+from __future__ import annotations
+
+import polars as pl
+import pyarrow as pa
+
+from lakeview.model.errors import InvalidRequestError
+
+
+def frame_of(batch: pa.RecordBatch) -> pl.DataFrame:
+    """A record batch as a frame, column by column: polars takes some names for patterns."""
+    columns = {name: pl.from_arrow(batch.column(i)) for i, name in enumerate(batch.schema.names)}
+    return pl.DataFrame(columns) if columns else pl.DataFrame(height=batch.num_rows)
+
+
+def evaluated(frame: pl.DataFrame, expression: pl.Expr, subject: str) -> pl.Series:
+    """An expression over a frame, as long as it. InvalidRequestError where it cannot be evaluated."""
+    try:
+        found = frame.select(expression.alias("value")).to_series()
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise InvalidRequestError(
+            f"{subject} cannot be evaluated: {str(error).splitlines()[0]}",
+            fix="compare columns with values of their own types",
+            place="where",
+            kind="bad-predicate",
+        ) from error
+    if found.len() not in (1, frame.height):
+        raise InvalidRequestError(
+            f"{subject} has {found.len():,} values for {frame.height:,} rows",
+            fix="give an expression with one value a row",
+            place="where",
+            kind="bad-predicate",
+        )
+    return found if found.len() == frame.height else found.new_from_index(0, frame.height)
+
+
+def matching_rows(frame: pl.DataFrame, where: pl.Expr) -> pl.Series:
+    """Whether the condition is true of each row; null is not true.
+
+    InvalidRequestError (kind bad-predicate) where it is none, or cannot be evaluated.
+    """
+    chosen = evaluated(frame, where, "the condition")
+    if chosen.dtype not in (pl.Boolean, pl.Null):
+        raise InvalidRequestError(
+            f"the condition is {chosen.dtype}, not true or false",
+            fix="write a comparison",
+            place="where",
+            kind="bad-predicate",
+        )
+    return chosen.cast(pl.Boolean).fill_null(value=False)
