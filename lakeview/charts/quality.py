@@ -1,4 +1,5 @@
-"""LOAD_TREND to a panel: the usual range as a band, a step line, a cross and a label where a load falls out of it."""
+"""LOAD_TREND to a panel: the usual range as a band, a step line, a cross and a label where a load falls out of it,
+red while its rows are in the latest version, orange once they were removed."""
 
 from __future__ import annotations
 
@@ -45,7 +46,11 @@ def load_trend_chart(
     x = time_axis(domain, labels=True)
     scale, axis = _scale(rows, kind)
     y = alt.Y("value:Q", title=None, scale=scale, axis=axis)
-    out = rows.filter("outside")
+    repaired = pl.col("repaired")
+    out = rows.filter("outside").with_columns(
+        color=pl.when(repaired).then(pl.lit(p.orange)).otherwise(pl.lit(p.red)),
+        text_color=pl.when(repaired).then(pl.lit(p.orange_text)).otherwise(pl.lit(p.red_text)),
+    )
     moments = rows["timestamp"].sort()
     middle = moments.to_list()[0] + (moments.to_list()[-1] - moments.to_list()[0]) / 2
     named = out.sort("value", descending=True).head(_MOST_LABELS)
@@ -60,7 +65,9 @@ def load_trend_chart(
         alt.Chart(rows.head(rows.height if rows.height <= _FEW_LOADS else 0))
         .mark_point(filled=True, size=26, color=p.blue, opacity=1)
         .encode(x=x, y=y),
-        alt.Chart(out).mark_point(shape="cross", filled=True, size=70, color=p.red, opacity=1).encode(x=x, y=y),
+        alt.Chart(out)
+        .mark_point(shape="cross", filled=True, size=70, opacity=1)
+        .encode(x=x, y=y, color=alt.Color("color:N", scale=None)),
     ]
     for left, part in (
         (True, named.filter(pl.col("timestamp") >= middle)),
@@ -68,8 +75,8 @@ def load_trend_chart(
     ):
         layers.append(
             alt.Chart(part)
-            .mark_text(align="right" if left else "left", dx=-9 if left else 9, color=p.red_text, clip=False)
-            .encode(x=x, y=y, text="label:N")
+            .mark_text(align="right" if left else "left", dx=-9 if left else 9, clip=False)
+            .encode(x=x, y=y, text="label:N", color=alt.Color("text_color:N", scale=None))
         )
     layers.append(alt.Chart(rows).mark_rule(opacity=0.001, strokeWidth=7).encode(x=x, tooltip=tooltip))
     return [finished(layered(*layers), p, height=90, title=title, width=width)]

@@ -17,7 +17,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 def trend(loads: int, odd: int | None = None) -> pl.DataFrame:
     rows = [
-        (i, START + timedelta(hours=i), "feed", 900.0 if i == odd else 1.0 + i % 3, "", 0.0, 4.0, i == odd)
+        (i, START + timedelta(hours=i), "feed", 900.0 if i == odd else 1.0 + i % 3, "", 0.0, 4.0, i == odd, False)
         for i in range(loads)
     ]
     return pl.DataFrame(rows, schema=views.quality.trends.LOAD_TREND, orient="row")
@@ -32,6 +32,15 @@ def marks(chart: charts.theme.AnyChart) -> int:
 def test_a_trend_names_the_load_that_falls_out(kind: charts.quality.TrendKind, dark: bool) -> None:
     (chart,) = charts.quality.load_trend_chart(trend(30, odd=12), "x", kind, dark=dark)
     assert ", v12" in str(chart.to_dict())
+
+
+@pytest.mark.parametrize("repaired", [False, True])
+def test_a_bad_load_is_red_until_it_is_repaired(repaired: bool) -> None:
+    rows = trend(30, odd=12).with_columns(repaired=pl.lit(repaired))
+    (chart,) = charts.quality.load_trend_chart(rows, "x")
+    colours = {row["color"] for data in chart.to_dict()["datasets"].values() for row in data if "color" in row}
+    p = charts.palette.palette(dark=False)
+    assert colours == {p.orange if repaired else p.red}
 
 
 @pytest.mark.parametrize(

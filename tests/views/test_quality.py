@@ -224,6 +224,7 @@ def test_a_reverted_load_that_is_unusual_is_an_anomaly_everywhere() -> None:
         q.trends.null_trend(changes, "x").filter("outside"),
     ):
         assert set(marked["version"]) == set(found["version"])
+    assert q.trends.null_trend(changes, "x").filter("outside")["repaired"].all()
 
 
 def test_trends_mark_only_what_falls_out() -> None:

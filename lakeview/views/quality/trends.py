@@ -28,10 +28,12 @@ LOAD_TREND = pl.Schema(
         "band_low": pl.Float64(),
         "band_high": pl.Float64(),
         "outside": pl.Boolean(),
+        "repaired": pl.Boolean(),
     }
 )
 """One row a load, oldest first. `value` null where unknown, `mark` "" exact, "≤" or "≥" a bound, "≈" of some files;
-the band is the median of the loads around ± 3 median absolute deviations, null where too few have a value."""
+the band is the median of the loads around ± 3 median absolute deviations, null where too few have a value; `repaired`:
+a later load removed it again."""
 
 _DAY_MS = 86_400_000
 
@@ -172,5 +174,6 @@ def _banded(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _finished(rows: pl.DataFrame, outside: str) -> pl.DataFrame:
-    found = rows.with_columns(outside=pl.col(outside).fill_null(value=False))
+    repaired = pl.col("taken_back_by").is_not_null() if "taken_back_by" in rows.columns else pl.lit(value=False)
+    found = rows.with_columns(outside=pl.col(outside).fill_null(value=False), repaired=repaired)
     return found.select(LOAD_TREND.names()).cast(LOAD_TREND)
