@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from io import StringIO
 from pathlib import Path
 from threading import BoundedSemaphore, Event, Lock, Thread
@@ -473,7 +474,70 @@ def test_what_was_cancelled_is_not_begun_again_and_others_keep_their_answers(mon
         return Answer(pl.DataFrame(), {})
 
     monkeypatch.setattr(budget, "_run", run)
+    state.clear()
     first, second = (Request("t", version, 9, 1) for version in (1, 2))
     for request in (first, second, first):
         budget.answer(request, allowed)
     assert reads == [first, second]
+
+
+@pytest.mark.parametrize("is_part_known", [True, False])
+def test_the_next_run_of_a_page_waits_for_the_query_that_the_one_before_cancels(
+    monkeypatch: pytest.MonkeyPatch, is_part_known: bool
+) -> None:
+    """Streamlit begins the run that a press of Cancel asks for while it still ends the run before."""
+    state: dict[str, Any] = {}
+    monkeypatch.setattr("streamlit.session_state", state)
+    monkeypatch.setattr("streamlit.button", lambda *_, **__: False)
+    monkeypatch.setattr("lakeview.app.selection.remembered", lambda: Selection("t"))
+    is_running, is_cancelled = Event(), Event()
+    starts: list[Request] = []
+
+    def run(request: Request, *, on_part: Callable[[Answer], object], **_: object) -> Answer:
+        starts.append(request)
+        is_running.set()
+        is_cancelled.wait(60)
+        if is_part_known:
+            on_part(Answer(pl.DataFrame({"month": [2]}), {"stopped": 1, "cancelled": 1}))
+        raise StopException
+
+    class AskedToRunAgainError(Exception):
+        pass
+
+    class Noticed(dict[Request, Event]):
+        def get(self, *key: Any) -> Any:
+            is_cancelled.set()  # once the next run looks for a query that is running
+            return super().get(*key)
+
+    def rerun() -> None:
+        raise AskedToRunAgainError
+
+    monkeypatch.setattr(runner, "run", run)
+    monkeypatch.setattr("streamlit.rerun", rerun)
+    request, allowed = Request("t", 1, 9, 1), budget.Budget(100, 30)
+
+    def page() -> Answer | None:
+        is_asked = budget.button("Read", "a", budget.Cost(1, 10, 1), allowed, key="rows", on_arrival=True)
+        return budget.answer(request, allowed) if is_asked else None
+
+    def next_page() -> Answer | str | None:
+        try:
+            return page()
+        except AskedToRunAgainError:
+            return "run again"
+
+    with ThreadPoolExecutor(2) as runs:
+        first = runs.submit(page)
+        assert is_running.wait(60)
+        state["_queries"].running = Noticed(state["_queries"].running)
+        second = runs.submit(next_page)
+        with pytest.raises(StopException):
+            first.result(60)
+        answer = second.result(60)
+    assert starts == [request], "the query is not begun again"
+    if is_part_known:
+        assert isinstance(answer, Answer)
+        assert answer.counts["cancelled"]
+    else:
+        assert answer == "run again"
+        assert page() is None

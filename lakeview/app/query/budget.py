@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 
 import polars as pl
 import streamlit as st
@@ -20,10 +20,8 @@ from lakeview.jobs import Request as SparkRequest
 
 BUDGETS = {"256 MiB": 1 << 28, "1 GiB": 1 << 30, "4 GiB": 1 << 32}
 SECONDS: dict[str, float] = {"10 s": 10, "30 s": 30, "2 min": 120, "10 min": 600}
-_ASKED, _ENDED, _CURRENT, _AGAIN, _ANSWERS = "_asked", "_ended", "_asked_by", "_asked_again", "_answers"
-"""Of this session: requests by the keys of their buttons, those asked for and those that were ended; the key of the
-button whose request runs; whether it was pressed once more; the last answers by request."""
 _MOST_ANSWERS = 4
+_QUERIES = "_queries"
 CHEAP = 64 << 20
 """Bytes of data files that are read without being asked: a second of one disk, some of a store."""
 
@@ -95,12 +93,11 @@ def button(
     `request`: what tells one request from another; `cheaper`: what else would cost less; `shortcut`: keys that
     press it.
     """
-    request = (selection.remembered().table, request)
-    requests, endings = _requests(_ASKED), _requests(_ENDED)
+    request, queries = (selection.remembered().table, request), _queries()
     fits = cost.size is None or cost.size <= budget.size
-    arrives = on_arrival and cost.size is not None and cost.size <= CHEAP and endings.get(key) != request
+    arrives = on_arrival and cost.size is not None and cost.size <= CHEAP and queries.ended.get(key) != request
     if fits and arrives:
-        requests[key] = request
+        queries.asked[key] = request
     bound = "reads at most" if at_most else "reads"
     pressed = st.button(
         f"{label}: {bound} {cost.text}",
@@ -111,57 +108,42 @@ def button(
         shortcut=shortcut,
         help=None if fits else f"More than the budget: choose a larger one, or {cheaper}.",
     )
-    st.session_state[_AGAIN] = pressed and requests.get(key) == request
+    queries.is_again = pressed and queries.asked.get(key) == request
     if pressed:
-        requests[key] = request
-    is_requested = fits and bool(requests.get(key) == request)
+        queries.asked[key] = request
+    is_requested = fits and bool(queries.asked.get(key) == request)
     if is_requested:
-        st.session_state[_CURRENT] = key
+        queries.current = key
     return is_requested
 
 
 def forget() -> None:
     """Ends the request of the last button: it is not begun again without a press."""
-    key = st.session_state.pop(_CURRENT, None)
-    if key is not None and (request := _requests(_ASKED).pop(key, None)) is not None:
-        _requests(_ENDED)[key] = request
+    queries = _queries()
+    queries.end(queries.current)
 
 
-def is_again() -> bool:
-    """True once if the button was pressed for what was there already."""
-    return bool(st.session_state.pop(_AGAIN, False))
+@dataclass(slots=True)
+class _Queries:
+    """The queries of one session. A plain object: a run of the page that Streamlit has ended may still write to it,
+    while each look into the session's state would end that run once more.
 
-
-def _requests(name: str) -> dict[str, object]:
-    requests: dict[str, object] = st.session_state.setdefault(name, {})
-    return requests
-
-
-def amount(answer: Answer, limit: int, unit: str = "") -> str:
-    """How many rows of all an answer has: `a part, 12`, `the first 100` or `all 60`; with a unit `all 1 row`."""
-    rows = answer.rows.height
-    which = "a part," if answer.counts.get("stopped") else "the first" if rows == limit else "all"
-    return f"{which} {views.units.counted(rows, unit) if unit else f'{rows:,}'}"
-
-
-def answer(request: Request | SparkRequest, budget: Budget) -> Answer:
-    """What a request asks for: one of the last answers of this session, else asked now, with progress and cancel.
-
-    A part is asked for again once there are more seconds for it. A job on Spark takes as long as it needs.
+    `asked`, `ended`: requests by the keys of their buttons; `current`: the key of the last button whose request was
+    asked for; `is_again`: it was pressed for what was there already; `answers`: the last ones by request; `running`:
+    requests of which a run of the page has not let go yet.
     """
-    answers: dict[Request | SparkRequest, _PastAnswer] = st.session_state.setdefault(_ANSWERS, {})
-    past = answers.pop(request, None)
-    if is_again() or past is None or (past.is_part and past.seconds < budget.seconds):
-        keep = partial(_keep, answers, request, budget.seconds)
-        past = _PastAnswer(budget.seconds, _run(request, budget, keep))
-    answers[request] = past
-    while len(answers) > 1 and (
-        len(answers) > _MOST_ANSWERS
-        or sum(one.answer.rows.estimated_size() for one in answers.values()) > MAX_RESULT_BYTES
-    ):
-        del answers[next(iter(answers))]
-    say_if_stopped(past.answer, past.seconds)
-    return past.answer
+
+    asked: dict[str, object] = field(default_factory=dict)
+    ended: dict[str, object] = field(default_factory=dict)
+    current: str | None = None
+    is_again: bool = False
+    answers: dict[Request | SparkRequest, _PastAnswer] = field(default_factory=dict)
+    running: dict[Request | SparkRequest, threading.Event] = field(default_factory=dict)
+
+    def end(self, key: str | None) -> None:
+        """The request of this button is not begun again without a press."""
+        if key is not None and (request := self.asked.pop(key, None)) is not None:
+            self.ended[key] = request
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,26 +158,59 @@ class _PastAnswer:
         return bool(self.answer.counts.get("stopped"))
 
 
-def _keep(
-    answers: dict[Request | SparkRequest, _PastAnswer], request: Request | SparkRequest, seconds: float, part: Answer
-) -> None:
-    """What a cancelled request found is its answer until it is asked again."""
-    answers[request] = _PastAnswer(seconds, part)
+def _queries() -> _Queries:
+    queries: _Queries = st.session_state.setdefault(_QUERIES, _Queries())
+    return queries
 
 
-def _run(request: Request | SparkRequest, budget: Budget, keep: Callable[[Answer], object]) -> Answer:
-    is_kept = False
+def amount(answer: Answer, limit: int, unit: str = "") -> str:
+    """How many rows of all an answer has: `a part, 12`, `the first 100` or `all 60`; with a unit `all 1 row`."""
+    rows = answer.rows.height
+    which = "a part," if answer.counts.get("stopped") else "the first" if rows == limit else "all"
+    return f"{which} {views.units.counted(rows, unit) if unit else f'{rows:,}'}"
 
-    def on_part(part: Answer) -> None:
-        nonlocal is_kept
-        keep(part)
-        is_kept = True
+
+def answer(request: Request | SparkRequest, budget: Budget) -> Answer:
+    """What a request asks for: one of the last answers of this session, else asked now, with progress and cancel.
+
+    A part is asked for again once there are more seconds for it. A job on Spark takes as long as it needs.
+    """
+    queries = _queries()
+    key, is_again, queries.is_again = queries.current, queries.is_again, False
+    # pressing Cancel starts the next run of the page while this one ends: that one waits for what is found until then
+    while (run_before := queries.running.get(request)) is not None:
+        run_before.wait()
+    if key is not None and key not in queries.asked and not is_again:
+        st.rerun()  # the run before gave it up without an answer
+    answers = queries.answers
+    past = answers.get(request)
+    if is_again or past is None or (past.is_part and past.seconds < budget.seconds):
+        past = _PastAnswer(budget.seconds, _run(request, budget, queries, key))
+    answers.pop(request, None)  # the last one asked for goes last
+    answers[request] = past
+    while len(answers) > 1 and (
+        len(answers) > _MOST_ANSWERS
+        or sum(one.answer.rows.estimated_size() for one in answers.values()) > MAX_RESULT_BYTES
+    ):
+        del answers[next(iter(answers))]
+    say_if_stopped(past.answer, past.seconds)
+    return past.answer
+
+
+def _run(request: Request | SparkRequest, budget: Budget, queries: _Queries, key: str | None) -> Answer:
+    is_part_known = False
+
+    def on_part(part: Answer) -> None:  # the answer of a cancelled request until it is asked for again
+        nonlocal is_part_known
+        queries.answers[request] = _PastAnswer(budget.seconds, part)
+        is_part_known = True
 
     place = st.empty()
     with place.container(horizontal=True, vertical_alignment="center"):
         bar = st.progress(0.0, "Starting")
         # pressing it ends this run of the page, and with it the query: the next run shows the rows found so far
         st.button("Cancel", icon=":material/stop:", key="cancel")
+    queries.running[request] = threading.Event()
     try:
         if isinstance(request, SparkRequest):
             return spark.run(request, _job_line(bar.progress))
@@ -203,10 +218,11 @@ def _run(request: Request | SparkRequest, budget: Budget, keep: Callable[[Answer
             request, seconds=budget.seconds, on_wait=_progress_line(bar.progress, request, budget), on_part=on_part
         )
     except BaseException:
-        if not is_kept:
-            forget()  # else every later run would begin it again
+        if not is_part_known:
+            queries.end(key)  # else every later run would begin it again
         raise
     finally:
+        queries.running.pop(request).set()
         place.empty()
 
 
