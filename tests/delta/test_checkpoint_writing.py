@@ -249,6 +249,7 @@ def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three actions are a row group, nine a sidecar."""
     monkeypatch.setattr("lakeview.delta.write.checkpoint.order.GROUP_ROWS", 3)
     monkeypatch.setattr("lakeview.delta.write.checkpoint.files.SIDECAR_ROWS", 9)
+    monkeypatch.setattr("lakeview.delta.write.checkpoint.action_file.FEW_ROWS", 0)
 
 
 @pytest.mark.usefixtures("small_groups")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 import polars as pl
@@ -23,22 +23,36 @@ _BINARY_COLLATION = "UTF8_BINARY"
 Path = tuple[str, ...]
 
 
+class Rule(NamedTuple):
+    """A row of RULES."""
+
+    column: str | None
+    kind: str
+    name: str | None
+    rule: str
+
+
 def rules(schema: Schema, properties: Mapping[str, str], domains: pl.DataFrame) -> pl.DataFrame:
     """RULES: CHECK constraints of the table, then what each column has, in the schema's order.
 
     What is recorded in a form no specification knows is shown as it is recorded: nobody asks a reader to keep it.
     """
-    found: list[tuple[str | None, str, str | None, str]] = [
-        (None, "check", key.removeprefix(_CONSTRAINT), text)
+    found = recorded_rules(schema, properties, clustering_columns(schema, domains))
+    return pl.DataFrame(found, schema=RULES, orient="row")
+
+
+def recorded_rules(schema: Schema, properties: Mapping[str, str], clustered: Sequence[str] = ()) -> list[Rule]:
+    """The rows of RULES, of a table that is clustered by these columns."""
+    found = [
+        Rule(None, "check", key.removeprefix(_CONSTRAINT), text)
         for key, text in properties.items()
         if key.startswith(_CONSTRAINT)
     ]
-    clustered = clustering_columns(schema, domains)
     for column, field in fields_below(schema):
-        found += [(column, kind, None, text) for kind, text in _of(field)]
+        found += [Rule(column, kind, None, text) for kind, text in _of(field)]
         if column in clustered:
-            found.append((column, "clustering", None, f"{clustered.index(column) + 1} of {len(clustered)}"))
-    return pl.DataFrame(found, schema=RULES, orient="row")
+            found.append(Rule(column, "clustering", None, f"{clustered.index(column) + 1} of {len(clustered)}"))
+    return found
 
 
 def clustering_columns(schema: Schema, domains: pl.DataFrame) -> list[str]:

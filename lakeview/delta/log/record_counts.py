@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ import polars as pl
 
 from lakeview.model import limits
 
-_FIRST_KEY = r'^\s*\{\s*"numRecords"\s*:\s*(\d+)\s*[,}]'
+_FIRST_KEY = re.compile(r'^\s*\{\s*"numRecords"\s*:\s*(\d{1,19})\s*[,}]', re.ASCII)
 
 
 class _Records(msgspec.Struct, frozen=True):
@@ -22,13 +23,21 @@ def records(stats: pl.Series, parsed: pl.Series | None) -> pl.Series:
     `numRecords` is nearly always the first key: a pattern reads it there, a JSON decoder everywhere else.
     """
     frame = stats.to_frame("stats")
-    found = frame.select(pl.col("stats").str.extract(_FIRST_KEY, 1).cast(pl.Int64, strict=False)).to_series()
+    found = frame.select(pl.col("stats").str.extract(_FIRST_KEY.pattern, 1).cast(pl.Int64, strict=False)).to_series()
     rest = (found.is_null() & stats.is_not_null()).arg_true()
     if rest.len():
         found = found.scatter(rest, pl.Series([_num_records(text) for text in stats.gather(rest)], dtype=pl.Int64))
     if parsed is not None:
         found = pl.select(pl.coalesce(found, parsed)).to_series()
     return found.set(~found.is_between(0, limits.FILE_ROWS), None).alias("records")
+
+
+def records_of(stats: str | None) -> int | None:
+    """`records` of one file, without structs."""
+    if stats is None:
+        return None
+    first = _FIRST_KEY.match(stats)
+    return _num_records(stats) if first is None else rows(int(first[1]))
 
 
 def _num_records(text: str) -> int | None:

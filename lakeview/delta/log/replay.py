@@ -22,7 +22,8 @@ from lakeview.model.frames import DOMAIN_METADATA, TRANSACTIONS, moments
 from lakeview.model.snapshot import TableProtocol
 
 _T = TypeVar("_T")
-_PART = 4096
+_PART, _SMALL_TAIL = 4096, 4 << 20
+_ALWAYS = ("key", "path", "deletion_vector", "deleted_records")
 _RETAINED_COLUMNS = frozenset(
     {"size", "modified", "data_change", "partition_values", "records", "tags", "base_row_id",
      "default_row_commit_version"}
@@ -127,7 +128,7 @@ class Replay:
         if statistics is not None:
             with self._lock:
                 return self._adds(columns, statistics)
-        wanted = ["key", "path", "deletion_vector", "deleted_records", *columns]
+        wanted = [*_ALWAYS, *columns]
         with self._lock:
             for listing in self._listings:
                 if set(wanted) <= set(listing.columns):
@@ -137,15 +138,27 @@ class Replay:
                 self._retain(found)
             return found
 
-    def adds_and_removes(self) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """`adds([])` and `removes(["modified"])`; commits that neither has read yet are decoded once for both."""
+    def adds_and_removes(self, newest: pl.DataFrame | None = None) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """`adds([])` and `removes(["modified"])`; commits that neither has read yet are decoded once for both.
+
+        `newest`: what `small_tail` gave of `modified` and other columns: nothing is decoded then.
+        """
         columns = ["modified"]
         with self._lock:
-            tail = self._tail(columns, self.segment.commits)
+            tail = self._tail(columns, self.segment.commits) if newest is None else newest
             if not self._listings and self._carried([]) is None:
                 old = None if self._checkpoint is None else once(self._checkpoint.adds([]))
-                self._retain(with_newer(old, tail.drop(columns)))
+                self._retain(with_newer(old, tail.select(*_ALWAYS, "added")))
             return self.adds([]), self._tombstones(columns, tail)
+
+    def small_tail(self, columns: Sequence[str]) -> pl.DataFrame | None:
+        """The newest action of each file that the commits after the checkpoint touch, as `each_action`; None where they
+        are too many bytes to be decoded at once."""
+        commits = self.segment.commits
+        if sum(self._log.size(version) or 0 for version in commits) > _SMALL_TAIL:
+            return None
+        with self._lock:
+            return self._tail(columns, commits)
 
     def _retain(self, listing: pl.DataFrame) -> None:
         self._listings = [h for h in self._listings if not set(h.columns) <= set(listing.columns)] + [listing]
@@ -161,7 +174,7 @@ class Replay:
 
     def newest_first(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """`adds` in the reverse order, some files at a time. Commits are decoded in pieces, and nothing is retained."""
-        wanted = ["key", "path", "deletion_vector", "deleted_records", *columns]
+        wanted = [*_ALWAYS, *columns]
         root, seen = self._log.storage.root, set[bytes]()
         for piece in self._log.each_piece(self.segment.commits[::-1], newest_first=True):
             with self._log.whole_lines():
@@ -172,16 +185,20 @@ class Replay:
             adds = backwards(once(self._checkpoint.adds(columns)))
             yield from (rows_where(part, unseen(part, seen)).select(wanted) for part in adds.iter_slices(_PART))
 
-    def each_action(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+    def each_action(self, columns: Sequence[str], newest: pl.DataFrame | None = None) -> Iterator[pl.DataFrame]:
         """Every add and remove that the segment records, some thousand at a time, older ones first and not reconciled:
         FILE_ACTIONS with `added` and these columns. A column that a checkpoint or a commit cannot have is left out.
 
-        Nothing is retained: for who knows which of them count (`adds`, `removes`) and needs much of each.
+        Nothing is retained: for who knows which of them count (`adds`, `removes`) and needs much of each. `newest`:
+        what `small_tail` gave of these columns, in place of the commits.
         """
         if self._checkpoint is not None:
             for kind in ("add", "remove"):
                 for frame in self._checkpoint.each_action(kind, columns):
                     yield frame.with_columns(pl.lit(kind == "add").alias("added"))
+        if newest is not None:
+            yield newest
+            return
         pieces = self._log.each_piece(self.segment.commits)
         with self._log.whole_lines():
             commits = (parse_commit(data, version) for version, data in pieces)
@@ -208,7 +225,7 @@ class Replay:
         earlier = self._earlier
         if earlier is None:
             return None
-        wanted = {"key", "path", "deletion_vector", "deleted_records", *columns}
+        wanted = {*_ALWAYS, *columns}
         listing = next((h for h in earlier.listings() if wanted <= set(h.columns)), None)
         return None if listing is None else (earlier, listing.select([c for c in listing.columns if c in wanted]))
 
@@ -256,6 +273,8 @@ class Replay:
         with self._lock:
             base: list[Txn] = [] if self._checkpoint is None else self._checkpoint.txns()
             txns = self._every("txn", base, lambda action: action.txn)
+        if not txns:
+            return pl.DataFrame(schema=TRANSACTIONS)
         rows = {t.app_id: (t.app_id, t.version, t.last_updated) for t in txns}
         frame = pl.DataFrame(list(rows.values()), schema={**TRANSACTIONS, "last_updated": pl.Int64()}, orient="row")
         return frame.with_columns(moments("last_updated"))

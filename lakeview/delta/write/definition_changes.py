@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import polars as pl
 
-from lakeview.delta.data.column_rules import clustering_columns, rules
+from lakeview.delta.data.column_rules import clustering_columns, recorded_rules
 from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.properties import PROPERTIES, Effect
 from lakeview.delta.write.evolution import check_evolution, check_types
@@ -32,7 +31,6 @@ from lakeview.delta.write.schema_changes import (
     widen,
 )
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
-from lakeview.model.frames import DOMAIN_METADATA
 from lakeview.model.schema import DataType, Field, Schema, leaf_name
 from lakeview.predicates.condition import row_expression
 from lakeview.predicates.tree import IsNull, Node
@@ -255,16 +253,15 @@ class DefinitionChanges(PendingCommit):
     def _refuse_used(self, path: Sequence[str], verb: str) -> None:
         """InvalidRequestError if a constraint or a generated column names the column."""
         schema, properties = self.definition.schema, self.definition.properties
-        every: list[dict[str, Any]] = rules(schema, properties, pl.DataFrame(schema=DOMAIN_METADATA)).to_dicts()
-        for rule in every:
-            if rule["kind"] not in ("check", "generated", "invariant"):
+        for column, kind, name, text in recorded_rules(schema, properties):
+            if kind not in ("check", "generated", "invariant"):
                 continue
             try:
-                names = row_expression(rule["rule"], schema, "spark").meta.root_names()
+                names = row_expression(text, schema, "spark").meta.root_names()
             except (InvalidRequestError, UnsupportedTableError):
-                names = [path[0]] if path[0].casefold() in rule["rule"].casefold() else []
-            if path[0] in names or rule["column"] == path[0]:
-                raise _used(path, verb, f"the rule {rule['name'] or rule['column']} ({rule['rule']}) is about it")
+                names = [path[0]] if path[0].casefold() in text.casefold() else []
+            if path[0] in names or column == path[0]:
+                raise _used(path, verb, f"the rule {name or column} ({text}) is about it")
 
 
 def _used(path: Sequence[str], verb: str, why: str) -> InvalidRequestError:

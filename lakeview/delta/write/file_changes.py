@@ -7,11 +7,10 @@ from contextlib import suppress
 from typing import Any
 
 import msgspec
-import polars as pl
 
 from lakeview.delta.log.actions import AddCDCFile, AddFile, DeletionVectorDescriptor, RemoveFile
-from lakeview.delta.log.paths import canonical, decode_path, encode_path
-from lakeview.delta.log.record_counts import records
+from lakeview.delta.log.paths import canonical_path, decode_path, encode_path
+from lakeview.delta.log.record_counts import records_of
 from lakeview.delta.log.vector_paths import file_of
 from lakeview.delta.write.statistics_text import logical_records
 from lakeview.model.errors import InvalidRequestError, LakeviewError
@@ -82,9 +81,9 @@ class FileChanges:
 
     def keys(self) -> list[Key]:
         """The key of each add."""
-        paths = pl.Series("path", [decode_path(a.path) for a in self.adds], dtype=pl.String)
+        paths = [canonical_path(path, self._storage.root) for path in paths_of(self.adds)]
         vectors = [None if a.deletion_vector is None else a.deletion_vector.unique_id for a in self.adds]
-        return list(zip(canonical(paths, self._storage.root), vectors, strict=True))
+        return list(zip(paths, vectors, strict=True))
 
     def check(self) -> None:
         """ "A single log entry MUST NOT include more than one action that reconciles with each other."
@@ -112,14 +111,14 @@ class FileChanges:
 
     def metrics(self) -> dict[str, int]:
         """What the actions add up to, in the words of a WRITE."""
-        counts = records(pl.Series("stats", [a.stats for a in self.adds], dtype=pl.String), None)
+        counts = [records_of(add.stats) for add in self.adds]
         found = {
             "numFiles": len(self.adds),
             "numOutputBytes": sum(a.size for a in self.adds),
             "numRemovedFiles": len(self.removes),
             "numRemovedBytes": sum(r.size or 0 for r in self.removes.values()),
         }
-        return found if counts.has_nulls() else {**found, "numOutputRows": int(counts.sum())}
+        return found if None in counts else {**found, "numOutputRows": sum(c for c in counts if c is not None)}
 
     def actions(self, adds: Iterable[AddFile]) -> Iterator[tuple[str, Any]]:
         """The actions in the order of the commit, removes first; `adds`: with what only the commit knows."""

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import polars as pl
 import pyarrow as pa
 
-from lakeview.delta.data.column_rules import rules
+from lakeview.delta.data.column_rules import Rule, recorded_rules
 from lakeview.delta.write.identity import Allocate, Identity, identities
 from lakeview.delta.write.stored_columns import readable_rows, with_variant_binaries
 from lakeview.model.clock import Clock
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, UnsupportedTableError
-from lakeview.model.frames import DOMAIN_METADATA
 from lakeview.model.printable import shorten
 from lakeview.model.schema import Schema, polars_type
 from lakeview.predicates.condition import row_expression
@@ -123,6 +122,8 @@ class RowRules:
 
     def check_evaluates(self) -> None:
         """UnsupportedTableError for a rule that cannot be evaluated, before any row is there."""
+        if not (self.checks or self.generated):
+            return
         empty = self._frame(pa.RecordBatch.from_pylist([], self.schema.relaxed().to_arrow()))
         for rule in self.checks:
             self._condition(rule, empty)
@@ -174,7 +175,7 @@ def row_rules(schema: Schema, properties: Mapping[str, str]) -> RowRules:
 
     UnsupportedTableError for one that cannot be evaluated here: rows that break it would be in the table unseen.
     """
-    found = rules(schema, properties, pl.DataFrame(schema=DOMAIN_METADATA))
+    found = recorded_rules(schema, properties)
     computed = {kind: tuple(_of(found, kind)) for kind in ("generated", "default")}
     for rule in (*computed["generated"], *computed["default"]):
         if rule.name not in schema:
@@ -190,9 +191,8 @@ def row_rules(schema: Schema, properties: Mapping[str, str]) -> RowRules:
     return made
 
 
-def _of(every: pl.DataFrame, kind: str) -> Iterator[Expression]:
-    for column, name, text in every.filter(pl.col("kind") == kind).select("column", "name", "rule").iter_rows():
-        yield Expression(name or _name(column or ""), text)
+def _of(every: Sequence[Rule], kind: str) -> Iterator[Expression]:
+    return (Expression(found.name or _name(found.column or ""), found.rule) for found in every if found.kind == kind)
 
 
 def _name(column: str) -> str:

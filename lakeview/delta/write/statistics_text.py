@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import msgspec
-import polars as pl
 
 from lakeview.delta.log.actions import AddFile
-from lakeview.delta.log.record_counts import records
+from lakeview.delta.log.record_counts import records_of
 
 _DECODER = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
@@ -22,7 +21,7 @@ def with_deletions(stats: str | None, rows: int) -> str:
 
 def physical_records(add: AddFile) -> int | None:
     """Rows in the file, deleted ones among them; None where its statistics do not say."""
-    return records(pl.Series([add.stats], dtype=pl.String), None)[0]  # type: ignore[no-any-return]  # of a long
+    return records_of(add.stats)
 
 
 def logical_records(add: AddFile) -> int | None:

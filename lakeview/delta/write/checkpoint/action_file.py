@@ -10,15 +10,20 @@ import pyarrow.parquet as pq
 
 _DICTIONARIES = ("partitionValues", "partitionValues_parsed", "tags", "storageType", "clusteringProvider")
 
+FEW_ROWS = 1024
+"""Fewer rows of one call share a row group with others."""
+
 
 class ActionFile:
-    """One file of actions in the making: a column for each kind, a row group for each call of `write`.
+    """One file of actions in the making: a column for each kind, a row group for each call of `write` with many rows;
+    few rows share one, since each has forty columns.
 
     The same actions give the same bytes.
     """
 
     def __init__(self, types: Mapping[str, pa.DataType]) -> None:
         self.rows = 0
+        self._few: list[pa.Table] = []
         self._schema = pa.schema(list(types.items()))
         self._sink = BytesIO()
         # values of other leaves hardly repeat, and a dictionary of them is only tried and given up
@@ -32,11 +37,23 @@ class ActionFile:
         """Write rows; a kind that is not among the columns is null in them."""
         count = len(next(iter(columns.values())))
         arrays = [columns[f.name] if f.name in columns else pa.nulls(count, f.type) for f in self._schema]
-        self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema), row_group_size=count)
+        table = pa.Table.from_arrays(arrays, schema=self._schema)
         self.rows += count
+        if count < FEW_ROWS:
+            self._few.append(table)
+            return
+        self._write_few()
+        self._writer.write_table(table, row_group_size=count)
+
+    def _write_few(self) -> None:
+        if self._few:
+            table = pa.concat_tables(self._few)
+            self._writer.write_table(table, row_group_size=table.num_rows)
+            self._few.clear()
 
     def close(self) -> bytes:
         """The whole file."""
+        self._write_few()
         self._writer.close()
         return self._sink.getvalue()
 

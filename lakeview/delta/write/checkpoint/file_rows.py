@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 import msgspec
@@ -156,6 +157,15 @@ ACTION_STRUCTS: Mapping[str, Callable[[pl.DataFrame, Shape], pl.Series]] = {
 
 def action_types(shape: Shape) -> dict[str, pa.DataType]:
     """The types of the structs, by kind."""
+    return _types(shape.documents) if shape.structs is None else _types_of(shape)
+
+
+@cache
+def _types(documents: bool) -> dict[str, pa.DataType]:
+    return _types_of(Shape(documents, None, ()))
+
+
+def _types_of(shape: Shape) -> dict[str, pa.DataType]:
     empty = pl.DataFrame(schema={**COLUMN_TYPES})
     return {kind: build(empty, shape).to_arrow().type for kind, build in ACTION_STRUCTS.items()}
 

@@ -15,6 +15,7 @@ from datetime import datetime
 import polars as pl
 import pyarrow as pa
 
+from lakeview.delta.log.newest_files import rows_where
 from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS, checkpoint_name, checkpoint_part_name, v2_checkpoint_name
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import CommitTimes, in_commit_start
@@ -142,7 +143,8 @@ class _Actions:
     def __init__(self, plan: CheckpointPlan) -> None:
         self._state = state = plan.state
         self._shape = shape_of(state)
-        adds, removes = state.adds_and_removes()
+        self._newest = state.small_tail(self._shape.columns)
+        adds, removes = state.adds_and_removes(self._newest)
         if plan.expired_before is not None:
             removes = removes.filter(pl.col("modified") >= plan.expired_before)
         self.orders = {"add": FileOrder(adds, plan.parts), "remove": FileOrder(removes, plan.parts)}
@@ -158,11 +160,10 @@ class _Actions:
     def groups(self) -> Iterator[Group]:
         """Every row group: part by part, of each the adds first."""
         spools = {kind: self._stack.enter_context(Spool(order, kind)) for kind, order in self.orders.items()}
-        for frame in self._state.each_action(self._shape.columns):
+        for frame in self._state.each_action(self._shape.columns, self._newest):
             for kind, build in ACTION_STRUCTS.items():
-                rows = frame.filter(pl.col("added") if kind == "add" else ~pl.col("added"))
-                rows = self.orders[kind].with_places(rows)
-                if rows.height:
+                rows = rows_where(frame, frame["added"] if kind == "add" else ~frame["added"])
+                if rows.height and (rows := self.orders[kind].with_places(rows)).height:
                     spools[kind].put(rows["place"], build(rows, self._shape))
         of_kind = {kind: spool.groups() for kind, spool in spools.items()}
         waiting = {kind: next(groups, None) for kind, groups in of_kind.items()}
