@@ -95,9 +95,9 @@ def button(
     """
     request, queries = (selection.remembered().table, request), _queries()
     fits = cost.size is None or cost.size <= budget.size
-    arrives = on_arrival and cost.size is not None and cost.size <= CHEAP and queries.ended.get(key) != request
+    arrives = on_arrival and cost.size is not None and cost.size <= CHEAP and queries.ended_requests.get(key) != request
     if fits and arrives:
-        queries.asked[key] = request
+        queries.requests[key] = request
     bound = "reads at most" if at_most else "reads"
     pressed = st.button(
         f"{label}: {bound} {cost.text}",
@@ -108,10 +108,10 @@ def button(
         shortcut=shortcut,
         help=None if fits else f"More than the budget: choose a larger one, or {cheaper}.",
     )
-    queries.is_again = pressed and queries.asked.get(key) == request
+    queries.is_again = pressed and queries.requests.get(key) == request
     if pressed:
-        queries.asked[key] = request
-    is_requested = fits and bool(queries.asked.get(key) == request)
+        queries.requests[key] = request
+    is_requested = fits and bool(queries.requests.get(key) == request)
     if is_requested:
         queries.current = key
     return is_requested
@@ -128,13 +128,13 @@ class _Queries:
     """The queries of one session. A plain object: a run of the page that Streamlit has ended may still write to it,
     while each look into the session's state would end that run once more.
 
-    `asked`, `ended`: requests by the keys of their buttons; `current`: the key of the last button whose request was
-    asked for; `is_again`: it was pressed for what was there already; `answers`: the last ones by request; `running`:
-    requests of which a run of the page has not let go yet.
+    `requests`, `ended_requests`: those asked for, and given up, by the keys of their buttons; `current`: the key of the
+    last button whose request was asked for; `is_again`: it was pressed for what was there already; `answers`: the last
+    ones by request; `running`: requests of which a run of the page has not let go yet.
     """
 
-    asked: dict[str, object] = field(default_factory=dict)
-    ended: dict[str, object] = field(default_factory=dict)
+    requests: dict[str, object] = field(default_factory=dict)
+    ended_requests: dict[str, object] = field(default_factory=dict)
     current: str | None = None
     is_again: bool = False
     answers: dict[Request | SparkRequest, _PastAnswer] = field(default_factory=dict)
@@ -142,8 +142,8 @@ class _Queries:
 
     def end(self, key: str | None) -> None:
         """The request of this button is not begun again without a press."""
-        if key is not None and (request := self.asked.pop(key, None)) is not None:
-            self.ended[key] = request
+        if key is not None and (request := self.requests.pop(key, None)) is not None:
+            self.ended_requests[key] = request
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ def answer(request: Request | SparkRequest, budget: Budget) -> Answer:
     # pressing Cancel starts the next run of the page while this one ends: that one waits for what is found until then
     while (run_before := queries.running.get(request)) is not None:
         run_before.wait()
-    if key is not None and key not in queries.asked and not is_again:
+    if key is not None and key not in queries.requests and not is_again:
         st.rerun()  # the run before gave it up without an answer
     answers = queries.answers
     past = answers.get(request)
