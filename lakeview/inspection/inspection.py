@@ -7,11 +7,10 @@ from datetime import timedelta
 import polars as pl
 
 from lakeview import views
-from lakeview.inspection import absent_columns, file_statistics, findings, schemas
+from lakeview.inspection import absent_columns, file_statistics, findings, history, schemas
 from lakeview.inspection.columns import ClusteringAnswers, ColumnAnswers, clustering_answers, column_answers
 from lakeview.inspection.frames import SchemaVersion, TableFrames
 from lakeview.inspection.requirements import feature_origins
-from lakeview.inspection.row_bounds import with_row_bounds
 from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding
 from lakeview.model.snapshot import Snapshot
@@ -60,7 +59,7 @@ class Inspection:
         latest, ref = self.frames.latest, self.frames.ref
 
         def compute() -> pl.DataFrame:
-            return views.quality.anomalies.with_anomalies(self._commit_timeline(), self.anomalies())
+            return views.quality.anomalies.with_anomalies(history.commit_timeline(self.frames), self.anomalies())
 
         return self.frames.cached("timeline", compute, latest, ref)
 
@@ -74,26 +73,13 @@ class Inspection:
                 changes = self.quality()
             except LakeviewError:  # of an unsupported or broken table
                 changes = views.quality.anomalies.NO_CHANGES
-            return views.quality.anomalies.anomalies(self._commit_timeline(), changes)
+            return views.quality.anomalies.anomalies(history.commit_timeline(self.frames), changes)
 
         return self.frames.cached("anomalies", compute, latest, ref)
 
-    def _commit_timeline(self) -> pl.DataFrame:
-        """TIMELINE whose suspicious loads are found by rows and removals alone."""
-        return self.frames.cached("commit timeline", self._timeline, self.frames.latest, self.frames.ref)
-
-    def _timeline(self) -> pl.DataFrame:
-        commits, off_branch = self.frames.history, self.off_branch_commits()
-        try:
-            lifetimes, arrivals = self.frames.lifetimes, self._arrivals(self.frames.latest)
-        except LakeviewError:  # the commits of an unsupported or broken table can still be shown
-            return views.timeline.commits.timeline(commits, off_branch=off_branch)
-        line = views.timeline.commits.timeline(commits, lifetimes, arrivals=arrivals, off_branch=off_branch)
-        return with_row_bounds(line, self.frames)
-
     def off_branch_commits(self) -> pl.DataFrame:
         """OFF_BRANCH: commits that are not on the line of versions that ends at the latest one."""
-        return views.timeline.branches.off_branch(self.frames.history, self.frames.refs, self.frames.latest)
+        return history.off_branch_commits(self.frames)
 
     def on_branch(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The rows of a frame with a column `version` whose versions are on the line that ends at the latest one."""
@@ -101,17 +87,7 @@ class Inspection:
 
     def arrivals(self) -> pl.DataFrame:
         """PARTITION_ARRIVALS: when each partition of this version was first written, and which came late."""
-        return self._arrivals(self.version)
-
-    def _arrivals(self, version: int) -> pl.DataFrame:
-        def compute() -> pl.DataFrame:
-            snapshot = self.frames.snapshot(version)
-            sizes = views.partitions.sizes.partition_sizes(snapshot)
-            return views.partitions.sizes.partition_arrivals(
-                sizes, snapshot.files, self.frames.lifetimes, self.frames.history
-            )
-
-        return self.frames.cached("arrivals", compute, version, self.frames.latest, self.frames.ref)
+        return history.arrivals(self.frames, self.version)
 
     def events(self) -> pl.DataFrame:
         """EVENTS: the few commits worth naming in a picture."""
@@ -123,17 +99,7 @@ class Inspection:
 
     def readability(self) -> pl.DataFrame:
         """RIBBON: which versions can still be read, and which the next vacuum or snapshot expiration would end."""
-        return self.frames.cached("ribbon", self._readability, self.frames.latest, seconds=60)
-
-    def _readability(self) -> pl.DataFrame:
-        ribbon = views.timeline.readability.readability(self.on_branch(self.frames.of_log("readable versions")))
-        if ribbon.is_empty():
-            return ribbon
-        try:
-            simulation = self.retention_simulation()
-        except LakeviewError:  # what a cleanup would remove of a broken or unsupported table is unknown
-            return ribbon
-        return views.retention.simulation.at_risk(ribbon, simulation)
+        return history.readability(self.frames)
 
     # -- columns
 
@@ -220,7 +186,7 @@ class Inspection:
 
     def _quality(self) -> pl.DataFrame:
         lifetimes = self.frames.column_lifetimes(self.load_columns()[0])
-        loads = views.quality.column_loads.column_loads(lifetimes, self._commit_timeline())
+        loads = views.quality.column_loads.column_loads(lifetimes, history.commit_timeline(self.frames))
         return views.quality.column_loads.sudden_changes(loads)
 
     def column_states(self) -> pl.DataFrame:
@@ -238,19 +204,7 @@ class Inspection:
 
     def retention_simulation(self) -> views.retention.simulation.Retention:
         """What a vacuum or snapshot expiration of the whole table would find now, whichever ref is shown."""
-        return self.frames.cached("retention", self._retention, self.frames.latest, entries=16, seconds=60)
-
-    def _retention(self) -> views.retention.simulation.Retention:
-        refs, snapshot = self.frames.refs, self.frames.snapshot(self.frames.latest)
-        return views.retention.simulation.retention(
-            self.frames.of_log("readable versions"),
-            self.frames.of_log("lifetimes"),
-            views.retention.policy.retention_policy(snapshot.properties, refs),
-            commits=self.frames.history,
-            refs=refs,
-            tombstones=snapshot.tombstones,
-            now=self.frames.clock(),
-        )
+        return history.retention_simulation(self.frames)
 
     def retention(self, days: float) -> pl.DataFrame:
         """RIBBON after a cleanup that retains so many days: the state of each version it would end is `risk`."""
