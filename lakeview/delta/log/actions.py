@@ -174,8 +174,8 @@ class _PlainInfo(msgspec.Struct, frozen=True, rename="camel"):
 
 
 _PLAIN_INFO = msgspec.json.Decoder(_PlainInfo)
-_LOOSE = re.compile(rb"""\s|\\[^"\\bfnrt]""")
-"""What JSON that is written again would not hold so: white space between values, and an escape that is not needed."""
+_NEEDLESS = re.compile(rb"""\\[^"\\bfnrt]""")
+"""An escape that JSON which is written again would not hold."""
 
 
 def parse_commit_info(raw: bytes) -> CommitInfo:
@@ -205,7 +205,8 @@ def parse_commit_info(raw: bytes) -> CommitInfo:
 def _compact(raw: bytes) -> str | None:
     if raw in (b"", b"null"):
         return None
-    return raw.decode() if _LOOSE.search(raw) is None else _json(msgspec.json.decode(raw))
+    is_compact = len(raw.split(None, 1)) == 1 and _NEEDLESS.search(raw) is None  # without white space between values
+    return raw.decode() if is_compact else _json(msgspec.json.decode(raw))
 
 
 def _free_form(raw: bytes) -> CommitInfo:
