@@ -15,6 +15,7 @@ import pytest
 import lakeview as lv
 from lakeview import views
 from lakeview.delta.table import DeltaTable
+from lakeview.demo.calendar import Calendar
 from lakeview.demo.source import data_folder
 from lakeview.inspection import inspect_pipelines
 from lakeview.model.errors import DataFileMissingError
@@ -184,13 +185,17 @@ def test_the_summary_says_what_the_flights_say(demo_lake: Path, source: pl.DataF
     assert summary["mean_dep_delay"][0] == pytest.approx(january["dep_delay"].mean(), abs=0.005)
 
 
-def test_the_pipelines_runs_are_recorded_and_the_bad_load_is_in_quarantine(demo_lake: Path) -> None:
+def test_the_pipelines_runs_are_recorded_and_the_bad_load_is_in_quarantine(demo_lake: Path, calendar: Calendar) -> None:
     """The lake was built in another folder than the one that it lies in."""
     look = inspect_pipelines(str(demo_lake), lv.open_table)
     runs = look.runs()
     assert runs.select("status", "expectations_failed", "rows_quarantined").rows() == [
         ("succeeded", 1, 0), ("succeeded", 0, 0), ("succeeded", 4, 30 + LATE_OF_THE_BAD_LOAD),
     ]  # fmt: skip
+    story = [(calendar.after(12), 5), (calendar.day(5, 6), 16), (calendar.day(5, 1), 5)]
+    commits = lv.open_table(str(demo_lake / "daily_delays")).history().filter(operation="WRITE")
+    for times in (runs["started"], commits["timestamp"]):
+        assert [(time.date(), time.hour) for time in times] == story
     failed = look.expectations().filter(pl.col("rows_failed") > 0)
     assert set(failed["expectation"]) == {
         "delays are shorter than a day", "delay agrees with the clock", "destination is known", "arrival is recorded",
