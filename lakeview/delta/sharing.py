@@ -45,8 +45,9 @@ from lakeview.delta.log.statistics_reader import StatisticsReader
 from lakeview.delta.log.vector_paths import vector_file
 from lakeview.delta.maintenance import delete_old, maintain
 from lakeview.delta.table import DeltaTable
+from lakeview.model.column_values import moments
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.frames import DOMAIN_METADATA, TRANSACTIONS, moments
+from lakeview.model.frames import DOMAIN_METADATA, TRANSACTIONS
 from lakeview.model.schema import Field, Schema
 from lakeview.model.snapshot import TableProtocol
 from lakeview.model.table import Table

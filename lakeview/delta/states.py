@@ -12,7 +12,7 @@ from lakeview.delta.log.log_segment import LogSegment
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import CommitTimes, in_commit_start
-from lakeview.model.frames import moment
+from lakeview.model.column_values import moment
 from lakeview.model.schema import Field, Schema
 from lakeview.model.snapshot import TableMetadata
 

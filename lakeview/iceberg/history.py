@@ -22,8 +22,9 @@ from lakeview.iceberg.metadata.refs import ancestors
 from lakeview.iceberg.metadata.snapshots import SnapshotEntry
 from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.iceberg.metadata.versions import in_order, version_frame
+from lakeview.model.column_values import all_differ
 from lakeview.model.errors import CorruptTableError, LakeviewError, StoreUnavailableError
-from lakeview.model.frames import ACTIONS, LIFETIMES, all_differ
+from lakeview.model.frames import ACTIONS, LIFETIMES
 from lakeview.storage import Storage
 
 _OF_LIVES = ("status", "content", "path", "snapshot_id", "size", "records", "first", "last")

@@ -14,8 +14,9 @@ from typing import Any, cast
 
 import polars as pl
 
+from lakeview.model.column_values import live_records
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.frames import DOMAIN_METADATA, FILES, RULES, TOMBSTONES, TRANSACTIONS, live_records
+from lakeview.model.frames import DOMAIN_METADATA, FILES, RULES, TOMBSTONES, TRANSACTIONS
 from lakeview.model.html import snapshot_html
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot_sources import SnapshotLoader, SnapshotTable, as_declared

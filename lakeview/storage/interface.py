@@ -23,9 +23,10 @@ from typing import IO, Any, TypeAlias, TypeVar
 import polars as pl
 
 from lakeview.model.addresses import below, is_absolute, is_local, normalise
+from lakeview.model.column_values import moments
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, StoreUnavailableError, UnsupportedTableError
-from lakeview.model.frames import UTC_MILLIS, moments
+from lakeview.model.frames import UTC_MILLIS
 
 LISTING = pl.Schema({"name": pl.String(), "size": pl.Int64(), "modified": UTC_MILLIS})
 """One row a file, by name in ascending order; `name` relative to the folder listed, `size` in bytes."""

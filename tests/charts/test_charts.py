@@ -15,7 +15,8 @@ import vl_convert
 from lakeview import charts, views
 from lakeview.charts.palette import DARK, LIGHT, palette
 from lakeview.charts.theme import AnyChart, byte_unit, count_unit, time_domain
-from lakeview.model.frames import COMMITS, FILES, VERSIONS, formatted
+from lakeview.model.column_values import formatted
+from lakeview.model.frames import COMMITS, FILES, VERSIONS
 from lakeview.model.schema import Field, PrimitiveType, Schema
 from tests.charts.drawing import check_drawn, drawn
 from tests.views.story import START, Story, flights

@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 
 from lakeview import views
-from lakeview.model.frames import FILES, LIFETIMES, formatted
+from lakeview.model.column_values import formatted
+from lakeview.model.frames import FILES, LIFETIMES
 from tests.views.story import MIB, Story, flights
 from tests.views.test_columns import statistics
 

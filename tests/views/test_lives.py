@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from lakeview import charts, views
-from lakeview.model.frames import COMMITS, LIFETIMES, formatted
+from lakeview.model.column_values import formatted
+from lakeview.model.frames import COMMITS, LIFETIMES
 from lakeview.model.schema import Field, PrimitiveType, Schema
 from lakeview.views.timeline.downsampling import MOST_MARKS
 from lakeview.views.timeline.lifetimes import MOST_COHORTS

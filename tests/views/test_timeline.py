@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from lakeview import views
-from lakeview.model.frames import COMMITS, LIFETIMES, VERSIONS, formatted
+from lakeview.model.column_values import formatted
+from lakeview.model.frames import COMMITS, LIFETIMES, VERSIONS
 from lakeview.model.schema import Field, PrimitiveType, Schema
 from lakeview.views.health.findings import Evidence
 from tests.views.story import START, Story, flights

@@ -13,8 +13,8 @@ from lakeview.delta.log.commits import Commit
 from lakeview.delta.log.file_actions import PARTITION_VALUES, VECTOR, text_maps
 from lakeview.delta.log.paths import commit_name, decode_path
 from lakeview.delta.log.record_counts import records
+from lakeview.model.column_values import sizes
 from lakeview.model.errors import CorruptTableError
-from lakeview.model.frames import sizes
 
 CHANGE_FILES = pl.Schema(
     {

@@ -9,8 +9,9 @@ import polars as pl
 from lakeview.delta.data.column_rules import rules
 from lakeview.delta.data.partition_values import partition_columns, partition_text
 from lakeview.delta.log.state import TableState
+from lakeview.model.column_values import moments, sizes
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.frames import FILES, TOMBSTONES, moments, sizes
+from lakeview.model.frames import FILES, TOMBSTONES
 from lakeview.model.schema import Field, Schema
 
 # column of FILES -> columns of FILE_ACTIONS it is made of

@@ -15,7 +15,8 @@ from lakeview.delta.data.row_tracking import tracking_fallbacks
 from lakeview.delta.data.statistics import Leaf, LeafStatistics, physical_leaves, string_prefix
 from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.log.state import TableState
-from lakeview.model.frames import PLAN, sizes
+from lakeview.model.column_values import sizes
+from lakeview.model.frames import PLAN
 from lakeview.model.schema import Field, Schema
 from lakeview.predicates.bounds import Bounds, may_match
 from lakeview.predicates.expressions import parse

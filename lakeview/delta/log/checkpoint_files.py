@@ -13,7 +13,7 @@ from lakeview.delta.log.file_actions import COLUMN_TYPES, PARTITION_VALUES, VECT
 from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.statistics_reader import StatisticsReader
 from lakeview.model import limits
-from lakeview.model.frames import formatted
+from lakeview.model.column_values import formatted
 
 _ADD_LEAVES = {
     "path": "path",

@@ -13,7 +13,7 @@ from lakeview.delta.log.file_actions import file_actions
 from lakeview.delta.log.file_events import ACTIONS, IDENTITY, events_of
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.table_log import TableLog
-from lakeview.model.frames import live_records, sizes
+from lakeview.model.column_values import live_records, sizes
 
 KNOWN_FILES = pl.Schema(
     {"key": pl.String(), "deletion_vector": pl.String(), "size_before": pl.Int64(), "records_before": pl.Int64()}

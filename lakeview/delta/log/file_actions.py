@@ -15,7 +15,7 @@ from lakeview.delta.log.actions import AddFile, DeletionVectorDescriptor, Remove
 from lakeview.delta.log.commits import Commit, parse_commit
 from lakeview.delta.log.paths import canonical, decoded
 from lakeview.delta.log.record_counts import records
-from lakeview.model.frames import all_differ
+from lakeview.model.column_values import all_differ
 
 PARTITION_VALUES = pl.Map(pl.String(), pl.String())
 

@@ -27,7 +27,8 @@ from lakeview.delta.log.file_events import (
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import CommitTimes
-from lakeview.model.frames import COMMITS, SCHEMAS, moments
+from lakeview.model.column_values import moments
+from lakeview.model.frames import COMMITS, SCHEMAS
 
 _ROWS = pl.Schema({**HEADS, **TOTALS})
 """One row a commit. Of a corrupt one only its version and the reason are known, and `data_change` is false."""

@@ -6,7 +6,7 @@ from hashlib import blake2b
 
 import polars as pl
 
-from lakeview.model.frames import all_differ
+from lakeview.model.column_values import all_differ
 
 IDENTITY = ["key", "deletion_vector"]
 """What tells files apart: one path may be there with several deletion vectors."""

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import polars as pl
 
-from lakeview.model.frames import moments
+from lakeview.model.column_values import moments
 from lakeview.storage import Entry
 
 LOG_FOLDER = "_delta_log"

@@ -17,8 +17,9 @@ from lakeview.delta.log.log_segment import LogSegment
 from lakeview.delta.log.newest_files import IDENTITY, backwards, not_replaced, once, rows_where, unseen, with_newer
 from lakeview.delta.log.statistics_reader import StatisticsReader, with_statistics
 from lakeview.delta.log.table_log import TableLog
+from lakeview.model.column_values import moments
 from lakeview.model.errors import CorruptTableError
-from lakeview.model.frames import DOMAIN_METADATA, TRANSACTIONS, moments
+from lakeview.model.frames import DOMAIN_METADATA, TRANSACTIONS
 from lakeview.model.snapshot import TableProtocol
 
 _T = TypeVar("_T")

@@ -19,8 +19,9 @@ from lakeview.delta.features import MAX_WRITER_VERSION
 from lakeview.delta.log.actions import CommitInfo
 from lakeview.delta.log.paths import LogFile
 from lakeview.delta.log.table_log import TableLog
+from lakeview.model.column_values import moment, moments
 from lakeview.model.errors import VersionNotFoundError
-from lakeview.model.frames import UTC_MILLIS, moment, moments
+from lakeview.model.frames import UTC_MILLIS
 from lakeview.model.snapshot import TableProtocol, milliseconds
 
 TIMES = pl.Schema({"version": pl.Int64(), "timestamp": UTC_MILLIS, "timestamp_source": pl.String()})

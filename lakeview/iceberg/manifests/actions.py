@@ -6,7 +6,8 @@ import msgspec
 import polars as pl
 
 from lakeview.iceberg.manifests.entries import METRICS
-from lakeview.model.frames import ACTIONS, formatted
+from lakeview.model.column_values import formatted
+from lakeview.model.frames import ACTIONS
 
 _KINDS = {
     (1, 0): "add data file", (1, 1): "add position deletes", (1, 2): "add equality deletes",

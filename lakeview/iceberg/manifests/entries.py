@@ -15,8 +15,8 @@ from lakeview.iceberg.manifests.avro_container import Container, corrupt, open_c
 from lakeview.iceberg.manifests.fields import SPELLED, column, require
 from lakeview.iceberg.manifests.partitions import PartitionColumn, typed_partition
 from lakeview.model import limits
+from lakeview.model.column_values import sizes
 from lakeview.model.errors import CorruptTableError, LakeviewError, UnsupportedTableError
-from lakeview.model.frames import sizes
 
 _I32, _I64 = pl.Int32(), pl.Int64()
 _COUNTS = pl.List(pl.Struct({"key": _I32, "value": _I64}))

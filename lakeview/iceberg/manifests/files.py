@@ -16,8 +16,9 @@ from lakeview.iceberg.metadata.snapshots import SnapshotEntry
 from lakeview.iceberg.metadata.summaries import whole
 from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.model import limits
+from lakeview.model.column_values import moments
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.frames import DOMAIN_METADATA, FILES, TOMBSTONES, TRANSACTIONS, moments
+from lakeview.model.frames import DOMAIN_METADATA, FILES, TOMBSTONES, TRANSACTIONS
 from lakeview.model.schema import Field
 
 OWN = pl.Schema(

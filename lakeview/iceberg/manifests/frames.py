@@ -11,7 +11,8 @@ import polars as pl
 from lakeview.iceberg.manifests.partitions import PartitionColumn, readable
 from lakeview.iceberg.metadata.single_values import decoded_bounds
 from lakeview.iceberg.metadata.table_metadata import Metadata
-from lakeview.model.frames import MANIFESTS, formatted
+from lakeview.model.column_values import formatted
+from lakeview.model.frames import MANIFESTS
 
 MOST_COMPARED = 2_000
 """Manifests of one content and spec beyond which overlaps stay unknown: every one is compared with every other."""

@@ -24,8 +24,8 @@ from lakeview.iceberg.manifests.partitions import PartitionColumn
 from lakeview.iceberg.metadata.locations import Locations
 from lakeview.iceberg.metadata.snapshots import SnapshotEntry
 from lakeview.model.addresses import is_local
+from lakeview.model.column_values import all_differ
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, LakeviewError, UnsupportedTableError
-from lakeview.model.frames import all_differ
 from lakeview.storage import Storage
 from lakeview.storage.interface import READ_AHEAD
 

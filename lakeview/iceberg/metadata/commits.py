@@ -12,7 +12,8 @@ from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT, SnapshotEntry
 from lakeview.iceberg.metadata.summaries import counts, summaries_frame
 from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.iceberg.metadata.versions import in_order
-from lakeview.model.frames import COMMITS, moments
+from lakeview.model.column_values import moments
+from lakeview.model.frames import COMMITS
 
 OWN_COMMITS = pl.Schema({**COMMITS, "on_main": pl.Boolean(), "refs": pl.List(pl.String())})
 """COMMITS with `on_main`: whether the snapshot is the current one or one it grew from; and `refs` that point at it."""

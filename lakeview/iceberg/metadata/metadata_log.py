@@ -11,8 +11,9 @@ import polars as pl
 
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT, MetadataLogEntry
 from lakeview.iceberg.metadata.table_metadata import Metadata
+from lakeview.model.column_values import moments
 from lakeview.model.errors import LakeviewError
-from lakeview.model.frames import FORMAT_VERSIONS, moments
+from lakeview.model.frames import FORMAT_VERSIONS
 
 Earlier = Callable[[MetadataLogEntry], Metadata]
 """Reads an earlier metadata file; LakeviewError where it is gone or broken."""

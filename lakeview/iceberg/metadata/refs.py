@@ -9,8 +9,9 @@ import polars as pl
 
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT, SnapshotEntry, SnapshotReference
 from lakeview.iceberg.metadata.table_metadata import Metadata
+from lakeview.model.column_values import moments
 from lakeview.model.errors import VersionNotFoundError
-from lakeview.model.frames import REFS, SNAPSHOT_LOG, moments
+from lakeview.model.frames import REFS, SNAPSHOT_LOG
 
 MAIN = "main"
 

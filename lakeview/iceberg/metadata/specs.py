@@ -12,7 +12,8 @@ from lakeview.iceberg.metadata.metadata_log import Earlier, MetadataLog
 from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.iceberg.metadata.transforms import Transform, parse_transform
 from lakeview.iceberg.metadata.types import struct_fields
-from lakeview.model.frames import PARTITION_SPECS, SORT_ORDERS, moments
+from lakeview.model.column_values import moments
+from lakeview.model.frames import PARTITION_SPECS, SORT_ORDERS
 from lakeview.model.schema import leaf_name
 
 

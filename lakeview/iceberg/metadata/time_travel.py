@@ -8,8 +8,8 @@ from lakeview.iceberg.manifests.partitions import PartitionColumn
 from lakeview.iceberg.metadata import refs
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT, SnapshotEntry
 from lakeview.iceberg.metadata.table_metadata import Metadata
+from lakeview.model.column_values import moment
 from lakeview.model.errors import VersionNotFoundError
-from lakeview.model.frames import moment
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import TableMetadata, TableProtocol, milliseconds
 from lakeview.model.table_body import check_point

@@ -10,7 +10,8 @@ import polars as pl
 from lakeview.iceberg.metadata.refs import ancestors
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT, SnapshotEntry
 from lakeview.iceberg.metadata.table_metadata import Metadata
-from lakeview.model.frames import SCHEMAS, VERSIONS, moments
+from lakeview.model.column_values import moments
+from lakeview.model.frames import SCHEMAS, VERSIONS
 
 VersionRow = tuple[int, int, bool | None, str | None]
 """A row of VERSIONS, its time in milliseconds."""

@@ -19,8 +19,9 @@ from lakeview.iceberg.metadata.refs import ancestors
 from lakeview.iceberg.metadata.snapshots import SnapshotEntry
 from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.model.change_columns import CHANGE_FIELDS, CHANGE_TYPE, TIMESTAMP, VERSION, change_schema
+from lakeview.model.column_values import moment
 from lakeview.model.errors import InvalidRequestError, VersionNotFoundError
-from lakeview.model.frames import CHANGES_PLAN, moment
+from lakeview.model.frames import CHANGES_PLAN
 from lakeview.model.schema import Schema
 from lakeview.rows.difference import only_in
 from lakeview.rows.tasks import FileTask, RowSource

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import polars as pl
 
-from lakeview.model.frames import live_records
+from lakeview.model.column_values import live_records
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.files.rows import rows_text
 from lakeview.views.schema.diff import diff_schemas

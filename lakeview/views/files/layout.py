@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from lakeview.model.frames import formatted
+from lakeview.model.column_values import formatted
 from lakeview.model.physical import PhysicalFile
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.units import format_bytes, format_moment, format_version

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from lakeview.model.frames import live_records
+from lakeview.model.column_values import live_records
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.sums import total_of
 from lakeview.views.units import UNKNOWN, format_count

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import polars as pl
 
-from lakeview.model.frames import formatted
+from lakeview.model.column_values import formatted
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.partitions.keys import Grain, partition_keys, time_key, whole_sequence
 from lakeview.views.partitions.sizes import PARTITION_SIZES

@@ -9,7 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from lakeview.model.frames import UTC_MILLIS, formatted, live_records
+from lakeview.model.column_values import formatted, live_records
+from lakeview.model.frames import UTC_MILLIS
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.files.rows import least_records
 from lakeview.views.partitions.keys import partition_keys, whole_sequence

@@ -9,7 +9,8 @@ from itertools import islice
 
 import polars as pl
 
-from lakeview.model.frames import UTC_MILLIS, formatted
+from lakeview.model.column_values import formatted
+from lakeview.model.frames import UTC_MILLIS
 from lakeview.model.schema import Field, Schema, leaf_name
 from lakeview.model.type_tree import nodes
 from lakeview.views.schema.diff import Path, field_changes

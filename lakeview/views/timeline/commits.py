@@ -9,7 +9,8 @@ import json
 
 import polars as pl
 
-from lakeview.model.frames import UTC_MILLIS, formatted
+from lakeview.model.column_values import formatted
+from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.timeline.loads import BAD_LOAD, LATE_PARTITION, mark_loads
 from lakeview.views.timeline.trend import states
 

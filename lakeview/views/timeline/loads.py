@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from lakeview.model.frames import formatted
+from lakeview.model.column_values import formatted
 from lakeview.views.sums import total
 from lakeview.views.thresholds import (
     ANOMALY_SPREADS,

@@ -18,8 +18,9 @@ from lakeview.delta.write.vacuum.listed_files import candidate_files
 from lakeview.delta.write.vacuum.used_files import added_since, expired_files, needed_files
 from lakeview.model.addresses import is_absolute
 from lakeview.model.clock import Clock, system_clock
+from lakeview.model.column_values import moments
 from lakeview.model.errors import AccessDeniedError, InvalidRequestError, LakeviewError
-from lakeview.model.frames import UTC_MILLIS, moments
+from lakeview.model.frames import UTC_MILLIS
 
 VACUUM = pl.Schema({"path": pl.String(), "size": pl.Int64(), "modified": UTC_MILLIS, "deleted": pl.Boolean()})
 """One row a file that no version within the retention needs, by path, relative to the table's root. `size` in bytes and

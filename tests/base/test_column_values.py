@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from lakeview.model.frames import all_differ, formatted
+from lakeview.model.column_values import all_differ, formatted
 
 
 @pytest.mark.parametrize(
