@@ -59,12 +59,13 @@ def title(page: str) -> None:
 
 
 def card(
-    heading: str | None = None, note: str = "", *, key: str | None = None, stretch: bool = False
+    heading: str | None = None, note: str = "", *, key: str | None = None, stretch: bool = False, icon: str = ""
 ) -> DeltaGenerator:
-    """A bordered container; its heading in bold with a note in small gray that explains what is drawn."""
+    """A bordered container; its heading in bold, after the icon of that name, with a note in small gray that explains
+    what is drawn."""
     container = st.container(border=True, key=key, height="stretch" if stretch else "content", gap="small")
     if heading is not None:
-        heading = escape(heading)
+        heading = f":material/{icon}: {escape(heading)}" if icon else escape(heading)
         container.markdown(f"**{heading}** &ensp; :small[:gray[{note}]]" if note else f"**{heading}**")
     return container
 

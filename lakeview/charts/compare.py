@@ -13,7 +13,6 @@ from lakeview.views.units import format_bytes, format_change, format_percent
 
 _MOST_PARTITIONS = 40
 _MOST_COLUMNS = 30
-_LEAST_COLUMNS = 12
 _ROW = 18
 _ARROW = "\N{RIGHTWARDS ARROW}"
 
@@ -71,11 +70,10 @@ def partition_diff_chart(diff: pl.DataFrame, *, dark: bool = False, width: Width
 
 
 def shift_chart(shift: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
-    """One dumbbell a column: ring before, dot after, null share in percent; only what moved is labelled, a new column
-    says so. What moved and a few others, at most _MOST_COLUMNS, largest shift first; [] where no share is known."""
+    """One dumbbell a column: ring before, dot after, null share in percent; a new column says so. Of the shares that
+    moved, at most _MOST_COLUMNS, largest shift first; [] where none did."""
     known = shift.filter(pl.col("after").is_not_null() | pl.col("before").is_not_null())
-    moved = known.filter(pl.col("change").is_in(["new", "shifted"])).height
-    known = known.head(min(_MOST_COLUMNS, max(_LEAST_COLUMNS, moved)))
+    known = known.filter(pl.col("change").is_in(["new", "shifted"])).head(_MOST_COLUMNS)
     if known.is_empty():
         return []
     p = palette(dark)

@@ -419,7 +419,7 @@ def test_a_late_partition_is_named_and_orange(story: Story) -> None:
         for r in rows_of(charts.partitions.partition_bars(sizes, arrivals=arrivals)[0])
         if "partition" in r
     }
-    assert (rows["month=9"]["words"], rows["month=9"]["color"]) == ("41 days late", LIGHT.orange)
+    assert (rows["month=9"]["words"], rows["month=9"]["color"]) == ("66 days late", LIGHT.orange)
     assert (rows["month=12"]["file_color"], rows["month=1"]["file_color"]) == (LIGHT.orange, LIGHT.blue)
 
 

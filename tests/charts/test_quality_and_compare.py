@@ -146,5 +146,5 @@ def test_shifts_label_only_what_moved(dark: bool) -> None:
         pl.DataFrame(rows, schema=views.compare.statistics.STATISTICS_SHIFT, orient="row"), dark=dark
     )
     told = [row["label"] for rows_ in chart.to_dict()["datasets"].values() for row in rows_ if "label" in row]
-    assert told[:3] == ["10.0 % \N{RIGHTWARDS ARROW} 50.0 %", "new, \N{LESS-THAN OR EQUAL TO} 70.0 %", ""]
+    assert told[:3] == ["10.0 % \N{RIGHTWARDS ARROW} 50.0 %", "new, \N{LESS-THAN OR EQUAL TO} 70.0 %"]
     assert charts.compare.shift_chart(pl.DataFrame(schema=views.compare.statistics.STATISTICS_SHIFT)) == []

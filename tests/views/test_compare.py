@@ -42,10 +42,20 @@ def test_a_sentence_says_what_changed_and_who_did_it(good: lv.Table) -> None:
     )
 
 
-def test_the_newest_commits_that_stand_out_are_named_and_the_others_counted(good: lv.Table) -> None:
-    odd = line(good).with_columns(suspicious=pl.col("version").is_between(2, 5))
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        (6, "; bad load v6, dest is null."),
+        (5, "; bad load v6, dest is null; v5: a bad load too."),
+        (2, "; bad load v6, dest is null; v5, v4, v3 and 1 more: bad loads too."),
+    ],
+)
+def test_the_newest_bad_load_says_why_and_the_others_are_named(good: lv.Table, first: int, said: str) -> None:
+    odd = line(good).with_columns(
+        suspicious=pl.col("version") >= first, note=pl.lit("dest is null; repaired by v9", pl.String)
+    )
     text = views.compare.versions.sentence(good.snapshot(1), good.snapshot(6), odd)
-    assert text.endswith("; v5, v4, v3 and 1 more stood out.")
+    assert text.endswith(said)
 
 
 def test_versions_without_a_difference_say_so(good: lv.Table) -> None:

@@ -165,7 +165,7 @@ def test_a_partition_after_its_successors_is_late() -> None:
     arrivals = views.partitions.sizes.partition_arrivals(sizes, story.files(), story.lifetimes(), story.frame())
     assert arrivals.schema == views.partitions.sizes.PARTITION_ARRIVALS
     late = arrivals.filter("late").row(0, named=True)
-    assert (late["partition_text"], late["first_version"], late["note"]) == ("month=9", 55, "41 days late")
+    assert (late["partition_text"], late["first_version"], late["note"]) == ("month=9", 55, "66 days late")
     assert arrivals["late"].sum() == 1
 
 

@@ -157,7 +157,7 @@ def test_a_late_partition_explains_its_large_load() -> None:
     told = views.timeline.commits.timeline(story.frame(), story.lifetimes(), arrivals=arrivals)
     assert told.filter("suspicious")["version"].to_list() == [35]
     assert told["label"][55] == "late month=9"
-    assert told["note"][55] == "4.8 times the expected 1.2 M rows; month=9 arrived 41 days late"
+    assert told["note"][55] == "4.8 times the expected 1.2 M rows; month=9 arrived 66 days late"
 
 
 def test_events_name_schema_changes_by_what_changed() -> None:

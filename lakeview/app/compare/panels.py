@@ -25,9 +25,11 @@ _COLOURS = {
     r"\d[\d,]* files? written \([^)]*\)": "green",
     r"\d[\d,]*( files?)? removed \([^)]*\)": "orange",
     r"\d+ columns? (added|dropped|renamed|with another type)": "violet",
-    r"(?<=; )[^;]* stood out": "orange",
+    r"(?<=; )bad load [^;]*(?=[;.])": "orange",
+    r"(?<=; )[^;]* bad loads? too": "orange",
 }
 """What is coloured in the sentence, and how."""
+_MOST_NAMED = 3
 SETTINGS_NOTE = "properties, protocol and features"
 
 
@@ -202,11 +204,14 @@ def _shifts(address: str, before: int, after: int, branch: str | None) -> pl.Dat
 
 
 def shift_picture(rows: pl.DataFrame, pair: Pair) -> None:
-    """Null shares as dumbbells, and their twin with the ranges."""
-    if rows.is_empty():
-        nothing("No column has statistics in both versions.", "The writers left them out.", "files")
-        return
-    stack(charts.compare.shift_chart(rows, dark=dark()), key="shift")
+    """Null shares as dumbbells, and their twin with the ranges: of what is equal nothing."""
+    rows = rows.filter(~pl.col("change").is_in(["same", "unknown"]))
+    if drawn := charts.compare.shift_chart(rows, dark=dark()):
+        stack(drawn, key="shift")
+    else:
+        columns_moved = ", ".join(rows["column"].head(_MOST_NAMED))
+        more = f" and {rows.height - _MOST_NAMED:,} more" if rows.height > _MOST_NAMED else ""
+        st.markdown(f"No null share moved; min or max of {escape(columns_moved)}{more} did.")
     base, shown = (views.units.format_version(s.version) for s in (pair.before, pair.after))
     with fold("As a table, with min and max", "statistics-table"):
         frame(

@@ -39,9 +39,9 @@ def demo_table() -> OpenTable | None:
 def ways_in() -> None:
     """The demo lake, a typed address, and what is shared by a profile."""
     with grid(300):
-        with card(":material/science: Open the demo lake", stretch=True):
+        with card("Open the demo lake", stretch=True, icon="science"):
             _demo_lake()
-        with card(":material/link: Paste an address", stretch=True):
+        with card("Paste an address", stretch=True, icon="link"):
             st.markdown(
                 ":gray[It may be pasted: a folder, an address in a store, or a shared table "
                 "(profile.share\\#share.schema.table). The format is detected.]"
@@ -53,7 +53,7 @@ def ways_in() -> None:
                 label_visibility="collapsed",
                 on_change=_open_typed,
             )
-        with card(":material/share: Open a share", stretch=True):
+        with card("Open a share", stretch=True, icon="share"):
             _share()
     if st.session_state.pop("_go", None):
         st.switch_page(PAGES["overview"].file, query_params=session.link_to(selection.remembered().table or ""))

@@ -182,11 +182,20 @@ def _by(timeline: pl.DataFrame, first: int, last: int) -> str:
     writers = between["writer"].drop_nulls().unique(maintain_order=True).to_list()
     more = f" and {len(writers) - 3} more" if len(writers) > 3 else ""
     who = f" by {', '.join(writers[:3])}{more}" if writers else ""
-    bad = between.filter("suspicious")["version"].to_list()
-    newest = bad[:-4:-1]  # in the order of commits: ids of snapshots have none
-    others = f" and {len(bad) - 3:,} more" if len(bad) > 3 else ""
-    odd = f"; {', '.join(map(format_version, newest))}{others} stood out" if bad else ""
-    return f"; in {counted(between.height, 'commit')}{who}{odd}"
+    return f"; in {counted(between.height, 'commit')}{who}{_bad_loads(between)}"
+
+
+def _bad_loads(between: pl.DataFrame) -> str:
+    """The newest of the suspicious loads with its reason, and the others by their versions."""
+    bad = between.filter("suspicious").reverse()  # in the order of commits: ids of snapshots have none
+    if bad.is_empty():
+        return ""
+    newest, note = bad.select("version", "note").row(0)
+    reason = "" if note is None else f", {note.split('; ')[0]}"
+    others = [format_version(version) for version in bad["version"][1:4]]
+    more = f" and {bad.height - 4:,} more" if bad.height > 4 else ""
+    also = f"; {', '.join(others)}{more}: {'a bad load' if bad.height == 2 else 'bad loads'} too" if others else ""
+    return f"; bad load {format_version(newest)}{reason}{also}"
 
 
 def commits_between(timeline: pl.DataFrame, first: int, last: int) -> pl.DataFrame:

@@ -63,7 +63,7 @@ PARTITION_ARRIVALS = pl.Schema(
     }
 )
 """One row a partition, in order. `lag`: how long after the first later partition it was first written, null when it
-came before them all."""
+came before them all; `note` of a late one: how long after it was due, one usual step after those before it."""
 
 _SPANS = ("1h", "6h", "1d", "1w", "2w", "1mo", "3mo", "1y")
 _SPAN_LENGTHS = tuple(timedelta(hours=h) for h in (1, 6, 24, 168, 336, 730, 2190, 8760))
@@ -240,10 +240,12 @@ def partition_arrivals(
     usual = timedelta(milliseconds=_median(steps.filter(steps > 0)))
     late = (pl.col("lag") > usual * LATE_PARTITION_STEPS).fill_null(False)
     in_time = late.sum() <= OUT_OF_ORDER_SHARE * pl.len()
+    # due one step after the partitions before it, and before any later one
+    due = pl.min_horizontal(pl.col("first_written").cum_max().shift(1) + usual, later_first)
     return (
         ordered.with_columns(lag=pl.when(lag > 0).then(lag))
         .with_columns(late=late & in_time)
-        .with_columns(note=pl.when("late").then(formatted("{} late", elapsed(pl.col("lag")))))
+        .with_columns(note=pl.when("late").then(formatted("{} late", elapsed(pl.col("first_written") - due))))
         .select(PARTITION_ARRIVALS.names())
         .cast(PARTITION_ARRIVALS)
     )
