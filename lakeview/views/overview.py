@@ -128,7 +128,7 @@ def retained_text(retained: int, *, undated: bool, is_bound: bool = False) -> st
     if undated:
         return None
     if is_bound:
-        return f"at least +{format_bytes(retained)}" if retained else "unknown"
+        return f"\N{GREATER-THAN OR EQUAL TO} +{format_bytes(retained)}" if retained else "unknown"
     return f"+{format_bytes(retained)}" if retained else "nothing more"
 
 

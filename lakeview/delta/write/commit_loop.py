@@ -48,6 +48,8 @@ class CommitLoop:
 
         with self._storage.attempts(), self._storage.turn(write_ahead) as waited:
             if waited:
+                # other engines take no turns: without a pause between the commits of a queue they starve
+                back_off(0, self._storage.remote)
                 candidate = self._follow(candidate, base, follow)
             for attempt in range(_ATTEMPTS):
                 if self._creation.put(_path(candidate), encode(candidate)):
