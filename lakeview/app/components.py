@@ -22,7 +22,6 @@ ROW_HEIGHT = 28
 BROKEN_LINES = 57
 MAX_ROWS = 1_000
 
-_WIDER, _NARROWER = 7, 6
 _BESIDE_HEADING, _USUAL_LETTER = 17, 6.6
 _LETTERS = dict.fromkeys("fijlrt.,:;/|'() ", 3.7) | dict.fromkeys("mwMW%+\N{MINUS SIGN}", 9.6)
 
@@ -178,9 +177,15 @@ def grid(minimum: int, most: int | None = None) -> Any:
 
 
 def side_by_side() -> tuple[DeltaGenerator, DeltaGenerator]:
-    """Two places side by side, the left one a little wider; one under the other where both would be too narrow."""
-    tracks = st.grid(_WIDER + _NARROWER, min_column_width=68)
-    return tracks.cell(column_span=_WIDER), tracks.cell(column_span=_NARROWER)
+    """Two places side by side; one under the other, as wide as the page, where both would be too narrow."""
+    tracks = grid(440, 2)
+    return tracks.cell(), tracks.cell()
+
+
+def first_line(answer: str) -> None:
+    """The answer to the question in the page's title; nothing where it is not known."""
+    if answer:
+        st.markdown(f"**{escape(answer)}**")
 
 
 def frame(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lakeview import charts, views
 from lakeview.app import answers, downloads, errors, metadata_panels, session
-from lakeview.app.components import card, dark, finding_lines, nothing, stack
+from lakeview.app.components import card, dark, finding_lines, first_line, nothing, stack
 from lakeview.app.partitions import panels
 
 now = session.current()
@@ -34,6 +34,9 @@ else:
     if here:
         with card(key="partition-findings"):
             finding_lines(here, here="partitions")
+    else:
+        keys = snapshot.partition_columns
+        first_line(views.first_lines.partitions_line(sizes.height, keys, now.look.arrivals()))
     skew = views.partitions.sizes.partition_skew(sizes)
     panels.tiles(now, sizes, skew)
     with card(f"By {', '.join(snapshot.partition_columns)}", panels.map_note(now, sizes), key="sizes"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lakeview import charts, views
 from lakeview.app import downloads, errors, session
-from lakeview.app.components import card, dark, grid, nothing, stack
+from lakeview.app.components import card, dark, first_line, grid, nothing, stack
 from lakeview.app.pruning import clustering, panels
 from lakeview.model.errors import InvalidRequestError
 
@@ -22,6 +22,7 @@ if snapshot.num_files == 0:
 else:
     columns = clustering.clustering(now)
     downloads.offer("columns", columns)
+    first_line(views.first_lines.pruning_line(columns))
     with card("What would this filter read?", panels.FILTER_NOTE, key="explain"), errors.messages(here="pruning"):
         where = panels.typed_filter(now)
         if where:

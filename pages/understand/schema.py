@@ -6,13 +6,14 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.app import downloads, errors, metadata_panels, session
-from lakeview.app.components import card, nothing
+from lakeview.app.components import card, first_line, nothing
 from lakeview.app.schema import panels
 from lakeview.app.widget_state import linked
 
 TABS = ["Columns", "What changed", "Since when"]
 
 now = session.current()
+first_line(panels.answer(now))
 columns, difference, history = st.tabs(TABS, key=linked("tab", TABS[0], TABS), on_change="rerun")
 
 if columns.open:

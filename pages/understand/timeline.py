@@ -5,13 +5,14 @@ from __future__ import annotations
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import answers, commits, downloads, errors, metadata_panels, session, timeline_filters
-from lakeview.app.components import card, dark, nothing, side_by_side, stack
+from lakeview.app import answers, cache, commits, downloads, errors, metadata_panels, session, timeline_filters
+from lakeview.app.components import card, dark, first_line, nothing, side_by_side, stack
 from lakeview.app.timeline import audit, drawer, lifetimes
 from lakeview.app.widget_state import linked
 
 now = session.current()
 timeline = now.look.timeline()
+first_line(views.first_lines.timeline_line(timeline, cache.now()))
 names = commits.tabs(now)
 tabs = dict(zip(names, st.tabs(names, key=linked("tab", names[0], names), on_change="rerun"), strict=True))
 

@@ -205,6 +205,11 @@ def test_compaction_is_narrowed_to_the_partition_that_has_most_files() -> None:
     (small,) = [f for f in file_findings(told.snapshot()) if f.id == "small-files"]
     assert small.severity is Severity.ATTENTION
     assert small.command == "OPTIMIZE delta.`memory://flights` WHERE month = 2"
+    few = Story().append(1000, files=60, size=MIB // 200, month=2)
+    (small,) = [f for f in file_findings(few.snapshot()) if f.id == "small-files"]
+    assert (small.severity, small.command) == (Severity.NOTE, "OPTIMIZE delta.`memory://flights`")
+    assert small.effect is not None
+    assert small.effect.startswith("little: ")
 
 
 @pytest.mark.parametrize(

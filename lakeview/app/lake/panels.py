@@ -136,8 +136,9 @@ def _table(entries: pl.DataFrame) -> None:
             "old bytes", width=66, alignment="right", help="bytes of files that only old versions need"
         ),
     }
-    if rows.height > 1 and rows["format"].n_unique() == 1:  # the same for all tables: no difference to see
-        del sizes["format"]
+    for name in ("format", "small"):  # where it is the same for all tables there is no difference to see
+        if rows.height > 1 and cells[name].n_unique() == 1:
+            del sizes[name]
     opened = row_link("lake", rows, "overview", lambda row: session.link_to(row["address"]))
     with grid(HALF, 2):
         for key, columns, options in (("lake", worth, opened), ("lake-figures", sizes, {})):

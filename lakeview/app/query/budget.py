@@ -106,8 +106,9 @@ def button(
         key=key,
         disabled=not fits,
         shortcut=shortcut,
-        help=None if fits else f"More than the budget: choose a larger one, or {cheaper}.",
     )
+    if not fits:
+        st.markdown(f":gray[More than the budget: choose a larger one, or {cheaper}.]", width="content")
     queries.is_again = pressed and queries.requests.get(key) == request
     if pressed:
         queries.requests[key] = request

@@ -15,6 +15,7 @@ from lakeview.app.selection import hold
 from lakeview.app.selection import link as selected
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
+from lakeview.inspection.schemas import readable_schemas, schema_changes
 from lakeview.model.errors import LakeviewError
 from lakeview.model.snapshot import Snapshot
 
@@ -26,6 +27,13 @@ _CLASS_GLYPHS = {
 }
 _FILTER = "find"
 _MANY_COLUMNS = 20
+
+
+def answer(now: OpenTable) -> str:
+    """How many columns there are, and what changed last."""
+    known = answers.schemas_up_to(now)
+    changes = schema_changes(readable_schemas(now.look.frames, known.tail(2)))
+    return views.first_lines.schema_line(changes, len(now.snapshot.schema), known.height)
 
 
 def tree(now: OpenTable) -> pl.DataFrame:

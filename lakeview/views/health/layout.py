@@ -62,7 +62,10 @@ def _small_files(snapshot: Snapshot, facts: FileFacts) -> list[Finding]:
         evidence += f"; {skew.most_files_count:,} of them in {skew.most_files}"
         where = partition_condition(snapshot, skew.most_files or "")
         run = run if where is None else command("compact_where", snapshot, where=where)
-    return [finding("small-files", _weight(snapshot), claim, evidence, command=run)]
+    weight = _weight(snapshot)
+    # a small table is read in a moment as it is: the command is stated, with how little it brings
+    effect = "little: so small a table is read at once however its files lie" if weight is Severity.NOTE else None
+    return [finding("small-files", weight, claim, evidence, command=run, effect=effect)]
 
 
 def _weight(snapshot: Snapshot) -> Severity:

@@ -1,0 +1,78 @@
+"""The first line of a page: the answer to the question in its title, in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import polars as pl
+
+from lakeview.views.timeline.commits import on_branch
+from lakeview.views.units import counted, format_age, format_change, format_count, format_date, format_version
+
+_FEW = 3
+
+
+def timeline_line(timeline: pl.DataFrame, now: datetime) -> str:
+    """What happened, when and by whom, from TIMELINE; "" without commits."""
+    line = on_branch(timeline)
+    if line.is_empty():
+        return ""
+    last = line.row(-1, named=True)
+    writers = line["writer"].drop_nulls().n_unique()
+    by = f" by {counted(writers, 'writer')}" if writers else ""
+    since = line["timestamp"].drop_nulls().min()
+    first = (
+        f"{counted(line.height, 'commit')}{by}{f' since {format_date(since)}' if isinstance(since, datetime) else ''}"
+    )
+    who = f", {last['writer']}" if last["writer"] else ""
+    age = "" if last["timestamp"] is None else f", {format_age(now - last['timestamp'])} ago"
+    moved = last["records_added"], last["records_removed"]
+    rows = (
+        ""
+        if None in moved
+        else f": {format_change(moved[0] - moved[1])} rows"
+        if moved[0] - moved[1]
+        else ": as many rows"
+    )
+    bad = line.filter("suspicious")
+    in_table = bad["taken_back_by"].null_count()
+    state = f"{in_table:,} of them in the table" if in_table else "repaired"
+    load = f"{counted(bad.height, 'bad load')}, {state}" if bad.height else "no bad load"
+    return f"{first}; the latest is {format_version(last['version'])}{who}{age}{rows}; {load}"
+
+
+def schema_line(changes: pl.DataFrame, columns: int, schemas: int) -> str:
+    """How many columns there are, and what changed last: from SCHEMA_CHANGES between the newest two of so many
+    schemas."""
+    have = counted(columns, "column")
+    if changes.is_empty():
+        return f"{have}; no change of the schema is known"
+    version, timestamp = changes.select("version", "timestamp").row(-1)
+    words = [f"{change} {column}" for column, change in changes.select("column", "change").head(_FEW).iter_rows()]
+    more = f" and {changes.height - _FEW:,} more" if changes.height > _FEW else ""
+    when = "" if timestamp is None else f" on {format_date(timestamp)}"
+    earlier = f"; {counted(schemas - 2, 'change')} before" if schemas > 2 else ""
+    return f"{have}; changed last by {format_version(version)}{when}: {', '.join(words)}{more}{earlier}"
+
+
+def pruning_line(clustering: pl.DataFrame) -> str:
+    """By which column a filter reads the fewest files, and by which the most, from CLUSTERING; "" without ranges."""
+    ranked = clustering.drop_nulls("reads").sort("reads", maintain_order=True)
+    if ranked.is_empty():
+        return ""
+    best, worst = (ranked.row(place, named=True) for place in (0, -1))
+    text = f"A filter for one value of {best['column']} reads {_of_files(best)}"
+    return text if ranked.height == 1 else f"{text}, of {worst['column']} {_of_files(worst)}"
+
+
+def _of_files(row: dict[str, object]) -> str:
+    return f"{format_count(max(1.0, float(str(row['reads']))))} of {counted(int(str(row['files'])), 'file')}"
+
+
+def partitions_line(partitions: int, keys: Sequence[str], arrivals: pl.DataFrame) -> str:
+    """That nothing is out of line, for where there is no finding; of arrivals in time, by PARTITION_ARRIVALS, where
+    they are known."""
+    is_timed = len(keys) == 1 and arrivals.height > 1 and not arrivals["first_written"].has_nulls()
+    found = "no gap, no skew and no late arrival" if is_timed else "no gap and no skew"
+    return f"{counted(partitions, 'partition')} by {', '.join(keys)}: {found}"

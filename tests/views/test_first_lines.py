@@ -1,0 +1,56 @@
+"""The first line of a page answers its question in words that can be counted after."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import polars as pl
+import pytest
+
+from lakeview import views
+from lakeview.inspection.schemas import SCHEMA_CHANGES
+from lakeview.views.first_lines import partitions_line, pruning_line, schema_line, timeline_line
+from tests.views.story import Story
+
+
+def test_the_timeline_says_what_happened_when_and_by_whom() -> None:
+    story = Story()
+    for _ in range(12):
+        story.after(days=1).append(1000)
+    story.after(days=2).append(9000).after(days=2).delete(12)
+    line = views.timeline.commits.timeline(story.frame(), story.lifetimes())
+    text = timeline_line(line, story.now + timedelta(hours=5))
+    assert text.startswith(f"{line.height} commits by 1 writer since ")
+    assert text.endswith("rows; 1 bad load, repaired")
+    assert f"; the latest is v{line['version'][-1]}, " in text
+    assert timeline_line(line.clear(), story.now) == ""
+    still_there = line.with_columns(taken_back_by=pl.lit(None, pl.Int64))
+    assert timeline_line(still_there, story.now).endswith("; 1 bad load, 1 of them in the table")
+
+
+def test_the_schema_says_what_changed_last() -> None:
+    rows = [(4, None, f"c{i}", "added", None, "int", None, None) for i in range(5)]
+    changes = pl.DataFrame(rows, schema=SCHEMA_CHANGES, orient="row")
+    text = "7 columns; changed last by v4: added c0, added c1, added c2 and 2 more; 1 change before"
+    assert schema_line(changes, 7, 3) == text
+    assert schema_line(changes.clear(), 1, 1) == "1 column; no change of the schema is known"
+
+
+def test_pruning_names_the_columns_whose_filters_skip_most_and_least() -> None:
+    ranks = {"column": ["a", "b", "c"], "files": [9, 9, 9], "reads": [9.0, 1.4, None]}
+    clustering = pl.DataFrame(ranks)
+    assert pruning_line(clustering) == "A filter for one value of b reads 1 of 9 files, of a 9 of 9 files"
+    assert pruning_line(clustering.head(1)) == "A filter for one value of a reads 9 of 9 files"
+    assert pruning_line(clustering.tail(1)) == ""
+
+
+@pytest.mark.parametrize(
+    ("keys", "text"),
+    [
+        (["month"], "2 partitions by month: no gap, no skew and no late arrival"),
+        (["month", "origin"], "2 partitions by month, origin: no gap and no skew"),
+    ],
+)
+def test_partitions_without_a_finding_say_what_was_looked_for(keys: list[str], text: str) -> None:
+    moments = pl.Series("first_written", [Story().now, Story().now])
+    assert partitions_line(2, keys, pl.DataFrame([moments])) == text
