@@ -224,7 +224,20 @@ def test_a_reverted_load_that_is_unusual_is_an_anomaly_everywhere() -> None:
         q.trends.null_trend(changes, "x").filter("outside"),
     ):
         assert set(marked["version"]) == set(found["version"])
-    assert q.trends.null_trend(changes, "x").filter("outside")["repaired"].all()
+    marks = q.trends.null_trend(changes, "x").filter("outside").select("version", "repaired")
+    assert marks.rows() == [(1, False), (12, True)]
+
+
+def test_loads_by_the_day_after_loads_by_the_month_have_a_band_of_their_own() -> None:
+    days = [*range(0, 241, 30), *range(241, 261)]
+    rows = [30_000 + place % 3 * 300 if day <= 240 else 1000 + place % 3 * 10 for place, day in enumerate(days)]
+    _, timeline = told([{"rows": n} for n in rows])
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    timeline = timeline.with_columns(
+        timestamp=pl.Series([start + timedelta(days=day) for day in days]).dt.cast_time_unit("ms")
+    )
+    band = views.quality.trends.rows_trend(timeline).tail(18)
+    assert band.filter((pl.col("band_low") < 800) | (pl.col("band_high") > 1200)).is_empty()
 
 
 def test_trends_mark_only_what_falls_out() -> None:

@@ -85,14 +85,14 @@ def rows_trend(timeline: pl.DataFrame) -> pl.DataFrame:
     """LOAD_TREND of the rows of each append, from TIMELINE: outside where it is an anomaly there and is more than
     LOAD_TIMES the max of the loads around, or less than the min by as much."""
     loads = timeline.filter((pl.col("lane") == "append") & (pl.col("files_added").fill_null(1) > 0))
+    days = pl.col("timestamp").diff().dt.total_milliseconds() / _DAY_MS
     rows = loads.with_columns(
-        value=pl.col("records_added").cast(pl.Float64), mark=pl.lit(""), stays=~pl.col("suspicious")
+        value=pl.col("records_added").cast(pl.Float64), mark=pl.lit(""), stays=~pl.col("suspicious"), gap=days
     )
-    gap = pl.col("timestamp").diff().dt.total_milliseconds().cast(pl.Float64)
     kept = pl.when("stays").then("value")
     # a day's rows after a month's are no surprise where the day is all that has passed
     sooner = (pl.col("gap") / around(pl.col("gap"), "median")).fill_nan(1.0).fill_null(1.0).clip(None, 1.0)
-    found = _banded(rows.with_columns(gap=gap)).with_columns(
+    found = _banded_by_gap(rows).with_columns(
         few=(pl.col("value") * LOAD_TIMES < around(kept, "min") * sooner).fill_null(value=False),
         many=(pl.col("suspicious") & (pl.col("value") > around(kept, "max") * LOAD_TIMES)).fill_null(value=False),
     )
@@ -155,6 +155,22 @@ def _far_out(rows: pl.DataFrame, least: float | pl.Expr) -> pl.DataFrame:
     most = around(kept, "max")
     enough = (RANGE_WIDTHS * (most - around(kept, "min"))).clip(least)
     return rows.with_columns(far=((pl.col("value") - most) > enough).fill_null(value=False))
+
+
+def _banded_by_gap(rows: pl.DataFrame) -> pl.DataFrame:
+    """`_banded`, by rows a day times the days since the load before where those vary less than the rows of the loads:
+    a table that was loaded by the month and then by the day."""
+    by_load = _banded(rows)
+    rates = _banded(rows.with_columns(value=pl.when(pl.col("gap") > 0).then(pl.col("value") / pl.col("gap"))))
+    ends = ("band_low", "band_high")
+    width, rate_width = (
+        (banded["band_high"] - banded["band_low"]) / (banded["band_high"] + banded["band_low"])
+        for banded in (by_load, rates)
+    )
+    is_steadier = (rate_width < width).fill_null(value=False) & (rows["gap"] > 0).fill_null(value=False)
+    return by_load.with_columns(
+        pl.when(is_steadier).then(rates[end] * rows["gap"]).otherwise(end).alias(end) for end in ends
+    )
 
 
 def _banded(rows: pl.DataFrame) -> pl.DataFrame:
