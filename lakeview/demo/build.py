@@ -1,7 +1,7 @@
 """Builds the demo lake: the story's steps, told one after the other, in a folder that is whole or not there.
 
 Delta tables through Spark, two of them by a pipeline, and one by lakeview's own transactions; two Iceberg tables
-through pyiceberg; all of the same data.
+through Spark too, with pyiceberg for what lakeview does not write; all of the same data.
 """
 
 import tempfile
@@ -11,9 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import datetime
 from importlib.util import find_spec
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from threading import Event
+
+from pyspark.sql import SparkSession
 
 from lakeview.demo.calendar import Calendar
 from lakeview.demo.lake import Lake
@@ -48,24 +50,23 @@ def build(path: str | Path, *, now: datetime, plan: Plan | None = None, progress
 
     with built_beside(place) as folder, tempfile.TemporaryDirectory(prefix="lakeview-demo-") as scratch:
         calendar = Calendar.at(now)
-        others = _other_tables(place, folder, calendar)
+        _check_extra()
         steps = (full_story(calendar) if plan is None else plan).steps
-        numbers, total = count(1), len(steps) + len(others)
+        numbers, total = count(1), len(steps) + 3
 
         given_up = Event()
 
-        def write_others() -> None:
-            for name, commits in others:
-                for _ in commits:
-                    if given_up.is_set():
-                        return
-                say(f"{next(numbers):2}/{total} {name}: written")
+        def write(name: str, commits: Iterator[None]) -> None:
+            for _ in chain([None], commits):
+                if given_up.is_set():
+                    return
+            say(f"{next(numbers):2}/{total} {name}: written")
 
         # what this process does while Spark is at work in its own
         with ThreadPoolExecutor(max_workers=1) as aside, ExitStack() as at_end:
             at_end.callback(given_up.set)
             flights = aside.submit(read_flights, calendar.shift)
-            written = aside.submit(write_others)
+            written = [aside.submit(write, *_claims(folder, calendar))]
             say("starting Spark")
             server = local_server(
                 "lakeview demo",
@@ -75,6 +76,8 @@ def build(path: str | Path, *, now: datetime, plan: Plan | None = None, progress
                 short_job=True,
                 shuffle_partitions=2,
             )
+            tables = _iceberg_tables(server.spark, place, folder, calendar)
+            written += [aside.submit(write, name, commits) for name, commits in tables]
             source = to_spark(server.spark, flights.result(), Path(scratch))
             say(f"{flights.result().height:,} flights read")
             lake = Lake(folder, server, source, write_pipeline(folder))
@@ -83,21 +86,34 @@ def build(path: str | Path, *, now: datetime, plan: Plan | None = None, progress
             for step in steps:
                 done = lake.take(step)
                 say(f"{next(numbers):2}/{total} {done}")
-            written.result()
+            for other in written:
+                other.result()
         settle_pipeline(folder, place)
     say(f"done: {place}")
     return place
 
 
-def _other_tables(recorded: Path, folder: Path, calendar: Calendar) -> Sequence[tuple[str, Iterator[None]]]:
-    """Name, and what writes it, commit by commit: who stops in between has not long to wait."""
+def _check_extra() -> None:
     if find_spec("pyiceberg") is None:
         raise MissingExtraError(
-            "the demo lake's Iceberg tables are written by pyiceberg, which is not installed",
+            "the demo lake's Iceberg tables are made by pyiceberg, which is not installed",
             fix="pip install 'lakeview[demo]'",
         )
-    # imported here: half a second that only a build has to take
+
+
+# These import when they are called: half a second that only a build has to take. Each gives a name, and what writes the
+# table, commit by commit: who stops in between has not long to wait.
+
+
+def _claims(folder: Path, calendar: Calendar) -> tuple[str, Iterator[None]]:
     from lakeview.demo.claims import write_claims
+
+    return "claims", write_claims(folder, calendar)
+
+
+def _iceberg_tables(
+    spark: SparkSession, recorded: Path, folder: Path, calendar: Calendar
+) -> Sequence[tuple[str, Iterator[None]]]:
     from lakeview.demo.iceberg import iceberg_tables
 
-    return [*iceberg_tables(recorded, folder, calendar), ("claims", write_claims(folder, calendar))]
+    return iceberg_tables(spark, recorded, folder, calendar)

@@ -4,17 +4,21 @@
 renamed, one widened and one added; from 8 on partitions by airport too; 10 brought some flights twice, which position
 deletes take out; 11 came without the arrivals of one carrier, whose rows are rewritten; 12 lies on the branch `audit`,
 loaded and not yet published. Its partitions are months: a period that begins within one writes into two.
+
+The rows of the main branch come through Spark; what lakeview does not write is pyiceberg's: the tables themselves,
+their evolution, the tag, the position deletes and the branch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import msgspec
 import polars as pl
-import pyarrow as pa
 import pyiceberg
 from pyiceberg.manifest import DataFile
 from pyiceberg.partitioning import PartitionField, PartitionSpec
@@ -27,6 +31,9 @@ from lakeview.demo.calendar import Calendar, at_hour
 from lakeview.demo.iceberg_catalog import NAMESPACE, StoryCatalog, one_thread
 from lakeview.demo.position_deletes import delete_positions
 from lakeview.demo.source import read_csv
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 BRANCH, TAG = "audit", "first-quarter"
 SILENT_CARRIER = "B6"
@@ -58,20 +65,44 @@ _WEATHER = Schema(
 _BY = {"engine-name": "pyiceberg", "engine-version": pyiceberg.__version__}
 
 
-def iceberg_tables(recorded: Path, folder: Path, calendar: Calendar) -> list[tuple[str, Iterator[None]]]:
+@dataclass(frozen=True)
+class Loads:
+    """Commits of rows to tables below `folder`, which will be moved to `recorded`, by jobs of Spark."""
+
+    spark: SparkSession
+    recorded: Path
+    folder: Path
+
+    def write(
+        self, name: str, rows: pl.DataFrame, at: datetime, note: str, mode: str = "append", **options: str
+    ) -> None:
+        """One commit, dated so: the rows in their order, a file for each partition."""
+        writer = self.spark.createDataFrame(rows.to_arrow()).coalesce(1).write.format("lakeview").mode(mode)
+        places = msgspec.json.encode({str(self.recorded): str(self.folder)}).decode()
+        # the catalog that made the table lasts as long as the build
+        writer = writer.option("relocate", places).option("withoutCatalog", "true")
+        writer = writer.option("commitTimestamp", at.isoformat()).option("snapshot-property.note", note)
+        writer.options(**options).save(str(self.folder / name))
+
+
+def iceberg_tables(
+    spark: SparkSession, recorded: Path, folder: Path, calendar: Calendar
+) -> list[tuple[str, Iterator[None]]]:
     """The two tables by name, each with what writes it, commit by commit, below `folder`, which will be moved to
     `recorded`.
 
     Each has a catalog of its own, made by the thread that writes: SQLite in memory is there for one thread only.
     """
 
+    loads = Loads(spark, recorded, folder)
+
     def write_weather() -> Iterator[None]:
         with one_thread():
-            yield from _write_weather(StoryCatalog(recorded, folder), calendar)
+            yield from _write_weather(StoryCatalog(recorded, folder), loads, calendar)
 
     def write_departures() -> Iterator[None]:
         with one_thread():
-            yield from Departures(StoryCatalog(recorded, folder), calendar).write()
+            yield from Departures(StoryCatalog(recorded, folder), loads, calendar).write()
 
     return [("weather", write_weather()), ("departures", write_departures())]
 
@@ -90,22 +121,17 @@ def read_weather(shift: timedelta) -> pl.DataFrame:
     return rows.select(f.name for f in _WEATHER.fields)
 
 
-def _write_weather(catalog: StoryCatalog, calendar: Calendar) -> Iterator[None]:
+def _write_weather(catalog: StoryCatalog, loads: Loads, calendar: Calendar) -> Iterator[None]:
     """A plain table: one file and one snapshot a quarter."""
     rows = read_weather(calendar.shift)
-    table: Table | None = None
+    catalog.moment = at_hour(calendar.after(3), 5)
+    catalog.create_table_transaction(f"{NAMESPACE}.weather", _WEATHER, f"{catalog.place}/weather").commit_transaction()
+    yield
     for last in (3, 6, 9, 12):
         quarter = calendar.period(last - 2)[0], calendar.period(last)[1]
-        part = rows.filter(pl.col("time_hour").dt.date().is_between(*quarter)).to_arrow()
-        catalog.moment = at_hour(calendar.after(last), 6)
-        properties = {**_BY, "note": f"the weather of periods {last - 2} to {last}"}
-        if table is None:
-            name = f"{NAMESPACE}.weather"
-            with catalog.create_table_transaction(name, _WEATHER, f"{catalog.place}/weather") as created:
-                created.append(part, snapshot_properties=properties)
-            table = catalog.load_table(name)
-        else:
-            table.append(part, snapshot_properties=properties)
+        part = rows.filter(pl.col("time_hour").dt.date().is_between(*quarter))
+        note = f"the weather of periods {last - 2} to {last}"
+        loads.write("weather", part, at_hour(calendar.after(last), 6), note)
         yield
 
 
@@ -114,6 +140,7 @@ class Departures:
     """The table `departures` while it is written."""
 
     catalog: StoryCatalog
+    loads: Loads
     calendar: Calendar
 
     def write(self) -> Iterator[None]:
@@ -121,7 +148,7 @@ class Departures:
         self._rows = read_departures(self.calendar.shift)
         self._create()
         yield
-        for period in range(2, 7):
+        for period in range(1, 7):
             self._append(period)
             yield
             if period == 3:
@@ -150,28 +177,28 @@ class Departures:
     def _flights_of(self, period: int) -> pl.DataFrame:
         return self._rows.filter(pl.col("flight_date").is_between(*self.calendar.period(period)))
 
-    def _fitting(self, rows: pl.DataFrame) -> pa.Table:
+    def _fitting(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows in the columns that the table has by now."""
         names = [f.name for f in self._table.schema().fields]
-        return rows.rename({old: new for old, new in RENAMED.items() if new in names}).select(names).to_arrow()
+        return rows.rename({old: new for old, new in RENAMED.items() if new in names}).select(names)
 
     def _create(self) -> None:
-        self._now(self.calendar.after(1), 4)
-        spec = PartitionSpec(PartitionField(1, 1000, MonthTransform(), "flight_month"))
-        with self.catalog.create_table_transaction(
+        self._now(self.calendar.after(1), 3)
+        self.catalog.create_table_transaction(
             f"{NAMESPACE}.departures",
             _DEPARTURES,
             f"{self.catalog.place}/departures",
-            spec,
+            PartitionSpec(PartitionField(1, 1000, MonthTransform(), "flight_month")),
             properties={"format-version": "2", "comment": "Departures from New York's three airports"},
-        ) as created:
-            rows = self._flights_of(1).select(f.name for f in _DEPARTURES.fields)
-            created.append(rows.to_arrow(), snapshot_properties=_properties("delivery of period 1"))
+        ).commit_transaction()
+
+    def _load(self, rows: pl.DataFrame, at: datetime, note: str, mode: str = "append", **options: str) -> None:
+        self.loads.write("departures", self._fitting(rows), at, note, mode, **options)
+        self.catalog.follow("departures")
 
     def _append(self, period: int, rows: pl.DataFrame | None = None) -> None:
-        self._now(self.calendar.after(period), 4)
-        found = self._fitting(self._flights_of(period) if rows is None else rows)
-        self._table.append(found, snapshot_properties=_properties(f"delivery of period {period}"))
+        found = self._flights_of(period) if rows is None else rows
+        self._load(found, at_hour(self.calendar.after(period), 4), f"delivery of period {period}")
 
     def _tag(self) -> None:
         self._now(self.calendar.day(4, 2), 9)
@@ -216,11 +243,12 @@ class Departures:
         silent = pl.col("carrier") == SILENT_CARRIER
         missing = pl.when(silent).then(None).otherwise(pl.col("arr_delay", "air_time")).name.keep()
         self._append(period, flights.with_columns(missing))
-        self._now(self.calendar.day(period + 1, 4), 16)
-        self._table.overwrite(
-            self._fitting(flights.filter(silent)),
-            f"flight_date >= '{self.calendar.period(period)[0]}' and carrier = '{SILENT_CARRIER}'",
-            snapshot_properties=_properties(f"period {period} again for the carrier whose arrivals were missing"),
+        self._load(
+            flights.filter(silent),
+            at_hour(self.calendar.day(period + 1, 4), 16),
+            f"period {period} again for the carrier whose arrivals were missing",
+            "overwrite",
+            replaceWhere=f"flight_date >= '{self.calendar.period(period)[0]}' AND carrier = '{SILENT_CARRIER}'",
         )
 
     def _load_branch(self, period: int) -> None:
@@ -233,7 +261,7 @@ class Departures:
             first, last = (self.calendar.day(period, number) for number in numbers)
             self._now(last + timedelta(days=1), 4)
             self._table.append(
-                self._fitting(self._rows.filter(pl.col("flight_date").is_between(first, last))),
+                self._fitting(self._rows.filter(pl.col("flight_date").is_between(first, last))).to_arrow(),
                 snapshot_properties=_properties(f"{first} to {last}, to be looked at"),
                 branch=BRANCH,
             )

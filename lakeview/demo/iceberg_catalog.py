@@ -1,5 +1,7 @@
 """A catalog for the demo's Iceberg tables: pyiceberg's in-memory one, with the story's clock and the lake's own place.
 
+Rows come through Spark, which commits to the folders; the catalog makes what lakeview does not write.
+
 The catalog is gone after the build: the tables are opened from their folders.
 """
 
@@ -20,6 +22,8 @@ from pyiceberg.table.update import AddSnapshotUpdate, TableRequirement, TableUpd
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 from pyiceberg.utils.concurrent import ExecutorFactory
 
+from lakeview.iceberg.metadata.locate import HINT, metadata_number
+
 NAMESPACE = "demo"
 _RECORDED, _WRITTEN = "lakeview.demo.recorded", "lakeview.demo.folder"
 
@@ -39,6 +43,21 @@ class StoryCatalog(InMemoryCatalog):
         super().__init__("demo", warehouse=str(recorded), **{PY_IO_IMPL: io}, **places)
         self.place = str(recorded)
         self.create_namespace(NAMESPACE)
+        self._folder = folder
+
+    def follow(self, name: str) -> None:
+        """Know a table as another writer left it in its folder; the catalog is the next to commit."""
+        names = [path.name for path in (self._folder / name / "metadata").glob("*.metadata.json")]
+        newest = max(names, key=lambda each: metadata_number(each) or 0)
+        # what it says is not true any more with the next commit
+        (self._folder / name / "metadata" / HINT).unlink(missing_ok=True)
+        self.drop_table(f"{NAMESPACE}.{name}")
+        self.register_table(f"{NAMESPACE}.{name}", f"{self.place}/{name}/metadata/{newest}")
+
+    @staticmethod
+    def _parse_metadata_version(metadata_location: str) -> int:
+        """Names of other writers have no uuid: the library would count from 0 again."""
+        return metadata_number(metadata_location.rpartition("/")[2]) or 0
 
     def _update_and_stage_table(
         self,

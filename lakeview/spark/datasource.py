@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 import lakeview as lv
 from lakeview.model.errors import InvalidRequestError, NotATableError
 from lakeview.spark.change_reader import ChangeOptions, LakeviewChangeReader
-from lakeview.spark.iceberg_writer import IcebergWriter, iceberg_table
+from lakeview.spark.iceberg_writer import IcebergWriter, check_without_iceberg_options, iceberg_table
 from lakeview.spark.options import ReadOptions, WriteOptions
 from lakeview.spark.reader import LakeviewReader
 from lakeview.spark.storage_options import STORAGE_PREFIX
@@ -69,6 +69,7 @@ class LakeviewDataSource(DataSource):
         options = WriteOptions.parse(self.options, overwrite=overwrite)
         if (found := iceberg_table(options)) is not None:
             return IcebergWriter(found, options, schema, overwrite=overwrite)
+        check_without_iceberg_options(options)
         return LakeviewWriter(options, schema, overwrite=overwrite)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:

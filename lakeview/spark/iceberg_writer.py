@@ -33,6 +33,10 @@ _OF_DELTA: Mapping[str, str] = {
 }  # fmt: skip
 """Options, by their field, that ask for what a snapshot does not have or this writer does not do."""
 
+_OF_ICEBERG: Mapping[str, str] = {
+    "without_catalog": "withoutCatalog", "relocate": "relocate", "snapshot_properties": "snapshot-property.*",
+}  # fmt: skip
+
 
 @dataclass
 class IcebergFilesWritten(WriterCommitMessage):
@@ -93,7 +97,7 @@ class IcebergWriter(DataSourceArrowWriter):
             self._discard(files)
             raise
         clock = clock_of(self.options.commit_timestamp)
-        engine = {**ENGINE, "spark-version": pyspark.__version__}
+        engine = {**self.options.snapshot_properties, **ENGINE, "spark-version": pyspark.__version__}
         alone = self.options.without_catalog
         if self.overwrite:
             selection = self._selection(files)
@@ -135,7 +139,7 @@ class IcebergWriter(DataSourceArrowWriter):
 def iceberg_table(options: WriteOptions) -> IcebergTable | None:
     """The Iceberg table that rows are to go to; None if there is none, or a table of another format."""
     try:
-        table = lv.open_table(options.path, storage_options=options.access.options)
+        table = lv.open_table(options.path, storage_options=options.access.options, relocate=options.relocate)
     except NotATableError:
         return None
     return table if isinstance(table, IcebergTable) else None
@@ -145,13 +149,27 @@ def _files_of(messages: Sequence[WriterCommitMessage | None]) -> list[NewFile]:
     return [file for message in messages if isinstance(message, IcebergFilesWritten) for file in message.files]
 
 
+def check_without_iceberg_options(options: WriteOptions) -> None:
+    """InvalidRequestError for options of Iceberg tables, where there is none."""
+    if found := _set_options(options, _OF_ICEBERG):
+        raise InvalidRequestError(
+            f"{found[0]} is an option for Iceberg tables, and there is none at {options.path}",
+            fix="leave it out, or make the table first",
+            place=found[0],
+            kind="option-of-iceberg",
+        )
+
+
 def _check_options(options: WriteOptions) -> None:
+    if found := _set_options(options, _OF_DELTA):
+        raise InvalidRequestError(
+            f"{found[0]} is an option for Delta tables, and {options.path} is an Iceberg table",
+            fix="leave it out",
+            place=found[0],
+            kind="option-of-delta",
+        )
+
+
+def _set_options(options: WriteOptions, words: Mapping[str, str]) -> list[str]:
     unset = WriteOptions(options.path)
-    for name, word in _OF_DELTA.items():
-        if getattr(options, name) != getattr(unset, name):
-            raise InvalidRequestError(
-                f"{word} is an option for Delta tables, and {options.path} is an Iceberg table",
-                fix="leave it out",
-                place=word,
-                kind="option-of-delta",
-            )
+    return [word for name, word in words.items() if getattr(options, name) != getattr(unset, name)]

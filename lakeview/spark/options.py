@@ -13,6 +13,7 @@ import msgspec
 from lakeview.delta.properties import SPELLINGS, nearest
 from lakeview.delta.write.property_checks import check_settable
 from lakeview.model.errors import InvalidRequestError
+from lakeview.spark.iceberg_options import SNAPSHOT_PROPERTY, relocations, snapshot_properties
 from lakeview.spark.storage_options import STORAGE_PREFIX, access_of
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
@@ -20,7 +21,7 @@ _READING = ("path", "version", "timestamp", "where", "versionAsOf", "timestampAs
 _WRITING = (
     "path", "partitionBy", "replaceWhere", "replaceFiles", "mergeSchema", "operation", "userName", "userMetadata",
     "commitTimestamp", "dataChange", "statistics", "txnAppId", "txnVersion", "partitionOverwriteMode",
-    "overwriteSchema", "maxRecordsPerFile", "ifExists", "withoutCatalog",
+    "overwriteSchema", "maxRecordsPerFile", "ifExists", "withoutCatalog", "relocate",
 )  # fmt: skip
 _AS_STORAGE_OPTION = (
     f"give it as an option {STORAGE_PREFIX}<name> by its name in deltalake or fsspec, such as "
@@ -112,7 +113,8 @@ class WriteOptions:
     `mergeSchema` adds fields to structs as well, at any depth, makes fields that the rows lack null, and widens numbers
     of a table with `delta.enableTypeWidening`. `ifExists`: with mode append, error where a table is there, or ignore,
     which then writes nothing. `withoutCatalog`: no catalog owns the Iceberg table, although its metadata files are
-    named as catalogs name them. `access`: of options `storage.<name>`.
+    named as catalogs name them; `relocate`: of an Iceberg table, a JSON object of recorded prefixes to where they lie
+    now; `snapshot-property.<name>`: for the summary of its snapshot. `access`: of options `storage.<name>`.
     """
 
     path: str
@@ -134,6 +136,8 @@ class WriteOptions:
     max_rows: int | None = None
     if_exists: IfExists = IfExists.WRITE
     without_catalog: bool = False
+    relocate: Mapping[str, str] = field(default_factory=dict)
+    snapshot_properties: Mapping[str, str] = field(default_factory=dict)
     access: StoreAccess = NO_OPTIONS
 
     @staticmethod
@@ -161,6 +165,8 @@ class WriteOptions:
             max_rows=number(options, "maxrecordsperfile") or None,
             if_exists=_choice(options, "ifExists", IfExists, IfExists.WRITE),
             without_catalog=flag(options, "withoutcatalog", default=False),
+            relocate=relocations(options),
+            snapshot_properties=snapshot_properties(options),
             access=access_of(options),
         )
         check_settable(parsed.properties)
@@ -212,7 +218,8 @@ def known_options(options: Mapping[str, str], allowed: Sequence[str], doing: str
         )
     known = {name.lower(): name for name in allowed}
     properties = SPELLINGS if doing == "writing" else {}
-    others = (name for name in by_name if not name.startswith(STORAGE_PREFIX))
+    prefixes = (STORAGE_PREFIX, SNAPSHOT_PROPERTY) if doing == "writing" else (STORAGE_PREFIX,)
+    others = (name for name in by_name if not name.startswith(prefixes))
     if unknown := sorted(name for name in others if name not in known and name not in properties):
         near = (properties and nearest(unknown[0])) or known.get(_closest(unknown[0], known))
         meant = f"did you mean {near}? " if near else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -121,7 +122,8 @@ class IcebergMetadata(_Commits):
 
     def __init__(self, lake: Path, name: str) -> None:
         self.name, self.folder = name, lake.resolve() / name
-        newest = max((self.folder / "metadata").glob("*.metadata.json"))
+        files = (self.folder / "metadata").glob("*.metadata.json")
+        newest = max(files, key=lambda path: int(re.split(r"[.-]", path.name.removeprefix("v"))[0]))
         self.metadata: dict[str, Any] = json.loads(newest.read_text("utf-8"))
         self.table = StaticTable.from_metadata(str(newest))
 

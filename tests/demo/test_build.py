@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 import lakeview as lv
 from lakeview.demo.__main__ import _interrupt, main
-from lakeview.demo.build import _other_tables, build
+from lakeview.demo.build import build
 from lakeview.demo.calendar import Calendar
 from lakeview.demo.place import built_beside, demo_path, find_demo
 from lakeview.demo.source import data_folder, read_flights
@@ -166,7 +166,7 @@ def test_without_the_data_package_the_error_says_what_to_install(monkeypatch: py
 def test_without_pyiceberg_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("lakeview.demo.build.find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match="pyiceberg, which is not installed") as caught:
-        _other_tables(tmp_path, tmp_path, CALENDAR)
+        build(tmp_path / "lake", now=NOW)
     assert caught.value.fix == "pip install 'lakeview[demo]'"
 
 

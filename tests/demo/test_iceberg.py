@@ -19,6 +19,7 @@ from lakeview.demo.iceberg import (
     read_departures,
     read_weather,
 )
+from lakeview.iceberg.metadata.refs import ancestors
 from lakeview.iceberg.opening import open_iceberg
 from lakeview.iceberg.table import IcebergTable
 from lakeview.views.partitions.sizes import partition_sizes, with_row_bounds
@@ -127,12 +128,23 @@ def test_every_moment_is_the_storys(demo_lake: Path, departures: IcebergTable, c
 
 
 def test_the_library_reads_them_from_where_they_were_moved_to(demo_lake: Path, departures: IcebergTable) -> None:
-    for name in ("departures", "weather"):
-        newest = max((demo_lake / name / "metadata").glob("*.metadata.json"))
-        theirs = StaticTable.from_metadata(str(newest))
-        assert theirs.scan().count() == open_iceberg(str(demo_lake / name)).scan().select(pl.len()).collect().item()
-    refs = StaticTable.from_metadata(str(max((demo_lake / "departures" / "metadata").glob("*.metadata.json")))).refs()
-    assert set(refs) == {"main", BRANCH, TAG} == set(departures.metadata.refs)
+    for name, refs in (("departures", {"main", BRANCH, TAG}), ("weather", {"main"})):
+        table = open_iceberg(str(demo_lake / name))
+        theirs = StaticTable.from_metadata(str(demo_lake / name / table.state.found.path))
+        assert theirs.scan().count() == table.scan().select(pl.len()).collect().item()
+        assert set(theirs.refs()) == refs == set(table.metadata.refs)
+    hints = [path.parents[1].name for path in demo_lake.glob("*/metadata/version-hint.text")]
+    assert hints == ["weather"], "the catalog went on with the other, and keeps no hint"
+
+
+def test_rows_of_the_main_branch_came_through_spark(departures: IcebergTable) -> None:
+    snapshots = sorted(departures.metadata.snapshots.values(), key=lambda s: s.sequence_number)
+    on_branch = {a.snapshot_id for a in ancestors(departures.metadata, departures.metadata.refs[BRANCH].snapshot_id)}
+    on_main = {a.snapshot_id for a in ancestors(departures.metadata, departures.latest_version)}
+    told = [(s.summary["operation"], "spark-version" in s.summary, s.summary["note"]) for s in snapshots]
+    assert [each[:2] for each in told if each[0] != "delete"][:12] == [*[("append", True)] * 11, ("overwrite", True)]
+    assert {s.summary["engine-name"] for s in snapshots if s.snapshot_id in on_branch - on_main} == {"pyiceberg"}
+    assert told[0][2] == "delivery of period 1"
 
 
 def test_the_doctor_finds_nothing_to_say(demo_lake: Path, departures: IcebergTable) -> None:

@@ -1,10 +1,12 @@
 """Options of reads and writes: what they mean, and what is said of those that mean nothing."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from lakeview.model.errors import InvalidRequestError
+from lakeview.spark.iceberg_writer import check_without_iceberg_options
 from lakeview.spark.options import ReadOptions, WriteOptions
 from lakeview.spark.storage_options import as_spark_options
 from lakeview.spark.stream_options import StreamOptions
@@ -170,3 +172,14 @@ def test_what_spark_does_not_pass_on_is_refused_with_the_way_that_works(options:
 def test_a_list_of_files_that_is_none_is_refused() -> None:
     with pytest.raises(InvalidRequestError, match="replaceFiles is no list of paths"):
         WriteOptions.parse({"path": "t", "replaceFiles": "a,b"}, overwrite=True)
+
+
+def test_options_of_iceberg_tables_are_held_against_what_the_writer_reports() -> None:
+    given = {"path": "t", "relocate": '{"s3://old": "/new"}', "snapshot-property.note": "late"}
+    parsed = WriteOptions.parse(given, overwrite=False)
+    assert (parsed.relocate, parsed.snapshot_properties) == ({"s3://old": "/new"}, {"note": "late"})
+    for wrong in ({"relocate": "[]"}, {"snapshot-property.total-records": "1"}):
+        with pytest.raises(InvalidRequestError):
+            WriteOptions.parse({"path": "t", **wrong}, overwrite=False)
+    with pytest.raises(InvalidRequestError, match=r"snapshot-property\.\* is an option for Iceberg tables"):
+        check_without_iceberg_options(replace(parsed, relocate={}))

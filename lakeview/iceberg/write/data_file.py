@@ -8,13 +8,18 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lakeview.iceberg.manifests.partitions import PartitionColumn, readable
+from lakeview.iceberg.metadata.partition_fields import PartitionField
+from lakeview.iceberg.metadata.transforms import TEMPORAL
 from lakeview.iceberg.write.context import WriteContext
 from lakeview.iceberg.write.metrics import FileMetrics
 from lakeview.iceberg.write.partition_tuples import Tuple
 from lakeview.iceberg.write.stored_schema import leaf_ids
+from lakeview.model.schema import DataType, polars_type
 from lakeview.rows.open_files import repeating_columns
 from lakeview.storage import Storage
 
@@ -106,8 +111,21 @@ class DataFile:
 
     def _folders(self) -> list[str]:
         """Folders named by the tuple, for people alone: the manifest holds the values."""
-        pairs = zip(self._context.spec.fields, self._partition, strict=True)
-        return [f"{_plain(f.name)}={_plain(value)}" for f, value in pairs if f.transform.name != "void"]
+        parts = zip(self._context.spec.fields, self._context.result_types, self._partition, strict=True)
+        return [
+            f"{_plain(f.name)}={_plain(_readable_value(f, type_, value))}"
+            for f, type_, value in parts
+            if type_ is not None
+        ]
+
+
+def _readable_value(field: PartitionField, type_: DataType, value: Any) -> Any:
+    """A period as people write it, 2013-05 for a month; any other value as it is recorded."""
+    if value is None or field.transform.name not in TEMPORAL:
+        return value
+    dtype = polars_type(type_)
+    column = PartitionColumn(field, field.name, dtype, None, None)
+    return readable(column, pl.Series([value]).cast(dtype))[0]
 
 
 def _plain(value: Any) -> str:
