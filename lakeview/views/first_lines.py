@@ -27,19 +27,18 @@ def timeline_line(timeline: pl.DataFrame, now: datetime) -> str:
     )
     who = f", {last['writer']}" if last["writer"] else ""
     age = "" if last["timestamp"] is None else f", {format_age(now - last['timestamp'])} ago"
-    moved = last["records_added"], last["records_removed"]
-    rows = (
-        ""
-        if None in moved
-        else f": {format_change(moved[0] - moved[1])} rows"
-        if moved[0] - moved[1]
-        else ": as many rows"
-    )
     bad = line.filter("suspicious")
     in_table = bad["taken_back_by"].null_count()
     state = f"{in_table:,} of them in the table" if in_table else "repaired"
     load = f"{counted(bad.height, 'bad load')}, {state}" if bad.height else "no bad load"
+    rows = _rows(last["records_added"], last["records_removed"])
     return f"{first}; the latest is {format_version(last['version'])}{who}{age}{rows}; {load}"
+
+
+def _rows(added: int | None, removed: int | None) -> str:
+    if added is None or removed is None:
+        return ""
+    return ": as many rows" if added == removed else f": {format_change(added - removed)} rows"
 
 
 def schema_line(changes: pl.DataFrame, columns: int, schemas: int) -> str:
@@ -62,7 +61,7 @@ def pruning_line(clustering: pl.DataFrame) -> str:
     if ranked.is_empty():
         return ""
     best, worst = (ranked.row(place, named=True) for place in (0, -1))
-    text = f"A filter for one value of {best['column']} reads {_of_files(best)}"
+    text = f"A filter for one value of {best['column']} reads {_of_files(best)} on average"
     return text if ranked.height == 1 else f"{text}, of {worst['column']} {_of_files(worst)}"
 
 
@@ -71,8 +70,8 @@ def _of_files(row: dict[str, object]) -> str:
 
 
 def partitions_line(partitions: int, keys: Sequence[str], arrivals: pl.DataFrame) -> str:
-    """That nothing is out of line, for where there is no finding; of arrivals in time, by PARTITION_ARRIVALS, where
-    they are known."""
+    """That no finding is about the partitions; about late ones only where PARTITION_ARRIVALS tell when each was first
+    written."""
     is_timed = len(keys) == 1 and arrivals.height > 1 and not arrivals["first_written"].has_nulls()
-    found = "no gap, no skew and no late arrival" if is_timed else "no gap and no skew"
-    return f"{counted(partitions, 'partition')} by {', '.join(keys)}: {found}"
+    nothing = "no gap, no skew and no late arrival" if is_timed else "no gap and no skew"
+    return f"{counted(partitions, 'partition')} by {', '.join(keys)}: {nothing} found"

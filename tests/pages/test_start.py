@@ -19,6 +19,8 @@ def test_the_first_visit_offers_to_build_the_demo_lake() -> None:
     assert not app.exception
     assert "whether you can trust it now" in text(app)
     assert app.button(key="build-demo").label == "Build the demo lake"
+    headings = {"science": "Open the demo lake", "link": "Paste an address", "share": "Open a share"}
+    assert [f"**:material/{icon}: {heading}**" in text(app) for icon, heading in headings.items()] == [True] * 3
 
 
 @pytest.mark.parametrize(

@@ -39,16 +39,16 @@ def test_the_schema_says_what_changed_last() -> None:
 def test_pruning_names_the_columns_whose_filters_skip_most_and_least() -> None:
     ranks = {"column": ["a", "b", "c"], "files": [9, 9, 9], "reads": [9.0, 1.4, None]}
     clustering = pl.DataFrame(ranks)
-    assert pruning_line(clustering) == "A filter for one value of b reads 1 of 9 files, of a 9 of 9 files"
-    assert pruning_line(clustering.head(1)) == "A filter for one value of a reads 9 of 9 files"
+    assert pruning_line(clustering) == "A filter for one value of b reads 1 of 9 files on average, of a 9 of 9 files"
+    assert pruning_line(clustering.head(1)) == "A filter for one value of a reads 9 of 9 files on average"
     assert pruning_line(clustering.tail(1)) == ""
 
 
 @pytest.mark.parametrize(
     ("keys", "text"),
     [
-        (["month"], "2 partitions by month: no gap, no skew and no late arrival"),
-        (["month", "origin"], "2 partitions by month, origin: no gap and no skew"),
+        (["month"], "2 partitions by month: no gap, no skew and no late arrival found"),
+        (["month", "origin"], "2 partitions by month, origin: no gap and no skew found"),
     ],
 )
 def test_partitions_without_a_finding_say_what_was_looked_for(keys: list[str], text: str) -> None:
