@@ -11,7 +11,10 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
+from lakeview.charts.palette import palette
 
+PALE_HELP = "pale: rows of files that were written before the column existed; all of them are null there"
+_CELL_PADDING = 16
 BOUND_HELP = "≥ or ≤: a bound; ≈: some files do not count; empty: exact"
 
 Format = Callable[[pl.Series], pl.Series]
@@ -21,7 +24,8 @@ Format = Callable[[pl.Series], pl.Series]
 class Column:
     """One column of a table: Streamlit's `kind` of column, its heading, options and width in pixels.
 
-    `of`: the frame's column that it shows, the one of its own name without. `format` makes the cells of the values.
+    `of`: the frame's column that it shows, or a struct of those; the one of its own name without. `format` makes the
+    cells of the values.
     `in_bytes`: the values are sizes, shown in the unit that suits their median; the heading names it.
     """
 
@@ -29,7 +33,7 @@ class Column:
     label: str
     width: int | None
     options: Mapping[str, Any]
-    of: str | None = None
+    of: str | tuple[str, ...] | None = None
     format: Format | None = None
     in_bytes: bool = False
 
@@ -48,8 +52,12 @@ def cells_and_columns(
     rows: pl.DataFrame, columns: Mapping[str, Column]
 ) -> tuple[pl.DataFrame, dict[str, dict[str, Any]]]:
     """The cells of these columns in this order, and the configuration of each."""
-    drawn = {name: column.cells(rows[column.of or name]) for name, column in columns.items()}
+    drawn = {name: column.cells(_values(rows, column.of or name)) for name, column in columns.items()}
     return pl.DataFrame({name: cells for name, (cells, _) in drawn.items()}), {n: c for n, (_, c) in drawn.items()}
+
+
+def _values(rows: pl.DataFrame, of: str | tuple[str, ...]) -> pl.Series:
+    return rows[of] if isinstance(of, str) else rows.select(of).to_struct()
 
 
 def text(
@@ -112,6 +120,43 @@ def percent(
     kind = st.column_config.ProgressColumn if bar else st.column_config.NumberColumn
     options |= {"min_value": 0, "max_value": 100} if bar else {}
     return Column(kind, label, width, options, of, lambda shares: shares * 100)
+
+
+def null_shares(rows: pl.DataFrame, bar: int) -> dict[str, Column]:
+    """The null shares of columns, `null_share`, in percent and as bars of so many pixels.
+
+    Pale is the part of files that were written before the column existed, `absent_share`; `absent_text` names it.
+    """
+    if rows["absent_share"].null_count() == rows.height:
+        return {"null": percent("null, %", bar + 24, of="null_share", bar=True)}
+    width = bar - _CELL_PADDING
+    pale = Column(
+        st.column_config.ImageColumn,
+        "share",
+        bar,
+        {"help": PALE_HELP, "alignment": "left"},
+        ("null_share", "absent_share"),
+        lambda shares: pl.Series([_null_bar(width, **share) for share in shares], dtype=pl.String),
+    )
+    found = {"null": percent("null, %", 56, of="null_share"), "bar": pale}
+    if "absent_text" in rows.columns:
+        found["absent"] = text("before the column", 122, of="absent_text", null="", help=PALE_HELP)
+    return found
+
+
+def _null_bar(width: int, null_share: float | None, absent_share: float | None) -> str | None:
+    """A bar as the address of a picture, of the height of a cell."""
+    if null_share is None:
+        return None
+    p = palette(st.context.theme.type == "dark")
+    whole = round(width * null_share, 1)
+    pale = min(round(width * (absent_share or 0.0), 1), whole)
+    bars = (
+        f"<rect y='8' height='6' rx='2' width='{length}' fill='{colour}'/>"
+        for length, colour in ((width, p.zero), (whole, p.blue), (pale, p.quiet))
+    )
+    picture = f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='22'>{''.join(bars)}</svg>"
+    return f"data:image/svg+xml;utf8,{picture.replace('#', '%23')}"
 
 
 def size(

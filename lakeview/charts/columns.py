@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import altair as alt
 import polars as pl
 
@@ -20,6 +23,7 @@ def null_heatmap(
     shares: pl.DataFrame,
     *,
     picked: tuple[str, int] | None = None,
+    first: Mapping[str, int | None] = MappingProxyType({}),
     dark: bool = False,
     width: Width = "container",
 ) -> list[AnyChart]:
@@ -27,7 +31,8 @@ def null_heatmap(
     its sign where it is a bound or of some files only, a dot where it is unknown.
 
     The first _MOST_COLUMNS columns, those with a cross before the others; [] without rows. A click picks `column` and
-    `commit`, a version as text; the cell `picked` has a frame.
+    `commit`, a version as text; the cell `picked` has a frame. `first`: the version that first had a column, where
+    older files lack it.
     """
     if shares.is_empty():
         return []
@@ -78,7 +83,7 @@ def null_heatmap(
         )
     )
     known = cells.drop_nulls("value")
-    absent = _before_columns(cells, labels)
+    absent = _before_columns(cells, labels, first)
     scale = alt.Scale(domain=[0, 1], range=[p.zero, *p.sequential[2:]], type="sqrt")
     layers: list[AnyChart] = [
         alt.Chart(known)
@@ -106,12 +111,14 @@ def null_heatmap(
     return [chart]
 
 
-def _before_columns(cells: pl.DataFrame, labels: list[str]) -> pl.DataFrame:
+def _before_columns(cells: pl.DataFrame, labels: list[str], since: Mapping[str, int | None]) -> pl.DataFrame:
     """`column, version, text`: the versions before the first that has a column; `text` names them, in the middle."""
     order = pl.DataFrame({"version": labels}).with_row_index("place")
     first = cells.join(order, on="version").group_by("column", maintain_order=True).agg(pl.col("place").min())
     first = first.filter(pl.col("place") > 0).join(order, on="place").rename({"version": "since", "place": "first"})
     before = first.join(order, how="cross").filter(pl.col("place") < pl.col("first"))
     middle = (pl.col("place") == (pl.col("first") - 1) // 2) & (pl.col("first") >= _NAMED_SPAN)
-    text = pl.when(middle).then(pl.concat_str(pl.lit("before "), "since"))
+    named = {column: format_version(version) for column, version in since.items() if version is not None}
+    name = pl.col("column").replace_strict(named, default=pl.col("since"), return_dtype=pl.String)
+    text = pl.when(middle).then(pl.concat_str(pl.lit("before "), name))
     return before.select("column", "version", text=text)

@@ -70,8 +70,11 @@ def partition_diff_chart(diff: pl.DataFrame, *, dark: bool = False, width: Width
 
 
 def shift_chart(shift: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
-    """One dumbbell a column: ring before, dot after, null share in percent; a new column says so. Of the shares that
-    moved, at most _MOST_COLUMNS, largest shift first; [] where none did."""
+    """One dumbbell a column: ring before, dot after, null share in percent; a new column says so.
+
+    A pale bar is the part of files from before the column existed. Of the shares that moved, at most _MOST_COLUMNS,
+    largest shift first; [] where none did.
+    """
     known = shift.filter(pl.col("after").is_not_null() | pl.col("before").is_not_null())
     known = known.filter(pl.col("change").is_in(["new", "shifted"])).head(_MOST_COLUMNS)
     if known.is_empty():
@@ -86,6 +89,9 @@ def shift_chart(shift: pl.DataFrame, *, dark: bool = False, width: Width = "cont
         now=pl.Series(_shares(known, "after"), dtype=pl.String),
         left=pl.min_horizontal("before", "after") * 100,
         right=pl.max_horizontal("before", "after") * 100,
+        absent=pl.col("absent_share") * 100,
+        absent_text="absent_text",
+        zero=pl.lit(0),
     )
     labels = pl.Series(
         [
@@ -111,7 +117,12 @@ def shift_chart(shift: pl.DataFrame, *, dark: bool = False, width: Width = "cont
         alt.Tooltip("now:N", title="null now"),
     ]
     base = alt.Chart(rows)
+    pale = alt.Chart(rows.drop_nulls("absent"))
+    named = [alt.Tooltip("column:N", title="column"), alt.Tooltip("absent_text:N", title="null")]
     layers: list[AnyChart] = [
+        pale.mark_bar(color=p.absent, height=5).encode(
+            x=alt.X("zero:Q", scale=scale), x2="absent:Q", y=y, tooltip=named
+        ),
         base.mark_rule(color=p.quiet, strokeWidth=3).encode(x=x, x2="before:Q", y=y),
         base.mark_point(size=44, color=p.muted, filled=False, strokeWidth=1.4).encode(
             x=alt.X("before:Q", title=None, scale=scale), y=y, tooltip=tooltip

@@ -12,6 +12,7 @@ from lakeview.model.errors import LakeviewError
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.engines.rules import all_words
+from lakeview.views.files.rows import least_records
 from lakeview.views.schema import births
 from lakeview.views.schema.columns import counts_of
 
@@ -57,6 +58,24 @@ def absences(frames: TableFrames, snapshot: Snapshot) -> Mapping[str, births.Abs
     except LakeviewError:  # the snapshot can be read, but not the log before it
         return {}
     return births.absences(snapshot.schema, first, start, words.defaults)
+
+
+def first_versions(frames: TableFrames, snapshot: Snapshot) -> dict[str, int | None]:
+    """The version whose schema first had each leaf column that files lack; None for one that is in no version's yet."""
+    absent = absences(frames, snapshot)
+    versions = dict(frames.history.select("position", "version").iter_rows()) if absent else {}
+    return {name: versions.get(until) for name, (_, until) in absent.items()}
+
+
+def absent_shares(frames: TableFrames, snapshot: Snapshot, statistics: pl.DataFrame) -> pl.DataFrame:
+    """ABSENT_SHARES of a version, of the columns of its STATISTICS with absent columns."""
+    first = first_versions(frames, snapshot)
+    if first.keys().isdisjoint(statistics.columns):
+        return pl.DataFrame(schema=births.ABSENT_SHARES)
+    columns = [name for name in statistics.columns if name not in ("_path", "_deletion_vector")]
+    recorded = frames.recorded_statistics(snapshot.version, columns)
+    least = least_records(snapshot.files, snapshot.delete_files)
+    return births.absent_shares(first, recorded, statistics, snapshot.files, snapshot.num_records, least)
 
 
 def without_unmapped_counts(snapshot: Snapshot, statistics: pl.DataFrame) -> pl.DataFrame:

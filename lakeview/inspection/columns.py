@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from lakeview import views
-from lakeview.inspection.absent_columns import absences
+from lakeview.inspection.absent_columns import absent_shares
 from lakeview.inspection.frames import TableFrames
 from lakeview.model.snapshot import Snapshot
 
@@ -32,17 +32,15 @@ class ClusteringAnswers:
 
 def column_answers(frames: TableFrames, snapshot: Snapshot) -> ColumnAnswers:
     """Null shares and ranges of every column of a version."""
-    statistics, recorded = frames.statistics(snapshot.version), frames.recorded_statistics(snapshot.version)
+    statistics = frames.statistics(snapshot.version)
     files, records = snapshot.files, snapshot.num_records
     least = views.files.rows.least_records(files, snapshot.delete_files)
     shares = views.schema.columns.null_shares(statistics, files, least, records)
+    absent = absent_shares(frames, snapshot, statistics)
     tree = views.schema.columns.schema_tree(
-        snapshot.schema, statistics, records, files=files, least=least, shares=shares
+        snapshot.schema, statistics, records, files=files, least=least, shares=shares, absent=absent
     )
-    absent = absences(frames, snapshot)
-    return ColumnAnswers(
-        views.schema.births.with_absent_shares(tree, absent, recorded, statistics, records or least), shares
-    )
+    return ColumnAnswers(tree, shares)
 
 
 def clustering_answers(frames: TableFrames, snapshot: Snapshot) -> ClusteringAnswers:

@@ -73,11 +73,12 @@ LAKE_COLUMNS = pl.Schema(
         "type": pl.String(),
         "null_share": pl.Float64(),
         "null_share_mark": pl.String(),
+        "absent_share": pl.Float64(),
         "min_text": pl.String(),
         "max_text": pl.String(),
     }
 )
-"""One row a leaf column of a table; null share, min and max as in SCHEMA_TREE."""
+"""One row a leaf column of a table; the others as in SCHEMA_TREE."""
 
 WHOLE = "the whole log"
 LOG = "log but statistics"

@@ -58,6 +58,8 @@ HISTORICAL_DAYS, HISTORICAL_LOADS, HISTORICAL_DAYS_MAX = 365.0, 20.0, 3_650.0
 
 SHIFT_SHARE = 0.001
 """Between two versions a null share has shifted from this on: one row in a thousand."""
+LOOSE_SHIFT_SHARE = 0.01
+"""As SHIFT_SHARE, where one of the two shares is a bound: bounds move by what files do not count."""
 
 # -- freshness: when the next load is late
 

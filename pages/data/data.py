@@ -38,7 +38,7 @@ if profiled.open:
             downloads.offer("profile", profile_answer.rows.drop("distribution"))
             downloads.offer("distributions", spread)
             profile.sentence(now, request, reading, profile_answer.counts["rows"])
-            profile.table(profile_answer.rows.drop("distribution"), request, now)
+            profile.table(profile_answer.rows.drop("distribution"), request, reading, now)
             profile.distributions(spread, request)
 
     with profiled, errors.messages(here="data"), card("Null share by column", panels.nulls_note(now), key="nulls"):
@@ -47,7 +47,7 @@ if profiled.open:
         if shares["null_share"].is_null().all():
             nothing("No null share is known.", "There are no files, or their writer left statistics out.", "files")
         else:
-            panels.null_table(shares)
+            panels.null_table(shares, now.look.columns().tree)
 
 if query.open:
     with query, errors.messages(here="data"), card("SQL", sql.NOTE, key="sql-card"):

@@ -29,7 +29,7 @@ with errors.messages(here="quality"):
             with each:
                 panels.load_trends(now, loads, column)
                 with card("Null share by column and load", panels.HEATMAP_NOTE):
-                    panels.heatmap(loads, column)
+                    panels.heatmap(now, loads, column)
                 with card(f"Loads of {column}", "newest first; the same data as a table"):
                     panels.load_table(loads, column)
         if table.open:

@@ -464,7 +464,10 @@ def test_the_versions_before_a_column_are_outlined_and_named() -> None:
     every = pl.DataFrame({"column": "old", "version": range(6), "null_share": 0.0})
     shares = pl.concat([every, every.tail(1).with_columns(column=pl.lit("new"))])
     empty = pl.DataFrame(schema=views.schema.null_history.NULL_SHARES_BY_VERSION)
-    (chart,) = charts.columns.null_heatmap(pl.concat([empty, shares], how="diagonal_relaxed").select(empty.columns))
+    cells = pl.concat([empty, shares], how="diagonal_relaxed").select(empty.columns)
+    (chart,) = charts.columns.null_heatmap(cells)
+    (named,) = charts.columns.null_heatmap(cells, first={"new": 4})  # a version that is no load
+    assert {row["text"] for row in rows_of(named) if row.get("text")} == {"before v4"}
     before = [row for row in rows_of(chart) if "text" in row]
     assert {(row["column"], row["version"]) for row in before} == {("new", f"v{v}") for v in range(5)}
     assert {row["text"] for row in before if row["text"]} == {"before v5"}

@@ -10,6 +10,7 @@ import pytest
 import vl_convert
 
 from lakeview import charts, views
+from lakeview.charts.palette import palette
 from lakeview.charts.quality import MOST_POINTS
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -138,13 +139,16 @@ def test_differences_are_bars_both_ways_at_most_forty(dark: bool) -> None:
 @pytest.mark.parametrize("dark", [False, True])
 def test_shifts_label_only_what_moved(dark: bool) -> None:
     rows = [
-        ("a", "shifted", 0.1, 0.5, "", "", 0.4, None, None, None, None, None),
-        ("b", "new", None, 0.7, None, "\N{LESS-THAN OR EQUAL TO}", None, None, None, None, None, None),
-        ("c", "same", 0.2, 0.2, "", "", 0.0, None, None, None, None, None),
+        ("a", "shifted", 0.1, 0.5, "", "", 0.4, 0.25, "25.0 % before v3", None, None, None, None, None),
+        ("b", "new", None, 0.7, None, "\N{LESS-THAN OR EQUAL TO}", None, None, None, None, None, None, None, None),
+        ("c", "same", 0.2, 0.2, "", "", 0.0, None, None, None, None, None, None, None),
     ]
     (chart,) = charts.compare.shift_chart(
         pl.DataFrame(rows, schema=views.compare.statistics.STATISTICS_SHIFT, orient="row"), dark=dark
     )
+    pale = chart.to_dict()["layer"][0]
+    assert (pale["mark"]["type"], pale["mark"]["color"]) == ("bar", palette(dark).absent)
+    assert [row["absent_text"] for row in chart.to_dict()["datasets"][pale["data"]["name"]]] == ["25.0 % before v3"]
     told = [row["label"] for rows_ in chart.to_dict()["datasets"].values() for row in rows_ if "label" in row]
-    assert told[:3] == ["10.0 % \N{RIGHTWARDS ARROW} 50.0 %", "new, \N{LESS-THAN OR EQUAL TO} 70.0 %"]
+    assert told[1:3] == ["10.0 % \N{RIGHTWARDS ARROW} 50.0 %", "new, \N{LESS-THAN OR EQUAL TO} 70.0 %"]
     assert charts.compare.shift_chart(pl.DataFrame(schema=views.compare.statistics.STATISTICS_SHIFT)) == []

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from lakeview.charts.palette import LIGHT
 from tests.pages.app import open_page, text
 from tests.pages.tables import LogWriter
 
@@ -50,6 +51,28 @@ def test_a_table_without_rules_has_no_place_for_them(good: Path) -> None:
     assert not app.exception
     assert len(app.dataframe) == 1
     assert "Constraints" not in text(app)
+
+
+@pytest.mark.parametrize(
+    ("page", "tables", "parameters"),
+    [("schema", 1, {}), ("data", 2, {"tab": "Profile"}), ("overview", 1, {})],
+    ids=["schema", "profile and null shares", "overview"],
+)
+def test_the_part_before_a_column_existed_is_pale_and_named(
+    good: Path, page: str, tables: int, parameters: dict[str, str]
+) -> None:
+    app = open_page(page, good, **parameters)
+    assert not app.exception
+    shares = [table.value for table in app.dataframe if "bar" in table.value]
+    assert len(shares) == tables
+    pale = f"fill='{LIGHT.quiet.replace('#', '%23')}'"
+    for table in shares:
+        rows = {row.get("name", row.get("column")): row for row in table.to_dict("records")}
+        late, old = rows["cancelled"], rows["carrier"]
+        assert f"width='0.0' {pale}" in old["bar"]
+        assert f"width='0.0' {pale}" not in late["bar"]
+        assert pale in late["bar"]
+        assert str(late["since"] if page == "overview" else late["absent"]).endswith("v4")
 
 
 def test_a_difference_says_what_it_breaks_and_why(good: Path) -> None:

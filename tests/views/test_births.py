@@ -6,7 +6,15 @@ import polars as pl
 import pytest
 
 from lakeview.model.schema import Field, PrimitiveType, Schema, StructType
-from lakeview.views.schema.births import BEFORE_ALL, NEVER, Absence, absences, births, with_absent_columns
+from lakeview.views.schema.births import (
+    BEFORE_ALL,
+    NEVER,
+    Absence,
+    absences,
+    absent_shares,
+    births,
+    with_absent_columns,
+)
 
 LONG = PrimitiveType("long")
 NAMED = {name: Field(name, LONG) for name in "abc"}
@@ -64,3 +72,39 @@ def test_only_files_of_these_versions_count_and_recorded_counts_stay() -> None:
     assert found.struct.field("null_count_exact").to_list() == [False, True, False, False, True]
     found = with_absent_columns(statistics, {"b": Absence(BEFORE_ALL, 8)}, arrived, rows)["b"]
     assert found.struct.field("null_count").to_list() == [10, 10, None, None, 2]
+
+
+@pytest.mark.parametrize(
+    ("records", "deleted", "rows", "since", "told"),
+    [
+        pytest.param((60, 40), (0, 0), 100, 7, (0.6, "before v7", "60.0 % before v7"), id="exact"),
+        pytest.param((60, 40), (10, 0), 90, 7, (0.5556, "before v7", "55.6 % before v7"), id="deleted rows are none"),
+        pytest.param((60, 40), (None, 0), None, 7, (0.6, "before v7", "\N{LESS-THAN OR EQUAL TO} 60.0 % before v7"),
+                     id="some of them may be deleted"),
+        pytest.param((60, 40, None), (0, 0, 0), 160, 7, (0.375, "before v7",
+                     "\N{GREATER-THAN OR EQUAL TO} 37.5 % before v7"), id="another file may lack it too"),
+        pytest.param((60, 40), (0, 0), 100, None, (0.6, "in no file yet", "60.0 % in no file yet"), id="declared"),
+    ],
+)  # fmt: skip
+def test_the_part_before_a_column_is_named_and_says_how_far_it_is_known(
+    records: tuple[int | None, ...],
+    deleted: tuple[int | None, ...],
+    rows: int | None,
+    since: int | None,
+    told: tuple[float, str, str],
+) -> None:
+    paths = [f"f{number}" for number in range(len(records))]
+    files = pl.DataFrame(
+        {"path": paths, "deletion_vector": None, "records": records, "deleted_records": deleted},
+        schema_overrides={"deletion_vector": pl.String, "records": pl.Int64, "deleted_records": pl.Int64},
+    )
+
+    def counts(*nulls: int | None) -> pl.DataFrame:
+        column = [{"null_count": n} for n in (*nulls, None)[: len(records)]]
+        kind = pl.Struct({"null_count": pl.Int64})
+        schema = pl.Schema({"_path": pl.String(), "_deletion_vector": pl.String(), "b": kind})
+        return pl.DataFrame({"_path": paths, "_deletion_vector": None, "b": column}, schema=schema)
+
+    found = absent_shares({"b": since}, counts(None, 3), counts(60, 3), files, rows, 100)
+    ((path, share, *words),) = found.rows()
+    assert (path, share, *words) == ("b", pytest.approx(told[0], abs=1e-3), *told[1:])

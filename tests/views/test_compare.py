@@ -15,6 +15,8 @@ import lakeview as lv
 from lakeview import views
 from lakeview.views.compare import rows
 from lakeview.views.compare.versions import BaseChoice
+from tests.builders.actions import add, metadata, protocol
+from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
 from tests.pages import tables
 
@@ -226,3 +228,17 @@ def test_rows_of_versions_with_the_same_deletes_differ_by_their_files(tmp_path: 
     assert versions[3].num_records is None, "a position may be named twice"
     differences = [views.compare.versions.file_difference(*pair).rows for pair in pairwise(versions[1:])]
     assert differences == [None, 3], "of the commit that deletes it is not known"
+
+
+@pytest.mark.parametrize(("counted", "change"), [(True, "shifted"), (False, "same")])
+def test_a_share_that_moves_only_by_what_a_file_does_not_count_is_no_shift(
+    tmp_path: Path, *, counted: bool, change: str
+) -> None:
+    history = DeltaHistory(str(tmp_path)).commit(protocol(), metadata({"x": "long"}))
+    history.commit(add("a", stats={"numRecords": 200, "nullCount": {"x": 100}}))
+    history.commit(add("b", stats={"numRecords": 2, "nullCount": {"x": 0} if counted else {}}))
+    table = lv.open_table(str(tmp_path))
+    shift = views.compare.statistics.statistics_shift(
+        table.snapshot(1), table.snapshot(2), table.statistics(1), table.statistics(2)
+    )
+    assert shift["change"].to_list() == [change]

@@ -217,7 +217,7 @@ def test_a_reverted_load_that_is_unusual_is_an_anomaly_everywhere() -> None:
     changes = q.column_loads.sudden_changes(q.column_loads.column_loads(lifetimes, timeline))
     found = q.anomalies.anomalies(timeline, changes)
     assert found.filter(version=12)["reasons"].to_list() == [["x is null in 14.5 % of 1,000 rows, expected 1.2 %"]]
-    shares = q.column_loads.null_shares_by_load(changes, 100)
+    shares = q.column_loads.null_shares_by_load(changes, 100, {}, timeline["version"])
     for marked in (
         q.column_loads.newest_first(changes, "x").filter("anomaly"),
         shares.filter("unusual"),
@@ -226,6 +226,20 @@ def test_a_reverted_load_that_is_unusual_is_an_anomaly_everywhere() -> None:
         assert set(marked["version"]) == set(found["version"])
     marks = q.trends.null_trend(changes, "x").filter("outside").select("version", "repaired")
     assert marks.rows() == [(1, False), (12, True)]
+
+
+def test_loads_before_a_column_are_left_out_and_unknown_ones_are_not() -> None:
+    lifetimes, timeline = told([{"nulls": None}, *USUAL])
+    loads = views.quality.column_loads
+    changes = loads.sudden_changes(loads.column_loads(lifetimes, timeline))
+    every = timeline["version"]
+
+    def versions(first: dict[str, int | None]) -> list[int]:
+        return loads.null_shares_by_load(changes, 100, first, every).filter(column="x")["version"].to_list()
+
+    assert versions({}) == every.to_list()
+    assert versions({"x": every[2]}) == every.to_list()[2:]
+    assert versions({"x": None}) == []
 
 
 def test_loads_by_the_day_after_loads_by_the_month_have_a_band_of_their_own() -> None:

@@ -13,6 +13,7 @@ import pytest
 
 import lakeview as lv
 from lakeview.views.files.rows import least_records
+from lakeview.views.units import format_version
 from tests.builders.actions import metadata, protocol, remove
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
@@ -116,6 +117,13 @@ def check(table: lv.Table, rows: pl.DataFrame) -> None:
     assert newest[0] in (None, rows.height)
     assert newest[1] == (least if newest[0] is None else rows.height), "one answer on every page"
     tree = look.columns().tree.filter("leaf").select("path", "null_share", "null_share_mark")
+    lives = lv.views.schema.column_history.column_lives(look.schema_versions()).filter(pl.len().over("column") == 1)
+    since = dict(lives.select("column", "since").iter_rows())
+    absent = look.columns().tree.drop_nulls("absent_share").select("path", "absent_share", "absent", "absent_text")
+    for path, share, when, text in absent.iter_rows():
+        assert text[0] in "≤≈" or share <= rows[path].null_count() / rows.height + 1e-9, (path, text)
+        if since.get(path) is not None:
+            assert when in ("in no file yet", f"before {format_version(since[path])}"), "one answer on every page"
     states = look.column_states()
     for path, share, mark in tree.drop_nulls("null_share").iter_rows():
         true = rows[path].null_count() / rows.height if rows.height else 0.0

@@ -15,10 +15,11 @@ from lakeview.app.components import dark, escape, fold, frame, grid, nothing, st
 from lakeview.app.memo import cached
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
+from lakeview.inspection.absent_columns import absent_shares
 from lakeview.model.snapshot import Snapshot
 
 FILES_NOTE = "added right, removed left, log scale"
-SHIFT_NOTE = "null share, %: ring before, dot after; from statistics alone"
+SHIFT_NOTE = "null share, %: ring before, dot after; pale: before the column existed; from statistics alone"
 _COLOURS = {
     r"\+[\d.,]+( [kMG])? rows": "green",
     r"\N{MINUS SIGN}[\d.,]+( [kMG])? rows": "orange",
@@ -197,10 +198,10 @@ def shifts(now: OpenTable, pair: Pair) -> pl.DataFrame:
 
 @cached(16)
 def _shifts(address: str, before: int, after: int, branch: str | None) -> pl.DataFrame:
-    sides = [cache.statistics(address, version) for version in (before, after)]
-    return views.compare.statistics.statistics_shift(
-        cache.snapshot(address, before), cache.snapshot(address, after, branch), *sides
-    )
+    told = cache.statistics(address, after)
+    base, shown = cache.snapshot(address, before), cache.snapshot(address, after, branch)
+    absent = absent_shares(cache.frames(address, cache.table(address).latest_version), shown, told)
+    return views.compare.statistics.statistics_shift(base, shown, cache.statistics(address, before), told, absent)
 
 
 def shift_picture(rows: pl.DataFrame, pair: Pair) -> None:
@@ -223,6 +224,7 @@ def shift_picture(rows: pl.DataFrame, pair: Pair) -> None:
                 "before": columns.percent(f"null {base}, %", 90, decimals=2),
                 "after_mark": columns.mark(width=24),
                 "after": columns.percent(f"null {shown}, %", 90, decimals=2),
+                "absent": columns.text("before the column", 130, of="absent_text", help=columns.PALE_HELP),
                 "min_before": columns.text(f"min {base}", 120),
                 "min_after": columns.text(f"min {shown}", 120),
                 "max_before": columns.text(f"max {base}", 120),

@@ -158,15 +158,15 @@ def nulls_note(now: OpenTable) -> str:
     return f"{views.units.format_version(now.version)}, from the statistics of its {files}; no data is read"
 
 
-def null_table(shares: pl.DataFrame) -> None:
+def null_table(shares: pl.DataFrame, tree: pl.DataFrame) -> None:
     """One row a column: nulls, rows counted, share, and whether it is exact."""
-    rows = views.schema.tree.most_nulls_first(shares)
+    rows = views.schema.tree.with_absent_shares(views.schema.tree.most_nulls_first(shares), tree)
     frame(
         rows,
         {
             "column": columns.text("column", 220),
             "mark": columns.mark(help=columns.BOUND_HELP),
-            "null": columns.percent("null, %", 200, of="null_share", bar=True),
+            **columns.null_shares(rows, 176),
             "null_count": columns.number("nulls", 100),
             "records": columns.number("rows counted", 110),
             "counted": columns.text("files with null counts", 140, of="files_text"),

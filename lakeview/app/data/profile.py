@@ -21,6 +21,7 @@ from lakeview.app.query.worker import Request as Query
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
+from lakeview.inspection.inspection import Inspection
 from lakeview.jobs import Request as SparkRequest
 from lakeview.jobs import is_installed
 
@@ -72,16 +73,21 @@ def _sentence(request: Request, reading: Reading, rows: int) -> str:
     return f"A sample of {version}{where}: the {views.units.counted(rows, 'row')} of {reading.files_text}"
 
 
-def table(profile: pl.DataFrame, request: Request, now: OpenTable) -> None:
-    """PROFILE, one row a column, with the types of the table's schema."""
+def table(profile: pl.DataFrame, request: Request, reading: Reading, now: OpenTable) -> None:
+    """PROFILE, one row a column, with the types of the table's schema; of all rows also the nulls of files that were
+    written before a column existed."""
+    look = Inspection(now.look.frames, request.version)
+    is_whole = request.where is None and reading.paths is None and look.is_small
+    tree = look.columns().tree if is_whole else views.schema.columns.schema_tree(look.snapshot.schema)
     types = {field.name: str(field.type) for field in now.snapshot_of(request.version).schema.fields}
     profile = profile.with_columns(type=pl.col("column").replace_strict(types, default=pl.col("type")))
+    profile = views.schema.tree.with_absent_shares(profile, tree)
     frame(
         profile,
         {
             "column": columns.text("column", 180),
             "type": columns.text("type", 160),
-            "null": columns.percent("null, %", 120, of="null_share", bar=True),
+            **columns.null_shares(profile, 96),
             "distinct": columns.number("distinct", 80),
             "min_text": columns.text("min", 170),
             "max_text": columns.text("max", 170),

@@ -168,7 +168,7 @@ def schema_glance(now: OpenTable) -> None:
             "column": columns.text("column", 104),
             "type": columns.text("type", 78),
             "mark": columns.mark(of="null_share_mark", help=columns.BOUND_HELP),
-            "null": columns.percent("null, %", 80, of="null_share", bar=True),
+            **columns.null_shares(rows, 60),
             "statistics": columns.text("statistics", 76),
             "since": columns.version("since"),
         },

@@ -15,6 +15,7 @@ from lakeview.app.pages import QUALITY_WHOLE_TABLE
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
+from lakeview.inspection.absent_columns import first_versions
 from lakeview.model.findings import Finding
 
 TABS = ("Each load", QUALITY_WHOLE_TABLE, "By partition")
@@ -107,17 +108,20 @@ def _panel(trend: pl.DataFrame, title: str, kind: charts.quality.TrendKind, key:
         nothing(f"{title}: unknown.", "No load has it in its statistics.")
 
 
-def heatmap(loads: pl.DataFrame, column: str) -> None:
+def heatmap(now: OpenTable, loads: pl.DataFrame, column: str) -> None:
     """Null share by column and load: at most MOST_CELLS of them. A click chooses the column and the load."""
     odd_first = loads.select("column", odd=pl.col("sudden")).sort("odd", descending=True, maintain_order=True)
     names = odd_first["column"].unique(maintain_order=True).head(MOST_COLUMNS)
     few = loads.filter(pl.col("column").is_in(names.implode()))
-    shares = views.quality.column_loads.null_shares_by_load(few, MOST_CELLS // max(1, names.len()))
+    first = first_versions(now.look.frames, now.newest)
+    order = now.look.timeline()["version"]
+    shares = views.quality.column_loads.null_shares_by_load(few, MOST_CELLS // max(1, names.len()), first, order)
     if shares["null_share"].is_null().all():
         nothing("No null share is known.", "The writers left statistics out.", "files")
     else:
         picked = _picked_load(shares, column)
-        stack(charts.columns.null_heatmap(shares, picked=picked, dark=dark()), key="load-nulls", on_pick=_pick_cell)
+        drawn = charts.columns.null_heatmap(shares, picked=picked, first=first, dark=dark())
+        stack(drawn, key="load-nulls", on_pick=_pick_cell)
 
 
 def _picked_load(shares: pl.DataFrame, column: str) -> tuple[str, int] | None:
@@ -207,7 +211,14 @@ def state_table(states: pl.DataFrame, column: str) -> None:
 
 def by_partition(now: OpenTable, column: str) -> pl.DataFrame:
     """PARTITION_COLUMN of the version shown."""
-    return views.partitions.columns.partition_column(now.snapshot, now.statistics_of([column]), column)
+    frames = now.look.frames
+    return views.partitions.columns.partition_column(
+        now.snapshot,
+        now.statistics_of([column]),
+        column,
+        recorded=frames.recorded_statistics(now.version, [column]),
+        first=first_versions(frames, now.snapshot),
+    )
 
 
 def _partition_of(row: Mapping[str, Any]) -> dict[str, str]:
@@ -224,7 +235,7 @@ def partition_table(rows: pl.DataFrame) -> None:
             "files": columns.number("files", 70),
             "records": columns.number("rows", 100),
             "mark": columns.mark(help=columns.BOUND_HELP),
-            "null": columns.percent("null, %", 160, of="null_share", bar=True),
+            **columns.null_shares(rows, 120),
             "min_text": columns.text("min", 150),
             "max_text": columns.text("max", 150),
             "range_is": columns.text("range is", 70),

@@ -78,6 +78,7 @@ def tree_table(tree: pl.DataFrame) -> None:
         return
     pages = -(-tree.height // MAX_ROWS)
     page = st.pagination(pages, key=linked("tree-page", 1, range(1, pages + 1))) if pages > 1 else 1
+    part = tree.slice((page - 1) * MAX_ROWS, MAX_ROWS)
     shown = {
         "id": columns.text("id", 44),
         "name": columns.text("column", 150, of="label"),
@@ -85,13 +86,7 @@ def tree_table(tree: pl.DataFrame) -> None:
         "required": columns.text("", 64, of="nullable", words={"true": "", "false": "not null"}),
         "rules": columns.text("rules", 220, help="defaults, generated and identity columns, clustering, ..."),
         "mark": columns.mark(of="null_share_mark", help=columns.BOUND_HELP),
-        "null": columns.percent("null, %", 100, of="null_share", bar=True),
-        "absent": columns.percent(
-            "older files, %",
-            92,
-            of="absent_share",
-            help="of all rows those in files that were written before the column existed: all of them are null",
-        ),
+        **columns.null_shares(part, 76),
         "coverage": columns.percent(
             "with min/max, %", 104, decimals=0, help="the share of files with min and max in their statistics"
         ),
@@ -105,9 +100,8 @@ def tree_table(tree: pl.DataFrame) -> None:
         ),
         "comment": columns.text("comment", 140),
     }
-    part = tree.slice((page - 1) * MAX_ROWS, MAX_ROWS)
-    for name, source in (*((n, n) for n in ("id", "rules", "comment", "distinct")), ("absent", "absent_share")):
-        if part[source].null_count() == part.height:
+    for name in ("id", "rules", "comment", "distinct"):
+        if part[name].null_count() == part.height:
             del shown[name]
     if part["nullable"].all():
         del shown["required"]

@@ -9,7 +9,7 @@ from lakeview.model.snapshot import Snapshot
 from lakeview.views.files.rows import least_records
 from lakeview.views.schema.columns import schema_tree
 from lakeview.views.schema.diff import field_changes
-from lakeview.views.thresholds import SHIFT_SHARE
+from lakeview.views.thresholds import LOOSE_SHIFT_SHARE, SHIFT_SHARE
 
 STATISTICS_SHIFT = pl.Schema(
     {
@@ -20,6 +20,8 @@ STATISTICS_SHIFT = pl.Schema(
         "before_mark": pl.String(),
         "after_mark": pl.String(),
         "shift": pl.Float64(),
+        "absent_share": pl.Float64(),
+        "absent_text": pl.String(),
         "min_before": pl.String(),
         "min_after": pl.String(),
         "max_before": pl.String(),
@@ -28,7 +30,8 @@ STATISTICS_SHIFT = pl.Schema(
     }
 )
 """One row a leaf column of the later version, largest shift first. `change`: new, shifted (null share, by 0.1 % or
-more), range (min or max alone), same or unknown; `before` and `after` null shares with their marks (see SCHEMA_TREE);
+more, of bounds by 1 %), range (min or max alone), same or unknown; `before` and `after` null shares with their marks,
+and of the later version `absent_share` and `absent_text` (see SCHEMA_TREE);
 `range_is` the weaker of both sides: exact, bound or partial."""
 
 _STRENGTH = ("exact", "bound", "partial")
@@ -40,13 +43,23 @@ def has_shifts(shifts: pl.DataFrame) -> bool:
 
 
 def statistics_shift(
-    before: Snapshot, after: Snapshot, statistics_before: pl.DataFrame, statistics_after: pl.DataFrame
+    before: Snapshot,
+    after: Snapshot,
+    statistics_before: pl.DataFrame,
+    statistics_after: pl.DataFrame,
+    absent: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """STATISTICS_SHIFT of two snapshots with their STATISTICS; columns that neither side tells of are left out."""
+    """STATISTICS_SHIFT of two snapshots with their STATISTICS, and ABSENT_SHARES of the later one; columns that neither
+    side tells of are left out."""
     old, new = (
-        schema_tree(s.schema, told, s.num_records, files=s.files, least=least_records(s.files, s.delete_files)).filter(
-            "leaf"
-        )
+        schema_tree(
+            s.schema,
+            told,
+            s.num_records,
+            files=s.files,
+            least=least_records(s.files, s.delete_files),
+            absent=absent if s is after else None,
+        ).filter("leaf")
         for s, told in ((before, statistics_before), (after, statistics_after))
     )
     names = {
@@ -65,10 +78,12 @@ def statistics_shift(
     shift = pl.col("null_share") - pl.col("null_share_before")
     moved = [pl.col(n).ne_missing(pl.col(f"{n}_before")) for n in ("min_text", "max_text")]
     known = pl.col("null_share").is_not_null() & pl.col("null_share_before").is_not_null()
+    is_exact = (pl.col("null_share_mark") == "") & (pl.col("null_share_mark_before") == "")
+    floor = pl.when(is_exact).then(SHIFT_SHARE).otherwise(LOOSE_SHIFT_SHARE)
     change = (
         pl.when(pl.col("was").is_null())
         .then(pl.lit("new"))
-        .when(known & (shift.abs() >= SHIFT_SHARE))
+        .when(known & (shift.abs() >= floor))
         .then(pl.lit("shifted"))
         .when(pl.any_horizontal(moved) & pl.col("range_is").is_not_null() & pl.col("range_is_before").is_not_null())
         .then(pl.lit("range"))
@@ -88,6 +103,8 @@ def statistics_shift(
         before_mark="null_share_mark_before",
         after_mark="null_share_mark",
         shift=shift,
+        absent_share="absent_share",
+        absent_text="absent_text",
         min_before="min_text_before",
         min_after="min_text",
         max_before="max_text_before",

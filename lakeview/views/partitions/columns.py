@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import polars as pl
 
 from lakeview.model.schema import leaf_name
 from lakeview.model.snapshot import Snapshot
+from lakeview.views.schema.births import absent_shares
 from lakeview.views.schema.columns import schema_tree
 from lakeview.views.thresholds import is_unusual_share
 
@@ -16,6 +20,8 @@ PARTITION_COLUMN = pl.Schema(
         "records": pl.Int64(),
         "null_share": pl.Float64(),
         "mark": pl.String(),
+        "absent_share": pl.Float64(),
+        "absent_text": pl.String(),
         "min_text": pl.String(),
         "max_text": pl.String(),
         "range_is": pl.String(),
@@ -28,9 +34,20 @@ PARTITION_COLUMN = pl.Schema(
 _MOST_PARTITIONS = 1_000
 
 
-def partition_column(snapshot: Snapshot, statistics: pl.DataFrame, column: str) -> pl.DataFrame:
+def partition_column(
+    snapshot: Snapshot,
+    statistics: pl.DataFrame,
+    column: str,
+    *,
+    recorded: pl.DataFrame | None = None,
+    first: Mapping[str, int | None] = MappingProxyType({}),
+) -> pl.DataFrame:
     """PARTITION_COLUMN of a leaf column named as in STATISTICS; the _MOST_PARTITIONS with the most rows, empty for a
-    table without partitions."""
+    table without partitions.
+
+    `recorded`: the same STATISTICS without the nulls of absent columns; `first`: the version that first had a column
+    which files lack.
+    """
     files = snapshot.files
     known = {leaf_name(path) for path, _ in snapshot.schema.leaves()}
     if not snapshot.partition_columns or column not in statistics.columns or column not in known:
@@ -45,6 +62,7 @@ def partition_column(snapshot: Snapshot, statistics: pl.DataFrame, column: str) 
     chosen = {part["partition_text"][0] for part in largest}
     for part in parts:
         name = part["partition_text"][0]
+        live = part["records"] - part["deleted_records"]
         if name not in chosen:
             continue
         own = keys.join(
@@ -52,8 +70,16 @@ def partition_column(snapshot: Snapshot, statistics: pl.DataFrame, column: str) 
         )
         told = own.select(pl.col("path").alias("_path"), pl.col("deletion_vector").alias("_deletion_vector"))
         told = told.with_columns(bounds[own["place"].to_list()])
-        live = part["records"] - part["deleted_records"]
-        tree = schema_tree(snapshot.schema, told, None, files=part.drop("partition", strict=False))
+        absent = None
+        if recorded is not None:
+            absent = absent_shares(
+                {leaf: since for leaf, since in first.items() if leaf == column},
+                recorded[own["place"].to_list()].select(column),
+                told,
+                part,
+                None if live.has_nulls() else int(live.sum()),
+            )
+        tree = schema_tree(snapshot.schema, told, None, files=part.drop("partition", strict=False), absent=absent)
         said = tree.row(by_predicate=pl.col("path") == column, named=True)
         rows.append(
             (
@@ -62,6 +88,8 @@ def partition_column(snapshot: Snapshot, statistics: pl.DataFrame, column: str) 
                 None if live.has_nulls() else int(live.sum()),
                 said["null_share"],
                 said["null_share_mark"],
+                said["absent_share"],
+                said["absent_text"],
                 said["min_text"],
                 said["max_text"],
                 said["range_is"],

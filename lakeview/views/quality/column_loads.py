@@ -5,6 +5,8 @@ Statistics alone: no data is read. A load is compared with the loads before it, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
@@ -214,14 +216,23 @@ def files_ever(commits: pl.DataFrame, live: int) -> int | None:
     return added if added >= live else added + live
 
 
-def null_shares_by_load(changes: pl.DataFrame, limit: int) -> pl.DataFrame:
-    """NULL_SHARES_BY_VERSION of at most `limit` loads of SUDDEN: those with sudden changes, then evenly spread ones."""
+def null_shares_by_load(
+    changes: pl.DataFrame, limit: int, first: Mapping[str, int | None], order: pl.Series
+) -> pl.DataFrame:
+    """NULL_SHARES_BY_VERSION of at most `limit` loads of SUDDEN: those with sudden changes, then evenly spread ones.
+
+    Without the loads before a column existed. `first`: the version that first had a column which older files lack,
+    None where none has yet; `order`: all versions, oldest first.
+    """
     versions = changes["version"].unique(maintain_order=True)
     odd = changes.filter("sudden")["version"].unique(maintain_order=True).tail(limit)
     even = spread_evenly(versions.to_list(), max(1, limit - odd.len()))
-    # before a column's first statistics there was no column, as far as anybody can tell
-    born = pl.col("null_share").is_not_null().cum_max().over("column")
-    shown = changes.filter(born & pl.col("version").is_in([*even, *odd.to_list()]))
+    place = {version: place for place, version in enumerate(order)}
+    since = {column: place.get(version, 0) for column, version in first.items() if version is not None}
+    since |= dict.fromkeys((column for column, version in first.items() if version is None), len(place))
+    places = pl.col("version").replace_strict(place, default=None, return_dtype=pl.Int64)
+    births = pl.col("column").replace_strict(since, default=0, return_dtype=pl.Int64)
+    shown = changes.filter((places >= births) & pl.col("version").is_in([*even, *odd.to_list()]))
     return shown.drop("unusual").rename({"sudden": "unusual"}).select(NULL_SHARES_BY_VERSION.names())
 
 

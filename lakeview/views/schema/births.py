@@ -6,12 +6,15 @@ not mention the column: without the schemas of the log the nulls of such files w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
 
 from lakeview.model.schema import Field, Schema, StructType, leaf_name
+from lakeview.views.schema.columns import counts_of
+from lakeview.views.sums import shown_bounds
+from lakeview.views.units import format_percent, format_version
 
 Identity = tuple[str | int, ...]
 """What names a leaf column for good: its field ids, or the names it has in data files, without regard to case."""
@@ -20,6 +23,21 @@ NEVER = (1 << 63) - 1
 """The position of a schema that is not yet that of any version."""
 BEFORE_ALL = -1
 """The position of the versions before the oldest one that the log records."""
+
+
+ABSENT_SHARES = pl.Schema(
+    {"path": pl.String(), "absent_share": pl.Float64(), "absent": pl.String(), "absent_text": pl.String()}
+)
+"""One row a leaf column that some files lack. `absent_share`: of all rows those of files written before the column
+existed; `absent`: when that was, `before v61`; `absent_text`: both, with the mark of a bound."""
+
+_MARKS = {
+    (False, False): "",
+    (True, False): "\N{LESS-THAN OR EQUAL TO}",
+    (False, True): "\N{GREATER-THAN OR EQUAL TO}",
+    (True, True): "\N{ALMOST EQUAL TO}",
+}
+"""The mark of a share, by whether rows of such files may be deleted, and whether more files may lack the column."""
 
 
 class Absence(NamedTuple):
@@ -86,20 +104,40 @@ def with_absent_columns(
     return statistics.with_columns(columns)
 
 
-def with_absent_shares(
-    tree: pl.DataFrame, absent: Iterable[str], recorded: pl.DataFrame, counted: pl.DataFrame, rows: int | None
+def absent_shares(
+    first: Mapping[str, int | None],
+    recorded: pl.DataFrame,
+    counted: pl.DataFrame,
+    files: pl.DataFrame,
+    rows: int | None,
+    least: int | None = None,
 ) -> pl.DataFrame:
-    """SCHEMA_TREE with the `absent_share` of these columns: of `rows` rows those that are among the nulls of the
-    `counted` STATISTICS, and not of the `recorded` ones."""
-    shares = {}
-    for name in set(absent) & set(counted.columns):
-        nulls = counted[name].struct.field("null_count")
-        lacking = nulls.filter(recorded[name].struct.field("null_count").is_null()).sum()
-        shares[name] = min(lacking / rows, 1.0) if rows else None
-    absent_shares = pl.DataFrame(
-        list(shares.items()), schema={"path": pl.String(), "absent_share": pl.Float64()}, orient="row"
-    )
-    return tree.update(absent_shares, on="path")
+    """ABSENT_SHARES of the columns that were first in the schemas of these versions, None where in that of none yet.
+
+    Files lack a column where the `counted` STATISTICS know of nulls that the `recorded` ones do not. `files`: FILES;
+    `rows`: the live rows, if known, `least` a bound of them.
+    """
+    counts = counts_of(counted, files)
+    found = []
+    for name in first.keys() & set(counted.columns):
+        unrecorded = recorded[name].struct.field("null_count").is_null()
+        lacking = counts.filter(unrecorded & counted[name].struct.field("null_count").is_not_null())
+        count = int((lacking["records"] - lacking["deleted"].fill_null(0)).sum())
+        over = rows or least
+        if not count or not over:
+            continue
+        is_loose = rows is None or lacking["deleted"].has_nulls()
+        is_partial = counts["records"].filter(unrecorded).has_nulls()
+        version = first[name]
+        when = "in no file yet" if version is None else f"before {format_version(version)}"
+        found.append((name, min(count / over, 1.0), when, _MARKS[is_loose, is_partial]))
+    schema = {"path": pl.String(), "absent_share": pl.Float64(), "absent": pl.String(), "mark": pl.String()}
+    shares = pl.DataFrame(found, schema=schema, orient="row").with_columns(shown_bounds("absent_share"))
+    texts = [
+        f"{mark} {format_percent(share)} {when}".strip()
+        for share, when, mark in shares.select("absent_share", "absent", "mark").iter_rows()
+    ]
+    return shares.with_columns(absent_text=pl.Series(texts, dtype=pl.String)).select(ABSENT_SHARES.names())
 
 
 def _leaves(fields: Sequence[Field], above: tuple[Field, ...]) -> Iterator[tuple[Field, ...]]:

@@ -26,6 +26,8 @@ SCHEMA_TREE = pl.Schema(
         "null_share_bound": pl.Boolean(),
         "null_share_mark": pl.String(),
         "absent_share": pl.Float64(),
+        "absent": pl.String(),
+        "absent_text": pl.String(),
         "coverage": pl.Float64(),
         "min_text": pl.String(),
         "max_text": pl.String(),
@@ -34,8 +36,8 @@ SCHEMA_TREE = pl.Schema(
 )
 """One row a column at every level, in order. `null_share_mark`: "" exact, "≥" or "≤" a bound, "≈" from some files only,
 or of rows of which some are deleted and not counted.
-`absent_share`: of all rows those in files that were written before the column existed, null where it is as old as the
-log. `coverage`: share of files with min and max. `range_is`: exact, bound (the true range lies within), partial (some
+`absent_share`, `absent`, `absent_text`: as in `births.ABSENT_SHARES`, null where no file lacks the column.
+`coverage`: share of files with min and max. `range_is`: exact, bound (the true range lies within), partial (some
 files do not tell theirs), null unknown. Null where statistics say nothing: structs, and lists and maps beyond nulls."""
 
 NULL_SHARES = pl.Schema(
@@ -62,13 +64,14 @@ def schema_tree(
     files: pl.DataFrame | None = None,
     least: int | None = None,
     shares: pl.DataFrame | None = None,
+    absent: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """SCHEMA_TREE of a schema, with what STATISTICS say of its leaves.
 
     `records`: live rows, if known; `least`: a bound of them. `files` (FILES) tells files whose every value is null, and
     so have no min and max, from files without statistics; without it the null share needs `records`. Of columns that
     STATISTICS leave out because files are partitioned by them the partition values tell all. `shares`: NULL_SHARES of
-    the same statistics, where they have been computed.
+    the same statistics, where they have been computed; `absent`: ABSENT_SHARES.
     """
     nodes = [
         (leaf_name(path), depth, f.name, str(f.type), f.nullable, f.comment, f.id, leaf)
@@ -81,9 +84,7 @@ def schema_tree(
         return tree.with_columns(pl.lit(None, dtype=SCHEMA_TREE[n]).alias(n) for n in names[8:]).select(names)
     leaves = set(tree.filter("leaf")["path"].to_list())
     found = [pl.DataFrame(schema=NULL_SHARES) if shares is None else shares]
-    ranges = [
-        pl.DataFrame(schema={n: SCHEMA_TREE[n] for n in ("path", "coverage", "min_text", "max_text", "range_is")})
-    ]
+    ranges = [pl.DataFrame(schema={n: SCHEMA_TREE[n] for n in ("path", *names[14:])})]
     partitioned = _by_partition(statistics, files, leaves)
     for column, part in chain(_by_file(statistics, files, sorted(leaves & set(statistics.columns))), partitioned):
         if shares is None or column not in statistics.columns:
@@ -95,10 +96,11 @@ def schema_tree(
         "null_share",
         null_share_bound=~pl.col("exact"),
         null_share_mark=pl.col("mark"),
-        absent_share=pl.lit(None, pl.Float64),
     )
+    lacking = pl.DataFrame(schema={n: SCHEMA_TREE[n] for n in ("path", *names[11:14])}) if absent is None else absent
     return (
         tree.join(marks, on="path", how="left", maintain_order="left")
+        .join(lacking, on="path", how="left", maintain_order="left")
         .join(pl.concat(ranges), on="path", how="left", maintain_order="left")
         .select(names)
         .cast(SCHEMA_TREE)

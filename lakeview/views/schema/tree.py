@@ -18,12 +18,13 @@ COLUMN_GLANCE = pl.Schema(
         "type": pl.String(),
         "null_share": pl.Float64(),
         "null_share_mark": pl.String(),
+        "absent_share": pl.Float64(),
         "statistics": pl.String(),
         "since": pl.Int64(),
     }
 )
 """One row a top-level column. `statistics`: whether its files have min and max (`min/max`, `some files`, `none`, or
-`not read`); `since`: the version that added it, null if that is not known."""
+`not read`); `absent_share` as in SCHEMA_TREE; `since`: the version that added it, null if that is not known."""
 
 FILTER_COLUMNS = pl.Schema({"column": pl.String(), "type": pl.String(), "part": pl.String()})
 """One row a top-level column: its type, and `partition` if files are partitioned by it."""
@@ -77,6 +78,12 @@ def filter_columns(snapshot: Snapshot) -> pl.DataFrame:
     """FILTER_COLUMNS of a snapshot: its top-level columns."""
     rows = [(f.name, str(f.type), "partition" if f.name in snapshot.partition_columns else "") for f in snapshot.schema]
     return pl.DataFrame(rows, schema=FILTER_COLUMNS, orient="row")
+
+
+def with_absent_shares(rows: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
+    """Rows with a `column`, and the `absent_share` and `absent_text` of SCHEMA_TREE."""
+    absent = tree.select("absent_share", "absent_text", column="path").unique("column")
+    return rows.join(absent, on="column", how="left", maintain_order="left")
 
 
 def most_nulls_first(shares: pl.DataFrame) -> pl.DataFrame:
