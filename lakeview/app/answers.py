@@ -72,3 +72,8 @@ def narrowed(frame: pl.DataFrame, lanes: Sequence[str], writer: str | None, span
 def layout_findings(now: OpenTable, page: str) -> list[Finding]:
     """The findings about the layout of files that this page shows best."""
     return [finding for finding in now.look.present_findings() if finding.page == page]
+
+
+def reason_columns(now: OpenTable, version: int, start: int | None = None) -> list[str]:
+    """The columns for which the load of a version, or those from `start` on, are bad."""
+    return views.timeline.reasons.reason_columns(now.look.timeline(), now.look.anomalies(), version, start)

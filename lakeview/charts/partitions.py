@@ -11,12 +11,15 @@ import polars as pl
 from lakeview.charts.marks import exact_count, peak, picks, texts, tooltips
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, Width, byte_unit, count_unit, finished, layered, time_axis
+from lakeview.model.printable import ELLIPSIS
 from lakeview.views.partitions.keys import KEYS
 from lakeview.views.thresholds import MIB, SKEW_TIMES, SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW
+from lakeview.views.timeline.loads import BAD_LOAD
 from lakeview.views.units import format_bytes, format_count, format_moment, format_percent, format_range
 
 _MOST_BARS = 200
 _MOST_WRITTEN_FIGURES = 24
+_MOST_NAMED = 3
 _MOST_LINES = 60
 
 
@@ -65,7 +68,8 @@ def partition_bars(
 def partition_writes(writes: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
     """Which partition was written when: a cell a span of time, deeper is more rows; unknown rows are gray.
 
-    The last _MOST_LINES partitions; three loads that stand out are named. [] without writes. A click picks `partition`.
+    The last _MOST_LINES partitions; bad loads are named beside theirs, open ones red. [] without writes. A click picks
+    `partition`.
     """
     if writes.is_empty():
         return []
@@ -85,11 +89,9 @@ def partition_writes(writes: pl.DataFrame, *, dark: bool = False, width: Width =
             "size": texts(shown["bytes"], format_bytes),
             "versions": [format_range(a, b) for a, b in shown.select("first_version", "last_version").iter_rows()],
             "from": texts(shown["timestamp"], format_moment),
-            "suspicious": shown["suspicious"],
-            "note": shown["note"],
         }
     )
-    named = _named_loads(cells, ends)
+    named = _named_loads(shown, ends, p)
     axis = alt.Axis(title=None, labelExpr=names, labelLimit=110, minExtent=72, maxExtent=110)
     y = alt.Y("partition:N", sort=None, axis=axis, scale=alt.Scale(domain=order.to_list()))
     x = time_axis(ends, labels=True)
@@ -104,8 +106,10 @@ def partition_writes(writes: pl.DataFrame, *, dark: bool = False, width: Width =
         .encode(x=x, x2="until:T", y=y, color=alt.Color("value:Q", scale=scale)),
         *(
             alt.Chart(named.filter(pl.col("before") == before))
-            .mark_text(align="right" if before else "left", dx=-5 if before else 5, color=p.orange_text)
-            .encode(x=time_axis(ends, labels=True, field="at"), y=y, text="text:N")
+            .mark_text(align="right" if before else "left", dx=-5 if before else 5)
+            .encode(
+                x=time_axis(ends, labels=True, field="at"), y=y, text="text:N", color=alt.Color("color:N", scale=None)
+            )
             for before in (True, False)
         ),
         base.mark_rect(opacity=0).encode(x=x, x2="until:T", y=y, tooltip=tooltip).add_params(picks("partition")),
@@ -114,21 +118,35 @@ def partition_writes(writes: pl.DataFrame, *, dark: bool = False, width: Width =
     return [finished(layered(*layers), p, height=height, width=width)]
 
 
-def _named_loads(cells: pl.DataFrame, ends: tuple[datetime, datetime]) -> pl.DataFrame:
-    """`partition, text, at, before`: words for three loads that stand out, beside all cells of their partition."""
-    beside = cells.group_by("partition").agg(first=pl.col("timestamp").min(), last=pl.col("until").max())
+def _named_loads(writes: pl.DataFrame, ends: tuple[datetime, datetime], p: Palette) -> pl.DataFrame:
+    """`partition, text, color, at, before`: words for bad loads, beside all cells of their partition."""
+    newest_first = writes.sort("timestamp", descending=True).group_by("partition_text", maintain_order=True)
+    parts = newest_first.agg(
+        pl.col("open_loads", "repaired_loads").explode().drop_nulls(),
+        first=pl.col("timestamp").min(),
+        last=pl.col("until").max(),
+    ).filter((pl.col("open_loads").list.len() + pl.col("repaired_loads").list.len()) > 0)
     room = pl.col("first") > ends[0] + (ends[1] - ends[0]) * 0.3
-    return (
-        cells.filter("suspicious")
-        .head(3)
-        .join(beside, on="partition", maintain_order="left")
-        .select(
-            "partition",
-            pl.col("note").alias("text"),
-            pl.when(room).then("first").otherwise("last").alias("at"),
-            room.alias("before"),
-        )
+    return parts.select(
+        partition="partition_text",
+        text=pl.Series(
+            [_bad_loads(*each) for each in parts.select("open_loads", "repaired_loads").iter_rows()], dtype=pl.String
+        ),
+        color=pl.when(pl.col("open_loads").list.len() > 0).then(pl.lit(p.red_text)).otherwise(pl.lit(p.orange_text)),
+        at=pl.when(room).then("first").otherwise("last"),
+        before=room,
     )
+
+
+def _bad_loads(open_: list[str], repaired: list[str]) -> str:
+    """`bad load v75, v74; repaired v29`, at most three of a kind."""
+    kinds = ((BAD_LOAD, open_), ("repaired" if open_ else f"repaired {BAD_LOAD}", repaired))
+    parts = [
+        f"{word} {', '.join([*loads[:_MOST_NAMED], *([ELLIPSIS] if len(loads) > _MOST_NAMED else [])])}"
+        for word, loads in kinds
+        if loads
+    ]
+    return "; ".join(parts)
 
 
 def _size_bars(rows: pl.DataFrame, median: float, title: str, x: alt.X, p: Palette, width: Width) -> AnyChart:

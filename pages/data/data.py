@@ -76,4 +76,4 @@ if changed.open:
                 ):
                     changed_rows = budget.answer(span, allowed)
                     downloads.offer("changed rows", changed_rows.rows)
-                    changes.show(changed_rows, span)
+                    changes.show(now, changed_rows, span)

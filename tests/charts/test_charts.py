@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import polars as pl
@@ -471,6 +471,27 @@ def test_the_versions_before_a_column_are_outlined_and_named() -> None:
     before = [row for row in rows_of(chart) if "text" in row]
     assert {(row["column"], row["version"]) for row in before} == {("new", f"v{v}") for v in range(5)}
     assert {row["text"] for row in before if row["text"]} == {"before v5"}
+
+
+def test_every_partition_names_its_bad_loads_and_the_latest_open_ones_first() -> None:
+    def cell(partition: str, month: int, *loads: list[str]) -> tuple[Any, ...]:
+        day = datetime(2026, month, 1, tzinfo=UTC)
+        return (partition, day, day + timedelta(days=14), 1, 1, 1, 1, 2, *loads)
+
+    cells = [
+        cell("a", 1, [], ["v2"]),
+        cell("b", 8, [], ["v29"]),
+        cell("b", 9, ["v73", "v72", "v71"], []),
+        cell("b", 11, ["v75"], []),
+        cell("c", 11, [], []),
+    ]
+    writes = pl.DataFrame(cells, schema=views.partitions.sizes.PARTITION_WRITES, orient="row")
+    (chart,) = charts.partitions.partition_writes(writes)
+    named = {row["partition"]: (row["text"], row["color"]) for row in rows_of(chart) if "text" in row}
+    assert named == {
+        "a": ("repaired bad load v2", LIGHT.orange_text),
+        "b": ("bad load v75, v73, v72, \N{HORIZONTAL ELLIPSIS}; repaired v29", LIGHT.red_text),
+    }
 
 
 @pytest.mark.parametrize(

@@ -224,6 +224,12 @@ def test_a_reverted_load_that_is_unusual_is_an_anomaly_everywhere() -> None:
         q.trends.null_trend(changes, "x").filter("outside"),
     ):
         assert set(marked["version"]) == set(found["version"])
+    reasons = views.timeline.reasons.reason_columns
+    assert [reasons(timeline, found, 12), reasons(timeline, found, 12, 11), reasons(timeline, found, 11, 2)] == [
+        ["x"],
+        ["x"],
+        [],
+    ]
     marks = q.trends.null_trend(changes, "x").filter("outside").select("version", "repaired")
     assert marks.rows() == [(1, False), (12, True)]
 
@@ -360,3 +366,9 @@ def test_many_loads_of_many_columns_are_compared_each_with_its_own() -> None:
     loads = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(wide, timeline))
     assert loads.height == 500 * 200
     assert loads["sudden"].sum() == 0
+
+
+def test_columns_with_a_reason_come_first_and_no_name_is_a_pattern() -> None:
+    rows = pl.DataFrame({"_change": ["+"], "a": [1], "^.*$": [2], "x": [3]})
+    first = views.timeline.reasons.columns_first(rows, ["x", "gone", "^.*$"], after=1)
+    assert first.columns == ["_change", "x", "^.*$", "a"]

@@ -6,7 +6,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import cache, display_rows
+from lakeview.app import answers, cache, display_rows
 from lakeview.app.compare.panels import Pair
 from lakeview.app.components import ROW_HEIGHT, dark, escape, nothing
 from lakeview.app.memo import cached
@@ -102,7 +102,9 @@ def rows_table(difference: views.compare.rows.RowDifference, now: OpenTable, pai
         st.markdown(f":small[:gray[of the first {difference.rows.height:,} different rows]]")
     if shown.height > MOST_SHOWN:
         st.markdown(f":small[:gray[the first {MOST_SHOWN} of {shown.height:,}; the header's download has all]]")
-    _diff_table(shown)
+    after = views.data.changes.first_after(now.look.timeline(), pair.before.version, pair.after.version)
+    reasons = answers.reason_columns(now, pair.after.version, pair.before.version if after is None else after)
+    _diff_table(views.timeline.reasons.columns_first(shown, reasons, after=2))
 
 
 def _diff_table(pairs: pl.DataFrame) -> None:

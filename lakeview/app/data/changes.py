@@ -6,7 +6,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import columns, display_rows, selection
+from lakeview.app import answers, columns, display_rows, selection
 from lakeview.app.components import frame
 from lakeview.app.data.filters import LIMITS
 from lakeview.app.query import budget, runner
@@ -61,7 +61,10 @@ def costs_table(costs: pl.DataFrame) -> None:
     )
 
 
-def show(answer: Answer, request: Request) -> None:
-    """The changed rows, their change, version and timestamp first."""
+def show(now: OpenTable, answer: Answer, request: Request) -> None:
+    """The changed rows: their change, version and timestamp first, then the columns for which loads among them are
+    bad."""
     st.markdown(f"**Changed rows** &ensp; :small[:gray[{budget.amount(answer, request.limit)}]]")
-    display_rows.table(views.data.changes.for_display(answer.rows), key="changed-rows")
+    reasons = answers.reason_columns(now, request.version, request.start)
+    rows = views.timeline.reasons.columns_first(views.data.changes.for_display(answer.rows), reasons, after=3)
+    display_rows.table(rows, key="changed-rows")

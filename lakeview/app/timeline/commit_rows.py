@@ -6,7 +6,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import cache, display_rows, errors
+from lakeview.app import answers, cache, display_rows, errors
 from lakeview.app.components import ROW_HEIGHT, fold, link, nothing
 from lakeview.app.query import budget
 from lakeview.app.query.answers import Answer
@@ -45,9 +45,7 @@ def _preview(now: OpenTable, version: int) -> None:
                 way, answer = "removed", _first_rows(now, version, "removed")
         budget.say_if_stopped(answer, _SECONDS)
         rows = answer.rows.drop("_change_type", "_commit_version", "_commit_timestamp")
-        reasons = now.look.anomalies().filter(pl.col("version") == version)["column"].drop_nulls()
-        first = [name for name in reasons if name in rows.columns]  # why the commit is marked is seen at once
-        rows = rows.select(*(rows[name] for name in first), *(rows[name] for name in rows.columns if name not in first))
+        rows = views.timeline.reasons.columns_first(rows, answers.reason_columns(now, version))
         st.markdown(f":small[:gray[{budget.amount(answer, _LIMIT, 'row')} that it {way}]]")
         display_rows.table(rows, key="commit-rows", height=8 * ROW_HEIGHT)
     link("data", "All its changes on the Data page", selected(version=version, base=None, tab="Changes"))

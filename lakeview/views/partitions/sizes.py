@@ -43,13 +43,13 @@ PARTITION_WRITES = pl.Schema(
         "records": pl.Int64(),
         "first_version": pl.Int64(),
         "last_version": pl.Int64(),
-        "suspicious": pl.Boolean(),
-        "note": pl.String(),
+        "open_loads": pl.List(pl.String()),
+        "repaired_loads": pl.List(pl.String()),
     }
 )
 """One row a partition and span of time in which commits that changed data added files to it. `bytes` and `records`
-written, null when a file does not tell; `suspicious`: one of the commits stands out (with a TIMELINE only), `note`
-names it."""
+written, null when a file does not tell; the last two name the versions of bad loads, newest first (with a TIMELINE
+only)."""
 
 PARTITION_ARRIVALS = pl.Schema(
     {
@@ -206,8 +206,8 @@ def partition_writes(
             records=total("records"),
             first_version=pl.col("version").first(),
             last_version=pl.col("version").last(),
-            suspicious=pl.col("suspicious").any(),
-            note=pl.col("note").drop_nulls().first(),
+            open_loads=pl.col("name").filter(pl.col("bad") & ~pl.col("repaired")).reverse(),
+            repaired_loads=pl.col("name").filter("bad", "repaired").reverse(),
         )
         .with_columns(until=pl.col("timestamp").dt.offset_by(span))
         .join(order.with_row_index("order"), on="partition_text")
@@ -252,18 +252,17 @@ def partition_arrivals(
 
 
 def _loads_by_partition(files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
-    """`partition_text, version, written (order), timestamp, files, bytes, records, suspicious, note`: one row a
+    """`partition_text, version, written (order), timestamp, files, bytes, records, name, bad, repaired`: one row a
     partition and commit that changed data and added files to it."""
-    judged = "suspicious" in commits.columns
-    suspicious = pl.col("suspicious") if judged else pl.lit(value=False).alias("suspicious")
-    note = (
-        pl.when("suspicious").then(formatted("{}, {}", "label", version_label("version")))
-        if judged
-        else pl.lit(None, pl.String)
-    )
+    is_judged = "suspicious" in commits.columns
     order = pl.col("position") if "position" in commits.columns else pl.int_range(pl.len())
     loads = commits.filter("data_change").select(
-        "version", order.alias("written"), "timestamp", suspicious, note.alias("note")
+        "version",
+        "timestamp",
+        written=order,
+        name=version_label("version"),
+        bad=pl.col("suspicious") if is_judged else pl.lit(value=False),
+        repaired=pl.col("taken_back_by").is_not_null() if is_judged else pl.lit(value=False),
     )
     # a file that stays on with other deleted rows was not written again
     new = pl.col("added").is_in(loads["version"].implode()) & ~continued(lifetimes)["went_on"]
