@@ -94,7 +94,7 @@ PAGES: dict[str, PageEntry] = {
         "Operate",
         "pages/operate/health.py",
         "Health and retention",
-        "What is wrong, what would VACUUM remove, and who can still read it?",
+        "What is wrong, what would VACUUM or snapshot expiration remove, and who can still read it?",
         ":material/health_and_safety:",
     ),
     "sharing": PageEntry(
