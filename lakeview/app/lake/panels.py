@@ -133,7 +133,11 @@ def _table(entries: pl.DataFrame) -> None:
         "small": column.NumberColumn("small, %", format="%.0f", width=56, help="files below 1 MiB, of all"),
         "versions": column.NumberColumn("readable", format="localized", width=60, help="versions that can be read"),
         "retained": column.TextColumn(
-            "old bytes", width=66, alignment="right", help="bytes of files that only old versions need"
+            "old bytes",
+            width=66,
+            alignment="right",
+            help="bytes of files that only old versions need; unknown where none could be counted, and files "
+            "of branches, of deletes or that the log no longer names may remain; and where the whole log was not read",
         ),
     }
     for name in ("format", "small"):  # where it is the same for all tables there is no difference to see
