@@ -68,12 +68,11 @@ def first_versions(frames: TableFrames, snapshot: Snapshot) -> dict[str, int | N
 
 
 def absent_shares(frames: TableFrames, snapshot: Snapshot, statistics: pl.DataFrame) -> pl.DataFrame:
-    """ABSENT_SHARES of a version, of the columns of its STATISTICS with absent columns."""
+    """ABSENT_SHARES of a version, from its STATISTICS of all columns, with absent columns."""
     first = first_versions(frames, snapshot)
     if first.keys().isdisjoint(statistics.columns):
         return pl.DataFrame(schema=births.ABSENT_SHARES)
-    columns = [name for name in statistics.columns if name not in ("_path", "_deletion_vector")]
-    recorded = frames.recorded_statistics(snapshot.version, columns)
+    recorded = frames.recorded_statistics(snapshot.version)
     least = least_records(snapshot.files, snapshot.delete_files)
     return births.absent_shares(first, recorded, statistics, snapshot.files, snapshot.num_records, least)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from io import BytesIO
@@ -147,6 +148,7 @@ def test_neither_log_nor_lines_of_a_view_name_what_it_hides(api: Api, tmp_path: 
     for headers in ({}, DELTA):
         answer = api.post(TABLE.format("base") + "/query", {}, headers)
         assert '\\"maxValues\\":{\\"id\\":3}' in answer.text
+        text = re.sub(r"[0-9a-f]{13,}", "", answer.text)  # digests and moments contain any four digits now and then
         for word in (
             "salary",
             "1111",
@@ -157,7 +159,7 @@ def test_neither_log_nor_lines_of_a_view_name_what_it_hides(api: Api, tmp_path: 
             "generationExpression",
             "lakeview-view",
         ):
-            assert word not in answer.text, word
+            assert word not in text, word
     data = api.client.get(api.files("base")[0]["url"]).content
     assert b"salary" not in data
     assert b"col-" not in data

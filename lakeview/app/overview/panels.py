@@ -165,10 +165,10 @@ def schema_glance(now: OpenTable) -> None:
     frame(
         rows,
         {
-            "column": columns.text("column", 104),
-            "type": columns.text("type", 78),
+            "column": columns.text("column", 92),
+            "type": columns.text("type", 66),
             "mark": columns.mark(of="null_share_mark", help=columns.BOUND_HELP),
-            **columns.null_shares(rows, 60),
+            **columns.null_shares(rows, 40),
             "statistics": columns.text("statistics", 76),
             "since": columns.version("since"),
         },

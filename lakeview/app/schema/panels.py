@@ -81,17 +81,17 @@ def tree_table(tree: pl.DataFrame) -> None:
     part = tree.slice((page - 1) * MAX_ROWS, MAX_ROWS)
     shown = {
         "id": columns.text("id", 44),
-        "name": columns.text("column", 150, of="label"),
+        "name": columns.text("column", 132, of="label"),
         "type": columns.text("type", 104),
         "required": columns.text("", 64, of="nullable", words={"true": "", "false": "not null"}),
         "rules": columns.text("rules", 220, help="defaults, generated and identity columns, clustering, ..."),
         "mark": columns.mark(of="null_share_mark", help=columns.BOUND_HELP),
-        **columns.null_shares(part, 76),
+        **columns.null_shares(part, 50),
         "coverage": columns.percent(
             "with min/max, %", 104, decimals=0, help="the share of files with min and max in their statistics"
         ),
-        "minimum": columns.text("min", 102, of="min_text"),
-        "maximum": columns.text("max", 102, of="max_text"),
+        "minimum": columns.text("min", 92, of="min_text"),
+        "maximum": columns.text("max", 92, of="max_text"),
         "range": columns.text(
             "range is", 70, of="range_is", help="exact, a bound, or partial: some files have no statistics"
         ),
