@@ -1,4 +1,5 @@
-"""Operations that write: lakeview beside deltalake on copies of one table, seconds and the most memory of each.
+"""Operations that write: lakeview beside deltalake on copies of one table, CPU seconds (user and system of all
+threads), wall seconds by their ratio, and the most memory of each; medians.
 
     PYTHONPATH=. python benches/bench_writer.py [--rows 10000000] [--files 10] [--rounds 3] [--only merge,optimize]
 
@@ -167,8 +168,10 @@ def main() -> None:
     old = lv.open_table(str(tables["old"]))
     assert isinstance(old, DeltaTable)
     old.optimize()
-    print("| operation | lakeview, s | deltalake, s | deltalake / lakeview | lakeview, MB | deltalake, MB | memory |")
-    print("|---|---|---|---|---|---|---|")
+    print(
+        "| operation | lakeview, CPU s | deltalake, CPU s | deltalake / lakeview, CPU | wall | lakeview, MB "
+        "| deltalake, MB | memory |\n|---|---|---|---|---|---|---|---|"
+    )
     for name in [n for n in JOBS if n in options.only.split(",")]:
         table = tables["many" if name in ("optimize", "z-order") else "old" if name == "vacuum" else "few"]
         costs: dict[str, list[dict[str, float]]] = {engine: [] for engine in ENGINES}
@@ -179,10 +182,12 @@ def main() -> None:
                 costs[engine].append(cost)
             if held["lakeview"] != held["deltalake"]:
                 raise SystemExit(f"{name}: lakeview and deltalake differ: {held}")
-        wall, memory = ({e: median(c[what] for c in costs[e]) for e in ENGINES} for what in ("wall", "memory"))
+        cpu, wall, memory = (
+            {e: median(c[what] for c in costs[e]) for e in ENGINES} for what in ("cpu", "wall", "memory")
+        )
         print(
-            f"| {name} | {wall['lakeview']:.2f} | {wall['deltalake']:.2f} "
-            f"| {wall['deltalake'] / wall['lakeview']:.1f} | {memory['lakeview'] / 2**20:.0f} "
+            f"| {name} | {cpu['lakeview']:.3f} | {cpu['deltalake']:.3f} | {cpu['deltalake'] / cpu['lakeview']:.2f} "
+            f"| {wall['deltalake'] / wall['lakeview']:.2f} | {memory['lakeview'] / 2**20:.0f} "
             f"| {memory['deltalake'] / 2**20:.0f} | {memory['deltalake'] / max(memory['lakeview'], 2**20):.1f} |",
             flush=True,
         )

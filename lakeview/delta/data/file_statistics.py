@@ -34,17 +34,29 @@ class FileStatistics:
         self._bounds: dict[Path, tuple[Any, Any] | None] = {}
         self.records = 0
 
-    def add(self, rows: pa.Table) -> None:
-        """Count a part of the rows."""
-        frame = pl.from_arrow(rows)
-        assert isinstance(frame, pl.DataFrame)
+    def add(self, rows: pa.Table, counted_later: Collection[str] = ()) -> None:
+        """Count a part of the rows; of the columns `counted_later` the caller adds nulls and bounds."""
         self.records += rows.num_rows
-        for path, series in struct_leaves(frame.get_columns()):
-            if self._indexed is not None and path not in self._indexed:
+        for name in rows.schema.names:
+            if name in counted_later:
+                self._count((name,), 0, _NOTHING)  # columns are recorded in their order
                 continue
-            self._nulls[path] = self._nulls.get(path, 0) + series.null_count()
-            if series.dtype.is_numeric() or isinstance(series.dtype, _BOUNDED):
-                self._bounds[path] = _wider(self._bounds.get(path, _NOTHING), _bounds(series))
+            for path, series in struct_leaves([pl.Series(name, pl.from_arrow(rows[name]))]):
+                has_bounds = series.dtype.is_numeric() or isinstance(series.dtype, _BOUNDED)
+                if self._is_indexed(path):
+                    self._count(path, series.null_count(), _bounds(series) if has_bounds else _NOTHING)
+
+    def add_column(self, name: str, nulls: int, bounds: tuple[Any, Any]) -> None:
+        """Count a part of a column: its nulls, and the least and the greatest of its other values."""
+        self._count((name,), nulls, bounds)
+
+    def _is_indexed(self, path: Path) -> bool:
+        return self._indexed is None or path in self._indexed
+
+    def _count(self, path: Path, nulls: int, bounds: tuple[Any, Any] | None) -> None:
+        if self._is_indexed(path):
+            self._nulls[path] = self._nulls.get(path, 0) + nulls
+            self._bounds[path] = _wider(self._bounds.get(path, _NOTHING), bounds)
 
     def text(self) -> str:
         """numRecords, and minValues, maxValues and nullCount of the leaves, as JSON."""

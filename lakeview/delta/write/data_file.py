@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakeview.delta.data.file_statistics import FileStatistics
+from lakeview.delta.data.footer_texts import text_bounds, text_columns
 from lakeview.delta.data.partition_values import serialize
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.log.paths import encode_path
@@ -43,6 +44,8 @@ class DataFile:
         self._with_statistics = statistics
         self._buffer = BytesIO()
         self._writer: pq.ParquetWriter | None = None
+        self._footers: list[pq.FileMetaData] = []
+        self._texts: dict[str, int] = {}
         self._statistics = FileStatistics(context.indexed, prefix=context.string_prefix)
 
     @property
@@ -61,6 +64,7 @@ class DataFile:
         fields = [f for f in (*context.schema, *context.tracked) if f.name in rows.schema.names]
         stored = stored_table(rows, fields)
         if self._writer is None:
+            self._texts = text_columns(stored.schema)
             self._writer = pq.ParquetWriter(
                 self._buffer,
                 stored.schema,
@@ -68,15 +72,18 @@ class DataFile:
                 version="2.6",
                 coerce_timestamps="us",
                 use_dictionary=repeating_columns(stored),
+                metadata_collector=self._footers,
             )
         self._writer.write_table(stored, row_group_size=max(stored.num_rows, 1))
-        self._statistics.add(stored)
+        self._statistics.add(stored, self._texts)
 
     def close(self) -> AddFile:
         """Put the file into the store; its add action, not committed yet."""
         assert self._writer is not None, "a file of no rows is not written"
         self._writer.close()
         data = self._buffer.getvalue()
+        for name, nulls, bounds in text_bounds(data, self._footers[0], self._texts):
+            self._statistics.add_column(name, nulls, bounds)
         recorded = {stored_name(self._context.schema[n]): serialize(value) for n, value in self._values.items()}
         path = _path(self._context, recorded)
         self._storage.put(path, data)
