@@ -42,8 +42,9 @@ class TreeHistory:
         self._metadata = metadata
         self._lives: tuple[int, pl.DataFrame] | None = None  # of the line asked for last: a million are seconds
 
-    def versions(self) -> pl.DataFrame:
-        """VERSIONS, newest first; one listing of the table's folder shows which files are gone.
+    def versions(self, names: pl.Series | None = None) -> pl.DataFrame:
+        """VERSIONS, newest first; one listing of the table's folder shows which files are gone, or `names`, those below
+        it where it was listed.
 
         Files outside the folder are taken to be there. Manifest lists are read together, then the first manifest of
         every snapshot, then the others of those snapshots that miss nothing so far: where a file is gone most often
@@ -51,16 +52,17 @@ class TreeHistory:
         """
         newest_first = list(reversed(in_order(self._metadata)))
         with ThreadPoolExecutor(1, thread_name_prefix="lakeview-names") as lister:
-            listing = lister.submit(self._storage.names)  # a million names take seconds, as their manifests do
+            # a million names take seconds, as their manifests do
+            listing = lister.submit(self._storage.names if names is None else lambda: names)
             paths, spans, reasons = self._manifests_by_snapshot(newest_first)
             self._preload([spans[path] for path in next(iter(paths.values()), ())])
-            names = listing.result()
+            present = listing.result()
         faults: dict[str, str | None] = {}
         first = dict.fromkeys(each[0] for each in paths.values() if each)
-        self._examine([spans[path] for path in first], names, faults)
+        self._examine([spans[path] for path in first], present, faults)
         whole = [each for each in paths.values() if not any(map(faults.get, each))]
         rest = dict.fromkeys(path for each in whole for path in each if path not in faults)
-        self._examine([spans[path] for path in rest], names, faults)
+        self._examine([spans[path] for path in rest], present, faults)
         for number, each in paths.items():
             if reason := next(filter(None, map(faults.get, each)), None):
                 reasons[number] = reason

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
 from itertools import pairwise
 
 import polars as pl
@@ -17,25 +19,34 @@ from lakeview.iceberg.metadata.summaries import whole
 from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.iceberg.metadata.types import struct_fields
 from lakeview.iceberg.metadata.versions import in_order
+from lakeview.iceberg.orphan_files import orphan_files
+from lakeview.iceberg.state import State
 from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.schema import leaf_name
+from lakeview.storage.leftovers import age, leftovers
 
 _EXAMPLES = 3
+_ORPHANS = 10
+"""Files of one commit that was never made, as a rule."""
 _ORDER = {severity: i for i, severity in enumerate(Severity)}
 
 
-def check(metadata: Metadata, tree: Tree, versions: Callable[[], pl.DataFrame]) -> list[Finding]:
-    """What is broken or odd, worst first; one passing finding where nothing is. `versions` gives VERSIONS.
+def check(state: State, now: datetime | None = None) -> list[Finding]:
+    """What is broken or odd, worst first; one passing finding where nothing is.
 
-    Costs the manifests of every snapshot and one listing of the table's folder.
+    With `now`, files that no snapshot names are reported once they are older than a day. Costs the manifests of every
+    snapshot and one listing of the table's folder.
     """
+    metadata, tree = state.metadata, state.tree
+    listing = state.storage.walk()
     found = [
         *_refs(metadata),
         *_dangling(metadata),
         *_numbers(metadata),
         *_logs(metadata),
-        *_readable(metadata, versions()),
+        *_readable(metadata, state.history.versions(listing["name"])),
+        *_orphans(state, listing, now),
     ]
     current = metadata.snapshots.get(metadata.current_snapshot_id)
     if current is not None:
@@ -198,6 +209,28 @@ def _readable(metadata: Metadata, versions: pl.DataFrame) -> Iterator[Finding]:
         yield _finding("data-file-not-readable", severity, claim, str(reason), "Snapshots", str(version))
 
 
+def _orphans(state: State, listing: pl.DataFrame, now: datetime | None) -> Iterator[Finding]:
+    """Files that no snapshot names: of writers that were killed, or that could not remove what they had written."""
+    try:
+        alone = leftovers(orphan_files(state, listing), now)
+    except LakeviewError:  # what it names is not known; the snapshot is reported as one that cannot be read
+        return
+    if alone.height:
+        several = alone.height > 1
+        yield replace(
+            _finding(
+                "snapshot-orphan-files",
+                Severity.NOTE,
+                f"{alone.height:,} {'files' if several else 'file'} in the folder {'are' if several else 'is'} named "
+                "by no snapshot",
+                f"{int(alone['size'].sum()):,} bytes; {age(now)}: {_some(alone['name'], _ORPHANS)}",
+                "Snapshots",
+                alone["name"][0],
+            ),
+            remedy="remove them by the engine's remove_orphan_files",
+        )
+
+
 def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterator[Finding]:
     manifests = tree.manifests(current)
     columns = [f.id for _, f in metadata.schema.leaves() if f.id is not None]
@@ -294,6 +327,6 @@ def _totals(summary: Mapping[str, object], data: pl.DataFrame, deletes: pl.DataF
             )
 
 
-def _some(paths: pl.Series) -> str:
-    rest = paths.len() - _EXAMPLES
-    return ", ".join(paths.head(_EXAMPLES)) + (f" and {rest:,} more" if rest > 0 else "")
+def _some(paths: pl.Series, most: int = _EXAMPLES) -> str:
+    rest = paths.len() - most
+    return ", ".join(paths.head(most)) + (f" and {rest:,} more" if rest > 0 else "")

@@ -233,11 +233,11 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         return tasks if places is None else [task for task in tasks if task.path in places]
 
     def check(self, now: datetime | None = None) -> list[Finding]:
-        """What the metadata and the manifests contradict, worst first. Costs every manifest and one listing."""
+        """What the metadata and the manifests contradict, worst first, and files that no snapshot names: with `now`
+        those older than a day. Costs every manifest and one listing."""
         if now is not None:
-            milliseconds(now)  # refuses a naive moment; no check of ours depends on it
-        state = self._state
-        return check(state.metadata, state.tree, state.history.versions)
+            milliseconds(now)  # refuses a naive moment
+        return check(self._state, now)
 
     def audit(self, start: int | None = None, end: int | None = None) -> pl.DataFrame:
         """AUDIT: for every snapshot from `start` to `end` (both included, in the order of commits) and every law that

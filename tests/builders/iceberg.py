@@ -202,16 +202,53 @@ class IcebergHistory:
         self._manifests = [manifest for manifest in self._manifests if manifest["content"] == 0]
         self._commit("overwrite", [], 0, {})
 
+    def summarise(self) -> None:
+        """Totals in the summary of the current snapshot, in another metadata file."""
+        deletes = [f for manifest in self._manifests if manifest["content"] for f in self._entries_of(manifest)]
+        data = [file for file, *_ in self._live.values()]
+        totals = {
+            "data-files": len(data), "records": sum(f["record_count"] for f in data),
+            "files-size": sum(f["file_size_in_bytes"] for f in (*data, *deletes)), "delete-files": len(deletes),
+            "position-deletes": sum(f["record_count"] for f in deletes if f["content"] == 1),
+            "equality-deletes": sum(f["record_count"] for f in deletes if f["content"] == 2),
+        }  # fmt: skip
+        self.document["snapshots"][-1]["summary"] |= {f"total-{name}": str(number) for name, number in totals.items()}
+        self._write()
+
+    def _entries_of(self, manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+        path = self.root / manifest["manifest_path"].removeprefix(f"{self.location}/")
+        with path.open("rb") as found:
+            entries: list[Any] = list(fastavro.reader(found))
+        return [entry["data_file"] for entry in entries if entry["status"] != 2]
+
     def delete_positions(
         self, name: str, positions: Mapping[str, Sequence[int]], *, partition: Mapping[str, Any] | None = None
     ) -> str:
         """A position delete file: rows of data files, by their paths as recorded."""
-        pairs = [(path, p) for path, found in positions.items() for p in found]
-        schema = pa.schema([_id("file_path", pa.string(), 2147483546), _id("pos", pa.int64(), 2147483545)])
-        table = pa.table([[p for p, _ in pairs], [p for _, p in pairs]], schema=schema)
-        entry = self._file(name, table, 1, partition or {}) | {"lower_bounds": [], "upper_bounds": []}
-        self._commit("delete", [entry], 1, {"added-delete-files": "1", "added-position-deletes": str(len(pairs))})
-        return str(entry["file_path"])
+        return self.delete_positions_by({name: positions}, partition=partition)[0]
+
+    def delete_positions_by(
+        self,
+        files: Mapping[str, Mapping[str, Sequence[int]]],
+        *,
+        partition: Mapping[str, Any] | None = None,
+        aimed: bool = False,
+    ) -> list[str]:
+        """Position delete files, as `delete_positions` makes each, in one snapshot and one manifest; `aimed`: those for
+        one data file name it."""
+        entries, rows = [], 0
+        for name, positions in files.items():
+            pairs = [(path, p) for path, found in positions.items() for p in found]
+            schema = pa.schema([_id("file_path", pa.string(), 2147483546), _id("pos", pa.int64(), 2147483545)])
+            table = pa.table([[p for p, _ in pairs], [p for _, p in pairs]], schema=schema)
+            entry = self._file(name, table, 1, partition or {}) | {"lower_bounds": [], "upper_bounds": []}
+            if aimed and len(positions) == 1:
+                entry["referenced_data_file"] = next(iter(positions))
+            entries.append(entry)
+            rows += len(pairs)
+        counts = {"added-delete-files": str(len(entries)), "added-position-deletes": str(rows)}
+        self._commit("delete", entries, 1, counts)
+        return [str(entry["file_path"]) for entry in entries]
 
     def delete_equal(
         self,

@@ -147,7 +147,7 @@ def test_a_process_that_ends_at_any_write_leaves_the_table_as_it_was_or_as_it_sh
         else:
             break
     assert ids(place) == [3, 4, 5, *range(10, 20)]
-    sound(place)
+    sound(place, "snapshot-orphan-files")
 
 
 def test_an_overwrite_is_held_against_what_followed_its_base(place: Path) -> None:

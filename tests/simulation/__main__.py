@@ -11,7 +11,7 @@ from itertools import combinations_with_replacement, count
 
 from tests.simulation.explore import FAULTS, Scenario, Simulation, unpacked
 from tests.simulation.laws import Violation
-from tests.simulation.operations import LAYOUTS, OPERATIONS
+from tests.simulation.worlds import LAYOUTS, operations_of
 from tests.simulation.writers import simulated_surroundings
 
 
@@ -52,8 +52,9 @@ def _search(seconds: float, seed: int) -> None:
     end, schedules = time.monotonic() + seconds, set()
     for number in count(seed):
         chance = random.Random(number)
-        operations = tuple(chance.choice(list(OPERATIONS)) for _ in range(3))
-        scenario = Scenario(operations, chance.choice(list(LAYOUTS)), faults=chance.choice((0, 1, 2)))
+        layout = chance.choice(LAYOUTS)
+        operations = tuple(chance.choice(list(operations_of(layout))) for _ in range(3))
+        scenario = Scenario(operations, layout, faults=chance.choice((0, 1, 2)))
         schedules |= {simulations[scenario.layout].walk(scenario, each) for each in range(10)}
         simulations[scenario.layout].stop()
         if time.monotonic() > end:
@@ -64,7 +65,7 @@ def _search(seconds: float, seed: int) -> None:
 def _pairs(layouts: list[str], faults: int) -> None:
     for layout in layouts:
         simulation = Simulation(layout)
-        for pair in combinations_with_replacement(OPERATIONS, 2):
+        for pair in combinations_with_replacement(operations_of(layout), 2):
             began = time.monotonic()
             report = simulation.explore(Scenario(pair, layout, faults))
             met = ", ".join(kind for kind in FAULTS if any(k == kind for _, k in report.cells)) or "none"

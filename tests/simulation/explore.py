@@ -21,22 +21,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
-from lakeview.delta.log.paths import LOG_FOLDER
-from tests.simulation.laws import Laws, Violation
-from tests.simulation.operations import NOW_MS, OPERATIONS, Base, Operation, Writer, base_table
-from tests.simulation.store import (
-    LISTINGS,
-    Call,
-    Failure,
-    Files,
-    Reply,
-    effect,
-    is_commit,
-    is_hint,
-    is_log,
-    reply,
-    version_of,
-)
+from tests.simulation.laws import Violation
+from tests.simulation.operations import NOW_MS, Operation
+from tests.simulation.store import LISTINGS, Call, Failure, Files, LogNames, Reply, effect, reply
+from tests.simulation.worlds import World, world_of
 from tests.simulation.writers import Outcome, Place, Program
 
 SLOTS = "abcd"
@@ -120,25 +108,24 @@ class Report:
     cells: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
-@cache
-def _base(layout: str) -> Base:
-    return base_table(layout)
+_world = cache(world_of)
 
 
 class Simulation:
     """Explores scenarios of one layout; the writers' histories are remembered from one to the next."""
 
     def __init__(self, layout: str) -> None:
-        self.base = _base(layout)
-        self.laws = Laws(self.base)
+        self.world: World = _world(layout)
+        self.base = self.world.base
+        self.laws = self.world.laws()
         self._programs: dict[tuple[str, str, bool], Program] = {}
 
     def program(self, operation: str, slot: str, *, remote: bool) -> Program:
         """The writer of an operation in a slot."""
         key = (operation, slot, remote)
         if key not in self._programs:
-            run = OPERATIONS[operation].run
-            self._programs[key] = Program(slot, lambda storage: run(Writer(storage, slot)), remote=remote)
+            run, table = self.world.operations[operation].run, self.world.table
+            self._programs[key] = Program(slot, lambda storage: run(table(storage, slot)), remote=remote)
         return self._programs[key]
 
     def stop(self) -> None:
@@ -210,11 +197,12 @@ class _Run:
         self._simulation = simulation
         self._scenario = scenario
         self._laws = simulation.laws
+        self._names = simulation.world.names
         self._programs = [
             simulation.program(operation, slot, remote=scenario.remote)
             for operation, slot in zip(scenario.operations, SLOTS, strict=False)
         ]
-        self._operations = [OPERATIONS[name] for name in scenario.operations]
+        self._operations = [simulation.world.operations[name] for name in scenario.operations]
         self._has_walker = any(operation.walks for operation in self._operations)
         self._counts: dict[tuple[object, ...], int] = {}
         self.ends: set[object] = set()
@@ -289,21 +277,26 @@ class _Run:
         if alone:
             return True
         if call.kind in ("read", "range"):
-            return call.path in files.content and not is_hint(call.path) and self._stays(files, call.path, others)
+            return (
+                call.path in files.content
+                and not self._names.is_hint(call.path)
+                and self._stays(files, call.path, others)
+            )
         if call.kind in ("put", "create", "delete"):
-            return not is_log(call.path) and not any(o.walks for o in others)
+            return not self._names.is_log(call.path) and not any(o.walks for o in others)
         return False
 
     def _stays(self, files: Files, path: str, others: Sequence[Operation]) -> bool:
         """Whether the laws forbid the others to delete a file."""
-        if path.startswith(LOG_FOLDER):
-            recent = is_commit(path) and version_of(path) >= self._simulation.base.version
+        names = self._names
+        if path.startswith(names.folder):
+            recent = names.is_commit(path) and names.version_of(path) >= self._simulation.base.version
             return recent or not any(operation.cleans for operation in others)
         return self._laws.needs(files, path) or not any(operation.deletes for operation in others)
 
     def _of_writer(self, state: State, at: int, place: Place, call: Call) -> Iterator[tuple[str, Callable[[], State]]]:
         slot = SLOTS[at]
-        yield slot, lambda: self._answered(state, at, place, call, call, reply(state.files, call))
+        yield slot, lambda: self._answered(state, at, place, call, call, self._reply(state.files, call))
         if not state.faults:
             return
         for fault, after in self._faults(state, at, place, call):
@@ -319,17 +312,23 @@ class _Run:
             yield "crash", lambda: replace(failing, places=places)
         if call.kind in self._scenario.failing:
             error = Failure("unavailable", call.path)
-            if is_log(call.path) or self._has_walker:  # of another file nobody learns whether it is there
+            if self._names.is_log(call.path) or self._has_walker:  # of another file nobody learns whether it is there
                 yield "lost", lambda: self._answered(failing, at, place, call, call, error)
             yield "never", lambda: self._answered(failing, at, place, call, None, error)
-            if call.kind == "create" and is_log(call.path) and self._scenario.remote:
+            if call.kind == "create" and self._names.is_log(call.path) and self._scenario.remote:
                 late = replace(failing, late=(*failing.late, (at, call)))
                 yield "late", lambda: self._answered(late, at, place, call, None, error)
-        if call.kind in LISTINGS and call.path in ("", LOG_FOLDER):
-            for fault, files in _unseen(state.files, self._simulation.base.files):
-                answer = reply(files, call)
-                if answer != reply(state.files, call):
+        if call.kind in LISTINGS and call.path in ("", self._names.folder):
+            for fault, files in _unseen(state.files, self._simulation.base.files, self._names):
+                answer = self._reply(files, call)
+                if answer != self._reply(state.files, call):
                     yield fault, partial(self._answered, failing, at, place, call, None, answer)
+
+    def _reply(self, files: Files, call: Call) -> Reply:
+        """What a call gets, a listing without the names that no writer looks for."""
+        if call.kind == "list":
+            files = files.only(self._names.is_listed)
+        return reply(files, call)
 
     def _answered(self, state: State, at: int, place: Place, call: Call, sent: Call | None, answer: Reply) -> State:
         """The state after a call; `sent`: None if it never reached the store."""
@@ -353,7 +352,7 @@ class _Run:
         if files is not state.files:
             with self._blamed():
                 self._laws.check_effect(SLOTS[at], self._operations[at], state.files, call, files)
-                if is_log(call.path) and not is_commit(call.path):
+                if self._names.is_log(call.path) and not self._names.is_commit(call.path):
                     self._laws.check_opens(files)
         return files
 
@@ -380,12 +379,13 @@ class _Blame:
             raise Violation(f"{error}\n  again: python -m tests.simulation replay '{self._run.schedule}'") from error
 
 
-def _unseen(files: Files, base: Files) -> Iterator[tuple[str, Files]]:
+def _unseen(files: Files, base: Files, names: LogNames) -> Iterator[tuple[str, Files]]:
     """What an old listing shows: without the newest commit, without all new ones, without one while later ones show."""
-    new = sorted(name for name in files.content.keys() - base.content.keys() if is_log(name) and not is_hint(name))
+    came = files.content.keys() - base.content.keys()
+    new = sorted(name for name in came if names.is_log(name) and not names.is_hint(name))
     if not new:
         return
-    yield "stale", files.without(max((n for n in new if is_commit(n)), default=new[-1], key=version_of))
+    yield "stale", files.without(max((n for n in new if names.is_commit(n)), default=new[-1], key=names.version_of))
     if len(new) > 1:
         yield "older", Files({name: file for name, file in files.content.items() if name not in new})
         for at, name in enumerate(new[:-1]):

@@ -12,6 +12,8 @@ from typing import Any
 
 _WRITE = "lakeview.delta.write"
 _CREATION = "lakeview.storage.exclusive"
+_SNAPSHOT = "lakeview.iceberg.write.snapshot_commit"
+_FOLDER = "lakeview.iceberg.write.commits"
 
 
 @dataclass(frozen=True)
@@ -177,4 +179,28 @@ MUTANTS = [
         "vacuum.used_files", "needed_files", 'removes.filter(pl.col("modified") >= at)', "removes.clear()"),
     _of("log cleanup takes the checkpoint that readers begin with", "clean@due!0",
         "log_cleanup", "_before", "(version < base.version)", "(version <= base.version)"),
+    # -- Iceberg's commits
+    _of("a metadata file replaces another's", "append+append@iceberg!0",
+        _CREATION, "ExclusivePut.put", "self._storage.put_if_absent(", "self._storage.put("),
+    _of("what an Iceberg table was read for is not held against winners", "delete+overwrite@iceberg!0",
+        _SNAPSHOT, "SnapshotCommit._change", "self._removal.check(state, self._table.address)", "pass"),
+    _of("files of a snapshot that may be there are deleted", "append@iceberg!3",
+        _SNAPSHOT, "SnapshotCommit.run", "if not self._commits.unsure:", "if True:"),
+    _of("our own snapshot is not known again", "append@iceberg!1",
+        _FOLDER, "FolderCommits._holds_ours", "return any(", "return False and any(",
+        _SNAPSHOT, "SnapshotCommit._attempt", "if self._snapshot_id in state.metadata.snapshots:", "if False:"),
+    _of("a manifest is written again for the first attempt alone", "delete+prune@iceberg-deletes!0",
+        _SNAPSHOT, "SnapshotCommit._rewrite", 'key = str(touched.manifest["manifest_path"]), touched.keys',
+        'key = str(touched.manifest["manifest_path"]), frozenset()'),
+    _of("a sequence number is that of the first attempt", "append+append@iceberg!0",
+        _SNAPSHOT, "SnapshotCommit._manifest_list", "metadata.last_sequence_number + 1",
+        "self.__dict__.setdefault('first', metadata.last_sequence_number + 1)"),
+    _of("manifest lists of lost attempts are left behind", "append+append@iceberg!0",
+        _SNAPSHOT, "SnapshotCommit._attempt", "discard([o for", "(lambda *_: [])([o for"),
+    _of("files of a refused snapshot are left behind", "delete+overwrite@iceberg!0",
+        _SNAPSHOT, "SnapshotCommit.run", "discard([*(file", "(lambda *_: [])([*(file"),
+    _of("the version hint comes before its metadata file", "append+append@iceberg!0",
+        _FOLDER, "FolderCommits.commit", "if not self._creation.put(",
+        'self._storage.put(f"{FOLDER}/{HINT}", str(metadata_number(name)).encode())\n'
+        "        if not self._creation.put("),
 ]  # fmt: skip

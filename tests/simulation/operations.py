@@ -84,7 +84,7 @@ class Operation:
     a fault, the table left as it is.
     """
 
-    run: Callable[[Writer], Any]
+    run: Callable[[Any], Any]
     step: Step = lambda versions, _: versions[-1]
     commits: int = 1
     walks: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import NamedTuple, TypeAlias
@@ -78,6 +78,10 @@ class Files:
         """These files and another, which may replace one."""
         return Files({**self.content, path: file})
 
+    def only(self, wanted: Callable[[str], bool]) -> Files:
+        """Those of these files whose paths are wanted."""
+        return Files({name: file for name, file in self.content.items() if wanted(name)})
+
     def without(self, path: str) -> Files:
         """These files but one."""
         return Files({name: file for name, file in self.content.items() if name != path})
@@ -136,3 +140,23 @@ def is_hint(path: str) -> bool:
 def version_of(path: str) -> int:
     """The version in the name of a file of the log."""
     return int(posixpath.basename(path)[:20])
+
+
+@dataclass(frozen=True)
+class LogNames:
+    """The files of a table whose names its writers know beforehand: a format's log.
+
+    `is_log`: whether a path is one of them; `is_commit`: whether its creation is a commit; `is_hint`: whether it is
+    replaced to point at newer ones; `version_of`: the number in a name; `is_listed`: whether writers that list a folder
+    look for the name.
+    """
+
+    folder: str
+    is_log: Callable[[str], bool]
+    is_commit: Callable[[str], bool]
+    is_hint: Callable[[str], bool]
+    version_of: Callable[[str], int]
+    is_listed: Callable[[str], bool] = lambda _: True
+
+
+DELTA_NAMES = LogNames(LOG_FOLDER, is_log, is_commit, is_hint, version_of)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 import pytest
 
+from tests.simulation.chance import schedules_by_chance
 from tests.simulation.explore import FAULTS, Scenario, Simulation, packed, unpacked
 from tests.simulation.laws import Violation
 from tests.simulation.operations import OPERATIONS
@@ -25,9 +25,6 @@ FAULTS_AT_EVERY_CALL = {("delete", "delete"), ("optimize", "optimize"), ("checkp
     ("append", name) for name in MATRIX if name != "vacuum"
 }
 EXHAUSTIVE_VACUUM = ("delete", "vacuum")
-
-SEEDS = 10
-"""Schedules by chance of one kind of fault, where faults are not explored at every call."""
 
 OTHERS = ["append+delete@plain", "append+append@due", "restore+delete@vectors", "restore+checkpoint@vectors"]
 """Pairs beyond the matrix, with at most one fault at any call."""
@@ -60,7 +57,7 @@ def test_no_order_and_no_fault_violates_a_law(first: str, second: str, record_pr
     simulation, scenario, covered = _explored(first, second, faults, record_property)
     wanted = _faults_of_both(first, second)
     if not faults:
-        covered = _by_chance(simulation, scenario, wanted, record_property)
+        covered = schedules_by_chance(simulation, scenario, wanted, record_property)
     assert not wanted - covered, "a cell of the matrix is not covered"
 
 
@@ -92,29 +89,6 @@ def _explored(
     return simulation, scenario, set(report.cells)
 
 
-def _by_chance(
-    simulation: Simulation, scenario: Scenario, wanted: AbstractSet[tuple[str, str]], record_property: Record
-) -> set[tuple[str, str]]:
-    """The operations and the kinds of faults that they met in SEEDS schedules of each kind, or up to five times as many
-    to meet those `wanted`; a kind that chance did not bring to one of them is explored at every call."""
-    covered: set[tuple[str, str]] = set()
-    schedules: set[str] = set()
-    for kind in FAULTS:
-        for seed in range(SEEDS * 5):
-            if seed >= SEEDS and not {cell for cell in wanted - covered if cell[1] == kind}:
-                break
-            schedule = simulation.walk(replace(scenario, kinds=(kind,)), seed)
-            schedules.add(schedule)
-            met = [token[0] for token in unpacked(schedule.partition(":")[2]) if "!" in token]
-            covered |= {(scenario.operations["ab".index(slot)], kind) for slot in met}
-    rare = tuple({kind for _, kind in wanted - covered})
-    if rare:
-        covered |= set(simulation.explore(replace(scenario, kinds=rare)).cells)
-    simulation.stop()
-    record_property("schedules by chance", len(schedules))
-    return covered
-
-
 def _faults_of_both(first: str, second: str) -> set[tuple[str, str]]:
     return {(name, kind) for name in (first, second) for kind in _faults_of(first, second, name)}
 
@@ -141,18 +115,20 @@ def test_other_pairs_violate_no_law_either(text: str, record_property: Record) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", FAULTS_BY_CHANCE)
-def test_more_pairs_violate_no_law_in_any_order_nor_with_faults_by_chance(text: str, record_property: Record) -> None:
+def test_more_pairs_violate_no_law_in_any_order_nor_with_faultsschedules_by_chance(
+    text: str, record_property: Record
+) -> None:
     scenario = Scenario.of(text)
     simulation = Simulation(scenario.layout)
     report = simulation.explore(replace(scenario, faults=0))
     record_property("schedules", report.schedules)
     record_property("states", report.states)
     assert report.schedules > 1
-    assert _by_chance(simulation, scenario, set(), record_property)
+    assert schedules_by_chance(simulation, scenario, set(), record_property)
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_three_writers_by_chance(seed: int) -> None:
+def test_three_writersschedules_by_chance(seed: int) -> None:
     names = list(OPERATIONS)
     scenario = Scenario(tuple(names[(seed * 5 + step) % len(names)] for step in (0, 3, 7)), "vectors", faults=2)
     simulation = Simulation("vectors")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import pkgutil
+import secrets
 import sys
 import threading
 import uuid
@@ -12,14 +13,16 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from queue import SimpleQueue
 from typing import IO, Any
 from unittest.mock import patch
 
+import fastavro
 import polars as pl
 
 import lakeview.delta
+import lakeview.iceberg
 import lakeview.rows
 import lakeview.storage
 from lakeview.model.config import Config
@@ -111,6 +114,13 @@ class SimulatedStorage(Storage):
 _RUNNING = threading.local()
 """`execution`: the one whose thread this is."""
 
+_SLOT_BITS = 32
+
+
+def slot_of(number: int) -> str:
+    """The writer that drew a number."""
+    return chr(number >> _SLOT_BITS)
+
 
 class _Execution:
     """A thread that runs a writer up to its next call."""
@@ -145,6 +155,11 @@ class _Execution:
         """The writer's next identifier: the same in each run."""
         self._identifiers += 1
         return uuid.UUID(f"{self._slot * 8}-0000-4000-8000-{self._identifiers:012d}")
+
+    def number(self) -> int:
+        """As `identifier`, a number from which `slot_of` tells the writer."""
+        self._identifiers += 1
+        return (ord(self._slot) << _SLOT_BITS) + self._identifiers
 
     def _ask(self, call: Call) -> Reply:
         if self._halted:
@@ -273,7 +288,7 @@ class _Serial:
 
 def _with_pools() -> Iterator[str]:
     """The modules of the writer and its readers that begin threads."""
-    for package in (lakeview.delta, lakeview.storage, lakeview.rows):
+    for package in (lakeview.delta, lakeview.iceberg, lakeview.storage, lakeview.rows):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if hasattr(importlib.import_module(module.name), "ThreadPoolExecutor"):
                 yield f"{module.name}.ThreadPoolExecutor"
@@ -293,16 +308,25 @@ def _without_lock(self: cached_property[Any], instance: Any, owner: type | None 
 
 @contextmanager
 def simulated_surroundings() -> Iterator[None]:
-    """Makes the writers' surroundings the simulation's: identifiers by writer, no waiting, no threads of their own."""
-    identifier = uuid.uuid4
+    """Makes the writers' surroundings the simulation's: identifiers and markers by writer, no
+    waiting, no threads of their own."""
+    identifier, number = uuid.uuid4, secrets.randbelow
 
     def next_identifier() -> uuid.UUID:
         execution: _Execution | None = getattr(_RUNNING, "execution", None)
         return identifier() if execution is None else execution.identifier()
 
+    def next_number(below: int) -> int:
+        execution: _Execution | None = getattr(_RUNNING, "execution", None)
+        return number(below) if execution is None else execution.number()
+
     with ExitStack() as stack:
         stack.enter_context(patch("uuid.uuid4", next_identifier))
-        for module in ("delta.write.commit_loop", "storage.exclusive"):
+        stack.enter_context(patch("secrets.randbelow", next_number))
+        stack.enter_context(patch("fastavro.writer", partial(fastavro.writer, sync_marker=bytes(range(16)))))
+        for module in (
+            "delta.write.commit_loop", "iceberg.write.commits", "iceberg.write.snapshot_commit", "storage.exclusive",
+        ):  # fmt: skip
             stack.enter_context(patch(f"lakeview.{module}.back_off", lambda *_, **__: None))
         for name in _with_pools():
             stack.enter_context(patch(name, _Serial))

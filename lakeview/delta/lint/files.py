@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import timedelta
 
 import polars as pl
 
@@ -20,8 +19,8 @@ from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.schema import Field
+from lakeview.storage.leftovers import age, leftovers
 
-_YOUNG = timedelta(days=1)
 _ADD = "Add File and Remove File"
 
 
@@ -162,20 +161,14 @@ def orphans(facts: LogFacts) -> Iterator[Finding]:
             _vector_names(known["deletion_vector"].drop_nulls().unique(), facts.storage.root),
         ]
     ).unique()
-    # hidden names are no data: what Spark's vacuum leaves alone; a partition folder may begin with an underscore
-    hidden = pl.col("name").str.contains(r"(^|/)(\.[^/]*|_[^/=]*)(/|$)")
-    # but for what a writer of ours had begun when it was killed, which a vacuum deletes
-    temporary = pl.col("name").str.contains(r"(^|/)\.[^/]+\.[0-9a-f]{32}\.tmp$")
-    alone = facts.data.filter((~hidden | temporary) & ~pl.col("name").is_in(named.implode()))
-    if facts.now is not None:
-        alone = alone.filter(pl.col("modified").is_null() | (pl.col("modified") < facts.now - _YOUNG))
+    alone = leftovers(facts.data.filter(~pl.col("name").is_in(named.implode())), facts.now)
     if alone.height:
-        age = "older than a day" if facts.now is not None else "some may belong to a commit under way"
         yield finding(
             "orphan-files",
             Severity.NOTE,
             f"{counted(alone.height, 'file')} in the folder {'is' if alone.height == 1 else 'are'} named by no commit",
-            f"{int(alone['size'].sum()):,} bytes; {age}: {some(alone['name'].head(3).to_list(), alone.height)}",
+            f"{int(alone['size'].sum()):,} bytes; {age(facts.now)}: "
+            f"{some(alone['name'].head(3).to_list(), alone.height)}",
             section="Data Files",
             place=alone["name"][0],
             remedy="VACUUM removes them",

@@ -82,7 +82,7 @@ class SnapshotCommit:
         self._id = uuid.uuid4()
         self._snapshot_id = secrets.randbelow(2**63 - 1) + 1
         self._added: list[dict[str, Any]] = []
-        self._rewritten: dict[str, dict[str, Any]] = {}
+        self._rewritten: dict[tuple[str, frozenset[str]], dict[str, Any]] = {}
         self._written: list[str] = []
         self._commits = commits_of(table, self._snapshot_id)
 
@@ -169,17 +169,18 @@ class SnapshotCommit:
         return _Change(stay, [*self._added, *rewritten], removed_counts(self._removal.files, deletes))
 
     def _rewrite(self, state: State, touched: TouchedManifest) -> dict[str, Any]:
-        """The record of the manifest in place of another one, written once for all attempts."""
-        path = str(touched.manifest["manifest_path"])
-        if path not in self._rewritten:
+        """The record of the manifest in place of another one, written once for all attempts that remove the same of
+        it: which delete files apply to nothing else may change from one to the next."""
+        key = str(touched.manifest["manifest_path"]), touched.keys
+        if key not in self._rewritten:
             entries = state.tree.whole_entries(touched.manifest)
             entries = entries.filter(entries["status"] != 2)
             spec_id = int(entries["spec_id"][0])
             context = context_of_spec(self._context, state, spec_id)
             is_removed = touched.is_removed(entries)
             new = rewrite_manifest(touched.manifest, entries, is_removed, context, self._snapshot_id)
-            self._rewritten[path] = self._put_manifest(state, new.data, new.record)
-        return self._rewritten[path]
+            self._rewritten[key] = self._put_manifest(state, new.data, new.record)
+        return self._rewritten[key]
 
     def _put_manifest(self, state: State, data: bytes, record: Mapping[str, Any]) -> dict[str, Any]:
         path = f"{FOLDER}/{self._id}-m{len(self._rewritten) + len(self._added)}.avro"
