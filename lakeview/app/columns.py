@@ -11,49 +11,71 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
+from lakeview.app import widths
 from lakeview.charts.palette import palette
 
 PALE_HELP = "pale: rows of files that were written before the column existed; all of them are null there"
 _CELL_PADDING = 16
 BOUND_HELP = "≥ or ≤: a bound; ≈: some files do not count; empty: exact"
 
+_BOUNDS = "\N{GREATER-THAN OR EQUAL TO} \N{LESS-THAN OR EQUAL TO}"
+
 Format = Callable[[pl.Series], pl.Series]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a table: Streamlit's `kind` of column, its heading, options and width in pixels.
+    """One column of a table: Streamlit's `kind` of column, its heading and options.
 
     `of`: the frame's column that it shows, or a struct of those; the one of its own name without. `format` makes the
     cells of the values.
     `in_bytes`: the values are sizes, shown in the unit that suits their median; the heading names it.
+    `may_be_cut`: long cells end in dots where there is no room for them; a double click shows the whole text.
+    `pixels`: the width of cells that are no texts.
+    `may_be_absent`: a table has no such column where all its cells are empty.
     """
 
     kind: Callable[..., Any]
     label: str
-    width: int | None
     options: Mapping[str, Any]
     of: str | tuple[str, ...] | None = None
     format: Format | None = None
     in_bytes: bool = False
+    may_be_cut: bool = False
+    may_be_absent: bool = False
+    pixels: int = 0
 
-    def cells(self, values: pl.Series) -> tuple[pl.Series, dict[str, Any]]:
-        """The cells, and Streamlit's configuration of the column."""
-        label = self.label
+    def cells(self, values: pl.Series) -> tuple[pl.Series, str]:
+        """The cells, and the heading."""
         if self.in_bytes:
             unit, size = byte_unit(values)
-            values, label = values / size, f"{label}, {unit}"
-        elif self.format is not None:
-            values = self.format(values)
-        return values, self.kind(label, width=self.width, **self.options)
+            return values / size, f"{self.label}, {unit}"
+        return values if self.format is None else self.format(values), self.label
+
+    def needs(self, cells: pl.Series, label: str, unknown: str) -> widths.Needs:
+        """The pixels that the column needs; null is shown as `unknown`."""
+        if self.pixels:
+            return widths.needs(label, [], least=self.pixels)
+        word = self.options.get("display_text")
+        texts = widths.longest(cells, self.options.get("format")) if word is None else [word]
+        return widths.needs(label, [*texts, unknown] if cells.null_count() else texts, may_be_cut=self.may_be_cut)
 
 
 def cells_and_columns(
-    rows: pl.DataFrame, columns: Mapping[str, Column]
+    rows: pl.DataFrame, columns: Mapping[str, Column], *, place: int, unknown: str
 ) -> tuple[pl.DataFrame, dict[str, dict[str, Any]]]:
-    """The cells of these columns in this order, and the configuration of each."""
+    """The cells of these columns in this order, and Streamlit's configuration of each: they share `place` pixels, and
+    grow alike where there are more. One without a heading gets its name, for those who hear the table."""
     drawn = {name: column.cells(_values(rows, column.of or name)) for name, column in columns.items()}
-    return pl.DataFrame({name: cells for name, (cells, _) in drawn.items()}), {n: c for n, (_, c) in drawn.items()}
+    shown = {
+        name: cells for name, (cells, _) in drawn.items() if not columns[name].may_be_absent or (cells != "").any()
+    }
+    labels = {name: drawn[name][1] or name for name in shown}
+    needed = [columns[name].needs(cells, labels[name], unknown) for name, cells in shown.items()]
+    return pl.DataFrame(shown), {
+        name: columns[name].kind(labels[name], width=width, **columns[name].options)
+        for name, width in zip(shown, widths.fitted(needed, place), strict=True)
+    }
 
 
 def _values(rows: pl.DataFrame, of: str | tuple[str, ...]) -> pl.Series:
@@ -62,7 +84,6 @@ def _values(rows: pl.DataFrame, of: str | tuple[str, ...]) -> pl.Series:
 
 def text(
     label: str,
-    width: int | None = None,
     *,
     of: str | None = None,
     null: str | None = None,
@@ -78,24 +99,25 @@ def text(
         return texts if null is None else texts.fill_null(null)
 
     options = {"help": help} | ({"alignment": "right"} if right else {})
-    return Column(st.column_config.TextColumn, label, width, options, of, cells)
+    return Column(st.column_config.TextColumn, label, options, of, cells, may_be_cut=not right)
 
 
-def link(label: str, width: int, word: str, *, of: str | None = None) -> Column:
+def link(label: str, word: str, *, of: str | None = None) -> Column:
     """A link that shows a word in place of its address."""
-    return Column(st.column_config.LinkColumn, label, width, {"display_text": word}, of)
+    return Column(st.column_config.LinkColumn, label, {"display_text": word}, of)
 
 
-def path(label: str, width: int, folder: str, *, of: str | None = None, help: str | None = None) -> Column:  # noqa: A002
+def path(label: str, folder: str, *, of: str | None = None, help: str | None = None) -> Column:  # noqa: A002
     """A path, without the folder that all of them begin with."""
-    return Column(
-        st.column_config.TextColumn, label, width, {"help": help}, of, lambda paths: paths.str.strip_prefix(folder)
-    )
+
+    def cells(values: pl.Series) -> pl.Series:
+        return values.str.strip_prefix(folder)
+
+    return Column(st.column_config.TextColumn, label, {"help": help}, of, cells, may_be_cut=True)
 
 
 def number(
     label: str,
-    width: int | None = None,
     *,
     of: str | None = None,
     decimals: int | None = None,
@@ -103,12 +125,11 @@ def number(
 ) -> Column:
     """A number: with comma groups, or with a fixed number of decimals."""
     format_ = "localized" if decimals is None else f"%.{decimals}f"
-    return Column(st.column_config.NumberColumn, label, width, {"format": format_, "help": help}, of)
+    return Column(st.column_config.NumberColumn, label, {"format": format_, "help": help}, of)
 
 
 def percent(
     label: str,
-    width: int | None = None,
     *,
     of: str | None = None,
     decimals: int = 1,
@@ -119,7 +140,7 @@ def percent(
     options: dict[str, Any] = {"format": f"%.{decimals}f", "help": help}
     kind = st.column_config.ProgressColumn if bar else st.column_config.NumberColumn
     options |= {"min_value": 0, "max_value": 100} if bar else {}
-    return Column(kind, label, width, options, of, lambda shares: shares * 100)
+    return Column(kind, label, options, of, lambda shares: shares * 100, pixels=widths.BAR if bar else 0)
 
 
 def null_shares(rows: pl.DataFrame, bar: int) -> dict[str, Column]:
@@ -128,19 +149,19 @@ def null_shares(rows: pl.DataFrame, bar: int) -> dict[str, Column]:
     Pale is the part of files that were written before the column existed, `absent_share`; `absent_text` names it.
     """
     if rows["absent_share"].null_count() == rows.height:
-        return {"null": percent("null, %", bar + 24, of="null_share", bar=True)}
+        return {"null": percent("null, %", of="null_share", bar=True)}
     width = bar - _CELL_PADDING
     pale = Column(
         st.column_config.ImageColumn,
         "share",
-        bar,
         {"help": PALE_HELP, "alignment": "left"},
         ("null_share", "absent_share"),
         lambda shares: pl.Series([_null_bar(width, **share) for share in shares], dtype=pl.String),
+        pixels=bar,
     )
-    found = {"null": percent("null, %", 56, of="null_share"), "bar": pale}
+    found = {"null": percent("null, %", of="null_share"), "bar": pale}
     if "absent_text" in rows.columns:
-        found["absent"] = text("before the column", 122, of="absent_text", null="", help=PALE_HELP)
+        found["absent"] = text("absent", of="absent_text", null="", help=PALE_HELP)
     return found
 
 
@@ -161,18 +182,16 @@ def _null_bar(width: int, null_share: float | None, absent_share: float | None) 
 
 def size(
     label: str,
-    width: int | None = None,
     *,
     of: str | None = None,
     help: str | None = None,  # noqa: A002
 ) -> Column:
     """A number of bytes with one decimal, in the unit that suits the column."""
-    return Column(st.column_config.NumberColumn, label, width, {"format": "%.1f", "help": help}, of, in_bytes=True)
+    return Column(st.column_config.NumberColumn, label, {"format": "%.1f", "help": help}, of, in_bytes=True)
 
 
 def timestamp(
     label: str = "committed, UTC",
-    width: int | None = 120,
     *,
     of: str | None = "timestamp",
     seconds: bool = False,
@@ -180,29 +199,35 @@ def timestamp(
 ) -> Column:
     """A timestamp as `2026-07-15 03:25`, in UTC."""
     pattern = "%Y-%m-%d %H:%M:%S" if seconds else "%Y-%m-%d %H:%M"
-    return Column(
-        st.column_config.TextColumn, label, width, {"help": help}, of, lambda times: times.dt.strftime(pattern)
-    )
+    return Column(st.column_config.TextColumn, label, {"help": help}, of, lambda times: times.dt.strftime(pattern))
+
+
+def clock(label: str, *, of: str) -> Column:
+    """A timestamp as `03:25:10`, in UTC, where the page names the day."""
+    return Column(st.column_config.TextColumn, label, {}, of, lambda times: times.dt.strftime("%H:%M:%S"))
 
 
 def age(
     label: str,
-    width: int | None = None,
     *,
     of: str | None = None,
     help: str | None = None,  # noqa: A002
 ) -> Column:
     """A duration in milliseconds, in two units."""
-    return Column(st.column_config.TextColumn, label, width, {"help": help}, of, _ages)
+    return Column(st.column_config.TextColumn, label, {"help": help}, of, _ages)
 
 
-def duration(label: str, width: int | None = None) -> Column:
+def duration(label: str) -> Column:
     """A duration in milliseconds, in two units; below a second in milliseconds."""
-    return Column(st.column_config.TextColumn, label, width, {}, None, _durations)
+    return Column(st.column_config.TextColumn, label, {}, None, _durations)
 
 
 def version(
-    label: str = "version", width: int | None = 90, *, of: str | None = None, null: str | None = None
+    label: str = "version",
+    *,
+    of: str | None = None,
+    null: str | None = None,
+    help: str | None = None,  # noqa: A002
 ) -> Column:
     """A version as `v63`."""
 
@@ -210,33 +235,33 @@ def version(
         labels = values.to_frame("version").select(views.units.version_label("version")).to_series()
         return labels if null is None else labels.fill_null(null)
 
-    return Column(st.column_config.TextColumn, label, width, {}, of, cells)
+    return Column(st.column_config.TextColumn, label, {"help": help}, of, cells)
 
 
 def mark(
     glyphs: Mapping[Any, str] | None = None,
     *,
     of: str | None = None,
-    width: int = 26,
     help: str | None = None,  # noqa: A002
 ) -> Column:
-    """A narrow column without a heading: the sign of each value, none for others; without `glyphs` the text itself."""
+    """A narrow column of signs, one for each value of `glyphs`, none for others; without `glyphs` of bounds as they are
+    written. No column, where there is no sign."""
 
     def cells(values: pl.Series) -> pl.Series:
         return pl.Series(
             [None if v is None else v if glyphs is None else glyphs.get(v, "") for v in values], dtype=pl.String
         ).fill_null("")
 
-    return Column(st.column_config.TextColumn, "", width, {"help": help}, of, cells)
+    label = _BOUNDS if glyphs is None else ""
+    return Column(st.column_config.TextColumn, label, {"help": help}, of, cells, may_be_absent=True)
 
 
-def change(label: str = "change", width: int = 104) -> Column:
+def change(label: str = "change") -> Column:
     """A kind of change with its sign: `+ added`."""
     signs = {"added": "+", "dropped": "\N{MINUS SIGN}", "same": "="}
     return Column(
         st.column_config.TextColumn,
         label,
-        width,
         {},
         format=lambda values: pl.Series([f"{signs.get(v, '~')} {v}" for v in values], dtype=pl.String),
     )

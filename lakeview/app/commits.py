@@ -12,13 +12,12 @@ from lakeview.app import columns, timeline_filters
 from lakeview.app.components import ROW_HEIGHT, frame, nothing, scroll_to_row
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
+from lakeview.app.widths import HALF
 
 COMMIT, PAGE = "commit", "commits-page"
 BRANCHES = "Branches and tags"
 _PAGE = 200
 _CHOICES = 400
-_SHORT_OPERATION = 9
-"""Letters of an operation that leaves room for the writer: `OPTIMIZE`, `overwrite`; not `CREATE TABLE`."""
 _SHORT_NAME = 5
 """Letters of a version that its narrow column shows: `v1234`, `s14`."""
 _STATE_WORDS = {
@@ -119,28 +118,26 @@ def commit_table(commits: pl.DataFrame, version: int) -> None:
     key = f"commits-{version}-{page}"
     names = rows.select(views.units.version_label("version")).to_series()
     long = bool((names.str.len_chars() > _SHORT_NAME).any())  # of random numbers without a name
-    wordy = bool((rows["operation"].str.len_chars() > _SHORT_OPERATION).any())
     with st.container(gap=None):
         frame(
             views.timeline.commits.with_marks(rows).with_columns(
                 records_change=pl.col("records_added") - pl.col("records_removed")
             ),
             {
-                "mark": columns.mark(
-                    _GLYPHS, width=24, help="the kind of commit, as in the chart above; ✚: an anomalous load"
-                ),
-                "version": columns.version(width=90 if long else 50),
-                "committed": columns.timestamp(width=108),
+                "mark": columns.mark(_GLYPHS, help="the kind of commit, as in the chart above; ✚: an anomalous load"),
+                "version": columns.version(),
+                "committed": columns.timestamp(),
                 # beside the chart there is no room for it and long ids: the mark tells the kind of operation
-                **({} if long else {"operation": columns.text("operation", 93 if wordy else 70)}),
-                "writer": columns.text("writer", 74 if wordy or long else 96),
+                **({} if long else {"operation": columns.text("operation")}),
+                "writer": columns.text("writer"),
                 "change": columns.number(
-                    "rows \N{PLUS-MINUS SIGN}", 56, of="records_change", help="rows added less rows removed"
+                    "rows \N{PLUS-MINUS SIGN}", of="records_change", help="rows added less rows removed"
                 ),
             },
             key=key,
             height=_VISIBLE_ROWS * ROW_HEIGHT,
             unknown="unknown",
+            place=HALF,
             selection_mode="single-row",
             selection_default={"selection": {"rows": [inside]}} if 0 <= inside < rows.height else None,
             on_select=lambda: _pick_from_table(key, rows["version"].to_list()),

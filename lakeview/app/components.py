@@ -12,7 +12,7 @@ import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from lakeview.app import selection
+from lakeview.app import selection, widths
 from lakeview.app.columns import Column, cells_and_columns
 from lakeview.app.pages import PAGES
 from lakeview.app.widget_state import linked
@@ -21,9 +21,6 @@ from lakeview.model.findings import Finding, Severity
 ROW_HEIGHT = 28
 BROKEN_LINES = 57
 MAX_ROWS = 1_000
-
-_BESIDE_HEADING, _USUAL_LETTER = 17, 6.6
-_LETTERS = dict.fromkeys("fijlrt.,:;/|'() ", 3.7) | dict.fromkeys("mwMW%+\N{MINUS SIGN}", 9.6)
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$:])")
 _ICON = re.compile(r":(?=(?:[\w+/-]*[A-Za-z+/-][\w+/-]*|100|1234):)")
@@ -196,26 +193,29 @@ def frame(
     height: int = 14 * ROW_HEIGHT,
     row_height: int = ROW_HEIGHT,
     unknown: str = "\N{EN DASH}",
+    place: int = widths.PLACE,
     **options: Any,
 ) -> Any:
     """A table of at most 1,000 rows (pages page what is longer); only the columns named, in that order, if any: either
     all as Column, or as Streamlit's configuration, None for none.
 
     As high as its rows, at most `height` pixels; null is shown as `unknown`. Rows as high as `BROKEN_LINES` break
-    what is longer than its column is wide.
+    what is longer than its column is wide. Of a Column texts are cut where not all fit into `place` pixels, the fewest
+    that the table gets on any screen.
     """
     kinds = dict(columns or {})
     configuration = {name: kind for name, kind in kinds.items() if kind is not None and not isinstance(kind, Column)}
     cells = rows.head(MAX_ROWS)
     if declared := {name: kind for name, kind in kinds.items() if isinstance(kind, Column)}:
-        cells, configuration = cells_and_columns(cells, declared)
+        room = place - widths.TICK_BOXES if "selection_mode" in options else place
+        cells, configuration = cells_and_columns(cells, declared, place=room, unknown=unknown)
     return st.dataframe(
         cells,
         key=key,
         hide_index=True,
         row_height=row_height,
         column_config={name: _named(name, kind) for name, kind in configuration.items()},
-        column_order=list(kinds) or None,
+        column_order=[name for name in kinds if name in cells.columns] or None,
         height=height if rows.height * row_height > height else "content",
         placeholder=unknown,
         **options,
@@ -243,12 +243,11 @@ def _named(name: str, kind: Any) -> Any:
     is narrower than its heading."""
     label = str(kind.get("label") or name)
     width = kind.get("width")
-    return {**kind, "label": label, "width": max(width, heading_width(label)) if isinstance(width, int) else width}
-
-
-def heading_width(label: str) -> int:
-    """The pixels a heading takes with the space around it, measured by kinds of letters of the theme's font."""
-    return _BESIDE_HEADING + round(sum(_LETTERS.get(letter, _USUAL_LETTER) for letter in label))
+    return {
+        **kind,
+        "label": label,
+        "width": max(width, widths.heading_width(label)) if isinstance(width, int) else width,
+    }
 
 
 def _described(chart: Any) -> Any:

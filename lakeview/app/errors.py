@@ -97,7 +97,7 @@ def _tables_near(folder: str) -> None:
         found = cache.near_tables(tables.address(folder))
         if not found.is_empty():
             st.markdown("**Tables in its folders** &ensp; :small[:gray[two levels deep; tick a row to open the table]]")
-            shown = {"name": columns.text("table", 420), "format": columns.text("format", 90)}
+            shown = {"name": columns.text("table"), "format": columns.text("format")}
             opened = row_link("near-tables", found, "overview", lambda row: {"table": row["address"]})
             frame(found.with_columns(pl.col("format").str.to_titlecase()), shown, key="near-tables", **opened)
 

@@ -150,6 +150,13 @@ def format_change(value: float | None, *, bytes_: bool = False) -> str:
     return text if value < 0 else f"+{text}"
 
 
+def gain_and_loss(gained: int | None, lost: int | None) -> str | None:
+    """What came and what went, each with its sign, zero left out; `0` for neither, None where one is unknown."""
+    if gained is None or lost is None:
+        return None
+    return " ".join(f"{sign}{count:,}" for sign, count in (("+", gained), (MINUS, lost)) if count) or "0"
+
+
 def counted(number: int, singular: str, plural: str | None = None) -> str:
     """`1 file`, `1,204 files`."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"

@@ -16,7 +16,7 @@ from tests.browser.accessibility import hidden
 from tests.browser.independent import IcebergMetadata
 from tests.browser.keyboard import walk
 from tests.browser.visitor import HEIGHT, WIDTHS, somebody
-from tests.browser.widths import cut, narrow_tables, wide_tables
+from tests.browser.widths import cut, hidden_columns
 
 pytestmark = pytest.mark.browser
 
@@ -39,12 +39,12 @@ def test_every_page_keeps_the_selection_and_nothing_is_wrong_with_it(
             assert visitor.parameters() == selection
         visitor.charts()
         visitor.page.screenshot(path=pictures / f"{name}-wide-{theme}.png")
-        wrong = [*hidden(visitor, dark=theme == "dark"), *wide_tables(visitor)]
+        wrong = [*hidden(visitor, dark=theme == "dark"), *hidden_columns(visitor, "wide")]
         visitor.page.set_viewport_size({"width": WIDTHS["narrow"], "height": HEIGHT})
         visitor.settle()
         visitor.charts()
         visitor.page.screenshot(path=pictures / f"{name}-narrow-{theme}.png")
-        wrong += [*cut(visitor), *(narrow_tables(visitor) if name in ("files", "lake") else [])]
+        wrong += [*cut(visitor), *hidden_columns(visitor, "narrow")]
         if theme == "light":  # keys meet the same controls in the dark, and wide; a small picture is drawn sooner
             wrong += walk(visitor, is_whole=entry.default)
         visitor.page.set_viewport_size({"width": WIDTHS["wide"], "height": HEIGHT})

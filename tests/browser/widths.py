@@ -40,21 +40,9 @@ _TABLES_DRAWN = """() => [...document.querySelectorAll("[data-testid=stDataFrame
 )"""
 
 
-_LISTS = ("files", "lake", "lake-figures", "lake-columns")
-"""Tables that show all their columns on a narrow screen too."""
-
-
-def wide_tables(visitor: Visitor) -> list[str]:
-    """Tables that hide their last columns on a wide screen, which all tables fit on for as long as it takes."""
-    return _scrolling(visitor, "wide")
-
-
-def narrow_tables(visitor: Visitor) -> list[str]:
-    """The lists that hide their last columns on a narrow screen."""
-    return [each for each in _scrolling(visitor, "narrow") if each.split(" ")[0].removeprefix("st-key-") in _LISTS]
-
-
-def _scrolling(visitor: Visitor, width: str) -> list[str]:
+def hidden_columns(visitor: Visitor, width: str) -> list[str]:
+    """The tables that hide their last columns on a screen of this width: all of them are drawn for as long as it
+    takes."""
     visitor.page.set_viewport_size({"width": WIDTHS[width], "height": _TALL})
     visitor.page.wait_for_function(_TABLES_DRAWN)
     found: list[str] = visitor.main.evaluate(_WIDE_TABLES)

@@ -233,15 +233,15 @@ def sentence(address: str, version: int, base: int) -> str:
 
 
 def test_the_newest_version_has_the_columns_that_are_declared_and_older_ones_their_own(branched: str) -> None:
-    names = table_with(open_page("schema", branched), "coverage")["name"].to_list()
+    names = table_with(open_page("schema", branched), "minimum")["name"].to_list()
     assert names[-1] == "coming"
     older = open_page("schema", branched, version=str(FIRST_ID + 1))
-    assert table_with(older, "coverage")["name"].to_list() == ["id", "day", "note"]
+    assert table_with(older, "minimum")["name"].to_list() == ["id", "day", "note"]
 
 
 def test_estimates_of_distinct_values_and_the_sort_order_are_on_the_schema_page(branched: str) -> None:
     app = open_page("schema", branched)
-    assert table_with(app, "coverage")["distinct"].to_list()[0] == 10
+    assert table_with(app, "minimum")["distinct"].to_list()[0] == 10
     assert table_with(app, "order")["text"].to_list() == ["id asc nulls first"]
 
 

@@ -67,7 +67,7 @@ def test_the_next_partition_is_expected_by_the_cadence(tmp_path: Path) -> None:
 def test_one_partition_is_linked_to_and_chosen(good: Path) -> None:
     app = open_page("partitions", good, partition="month=2")
     assert app.selectbox(key="pick_partition").value == "month=2"
-    assert table_with(app, "files_added")["version"].to_list() == ["v2"]
+    assert table_with(app, "files_change")["version"].to_list() == ["v2"]
     onward = {link.label: parse_qs(link.proto.query_string) for link in app.page_link}
     files, rows = (
         next(query for label, query in onward.items() if name in label) for name in ("Its files", "Its rows")
@@ -75,7 +75,7 @@ def test_one_partition_is_linked_to_and_chosen(good: Path) -> None:
     assert (files["partition"], rows["where"]) == (["month=2"], ["month = 2"])
     app.selectbox(key="pick_partition").set_value("month=3").run()
     assert app.query_params["partition"] == "month=3"
-    assert table_with(app, "files_added")["version"].to_list() == ["v3"]
+    assert table_with(app, "files_change")["version"].to_list() == ["v3"]
 
 
 def test_a_partition_that_is_not_there_is_said_not_to_be(good: Path) -> None:
@@ -97,4 +97,4 @@ def test_hidden_partitions_are_read_as_months_with_their_gaps(tmp_path: Path) ->
     assert not app.exception
     assert "1 missing in between" in text(app)
     assert app.selectbox(key="pick_partition").value == "day_month=2024-04"
-    assert len(table_with(app, "files_added")) == 1
+    assert len(table_with(app, "files_change")) == 1

@@ -15,6 +15,7 @@ from lakeview.app.components import dark, escape, fold, frame, grid, nothing, st
 from lakeview.app.memo import cached
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
+from lakeview.app.widths import HALF
 from lakeview.inspection.absent_columns import absent_shares
 from lakeview.model.snapshot import Snapshot
 
@@ -121,12 +122,13 @@ def settings_table(rows: pl.DataFrame, pair: Pair) -> None:
     frame(
         rows,
         {
-            "change": columns.change(width=86),
-            "name": columns.text("name", 200),
-            "before": columns.text(views.units.format_version(pair.before.version), 105),
-            "after": columns.text(views.units.format_version(pair.after.version), 105),
+            "change": columns.change(),
+            "name": columns.text("name"),
+            "before": columns.text(views.units.format_version(pair.before.version)),
+            "after": columns.text(views.units.format_version(pair.after.version)),
         },
         key="settings",
+        place=HALF,
         height=9 * 28,
         unknown="",
     )
@@ -143,13 +145,14 @@ def schema_table(changes: pl.DataFrame, pair: Pair) -> None:
     frame(
         changes,
         {
-            "change": columns.change(width=86),
-            "column": columns.text("column", 118),
-            "before": columns.text(views.units.format_version(pair.before.version), 92),
-            "after": columns.text(views.units.format_version(pair.after.version), 92),
-            "breaks": columns.text("what it breaks", 114),
+            "change": columns.change(),
+            "column": columns.text("column"),
+            "before": columns.text(views.units.format_version(pair.before.version)),
+            "after": columns.text(views.units.format_version(pair.after.version)),
+            "breaks": columns.text("what it breaks"),
         },
         key="schema-changes",
+        place=HALF,
         height=9 * 28,
         unknown="",
     )
@@ -178,12 +181,13 @@ def partition_picture(rows: pl.DataFrame) -> None:
     else:
         changed = views.units.counted(int(rows["files_redeleted"].sum()), "file")
         nothing("No file was added or removed.", f"Rows of {changed} were deleted, or brought back.")
-    counts = {name: columns.number(name.replace("_", " "), 90) for name in rows.columns[1:]}
+    counts = {name: columns.number(name.replace("_", " ")) for name in rows.columns[1:]}
     with fold("As a table", "partitions-table"):
         frame(
             rows,
-            {"partition_text": columns.text("partition", 170), **counts},
+            {"partition_text": columns.text("partition"), **counts},
             key="partition-rows",
+            place=HALF,
             unknown="unknown",
             **row_link(
                 "partition-rows", rows, "partitions", lambda row: selection.link(partition=row["partition_text"])
@@ -218,20 +222,21 @@ def shift_picture(rows: pl.DataFrame, pair: Pair) -> None:
         frame(
             rows,
             {
-                "column": columns.text("column", 150),
-                "change": columns.text("change", 70),
-                "before_mark": columns.mark(width=24),
-                "before": columns.percent(f"null {base}, %", 90, decimals=2),
-                "after_mark": columns.mark(width=24),
-                "after": columns.percent(f"null {shown}, %", 90, decimals=2),
-                "absent": columns.text("before the column", 130, of="absent_text", help=columns.PALE_HELP),
-                "min_before": columns.text(f"min {base}", 120),
-                "min_after": columns.text(f"min {shown}", 120),
-                "max_before": columns.text(f"max {base}", 120),
-                "max_after": columns.text(f"max {shown}", 120),
-                "range_is": columns.text("range is", 70),
+                "column": columns.text("column"),
+                "change": columns.text("change"),
+                "before_mark": columns.mark(),
+                "before": columns.percent(f"null {base}, %", decimals=2),
+                "after_mark": columns.mark(),
+                "after": columns.percent(f"null {shown}, %", decimals=2),
+                "absent": columns.text("before the column", of="absent_text", help=columns.PALE_HELP),
+                "min_before": columns.text(f"min {base}"),
+                "min_after": columns.text(f"min {shown}"),
+                "max_before": columns.text(f"max {base}"),
+                "max_after": columns.text(f"max {shown}"),
+                "range_is": columns.text("range is"),
             },
             key="shift-rows",
+            place=HALF,
             **row_link("shift-rows", rows, "quality", lambda row: selection.link(column=row["column"])),
             unknown="",
         )

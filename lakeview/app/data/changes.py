@@ -48,11 +48,11 @@ def costs_table(costs: pl.DataFrame) -> None:
     frame(
         costs,
         {
-            "version": columns.version(width=110),
-            "change_type": columns.text("change", 110),
-            "rows": columns.number("rows", 110),
-            "files": columns.number("files", 90),
-            "bytes": columns.size("to read", 110),
+            "version": columns.version(),
+            "change_type": columns.text("change"),
+            "rows": columns.number("rows"),
+            "files": columns.number("files"),
+            "bytes": columns.size("to read"),
         },
         key="change-costs",
         **row_link("change-costs", costs, "timeline", lambda row: selection.link(commit=row["version"])),

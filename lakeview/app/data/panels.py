@@ -164,12 +164,12 @@ def null_table(shares: pl.DataFrame, tree: pl.DataFrame) -> None:
     frame(
         rows,
         {
-            "column": columns.text("column", 220),
+            "column": columns.text("column"),
             "mark": columns.mark(help=columns.BOUND_HELP),
-            **columns.null_shares(rows, 176),
-            "null_count": columns.number("nulls", 100),
-            "records": columns.number("rows counted", 110),
-            "counted": columns.text("files with null counts", 140, of="files_text"),
+            **columns.null_shares(rows, 60),
+            "null_count": columns.number("nulls"),
+            "records": columns.number("rows counted"),
+            "counted": columns.text("in files", of="files_text"),
         },
         key="null-shares",
         **row_link("null-shares", rows, "quality", lambda row: selection.link(column=row["column"])),

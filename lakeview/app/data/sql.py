@@ -90,7 +90,7 @@ def _column_list(types: dict[str, str]) -> None:
         frame(
             display_rows.as_shown(pl.DataFrame({"column": list(types), "type": list(types.values())})),
             {
-                "column": columns.text("column", 150, help="a chosen column is added to the query"),
+                "column": columns.text("column", help="a chosen column is added to the query"),
                 "type": columns.text("type"),
             },
             key=_COLUMNS,

@@ -105,17 +105,17 @@ def _facts(now: OpenTable, file: PhysicalFile, chunks: pl.DataFrame) -> dict[str
 
 def _columns_table(chunks: pl.DataFrame) -> None:
     shown = {
-        "column": columns.text("column", 130),
-        "stored_as": columns.text("stored as", 150),
-        "type": columns.text("type", 125),
-        "size": columns.size("size", 80, of="compressed"),
-        "share": columns.percent("share, %", 110, bar=True),
-        "ratio": columns.number("compressed by", 100, decimals=1, help="times smaller than before"),
-        "per_value": columns.number("bytes a value", 90, decimals=2),
-        "null_count": columns.number("nulls", 70),
-        "codec": columns.text("codec", 60),
-        "encodings": columns.text("encodings", 160),
-        "has": columns.text("has", 130, of="structures"),
+        "column": columns.text("column"),
+        "stored_as": columns.text("stored as"),
+        "type": columns.text("type"),
+        "size": columns.size("size", of="compressed"),
+        "share": columns.percent("share, %", bar=True),
+        "ratio": columns.number("compressed by", decimals=1, help="times smaller than before"),
+        "per_value": columns.number("bytes a value", decimals=2),
+        "null_count": columns.number("nulls"),
+        "codec": columns.text("codec"),
+        "encodings": columns.text("encodings"),
+        "has": columns.text("has", of="structures"),
     }
     if chunks["column"].equals(chunks["stored_as"]):
         del shown["stored_as"]
@@ -127,12 +127,12 @@ def _groups(file: PhysicalFile) -> None:
     name = None if choice == panels.NO_COLUMN else str(choice)
     rows = views.files.layout.row_groups(file, name)
     shown = {
-        "row_group": columns.text("row group", 80),
-        "records": columns.number("rows", 90),
-        "size": columns.size("size", 100, of="compressed"),
-        "before": columns.size("uncompressed", 140, of="uncompressed"),
-        "min_text": columns.text(f"{name} min", 140),
-        "max_text": columns.text("max", 140),
+        "row_group": columns.text("row group"),
+        "records": columns.number("rows"),
+        "size": columns.size("size", of="compressed"),
+        "before": columns.size("uncompressed", of="uncompressed"),
+        "min_text": columns.text(f"{name} min"),
+        "max_text": columns.text("max"),
     }
     if name is None or rows["min_text"].null_count() == rows.height:
         del shown["min_text"], shown["max_text"]

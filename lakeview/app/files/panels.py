@@ -200,15 +200,15 @@ def _table(rows: pl.DataFrame, name: str | None, layout: views.files.sizes.FileL
     if layout.partitions:
         below = f"{below}, and below its partition's folder".removeprefix(", and ")
     shown = {
-        "file": columns.text("file", 76 if layout.partitions else 160, help=below or None),
-        "partition": columns.text("partition", _wide_enough(rows["partition_text"]), of="partition_text"),
-        "size": columns.size("size", 68),
-        "rows": columns.number("rows", 54, of="records"),
-        "deleted": columns.number("deleted", 60, of="deleted_records"),
-        "minimum": columns.text("min", 80, of="min_text", help=f"of {escape(name or '')}"),
-        "maximum": columns.text("max", 80, of="max_text"),
-        "nulls": columns.number("nulls", 46, of="null_count"),
-        "added": columns.version("added by", 62, null="unknown"),
+        "file": columns.text("file", help=below or None),
+        "partition": columns.text("partition", of="partition_text"),
+        "size": columns.size("size"),
+        "rows": columns.number("rows", of="records"),
+        "deleted": columns.number("deleted", of="deleted_records"),
+        "minimum": columns.text("min", of="min_text", help=f"of {escape(name or '')}"),
+        "maximum": columns.text("max", of="max_text"),
+        "nulls": columns.number("nulls", of="null_count"),
+        "added": columns.version("added by", null="unknown"),
     }
     hidden = ([] if layout.partitions else ["partition"]) + ([] if name else ["minimum", "maximum", "nulls"])
     if layout.facts.files_with_deletes == 0:
@@ -221,12 +221,6 @@ def _table(rows: pl.DataFrame, name: str | None, layout: views.files.sizes.FileL
         selection_mode="single-row",
         on_select=lambda: _pick_row(rows["path"].to_list()),
     )
-
-
-def _wide_enough(texts: pl.Series) -> int:
-    """Pixels that hold the longest of the texts, within bounds."""
-    longest = texts.str.len_chars().max()
-    return min(max(68, 6 * longest + 16), 112) if isinstance(longest, int) else 68
 
 
 def _pick_row(paths: list[str]) -> None:

@@ -52,12 +52,12 @@ def _table(engines: pl.DataFrame, key: str) -> None:
         read=sorted_["read"].replace_strict(_ANSWERS["read"]), write=sorted_["write"].replace_strict(_ANSWERS["write"])
     )
     shown = {
-        "engine": columns.text("engine", 218),
-        "read": columns.text("read", 76),
-        "write": columns.text("write", 76),
-        "because of": columns.text("because of", 516, of="cause"),
-        "checked": columns.text("checked", 80),
-        "source": columns.link("source", 60, "source"),
+        "engine": columns.text("engine"),
+        "read": columns.text("read"),
+        "write": columns.text("write"),
+        "because of": columns.text("because of", of="cause"),
+        "checked": columns.text("checked"),
+        "source": columns.link("source", "source"),
     }
     if engines["write"].eq("never").all():
         del shown["write"]

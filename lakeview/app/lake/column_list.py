@@ -34,13 +34,13 @@ def draw(every: pl.DataFrame) -> None:
     frame(
         rows,
         {
-            "column": columns.text("column", 116),
-            "type": columns.text("type", 72),
+            "column": columns.text("column"),
+            "type": columns.text("type"),
             "mark": columns.mark(of="null_share_mark", help=columns.BOUND_HELP),
             **columns.null_shares(rows, 54),
-            "table": columns.text("table", 84),
-            "minimum": columns.text("min", 78, of="min_text"),
-            "maximum": columns.text("max", 80, of="max_text"),
+            "table": columns.text("table"),
+            "minimum": columns.text("min", of="min_text"),
+            "maximum": columns.text("max", of="max_text"),
         },
         key="lake-columns",
         unknown="unknown",

@@ -14,6 +14,7 @@ from lakeview.app.file_layout import file_layout
 from lakeview.app.pages import PAGES
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
+from lakeview.app.widths import HALF
 from lakeview.model.findings import Finding, Severity
 
 _MAX_PROPERTIES = 40
@@ -165,14 +166,15 @@ def schema_glance(now: OpenTable) -> None:
     frame(
         rows,
         {
-            "column": columns.text("column", 92),
-            "type": columns.text("type", 66),
+            "column": columns.text("column"),
+            "type": columns.text("type"),
             "mark": columns.mark(of="null_share_mark", help=columns.BOUND_HELP),
             **columns.null_shares(rows, 40),
-            "statistics": columns.text("statistics", 76),
+            "statistics": columns.text("statistics"),
             "since": columns.version("since"),
         },
         key="schema-glance",
+        place=HALF,
         **row_link("schema-glance", rows, "quality", lambda row: selection.link(column=row["column"])),
         height=340,
     )

@@ -191,21 +191,22 @@ def _onward(now: OpenTable, partition: str) -> None:
 def _history_table(states: pl.DataFrame) -> None:
     if states.height > MAX_ROWS:
         st.markdown(f":small[:gray[the newest {MAX_ROWS:,} of {states.height:,} commits; the download has all]]")
-    newest = states.reverse()
+    newest = states.reverse().head(MAX_ROWS)
     frame(
-        newest,
+        newest.with_columns(
+            pl.Series(f"{what}_change", [views.units.gain_and_loss(*row) for row in rows.iter_rows()], dtype=pl.String)
+            for what in ("files", "records")
+            for rows in [newest.select(f"{what}_added", f"{what}_removed")]
+        ),
         {
             "version": columns.version(),
             "committed": columns.timestamp(),
-            "operation": columns.text("operation", 100),
-            "writer": columns.text("writer", 120),
-            "files_added": columns.number("files +", 60),
-            "files_removed": columns.number("files \N{MINUS SIGN}", 60),
-            "records_added": columns.number("rows +", 90),
-            "records_removed": columns.number("rows \N{MINUS SIGN}", 90),
-            "files": columns.number("files then", 80),
-            "records": columns.number("rows then", 100),
-            "size": columns.size("size then", 100, of="bytes"),
+            "operation": columns.text("operation"),
+            "writer": columns.text("writer"),
+            "files_change": columns.text("files \N{PLUS-MINUS SIGN}", right=True),
+            "records_change": columns.text("rows \N{PLUS-MINUS SIGN}", right=True),
+            "files": columns.number("files", help="of the partition after the commit"),
+            "records": columns.number("rows", help="of the partition after the commit"),
         },
         key="partition-history",
         **row_link("partition-history", newest, "timeline", lambda row: selection.link(commit=row["version"])),
@@ -251,13 +252,13 @@ def size_table(sizes: pl.DataFrame, snapshot: Snapshot) -> None:
     frame(
         rows,
         {
-            "partition": columns.text("partition", 220, of="partition_text", null="unknown"),
+            "partition": columns.text("partition", of="partition_text", null="unknown"),
             "mark": columns.mark(help=columns.BOUND_HELP),
-            "rows": columns.number("rows", 100, of="records"),
-            "files": columns.number("files", 80),
-            "size": columns.size("size", 110, of="bytes"),
-            "median": columns.size("median file", 120, of="median_size"),
-            "share": columns.percent("share of bytes, %", 160, bar=True),
+            "rows": columns.number("rows", of="records"),
+            "files": columns.number("files"),
+            "size": columns.size("size", of="bytes"),
+            "median": columns.size("median file", of="median_size"),
+            "share": columns.percent("share of bytes, %", bar=True),
         },
         key="partitions",
         unknown="unknown",

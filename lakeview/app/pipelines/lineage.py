@@ -51,11 +51,11 @@ def _table(nodes: pl.DataFrame, run_id: str) -> None:
     frame(
         rows.with_columns(made.alias("run_id")),
         {
-            "name": columns.text("table", 140),
-            "version": columns.version("version", 80, null="files"),
-            "run_id": columns.text("made by", 190, null="another writer"),
-            "timestamp": columns.timestamp("committed, UTC", 130, seconds=True),
-            "address": columns.text("address", 380),
+            "name": columns.text("table"),
+            "version": columns.version("version", null="files"),
+            "run_id": columns.text("made by", null="another writer"),
+            "timestamp": columns.timestamp("committed, UTC", seconds=True),
+            "address": columns.text("address"),
         },
         key="lineage-table",
         height=10 * ROW_HEIGHT,

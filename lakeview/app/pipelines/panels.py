@@ -87,18 +87,16 @@ def download(look: PipelineInspection) -> None:
 def _run_table(rows: pl.DataFrame) -> None:
     ids = rows["run_id"].to_list()
     shown = {
-        "outcome": columns.mark(charts.pipelines.SIGNS, help="✕ failed, ▲ interrupted, ◆ rows failed, ✓ succeeded"),
-        "status": columns.text("status", 80),
-        "started": columns.timestamp("started, UTC", 130, of="started", seconds=True),
-        "duration_ms": columns.duration("duration", 76),
-        "rows_in": columns.number("rows in", 70),
-        "rows_out": columns.number("rows out", 70),
-        "rows_dropped": columns.number("dropped", 62),
-        "rows_quarantined": columns.number("quarantined", 76),
-        "expectations_failed": columns.number("failed expectations", 110, help="expectations with a row that failed"),
-        "rows_failed": columns.number("rows failed", 74, help="a row counts once an expectation"),
-        "error": columns.text("error", 200),
-        "pipeline": columns.text("pipeline", 80),
+        "outcome": columns.text("status", help="✕ failed, ▲ interrupted, ◆ rows failed, ✓ succeeded"),
+        "started": columns.timestamp("started, UTC", of="started"),
+        "duration_ms": columns.duration("duration"),
+        "rows_in": columns.number("rows in"),
+        "rows_out": columns.number("rows out"),
+        "rows_dropped": columns.number("dropped"),
+        "rows_quarantined": columns.number("quarantined"),
+        "failed": columns.text("failed", help="rows, each counted once an expectation, and expectations"),
+        "error": columns.text("error"),
+        "pipeline": columns.text("pipeline"),
     }
     if rows["pipeline"].n_unique() == 1:
         del shown["pipeline"]
@@ -106,7 +104,8 @@ def _run_table(rows: pl.DataFrame) -> None:
         del shown["error"]
     frame(
         rows.with_columns(
-            views.pipelines.run_outcomes(rows),
+            outcome=_signs(rows),
+            failed=pl.Series(map(_failed, rows["rows_failed"], rows["expectations_failed"]), dtype=pl.String),
             error=pl.Series([e and errors.public_text(e) for e in rows["error"]], dtype=pl.String),
         ),
         shown,
@@ -115,6 +114,19 @@ def _run_table(rows: pl.DataFrame) -> None:
         selection_mode="single-row",
         on_select=partial(_take_row, ids),
     )
+
+
+def _signs(rows: pl.DataFrame) -> pl.Series:
+    """The status of each run, after the sign of its outcome."""
+    signs = charts.pipelines.SIGNS
+    outcomes = zip(views.pipelines.run_outcomes(rows), rows["status"], strict=True)
+    return pl.Series([f"{signs.get(outcome, '')} {status}".lstrip() for outcome, status in outcomes], dtype=pl.String)
+
+
+def _failed(rows: int | None, expectations: int | None) -> str | None:
+    if not rows or not expectations:
+        return None if rows is None else "none"
+    return f"{views.units.counted(rows, 'row')}, {views.units.counted(expectations, 'expectation')}"
 
 
 def _take_row(ids: list[str]) -> None:

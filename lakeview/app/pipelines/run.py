@@ -29,17 +29,16 @@ def steps(look: PipelineInspection, run_id: str) -> None:
         nothing("No step of this run is recorded.", "It goes on, or its process was killed before the first one ended.")
         return
     shown = {
-        "step": columns.text("step", 66),
-        "dataset": columns.text("dataset", 120),
-        "status": columns.text("status", 80),
-        "started": columns.timestamp("started", 130, of="started", seconds=True),
-        "duration_ms": columns.duration("duration", 76),
-        "rows_in": columns.number("rows in", 70),
-        "rows_out": columns.number("rows out", 70),
-        "rows_dropped": columns.number("dropped", 62),
-        "rows_quarantined": columns.number("quarantined", 76),
-        "version": columns.version("version made", 90),
-        "output": columns.text("output", 200),
+        "step": columns.text("step"),
+        "dataset": columns.text("dataset"),
+        "status": columns.text("status"),
+        "started": columns.clock("started", of="started"),
+        "duration_ms": columns.duration("duration"),
+        "rows_in": columns.number("rows in"),
+        "rows_out": columns.number("rows out"),
+        "rows_dropped": columns.number("dropped"),
+        "rows_quarantined": columns.number("quarantined"),
+        "version": columns.version("made", help="the version that it made"),
     }
     frame(rows, shown, key="steps", height=10 * ROW_HEIGHT)
     _more(rows, "steps")
@@ -57,14 +56,14 @@ def expectations(look: PipelineInspection, run_id: str) -> None:
         return
     shown = {
         "sign": columns.mark(help="▲ rows failed, ✕ the action refused them, ✓ all rows satisfied it"),
-        "expectation": columns.text("expectation", 180),
-        "dataset": columns.text("dataset", 110),
-        "action": columns.text("action", 80),
-        "condition": columns.text("condition", 230),
-        "rows_checked": columns.number("rows checked", 84),
-        "rows_failed": columns.number("rows failed", 76),
-        "failed_share": columns.percent("failed, %", 66),
-        "version": columns.version("version made", 90, null="none"),
+        "expectation": columns.text("expectation"),
+        "dataset": columns.text("dataset"),
+        "action": columns.text("action"),
+        "condition": columns.text("condition"),
+        "rows_checked": columns.number("checked", help="rows"),
+        "rows_failed": columns.number("failed", help="rows"),
+        "failed_share": columns.percent("failed, %"),
+        "version": columns.version("version", null="none", help="of the dataset, made by this run"),
     }
     signs = (
         pl.when(pl.col("rows_failed") == 0)

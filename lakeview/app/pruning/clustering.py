@@ -13,6 +13,7 @@ from lakeview.app.components import dark, escape, fold, frame, nothing, stack
 from lakeview.app.memo import cached
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
+from lakeview.app.widths import HALF
 
 NOTE = "files that a filter for one value opens: blue by their range, orange for lack of min and max"
 COLUMN = "column"
@@ -55,18 +56,16 @@ def column_table(clustering: pl.DataFrame) -> None:
     frame(
         clustering,
         {
-            "column": columns.text("column", 118),
-            "type": columns.text("type", 90),
-            "reads": columns.number("files for one value", 110, decimals=1),
-            "share": columns.percent("share of files, %", 120, of="reads_share", bar=True),
-            "depth": columns.number("mean depth", 86, decimals=1, help="overlapping ranges at one value"),
-            "most": columns.number("max depth", 70),
-            "ranges": columns.percent("files with min/max, %", 130, of="coverage"),
-            "nulls": columns.percent("with null counts, %", 120, of="null_coverage"),
-            "unknown": columns.number("without min/max", 116),
+            "column": columns.text("column"),
+            "type": columns.text("type"),
+            "reads": columns.number("files read", decimals=1, help="for one value of the column, on average"),
+            "share": columns.percent("of all, %", of="reads_share", bar=True),
+            "depth": columns.number("depth", decimals=1, help="overlapping ranges at one value, on average"),
+            "most": columns.number("max depth"),
+            "ranges": columns.percent("min/max, %", of="coverage", help="files with min and max in their statistics"),
+            "nulls": columns.percent("nulls, %", of="null_coverage", help="files with null counts in their statistics"),
             "exact": columns.text(
-                "ranges are",
-                80,
+                "ranges",
                 words={"true": "exact", "false": "bound"},
                 help="bound: ranges may be wider than the values",
             ),
@@ -88,11 +87,12 @@ def depth_picture(now: OpenTable, column: str) -> None:
         frame(
             depths,
             {
-                "value_text": columns.text("value", 200),
-                "reads": columns.number("files opened", 100),
-                "depth": columns.number("overlapping ranges", 130),
+                "value_text": columns.text("value"),
+                "reads": columns.number("files opened"),
+                "depth": columns.number("overlapping ranges"),
             },
             key="depth-table",
+            place=HALF,
         )
 
 
@@ -127,12 +127,13 @@ def _history_picture(now: OpenTable, column: str) -> None:
             {
                 "version": columns.version(),
                 "committed": columns.timestamp(),
-                "files": columns.number("files", 80),
-                "reads": columns.number("files for one value", 120, decimals=1),
-                "share": columns.percent("share, %", 70, of="reads_share"),
-                "ranges": columns.percent("with min/max, %", 100, of="coverage"),
+                "files": columns.number("files"),
+                "reads": columns.number("files for one value", decimals=1),
+                "share": columns.percent("share, %", of="reads_share"),
+                "ranges": columns.percent("with min/max, %", of="coverage"),
             },
             key="course-table",
+            place=HALF,
             unknown="unknown",
         )
 

@@ -108,9 +108,9 @@ def bad_filter(now: OpenTable, error: InvalidRequestError) -> None:
     frame(
         views.schema.tree.filter_columns(now.snapshot),
         {
-            "column": columns.text("column", 220),
-            "type": columns.text("type", 200),
-            "part": columns.text("", 90),
+            "column": columns.text("column"),
+            "type": columns.text("type"),
+            "part": columns.text(""),
         },
         key="columns-there-are",
         height=10 * 28,
@@ -185,12 +185,12 @@ def parts_table(rows: pl.DataFrame) -> None:
             "judged": columns.mark(
                 {False: "\N{BLACK UP-POINTING TRIANGLE}"}, help="▲: not supported by data skipping; it skips no file"
             ),
-            "part": columns.text("condition", 320),
-            "files": columns.number("files read", 90),
-            "bytes": columns.size("bytes", 90),
-            "partition": columns.number("skipped by partition", 140),
-            "range": columns.number("by min and max", 110),
-            "nulls": columns.number("by nulls", 80),
+            "part": columns.text("condition"),
+            "files": columns.number("files read"),
+            "bytes": columns.size("bytes"),
+            "partition": columns.number("skipped by partition"),
+            "range": columns.number("by min and max"),
+            "nulls": columns.number("by nulls"),
         },
         key="parts",
         unknown="unknown",
@@ -230,9 +230,9 @@ def file_list(plans: list[FilterPlan]) -> None:
     frame(
         page,
         {
-            "path": columns.path("file", 520, views.files.sizes.common_folder(verdicts["path"])),
-            "reason": columns.text("read or skipped", 170, words=_WORDS),
-            "size": columns.size("size", 90),
+            "path": columns.path("file", views.files.sizes.common_folder(verdicts["path"])),
+            "reason": columns.text("read or skipped", words=_WORDS),
+            "size": columns.size("size"),
         },
         key="verdict-files",
         **row_link("verdict-files", page, "files", lambda row: selection.link(file=row["path"])),

@@ -56,7 +56,7 @@ def constraints_note(rules: pl.DataFrame) -> str:
 
 def constraints_table(rules: pl.DataFrame) -> None:
     """One row a constraint of the table: its name and its expression."""
-    frame(rules, {"name": columns.text("constraint", 200), "rule": columns.text("every row", 600)}, key="constraints")
+    frame(rules, {"name": columns.text("constraint"), "rule": columns.text("every row")}, key="constraints")
 
 
 def tree_note(now: OpenTable, tree: pl.DataFrame) -> str:
@@ -80,31 +80,33 @@ def tree_table(tree: pl.DataFrame) -> None:
     page = st.pagination(pages, key=linked("tree-page", 1, range(1, pages + 1))) if pages > 1 else 1
     part = tree.slice((page - 1) * MAX_ROWS, MAX_ROWS)
     shown = {
-        "id": columns.text("id", 44),
-        "name": columns.text("column", 132, of="label"),
-        "type": columns.text("type", 104),
-        "required": columns.text("", 64, of="nullable", words={"true": "", "false": "not null"}),
-        "rules": columns.text("rules", 220, help="defaults, generated and identity columns, clustering, ..."),
+        "id": columns.text("id"),
+        "name": columns.text("column", of="label"),
+        "type": columns.text("type"),
+        "required": columns.text("not null", of="nullable", words={"true": "", "false": "\N{CHECK MARK}"}),
+        "rules": columns.text("rules", help="defaults, generated and identity columns, clustering, ..."),
         "mark": columns.mark(of="null_share_mark", help=columns.BOUND_HELP),
-        **columns.null_shares(part, 50),
+        **columns.null_shares(part, 44),
         "coverage": columns.percent(
-            "with min/max, %", 104, decimals=0, help="the share of files with min and max in their statistics"
+            "bounds, %", decimals=0, help="the share of files with min and max in their statistics"
         ),
-        "minimum": columns.text("min", 92, of="min_text"),
-        "maximum": columns.text("max", 92, of="max_text"),
+        "minimum": columns.text("min", of="min_text"),
+        "maximum": columns.text("max", of="max_text"),
         "range": columns.text(
-            "range is", 70, of="range_is", help="exact, a bound, or partial: some files have no statistics"
+            "range", of="range_is", help="min and max are exact, a bound, or partial: some files have no statistics"
         ),
         "distinct": columns.number(
-            "distinct", 66, help="an estimate recorded by a writer, for this version or an earlier one"
+            "distinct", help="an estimate recorded by a writer, for this version or an earlier one"
         ),
-        "comment": columns.text("comment", 140),
+        "comment": columns.text("comment"),
     }
     for name in ("id", "rules", "comment", "distinct"):
         if part[name].null_count() == part.height:
             del shown[name]
     if part["nullable"].all():
         del shown["required"]
+    if (part["coverage"].drop_nulls() == 1.0).all():
+        del shown["coverage"]
     frame(part, shown, key="schema-tree", height=30 * ROW_HEIGHT)
 
 
@@ -164,11 +166,11 @@ def diff_table(changes: pl.DataFrame, before: int, after: int) -> None:
         {
             "mark": columns.mark(_CLASS_GLYPHS, of="class", help="✕ breaks readers, ▲ some readers or writers, ✓ safe"),
             "change": columns.change(),
-            "column": columns.text("column", 150),
-            "before": columns.text(views.units.format_version(before), 170),
-            "after": columns.text(views.units.format_version(after), 170),
-            "class": columns.text("class", 136),
-            "breaks": columns.text("what it breaks", 220),
+            "column": columns.text("column"),
+            "before": columns.text(views.units.format_version(before)),
+            "after": columns.text(views.units.format_version(after)),
+            "class": columns.text("class"),
+            "breaks": columns.text("what it breaks"),
         },
         key="schema-diff",
     )
@@ -186,12 +188,12 @@ def lifetimes_table(lifetimes: pl.DataFrame) -> None:
     frame(
         lifetimes,
         {
-            "column": columns.text("column", 200),
-            "since": columns.version("since", 96, of="since"),
-            "committed": columns.timestamp(width=130, of="born_timestamp"),
-            "changes": columns.number("changes", 70),
-            "last_change": columns.text("last change", 320),
-            "dropped": columns.version("dropped in", 96),
+            "column": columns.text("column"),
+            "since": columns.version("since", of="since"),
+            "committed": columns.timestamp(of="born_timestamp"),
+            "changes": columns.number("changes"),
+            "last_change": columns.text("last change"),
+            "dropped": columns.version("dropped in"),
         },
         key="column-lives",
         **row_link("column-lives", lifetimes, "quality", lambda row: selected(column=row["column"])),
@@ -237,14 +239,14 @@ def history_table(history: pl.DataFrame) -> None:
     frame(
         history,
         {
-            "version": columns.version(width=96),
-            "committed": columns.timestamp(width=130),
-            "column": columns.text("column", 200),
-            "change": columns.text("change", 100),
-            "before": columns.text("before", 130),
-            "after": columns.text("after", 130),
-            "operation": columns.text("operation", 120),
-            "writer": columns.text("writer", 120),
+            "version": columns.version(),
+            "committed": columns.timestamp(),
+            "column": columns.text("column"),
+            "change": columns.text("change"),
+            "before": columns.text("before"),
+            "after": columns.text("after"),
+            "operation": columns.text("operation"),
+            "writer": columns.text("writer"),
         },
         key="column-history",
         **row_link("column-history", history, "timeline", lambda row: selected(commit=row["version"])),

@@ -10,7 +10,7 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import columns, errors, selection, session, tables
-from lakeview.app.components import card, escape, frame, grid, link
+from lakeview.app.components import BROKEN_LINES, card, escape, frame, grid, link
 from lakeview.app.pages import PAGES, SHARING_PROFILE
 from lakeview.app.session import OpenTable
 from lakeview.app.start import demo
@@ -144,18 +144,17 @@ def _table_list(rows: list[dict[str, Any]]) -> None:
     frame(
         table,
         {
-            "state": columns.mark(
-                charts.lake.SIGNS, width=24, help="✕ broken or unreadable, ▲ needs attention, ✓ fine"
-            ),
-            "table": columns.text("table", 140),
-            "verdict": columns.text("verdict", 300),
-            "last": columns.text("last commit", 106),
-            "rows": columns.text("rows", 76, right=True),
-            "size": columns.text("live bytes", 84, right=True),
-            "format": columns.text("format", 62),
-            "latest": columns.text("latest", 62),
+            "state": columns.mark(charts.lake.SIGNS, help="✕ broken or unreadable, ▲ needs attention, ✓ fine"),
+            "table": columns.text("table"),
+            "verdict": columns.text("verdict"),
+            "last": columns.text("last commit"),
+            "rows": columns.text("rows", right=True),
+            "size": columns.text("bytes", right=True, help="of the live files"),
+            "format": columns.text("format"),
         },
         key="recent",
+        row_height=BROKEN_LINES,
+        height=10 * BROKEN_LINES,
         selection_mode="single-row",
         on_select=lambda: _open_row(table["name"].to_list()),
     )

@@ -39,31 +39,35 @@ def writers(now: OpenTable, timeline: pl.DataFrame) -> None:
 
 
 def _writer_table(writers: pl.DataFrame) -> None:
-    frame(
-        writers,
-        {
-            "writer": columns.text("writer", 110, null="not recorded"),
-            "engines": columns.text("engine", 172),
-            "commits": columns.number("commits", 66),
-            "interval": columns.age(
-                "interval", 86, of="median_gap_ms", help="the median time between two of its commits"
-            ),
-            "append": columns.number("append", 57),
-            "change": columns.number("change", 57),
-            "schema_changes": columns.number("schema", 57, of="schema"),
-            "maintenance": columns.number("maint.", 57),
-            "anomalies": columns.number("anomalies", 70, of="suspicious", help="suspicious loads"),
-            "rows": columns.text(
-                "rows +", 86, of="records_text", right=True, help="≥: some commits do not record rows"
-            ),
-            "bytes_added": columns.size("written", 86),
-            "last": columns.timestamp("last, UTC", 112, of="last"),
-        },
-        key="writers-table",
-        **row_link("writers-table", writers, "timeline", lambda row: selection.link(writer=row["writer"])),
-        unknown="unknown",
-        height=20 * ROW_HEIGHT,
-    )
+    """Who they are and how often they commit, and what they commit: side by side, or one under the other."""
+    rhythm = {
+        "writer": columns.text("writer", null="not recorded"),
+        "engines": columns.text("engine"),
+        "commits": columns.number("commits"),
+        "interval": columns.age("interval", of="median_gap_ms", help="the median time between two of its commits"),
+        "last": columns.timestamp("last, UTC", of="last"),
+    }
+    work = {
+        "writer": columns.text("writer", null="not recorded"),
+        "append": columns.number("append"),
+        "change": columns.number("change"),
+        "schema_changes": columns.number("schema", of="schema"),
+        "maintenance": columns.number("maint.", help="maintenance"),
+        "anomalies": columns.number("bad", of="suspicious", help="bad loads"),
+        "rows": columns.text("rows +", of="records_text", right=True, help="≥: some commits do not record rows"),
+        "bytes_added": columns.size("written"),
+    }
+    with grid(480, 2):
+        for key, shown in (("writers-table", rhythm), ("writers-work", work)):
+            frame(
+                writers,
+                shown,
+                key=key,
+                **row_link(key, writers, "timeline", lambda row: selection.link(writer=row["writer"])),
+                unknown="unknown",
+                height=20 * ROW_HEIGHT,
+                place=480,
+            )
 
 
 def file_lifetimes(now: OpenTable, timeline: pl.DataFrame) -> None:
@@ -129,16 +133,17 @@ def _table(commits: pl.DataFrame) -> None:
     frame(
         commits.slice((page - 1) * MAX_ROWS, MAX_ROWS),
         {
-            "version": columns.version(width=96),
+            "version": columns.version(),
             "committed": columns.timestamp(),
-            "operation": columns.text("operation", 120),
-            "writer": columns.text("writer", 130),
-            "files": columns.number("files", 70),
-            "size": columns.size("bytes", 86, of="bytes"),
-            "live_files": columns.number("live files", 70),
-            "live": columns.percent("live bytes, %", 110, of="live_share", decimals=0, bar=True),
-            "lifetime": columns.age("median lifetime", 110, of="median_life_ms", help="of its files that were removed"),
-            "ended": columns.version("most removed in", 110, of="ended_in"),
+            "operation": columns.text("operation"),
+            "writer": columns.text("writer"),
+            "files": columns.number("files"),
+            "size": columns.size("bytes", of="bytes"),
+            "live": columns.percent(
+                "live, %", of="live_share", decimals=0, help="of its bytes, those that the latest version has"
+            ),
+            "lifetime": columns.age("lifetime", of="median_life_ms", help="the median of its files that were removed"),
+            "ended": columns.version("removed in", of="ended_in", null="", help="the commit that removed most of them"),
         },
         key="lives-table",
         height=14 * ROW_HEIGHT,

@@ -1,0 +1,28 @@
+"""The widths of a table's columns: what its cells need, and what gives way where there is no room for all."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from lakeview.app import widths
+
+
+def test_columns_have_what_they_need_where_there_is_room() -> None:
+    columns = [widths.needs("rows", ["1,200"]), widths.needs("file", ["part-0001.parquet"], may_be_cut=True)]
+    assert widths.fitted(columns, 600) == [column.whole for column in columns]
+
+
+def test_the_widest_texts_give_way_and_numbers_and_headings_do_not() -> None:
+    number = widths.needs("rows", ["1,234,567,890"])
+    short = widths.needs("table", ["flights"], may_be_cut=True)
+    long = widths.needs("a comment", ["word " * 40], may_be_cut=True)
+    place = number.whole + short.whole + 100
+    assert widths.fitted([number, short, long], place) == [number.whole, short.whole, 100]
+    assert widths.fitted([number, short, long], 0) == [number.whole, short.least, widths.heading_width("a comment")]
+
+
+def test_longest_cells_are_those_of_the_numbers_format() -> None:
+    assert widths.longest(pl.Series([-5, 1_234_567, None]), "localized") == ["-5", "1,234,567"]
+    assert widths.longest(pl.Series([0.25, 99.96]), "%.1f") == ["0.2", "100.0"]
+    assert widths.longest(pl.Series(["a", "long", None]), None) == ["long"]
+    assert widths.longest(pl.Series([], dtype=pl.String), None) == []
