@@ -9,6 +9,7 @@ from lakeview import views
 from lakeview.app import columns
 from lakeview.app.components import ROW_HEIGHT, escape, fold, frame, nothing
 from lakeview.app.session import OpenTable
+from lakeview.app.widget_state import linked
 
 _ANSWERS = {
     "read": {"yes": "\N{CHECK MARK} reads", "no": "\N{MULTIPLICATION X} fails", "unknown": "? unknown"},
@@ -35,7 +36,19 @@ def matrix(now: OpenTable) -> pl.DataFrame:
     if engines.is_empty():
         nothing("There are no rules for this table format.", "Which engines can read it is unknown.")
         return engines
-    _table(engines, "engines")
+    looked_for = st.text_input(
+        "Find an engine",
+        key=linked("find-engine"),
+        placeholder="find an engine or a feature",
+        label_visibility="collapsed",
+        icon=":material/search:",
+        width=260,
+    )
+    matches = views.engines.compatibility.search(engines, looked_for or "")
+    if matches.is_empty():
+        nothing("No engine or feature has this in its name.", f"The rules know {engines.height} engines.")
+    else:
+        _table(matches, "engines")
     _required("This version requires", needed)
     shared = now.look.requirements_when_shared()
     recipients = views.engines.compatibility.recipients(shared, now.snapshot.format)
@@ -51,6 +64,9 @@ def _table(engines: pl.DataFrame, key: str) -> None:
     rows = views.engines.compatibility.in_words(sorted_).with_columns(
         read=sorted_["read"].replace_strict(_ANSWERS["read"]), write=sorted_["write"].replace_strict(_ANSWERS["write"])
     )
+    for cause, count in views.engines.compatibility.causes(sorted_):
+        stopped = views.units.counted(count, "engine")
+        st.markdown(f"{escape(cause)} &ensp; :gray[{stopped} of {sorted_.height} cannot, or it is unknown]")
     shown = {
         "engine": columns.text("engine"),
         "read": columns.text("read"),

@@ -79,8 +79,7 @@ ENGINE_ROWS = pl.Schema(
     }
 )
 """One row an engine and release, those that fail before unknown ones before the others. `cause`: the feature to blame,
-and what enabled it, null where it can read and write; `checked`: the day of the rule; `source`: its first link, null
-without one."""
+null where it can read and write; `checked`: the day of the rule; `source`: its first link, null without one."""
 
 
 def problems_first(compatibility: pl.DataFrame) -> pl.DataFrame:
@@ -97,10 +96,22 @@ def in_words(compatibility: pl.DataFrame) -> pl.DataFrame:
     links = pl.col("sources").str.split("\n").list.eval(pl.element().filter(pl.element().str.starts_with("https")))
     return compatibility.select(
         engine=pl.concat_str("engine", "version", separator=" "),
-        cause=pl.concat_str("blame", pl.lit(" ("), turned_on(), pl.lit(")")),
+        cause="blame",
         checked=pl.col("checked").cast(pl.String),
         source=links.list.first(),
     ).cast(ENGINE_ROWS)
+
+
+def search(compatibility: pl.DataFrame, text: str) -> pl.DataFrame:
+    """COMPATIBILITY of the engines whose name, release or feature to blame contains the text, in any case."""
+    names = pl.concat_str("engine", "version", "blame", separator=" ", ignore_nulls=True)
+    return compatibility.filter(names.str.to_lowercase().str.contains(text.strip().lower(), literal=True))
+
+
+def causes(compatibility: pl.DataFrame) -> list[tuple[str, int]]:
+    """Each feature to blame with what enabled it, once: `columnMapping (v9, li, 2026-07-01)`; and how many engines."""
+    cause = pl.concat_str("blame", pl.lit(" ("), turned_on(), pl.lit(")"))
+    return list(compatibility.select(cause=cause).drop_nulls().group_by("cause", maintain_order=True).len().iter_rows())
 
 
 def notes(compatibility: pl.DataFrame) -> list[tuple[str, str]]:
