@@ -15,7 +15,7 @@ import lakeview as lv
 from lakeview import views
 from lakeview.views.compare import rows
 from lakeview.views.compare.versions import BaseChoice
-from tests.builders.actions import add, metadata, protocol
+from tests.builders.actions import add, metadata, protocol, remove
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
 from tests.pages import tables
@@ -63,6 +63,23 @@ def test_the_newest_bad_load_says_why_and_the_others_are_named(good: lv.Table, f
 def test_versions_without_a_difference_say_so(good: lv.Table) -> None:
     text = views.compare.versions.sentence(good.snapshot(4), good.snapshot(6), line(good))
     assert "as many rows, the same columns, the same files; in 2 commits by ingest, li." in text
+
+
+@pytest.mark.parametrize(
+    ("data_change", "said"),
+    [(True, "as many rows, of which some may have changed"), (False, "the same rows in other files")],
+)
+def test_as_many_rows_in_other_files_are_the_same_only_where_no_commit_changed_data(
+    tmp_path: Path, data_change: bool, said: str
+) -> None:
+    history = DeltaHistory(tmp_path / "t").create({"a": "long"})
+    history.commit(history.data("a.parquet", {"a": [1, 2]}, stats={"numRecords": 2}))
+    written = history.data("b.parquet", {"a": [1, 3]}, stats={"numRecords": 2})
+    written["add"]["dataChange"] = data_change
+    history.commit(remove("a.parquet", data_change=data_change), written)
+    table = lv.open_table(str(tmp_path / "t"))
+    text = views.compare.versions.sentence(table.snapshot(1), table.snapshot(2), line(table))
+    assert f": {said}, the same columns, " in text
 
 
 def test_files_are_compared_by_partition(good: lv.Table) -> None:

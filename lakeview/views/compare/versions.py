@@ -138,20 +138,27 @@ def _settings(snapshot: Snapshot) -> Mapping[str, str]:
 def sentence(before: Snapshot, after: Snapshot, timeline: pl.DataFrame | None = None) -> str:
     """What changed in one sentence of plain text, for a ticket: rows, columns, files, settings, and by whom."""
     difference = file_difference(before, after)
-    parts = [_rows(difference), *_columns(before, after), *_file_words(difference)]
+    between = None if timeline is None else commits_between(timeline, before.version, after.version)
+    parts = [_rows(difference, between), *_columns(before, after), *_file_words(difference)]
     changed = settings_difference(before, after).filter(pl.col("change") != "same").height
     if changed:
         parts.append(f"{counted(changed, 'setting')} changed")
     table = after.name or after.location.rstrip("/").rpartition("/")[2]
     sides = [f"{format_version(s.version)} ({format_date(s.timestamp)})" for s in (before, after)]
-    by = "" if timeline is None else _by(timeline, before.version, after.version)
+    by = "" if between is None else _by(between)
     return f"{table} from {sides[0]} to {sides[1]}: {', '.join(parts)}{by}."
 
 
-def _rows(difference: FileDifference) -> str:
+def _rows(difference: FileDifference, between: pl.DataFrame | None) -> str:
     if difference.rows is None:
         return "an unknown number of rows"
-    return "as many rows" if difference.rows == 0 else f"{format_change(difference.rows)} rows"
+    if difference.rows:
+        return f"{format_change(difference.rows)} rows"
+    if not (difference.added or difference.removed or difference.redeleted):
+        return "as many rows"
+    # a promise of the writers, where there is one: no commit changed data
+    is_layout = between is not None and not between.is_empty() and (~between["data_change"]).all()
+    return "the same rows in other files" if is_layout else "as many rows, of which some may have changed"
 
 
 def _columns(before: Snapshot, after: Snapshot) -> list[str]:
@@ -175,8 +182,7 @@ def _file_words(difference: FileDifference) -> list[str]:
     ]
 
 
-def _by(timeline: pl.DataFrame, first: int, last: int) -> str:
-    between = commits_between(timeline, first, last)
+def _by(between: pl.DataFrame) -> str:
     if between.is_empty():
         return ""
     writers = between["writer"].drop_nulls().unique(maintain_order=True).to_list()
