@@ -481,6 +481,18 @@ def test_what_was_cancelled_is_not_begun_again_and_others_keep_their_answers(mon
     assert reads == [first, second]
 
 
+def test_a_query_that_ends_without_an_answer_says_so_and_waits_to_be_asked_again(
+    good: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(*_: object, **__: object) -> Answer:
+        raise StopException
+
+    monkeypatch.setattr(runner, "run", run)
+    app = open_page("data", good, where="month = 2")
+    assert "Ended without an answer" not in text(app)
+    assert "**Ended without an answer** :gray[cancelled, or failed; press to ask again]" in text(app.run())
+
+
 @pytest.mark.parametrize("is_part_known", [True, False])
 def test_the_next_run_of_a_page_waits_for_the_query_that_the_one_before_cancels(
     monkeypatch: pytest.MonkeyPatch, is_part_known: bool

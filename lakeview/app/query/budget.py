@@ -115,6 +115,10 @@ def button(
     is_requested = fits and bool(queries.requests.get(key) == request)
     if is_requested:
         queries.current = key
+    elif fits and queries.ended_requests.get(key) == request:
+        st.markdown(
+            ":orange[:material/timer:] **Ended without an answer** :gray[cancelled, or failed; press to ask again]"
+        )
     return is_requested
 
 
