@@ -36,6 +36,7 @@ def matrix(now: OpenTable) -> pl.DataFrame:
     if engines.is_empty():
         nothing("There are no rules for this table format.", "Which engines can read it is unknown.")
         return engines
+    _causes(engines, "engine")
     looked_for = st.text_input(
         "Find an engine",
         key=linked("find-engine"),
@@ -54,9 +55,17 @@ def matrix(now: OpenTable) -> pl.DataFrame:
     recipients = views.engines.compatibility.recipients(shared, now.snapshot.format)
     if not recipients.is_empty():
         with fold("Who could read it if shared", "recipients-fold"):
+            _causes(recipients, "recipient")
             _table(recipients, "recipients")
             _required("Recipients need", shared)
     return engines
+
+
+def _causes(engines: pl.DataFrame, kind: str) -> None:
+    """Each feature that stops some of them or leaves it open, with what enabled it."""
+    for cause, count in views.engines.compatibility.causes(views.engines.compatibility.problems_first(engines)):
+        some = f"{count} of {views.units.counted(engines.height, kind)}"
+        st.markdown(f"{escape(cause)} &ensp; :gray[{some} cannot read or write it, or it is unknown]")
 
 
 def _table(engines: pl.DataFrame, key: str) -> None:
@@ -64,9 +73,6 @@ def _table(engines: pl.DataFrame, key: str) -> None:
     rows = views.engines.compatibility.in_words(sorted_).with_columns(
         read=sorted_["read"].replace_strict(_ANSWERS["read"]), write=sorted_["write"].replace_strict(_ANSWERS["write"])
     )
-    for cause, count in views.engines.compatibility.causes(sorted_):
-        stopped = views.units.counted(count, "engine")
-        st.markdown(f"{escape(cause)} &ensp; :gray[{stopped} of {sorted_.height} cannot, or it is unknown]")
     shown = {
         "engine": columns.text("engine"),
         "read": columns.text("read"),
