@@ -2,8 +2,8 @@
 
 A coordinator gives each address to one writer: the *claim*, which holds the file's bytes, decides who created it. The
 file is put after the claim. A writer that stops between the two leaves an unfinished claim; the next writer that wants
-the same address puts the claimed bytes there. Putting the same bytes twice changes nothing, so that two writers may
-finish one claim. All writers of a table have to use the same coordinator.
+the same address puts the claimed bytes there. Putting the same bytes twice changes nothing but the file's time, so that
+two writers may finish one claim. All writers of a table have to use the same coordinator.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ from lakeview.model.column_values import moments
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, StoreUnavailableError, UnsupportedTableError
 from lakeview.model.frames import UTC_MILLIS
+from lakeview.storage.options import COORDINATOR
 
 LISTING = pl.Schema({"name": pl.String(), "size": pl.Int64(), "modified": UTC_MILLIS})
 """One row a file, by name in ascending order; `name` relative to the folder listed, `size` in bytes."""
@@ -68,6 +69,12 @@ class Storage(ABC):
     def remote(self) -> bool:
         """Whether a request costs a round trip, so that several at once pay."""
         return True
+
+    @property
+    def may_put_twice(self) -> bool:
+        """Whether a file that was created exclusively may be put once more, with the same bytes and a later time: by a
+        commit coordinator, where two writers finish one claim. No other bytes take its place."""
+        return self.options.get(COORDINATOR) is not None
 
     @abstractmethod
     def list_from(self, folder: str, start: str = "") -> pl.DataFrame:

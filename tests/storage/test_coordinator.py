@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 from pathlib import Path
 
+import fsspec
 import pyarrow as pa
 import pytest
 
 import lakeview as lv
-from lakeview.model.errors import CommitConflictError, InvalidRequestError, StoreUnavailableError
+from lakeview.model.errors import CommitConflictError, CorruptTableError, InvalidRequestError, StoreUnavailableError
 from lakeview.storage import Storage, open_storage
 from lakeview.storage.coordinator import CommitCoordinator, SqliteCoordinator, coordinator_of
 from tests.builders.object_server import ObjectServer, object_server
@@ -110,6 +112,19 @@ def test_a_table_is_written_by_many_on_a_store_that_cannot_exclude(tmp_path: Pat
             thread.join()
         rows = lv.open_table(address, storage_options=options).scan().collect()["id"].sort().to_list()
         assert rows == [0, 1, 2, 10, 11, 12, 20, 21, 22]
+
+
+def test_a_table_whose_newest_commit_was_put_twice_is_still_the_same(tmp_path: Path) -> None:
+    coordinators = {"coordinated": {"commit_coordinator": f"sqlite:///{tmp_path}/commits.db"}, "alone": {}}
+    tables = {}
+    for name, options in coordinators.items():
+        address = f"memory://{tmp_path.name}/{name}"
+        tables[name] = lv.create_table(address, pa.schema([("id", pa.int64())]), storage_options=options)
+        (commit,) = fsspec.filesystem("memory").glob(f"/{tmp_path.name}/{name}/_delta_log/*.json")
+        fsspec.filesystem("memory").store[commit].created += timedelta(seconds=1)
+    assert tables["coordinated"].append(pa.table({"id": [1]})) is not None
+    with pytest.raises(CorruptTableError, match="made anew"):  # no claim says that it is the same commit
+        tables["alone"].append(pa.table({"id": [1]}))
 
 
 def test_an_address_is_claimed_once_and_stays_claimed(tmp_path: Path) -> None:

@@ -126,7 +126,8 @@ class LogListing:
         """Look for newer versions: one listing from the latest known version. True if there is one."""
         with self._lock:
             newer, known = self._list(self.latest), self._listed.since(self.latest)
-            if not any(f in newer for f in known if f.version == self.latest):
+            there = {self._identity(f) for f in newer}
+            if not any(self._identity(f) in there for f in known if f.version == self.latest):
                 self.replaced = True
             if set(newer) - set(known):  # files that are gone stay listed until they are forgotten
                 joined = {f.name: f for f in known} | {f.name: f for f in newer}
@@ -135,6 +136,9 @@ class LogListing:
             if self.latest > before:
                 self.tips = (*self.tips[1 - _TIPS :], before)
             return self.latest > before
+
+    def _identity(self, file: LogFile) -> LogFile:
+        return file._replace(modified=None) if self.storage.may_put_twice else file
 
     def has_checksum(self, version: int) -> bool:
         """Whether the version checksum file of a version has been listed."""
