@@ -113,9 +113,7 @@ class _Columns:
             fallback = self._task.fallbacks.get(field.name)
             if fallback is not None and array.null_count:
                 value = pa.scalar(fallback.value, pa.int64())
-                others = pc.add(positions, value) if fallback.plus_position else value
-                is_absent = fallback.plus_position and array.null_count == batch.num_rows
-                array = others if is_absent else pc.coalesce(array, others)
+                array = pc.coalesce(array, pc.add(positions, value) if fallback.plus_position else value)
             arrays.append(array)
         return pa.RecordBatch.from_arrays(arrays, schema=self._target) if arrays else batch
 

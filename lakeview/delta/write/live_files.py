@@ -24,9 +24,6 @@ from lakeview.storage import Storage
 POSITION = "\0position"
 """The column of a row's position in its file, from 0: no column of a table can be called so."""
 
-_BATCH_ROWS = 131_072
-"""Each batch costs a millisecond beside its rows, for conditions, values and rules."""
-
 _AHEAD = 2
 _T = TypeVar("_T")
 
@@ -90,7 +87,7 @@ class LiveFile:
             task = replace(task, selected=_positions(selected))
         if deleted is not None:
             task = replace(task, deleted=_positions(deleted))
-        yield from read_task(task, storage, _BATCH_ROWS)
+        yield from read_task(task, storage)
 
     def frames(
         self, storage: Storage, columns: Sequence[str], *, selected: pyroaring.BitMap64 | None = None
