@@ -312,7 +312,9 @@ class _Run:
             yield "crash", lambda: replace(failing, places=places)
         if call.kind in self._scenario.failing:
             error = Failure("unavailable", call.path)
-            if self._names.is_log(call.path) or self._has_walker:  # of another file nobody learns whether it is there
+            if (
+                self._names.is_log(call.path) or self._has_walker
+            ):  # of other files no writer learns whether they are there
                 yield "lost", lambda: self._answered(failing, at, place, call, call, error)
             yield "never", lambda: self._answered(failing, at, place, call, None, error)
             if call.kind == "create" and self._names.is_log(call.path) and self._scenario.remote:

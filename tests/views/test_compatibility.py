@@ -274,6 +274,20 @@ def test_who_could_read_a_table_once_it_is_shared() -> None:
     assert (told["read"], told["blame"], told["since"], told["writer"]) == ("no", "deletionVectors", 4, "li")
 
 
+def test_a_cause_is_told_once_with_how_many_engines_fail_and_how_many_are_unknown() -> None:
+    made = snapshot(delta("deletionVectors", "a feature of tomorrow"))
+    needed = views.engines.requirements.needs(made, {"deletionVectors": Origin(4, None, "li")})
+    engines = views.engines.compatibility.compatibility(needed, "delta")
+    counts = {cause: numbers for cause, *numbers in views.engines.compatibility.causes(engines)}
+    for cause, (fail, unknown) in counts.items():
+        of_cause = engines.filter(blame=cause.partition(" (")[0])
+        assert of_cause.filter((pl.col("read") == "no") | (pl.col("write") == "no")).height == fail, cause
+        assert of_cause.height == fail + unknown, cause
+    assert {cause.partition(" (")[0] for cause in counts} == set(engines["blame"].drop_nulls())
+    assert any(fail for fail, _ in counts.values())
+    assert any(unknown for _, unknown in counts.values())
+
+
 def test_a_mapping_that_a_version_only_implies_asks_nothing_of_recipients() -> None:
     assert views.engines.requirements.shared_needs(snapshot(TableProtocol(2, 5)))["feature"].to_list() == [
         "parquet responses"

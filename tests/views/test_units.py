@@ -108,3 +108,11 @@ def test_changes_carry_their_sign() -> None:
 def test_counted_things() -> None:
     assert [views.units.counted(n, "file") for n in (0, 1, 1204)] == ["0 files", "1 file", "1,204 files"]
     assert views.units.counted(2, "entry", "entries") == "2 entries"
+
+
+@pytest.mark.parametrize(
+    ("gained", "lost", "text"),
+    [(3, 0, "+3"), (0, 1_200, "\N{MINUS SIGN}1,200"), (3, 2, "+3 \N{MINUS SIGN}2"), (0, 0, "0"), (None, 2, None)],
+)
+def test_gain_and_loss_have_their_signs(gained: int | None, lost: int | None, text: str | None) -> None:
+    assert views.units.gain_and_loss(gained, lost) == text

@@ -202,10 +202,10 @@ def shifts(now: OpenTable, pair: Pair) -> pl.DataFrame:
 
 @cached(16)
 def _shifts(address: str, before: int, after: int, branch: str | None) -> pl.DataFrame:
-    told = cache.statistics(address, after)
+    old, new = (cache.statistics(address, version) for version in (before, after))
     base, shown = cache.snapshot(address, before), cache.snapshot(address, after, branch)
-    absent = absent_shares(cache.frames(address, cache.table(address).latest_version), shown, told)
-    return views.compare.statistics.statistics_shift(base, shown, cache.statistics(address, before), told, absent)
+    absent = absent_shares(cache.frames(address, cache.table(address).latest_version), shown, new)
+    return views.compare.statistics.statistics_shift(base, shown, old, new, absent)
 
 
 def shift_picture(rows: pl.DataFrame, pair: Pair) -> None:
@@ -228,7 +228,7 @@ def shift_picture(rows: pl.DataFrame, pair: Pair) -> None:
                 "before": columns.percent(f"null {base}, %", decimals=2),
                 "after_mark": columns.mark(),
                 "after": columns.percent(f"null {shown}, %", decimals=2),
-                "absent": columns.text("before the column", of="absent_text", help=columns.PALE_HELP),
+                "absent": columns.text("absent", of="absent_text", help=columns.PALE_HELP),
                 "min_before": columns.text(f"min {base}"),
                 "min_after": columns.text(f"min {shown}"),
                 "max_before": columns.text(f"max {base}"),

@@ -63,9 +63,10 @@ def matrix(now: OpenTable) -> pl.DataFrame:
 
 def _causes(engines: pl.DataFrame, kind: str) -> None:
     """Each feature that stops some of them or leaves it open, with what enabled it."""
-    for cause, count in views.engines.compatibility.causes(views.engines.compatibility.problems_first(engines)):
-        some = f"{count} of {views.units.counted(engines.height, kind)}"
-        st.markdown(f"{escape(cause)} &ensp; :gray[{some} cannot read or write it, or it is unknown]")
+    every = views.units.counted(engines.height, kind)
+    for cause, fail, unknown in views.engines.compatibility.causes(views.engines.compatibility.problems_first(engines)):
+        counts = ", ".join(f"{count} {word}" for count, word in ((fail, "fail"), (unknown, "unknown")) if count)
+        st.markdown(f"{escape(cause)} &ensp; :gray[of {every}: {counts}]")
 
 
 def _table(engines: pl.DataFrame, key: str) -> None:

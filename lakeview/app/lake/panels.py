@@ -136,8 +136,9 @@ def _table(entries: pl.DataFrame) -> None:
             "old bytes",
             width=66,
             alignment="right",
-            help="bytes of files that only old versions need; unknown where none could be counted, and files "
-            "of branches, of deletes or that the log no longer names may remain; and where the whole log was not read",
+            help="bytes of files that only old versions need. Unknown where the whole log was not read or "
+            "commits have no time, and where none was counted but branches, delete files or an older history may need "
+            "some",
         ),
     }
     for name in ("format", "small"):  # where it is the same for all tables there is no difference to see

@@ -108,10 +108,16 @@ def search(compatibility: pl.DataFrame, text: str) -> pl.DataFrame:
     return compatibility.filter(names.str.to_lowercase().str.contains(text.strip().lower(), literal=True))
 
 
-def causes(compatibility: pl.DataFrame) -> list[tuple[str, int]]:
-    """Each feature to blame with what enabled it, once: `columnMapping (v9, li, 2026-07-01)`; and how many engines."""
+def causes(compatibility: pl.DataFrame) -> list[tuple[str, int, int]]:
+    """Each feature to blame with what enabled it, once: `columnMapping (v9, li, 2026-07-01)`; how many engines fail to
+    read or write because of it, and of how many it is unknown."""
     cause = pl.concat_str("blame", pl.lit(" ("), turned_on(), pl.lit(")"))
-    return list(compatibility.select(cause=cause).drop_nulls().group_by("cause", maintain_order=True).len().iter_rows())
+    fails = pl.any_horizontal(pl.col("read", "write") == "no")
+    rows = compatibility.select(cause=cause, fails=fails).drop_nulls("cause")
+    counted = rows.group_by("cause", maintain_order=True).agg(
+        fail=pl.col("fails").sum(), unknown=(~pl.col("fails")).sum()
+    )
+    return list(counted.iter_rows())
 
 
 def notes(compatibility: pl.DataFrame) -> list[tuple[str, str]]:
