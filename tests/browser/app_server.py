@@ -29,7 +29,7 @@ def serving(demo_lake: Path) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    flags = ("--server.headless=true", "--server.address=127.0.0.1", "--server.fileWatcherType=none")
+    flags = ("--server.headless=true", "--server.address=127.0.0.1")
     process = subprocess.Popen(
         [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}", *flags],
         cwd=ROOT,
