@@ -242,18 +242,23 @@ def mark(
     glyphs: Mapping[Any, str] | None = None,
     *,
     of: str | None = None,
+    label: str = "",
     help: str | None = None,  # noqa: A002
 ) -> Column:
-    """A narrow column of signs, one for each value of `glyphs`, none for others; without `glyphs` of bounds as they are
-    written. No column, where there is no sign."""
+    """A narrow column of signs, one for each value of `glyphs`, none for others; without `glyphs` the cells are signs.
+    No column, where there is no sign."""
 
     def cells(values: pl.Series) -> pl.Series:
         return pl.Series(
             [None if v is None else v if glyphs is None else glyphs.get(v, "") for v in values], dtype=pl.String
         ).fill_null("")
 
-    label = _BOUNDS if glyphs is None else ""
     return Column(st.column_config.TextColumn, label, {"help": help}, of, cells, may_be_absent=True)
+
+
+def bound(*, of: str | None = None, help: str | None = BOUND_HELP) -> Column:  # noqa: A002
+    """The marks of bounds, beside the numbers that they are of."""
+    return mark(of=of, label=_BOUNDS, help=help)
 
 
 def change(label: str = "change") -> Column:

@@ -224,9 +224,9 @@ def shift_picture(rows: pl.DataFrame, pair: Pair) -> None:
             {
                 "column": columns.text("column"),
                 "change": columns.text("change"),
-                "before_mark": columns.mark(),
+                "before_mark": columns.bound(),
                 "before": columns.percent(f"null {base}, %", decimals=2),
-                "after_mark": columns.mark(),
+                "after_mark": columns.bound(),
                 "after": columns.percent(f"null {shown}, %", decimals=2),
                 "absent": columns.text("absent", of="absent_text", help=columns.PALE_HELP),
                 "min_before": columns.text(f"min {base}"),

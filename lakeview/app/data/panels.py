@@ -165,7 +165,7 @@ def null_table(shares: pl.DataFrame, tree: pl.DataFrame) -> None:
         rows,
         {
             "column": columns.text("column"),
-            "mark": columns.mark(help=columns.BOUND_HELP),
+            "mark": columns.bound(),
             **columns.null_shares(rows, 60),
             "null_count": columns.number("nulls"),
             "records": columns.number("rows counted"),

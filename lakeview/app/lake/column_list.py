@@ -36,7 +36,7 @@ def draw(every: pl.DataFrame) -> None:
         {
             "column": columns.text("column"),
             "type": columns.text("type"),
-            "mark": columns.mark(of="null_share_mark", help=columns.BOUND_HELP),
+            "mark": columns.bound(of="null_share_mark"),
             **columns.null_shares(rows, 54),
             "table": columns.text("table"),
             "minimum": columns.text("min", of="min_text"),

@@ -168,7 +168,7 @@ def schema_glance(now: OpenTable) -> None:
         {
             "column": columns.text("column"),
             "type": columns.text("type"),
-            "mark": columns.mark(of="null_share_mark", help=columns.BOUND_HELP),
+            "mark": columns.bound(of="null_share_mark"),
             **columns.null_shares(rows, 40),
             "statistics": columns.text("statistics"),
             "since": columns.version("since"),

@@ -253,7 +253,7 @@ def size_table(sizes: pl.DataFrame, snapshot: Snapshot) -> None:
         rows,
         {
             "partition": columns.text("partition", of="partition_text", null="unknown"),
-            "mark": columns.mark(help=columns.BOUND_HELP),
+            "mark": columns.bound(),
             "rows": columns.number("rows", of="records"),
             "files": columns.number("files"),
             "size": columns.size("size", of="bytes"),

@@ -85,7 +85,7 @@ def tree_table(tree: pl.DataFrame) -> None:
         "type": columns.text("type"),
         "required": columns.text("not null", of="nullable", words={"true": "", "false": "\N{CHECK MARK}"}),
         "rules": columns.text("rules", help="defaults, generated and identity columns, clustering, ..."),
-        "mark": columns.mark(of="null_share_mark", help=columns.BOUND_HELP),
+        "mark": columns.bound(of="null_share_mark"),
         **columns.null_shares(part, 44),
         "coverage": columns.percent(
             "bounds, %", decimals=0, help="the share of files with min and max in their statistics"
