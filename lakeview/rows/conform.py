@@ -24,7 +24,7 @@ def conform_batch(
     depth, and so is one that the rows lack, by its path (`s.b`, `items.element.b`, `m.value.x`). Null stands for a
     nullable column that the rows lack and, with `fill_missing`, for fields of structs too. `first`: the number of the
     batch's first row, for messages. InvalidRequestError (kinds unknown-column, missing-field, duplicate-column,
-    type-mismatch), ConstraintViolationError (kind not-null).
+    ambiguous-column, type-mismatch), ConstraintViolationError (kind not-null).
     """
     target = schema.relaxed().to_arrow()
     rules = _Strict(fill_missing)
@@ -80,6 +80,9 @@ class _Strict:
             raise _twice([field.name for field in source_fields], path)
         # a name that differs by case alone is the same, unless the table has that one too
         other = {name: i for name, i in folded.items() if source_fields[i].name not in names}
+        for name, i in other.items():  # tables of other formats may have names that differ by case alone
+            if len(same := [field.name for field in table_fields if field.name.casefold() == name]) > 1:
+                raise _ambiguous(_below(path, source_fields[i].name), same)
         places = [exactly.get(field.name, other.get(field.name.casefold())) for field in table_fields]
         for field, place in zip(table_fields, places, strict=True):
             if place is None and not self._may_be_missing(field, path):
@@ -125,6 +128,15 @@ def _twice(names: Sequence[str], path: str) -> InvalidRequestError:
         fix="rename one of them, or drop it",
         place=_below(path, second),
         kind="duplicate-column",
+    )
+
+
+def _ambiguous(path: str, same: Sequence[str]) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"{path} of the rows may be {' or '.join(same)}: these names of the table differ only by case",
+        fix="spell it as the table does",
+        place=path,
+        kind="ambiguous-column",
     )
 
 

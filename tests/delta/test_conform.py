@@ -126,6 +126,9 @@ def test_names_are_found_without_their_case_and_kept_in_the_tables() -> None:
     twice = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], names=["id", "ID"])
     with pytest.raises(InvalidRequestError, match="two columns of the rows id and ID differ only by case"):
         conform_batch(twice, schema)
+    both = Schema.from_arrow(pa.schema([("Id", pa.int64()), ("id", pa.int64())]))
+    with pytest.raises(InvalidRequestError, match="ID of the rows may be Id or id"):
+        conform_batch(batch(ID=pa.array([1])), both)
     same = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], names=["Id", "Id"])
     with pytest.raises(InvalidRequestError, match="two columns of the rows are both called Id"):
         conform_batch(same, schema)

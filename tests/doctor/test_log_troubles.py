@@ -14,7 +14,7 @@ from lakeview.delta.log.json_checksum import checksum
 from lakeview.model.findings import Severity
 from tests.builders.actions import Action, add, info, metadata, protocol, remove, txn
 from tests.builders.history import START, STEP, DeltaHistory, log_name
-from tests.doctor.diagnosis import diagnosis, opened, rows, sound, write
+from tests.doctor.diagnosis import TROUBLE, diagnosis, opened, rows, sound, write
 
 BROKEN, ATTENTION, NOTE = Severity.BROKEN, Severity.ATTENTION, Severity.NOTE
 Tell = Callable[[DeltaHistory], object]
@@ -336,6 +336,13 @@ def test_a_sound_table_gets_nothing_but_passes(history: DeltaHistory) -> None:
     assert all(f.evidence and f.rule for f in found)
     agree = next(f for f in found if f.claim == "Checkpoints agree with the commits")
     assert agree.evidence == "1 checkpoint, 1 of them compared with a replay of the commits"
+
+
+def test_a_log_that_grows_meanwhile_is_in_no_trouble(history: DeltaHistory) -> None:
+    table = opened(sound(history).address)
+    write(history, "c.parquet").checkpoint()
+    history.hint({"version": 3, "size": 5})
+    assert [f for f in table.check() if f.severity in TROUBLE] == []
 
 
 def test_what_the_writer_writes_gets_nothing_but_passes(tmp_path: Path) -> None:

@@ -22,15 +22,10 @@ from lakeview.model.findings import Finding, Severity
 _NEWEST = 100
 """Checksum files that are compared, newest first; and compactions."""
 
-_CRC = r"^([0-9]{20})\.crc$"
-_COMPACTED = r"^([0-9]{20})\.([0-9]{20})\.compacted\.json$"
-
 
 def checksum_files(facts: LogFacts) -> Iterator[Finding]:
     """`.crc` files against the table as the log tells it: files, bytes, protocol, metadata."""
-    names = facts.listing.select(
-        "name", pl.col("name").str.extract(_CRC, 1).cast(pl.Int64, strict=False).alias("version")
-    ).drop_nulls()
+    names = facts.files.filter(pl.col("kind") == "crc").select("name", "version")
     wrong: list[tuple[int, list[Pair]]] = []
     garbled: list[int] = []
     totals = _totals(facts)
@@ -123,8 +118,7 @@ def _object(data: bytes | None) -> dict[str, Any] | None:
 
 def compactions(facts: LogFacts) -> Iterator[Finding]:
     """Log compactions against the commits they stand for: the newest action of each file, and each file once."""
-    pattern = facts.listing.select("name", pl.col("name").str.extract_groups(_COMPACTED).alias("g")).unnest("g")
-    spans = pattern.select("name", pl.col("1", "2").cast(pl.Int64, strict=False)).drop_nulls().sort("2")
+    spans = facts.files.filter(pl.col("kind") == "compaction").select("name", "version", "part").sort("part")
     odd, unreadable = [], []
     for name, start, end in spans.tail(_NEWEST).iter_rows():
         data = facts.read(name)

@@ -19,7 +19,7 @@ from lakeview.delta.lint.commit_rows import COMMITS_READ, EVENTS, change_file_pa
 from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn
 from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
 from lakeview.delta.log.commits import Commit, only
-from lakeview.delta.log.log_segment import CheckpointFiles, complete_checkpoints
+from lakeview.delta.log.log_segment import CheckpointFiles, checkpoints_of, complete_checkpoints
 from lakeview.delta.log.paths import LOG_FOLDER, canonical
 from lakeview.delta.log.replay import Replay, table_protocol
 from lakeview.delta.log.table_log import TableLog
@@ -71,11 +71,6 @@ class LogFacts:
     # -- the folder
 
     @cached_property
-    def listing(self) -> pl.DataFrame:
-        """LISTING of every file in `_delta_log`, whether the protocol knows its name or not."""
-        return self.storage.list_from(LOG_FOLDER)
-
-    @cached_property
     def data(self) -> pl.DataFrame:
         """LISTING of the files below the table's root, those of its log left out."""
         return self.storage.walk().filter(~pl.col("name").str.starts_with(f"{LOG_FOLDER}/"))
@@ -83,6 +78,14 @@ class LogFacts:
     def checkpoint(self, files: CheckpointFiles) -> Checkpoint:
         """The reader of one checkpoint."""
         return self.log.checkpoint(files)
+
+    def has_checkpoint(self, version: int) -> bool:
+        """Whether there is a complete checkpoint of a version, now where there was none when the log was listed."""
+        if any(c.version == version for c in self.checkpoints):
+            return True
+        if version < 0:
+            return False
+        return any(c.version == version for c in checkpoints_of(self.log.list_files(version)))
 
     def read(self, name: str) -> bytes | None:
         """A whole file of the log folder; None if it is not there, or larger than the limit."""

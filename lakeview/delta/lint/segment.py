@@ -163,9 +163,9 @@ def log_tail(facts: LogFacts) -> Iterator[Finding]:
 def last_checkpoint(facts: LogFacts) -> Iterator[Finding]:
     """`_last_checkpoint`: readers take it as a hint, and some trust it more than they should."""
     name, section = _HINT, _HINT_SECTION
-    if name not in facts.listing["name"]:
-        return
     data = facts.read(name)
+    if data is None and not facts.storage.exists(LAST_CHECKPOINT):
+        return
     hint = _parse(data)
     version = None if hint is None else long(hint.get("version"))
     if hint is None or version is None:
@@ -174,13 +174,15 @@ def last_checkpoint(facts: LogFacts) -> Iterator[Finding]:
             section=section, place=name, remedy="delete it, or write a checkpoint: readers then list the folder",
         )  # fmt: skip
         return
-    if not any(c.version == version for c in facts.checkpoints):
+    if not facts.has_checkpoint(version):
         yield finding("last-checkpoint-without-checkpoint",
             Severity.ATTENTION, f"_last_checkpoint names v{version}, which has no complete checkpoint",
             f"complete ones: {versions([c.version for c in facts.checkpoints[-3:]]) or 'none'}",
             section=section, place=name, remedy="delete it, or write a checkpoint",
         )  # fmt: skip
         return
+    if not any(c.version == version for c in facts.checkpoints):
+        return  # it was written since the log was listed
     yield from _hint_itself(facts, hint, version, data or b"")
     yield from _other_checkpoint(facts, hint, version)
 
@@ -205,7 +207,7 @@ def _hint_itself(facts: LogFacts, hint: dict[str, Any], version: int, data: byte
             remedy="delete it, or write a checkpoint",
         )  # fmt: skip
     named = hint["v2Checkpoint"].get("path") if isinstance(hint.get("v2Checkpoint"), dict) else None
-    if isinstance(named, str) and named.rpartition("/")[2] not in facts.listing["name"]:
+    if isinstance(named, str) and named.rpartition("/")[2] not in facts.files["name"]:
         yield finding("last-checkpoint-names-missing-file",
             Severity.ATTENTION, "_last_checkpoint names a V2 checkpoint file that is not there", short(named),
             section=_HINT_SECTION, place=_HINT, remedy="delete it, or write a checkpoint",

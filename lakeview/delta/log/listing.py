@@ -92,11 +92,11 @@ class LogListing:
     def _open(self) -> tuple[_Versions, int]:
         hint = checkpoint_hint(self._read_hint())
         if hint:
-            listed = _Versions.of(self._list(hint))
+            listed = _Versions.of(self.list_files(hint))
             # "Last Checkpoint File": a hint; stale or broken, a listing from the start takes its place
             if any(c.version >= hint for c in listed.checkpoints):
                 return listed, hint
-        return _Versions.of(self._list(0)), 0
+        return _Versions.of(self.list_files(0)), 0
 
     def _read_hint(self) -> bytes | None:
         try:
@@ -104,8 +104,8 @@ class LogListing:
         except (FileNotFoundError, NotADirectoryError, AccessDeniedError, UnsupportedTableError):
             return None  # absent, or a link out of the table, or too large: it is a hint only
 
-    def _list(self, start: int) -> list[LogFile]:
-        """The files of the log from a version on."""
+    def list_files(self, start: int) -> list[LogFile]:
+        """The files of the log from a version on, as they are now."""
         files, known = self._list_once(start), None
         # "If a file is removed from or added to the directory after the most recent call to opendir() [...], whether a
         # subsequent call to readdir() returns an entry for that file is unspecified" (POSIX): a listing during which
@@ -125,7 +125,7 @@ class LogListing:
     def refresh(self) -> bool:
         """Look for newer versions: one listing from the latest known version. True if there is one."""
         with self._lock:
-            newer, known = self._list(self.latest), self._listed.since(self.latest)
+            newer, known = self.list_files(self.latest), self._listed.since(self.latest)
             there = {self._identity(f) for f in newer}
             if not any(self._identity(f) in there for f in known if f.version == self.latest):
                 self.replaced = True
@@ -156,7 +156,7 @@ class LogListing:
     def _whole(self) -> _Versions:
         with self._lock:
             if self._from > 0:
-                self._listed, self._from = _Versions.of(self._list(0)), 0
+                self._listed, self._from = _Versions.of(self.list_files(0)), 0
             return self._listed
 
     @property
