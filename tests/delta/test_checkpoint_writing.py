@@ -248,6 +248,7 @@ def busy_history(address: Path, commits: int = 8, **more: Any) -> DeltaHistory:
 def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three actions are a row group, nine a sidecar."""
     monkeypatch.setattr("lakeview.delta.write.checkpoint.order.GROUP_ROWS", 3)
+    monkeypatch.setattr("lakeview.delta.write.checkpoint.sorted_actions.GROUP_ROWS", 3)
     monkeypatch.setattr("lakeview.delta.write.checkpoint.files.SIDECAR_ROWS", 9)
     monkeypatch.setattr("lakeview.delta.write.checkpoint.action_file.FEW_ROWS", 0)
 
@@ -266,6 +267,22 @@ def test_a_checkpoint_is_the_same_bytes_whatever_the_log_was_replayed_from(tmp_p
     assert len(found) == 1
     (whole,) = found
     assert pq.ParquetFile(BytesIO(whole)).num_row_groups > 5
+
+
+@pytest.mark.parametrize("structs", ["false", "true"])
+def test_few_actions_that_are_read_at_once_give_the_bytes_of_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, structs: str
+) -> None:
+    busy_history(tmp_path, properties={"delta.checkpoint.writeStatsAsStruct": structs})
+    write_checkpoint(opened(tmp_path), 5)
+    file = tmp_path / log_name(7, "checkpoint.parquet")
+    found = []
+    for most in (32_768, 0):
+        monkeypatch.setattr("lakeview.delta.write.checkpoint.sorted_actions.GROUP_ROWS", most)
+        write_checkpoint(opened(tmp_path), 7)
+        found.append(file.read_bytes())
+        file.unlink()
+    assert found[0] == found[1]
 
 
 @pytest.mark.usefixtures("small_groups")

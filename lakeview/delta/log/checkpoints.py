@@ -155,8 +155,12 @@ class Checkpoint:
 
     def each_action(self, kind: str, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """What `adds` or `removes` (by `kind`: add, remove) gives, some thousand at a time; nothing is retained."""
-        for piece in self.pieces():
-            yield from piece.each_action(self._storage, kind, columns)
+        for file in self._all():
+            if isinstance(file, JsonActions):
+                yield file.files(kind, columns)
+                continue
+            with readable(file.name, file.parent):
+                yield from each_file_actions(file, kind, columns, self._storage.root)
 
     def pieces(self) -> list[CheckpointPiece]:
         """The files that may hold file actions: those of the checkpoint, and its sidecars."""
@@ -217,7 +221,6 @@ class Checkpoint:
         return path
 
     def _files(self, kind: str, columns: Sequence[str], statistics: StatisticsReader | None = None) -> pl.DataFrame:
-        files: list[ActionsFile] = [*self._tops, *(self._sidecar(*sidecar) for sidecar in self._sidecar_sizes.items())]
         root = self._storage.root
 
         def read(file: ActionsFile) -> pl.DataFrame:
@@ -226,11 +229,14 @@ class Checkpoint:
             with readable(file.name, file.parent):
                 return file_actions_of(file, kind, columns, root, statistics)
 
-        frames = self._each(read, files)
+        frames = self._each(read, self._all())
         full = [frame for frame in frames if frame.height]
         if len(full) == 1:
             return full[0]
         return pl.concat(full or frames[:1] or [_nothing(columns)], how="diagonal_relaxed", rechunk=False)
+
+    def _all(self) -> list[ActionsFile]:
+        return [*self._tops, *(self._sidecar(*sidecar) for sidecar in self._sidecar_sizes.items())]
 
     def _each(self, read: Callable[[ActionsFile], _T], files: Sequence[ActionsFile]) -> list[_T]:
         """What is read of each file, in their order; from a remote store of several at once."""

@@ -8,22 +8,15 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 
-import polars as pl
-import pyarrow as pa
-
-from lakeview.delta.log.newest_files import rows_where
 from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS, checkpoint_name, checkpoint_part_name, v2_checkpoint_name
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import CommitTimes, in_commit_start
 from lakeview.delta.properties import retention, value
 from lakeview.delta.write.checkpoint.action_file import ActionFile
-from lakeview.delta.write.checkpoint.file_rows import ACTION_STRUCTS, action_types, shape_of
 from lakeview.delta.write.checkpoint.hint import LastCheckpoint, point_at
-from lakeview.delta.write.checkpoint.order import FileOrder, Spool
 from lakeview.delta.write.checkpoint.other_actions import (
     STATE_ARROW_TYPES,
     V2_ARROW_TYPES,
@@ -32,6 +25,7 @@ from lakeview.delta.write.checkpoint.other_actions import (
     state_actions,
 )
 from lakeview.delta.write.checkpoint.present import is_present
+from lakeview.delta.write.checkpoint.sorted_actions import SortedActions
 from lakeview.delta.write.target import Target
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.snapshot import milliseconds
@@ -41,9 +35,6 @@ SIDECAR_ROWS = 262_144
 
 _MAX_PARTS = 10_000
 _FEATURE = "v2Checkpoint"
-
-Group = tuple[int, str, pa.Array]
-"""The part, the kind and the structs of one row group."""
 
 
 def write_checkpoint(table: Target, version: int | None = None, *, parts: int | None = None) -> int:
@@ -59,7 +50,7 @@ def write_checkpoint(table: Target, version: int | None = None, *, parts: int | 
     plan = plan_checkpoint(table, table.state(version), parts)
     if plan.is_present:
         return plan.state.version
-    with _Actions(plan) as actions:
+    with SortedActions(plan.state, plan.parts, plan.expired_before) as actions:
         if plan.is_v2:
             _write_v2(table, plan, actions)
         else:
@@ -137,45 +128,7 @@ def _names(version: int, parts: int | None) -> list[str]:
     return [checkpoint_part_name(version, part, parts) for part in range(1, parts + 1)]
 
 
-class _Actions:
-    """The adds and unexpired removes of a state, as row groups in their order."""
-
-    def __init__(self, plan: CheckpointPlan) -> None:
-        self._state = state = plan.state
-        self._shape = shape_of(state)
-        self._newest = state.small_tail(self._shape.columns)
-        adds, removes = state.adds_and_removes(self._newest)
-        if plan.expired_before is not None:
-            removes = removes.filter(pl.col("modified") >= plan.expired_before)
-        self.orders = {"add": FileOrder(adds, plan.parts), "remove": FileOrder(removes, plan.parts)}
-        self.types = action_types(self._shape)
-        self._stack = ExitStack()
-
-    def __enter__(self) -> _Actions:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-
-    def groups(self) -> Iterator[Group]:
-        """Every row group: part by part, of each the adds first."""
-        spools = {kind: self._stack.enter_context(Spool(order, kind)) for kind, order in self.orders.items()}
-        for frame in self._state.each_action(self._shape.columns, self._newest):
-            for kind, build in ACTION_STRUCTS.items():
-                rows = rows_where(frame, frame["added"] if kind == "add" else ~frame["added"])
-                if rows.height and (rows := self.orders[kind].with_places(rows)).height:
-                    spools[kind].put(rows["place"], build(rows, self._shape))
-        of_kind = {kind: spool.groups() for kind, spool in spools.items()}
-        waiting = {kind: next(groups, None) for kind, groups in of_kind.items()}
-        while any(group is not None for group in waiting.values()):
-            part = min(group[0] for group in waiting.values() if group is not None)
-            for kind, groups in of_kind.items():
-                while (group := waiting[kind]) is not None and group[0] == part:
-                    yield part, kind, group[1]
-                    waiting[kind] = next(groups, None)
-
-
-def _write_v1(table: Target, plan: CheckpointPlan, actions: _Actions) -> None:
+def _write_v1(table: Target, plan: CheckpointPlan, actions: SortedActions) -> None:
     types = {**STATE_ARROW_TYPES, **actions.types}
     size = size_in_bytes = 0
     groups = actions.groups()
@@ -190,7 +143,7 @@ def _write_v1(table: Target, plan: CheckpointPlan, actions: _Actions) -> None:
         data = file.close()
         table.storage.put(f"{LOG_FOLDER}/{name}", data)
         size, size_in_bytes = size + file.rows, size_in_bytes + len(data)
-    point_at_parts(table, plan, size, size_in_bytes, actions.orders["add"].count)
+    point_at_parts(table, plan, size, size_in_bytes, actions.adds)
 
 
 def point_at_parts(table: Target, plan: CheckpointPlan, size: int, size_in_bytes: int, adds: int) -> None:
@@ -209,14 +162,14 @@ class SidecarFile:
     actions: int
 
 
-def _write_v2(table: Target, plan: CheckpointPlan, actions: _Actions) -> None:
+def _write_v2(table: Target, plan: CheckpointPlan, actions: SortedActions) -> None:
     sidecars = []
     for file in _sidecar_files(actions):
         data = file.close()
         name = f"{uuid.uuid4()}.parquet"
         table.storage.put(f"{SIDECARS}/{name}", data)
         sidecars.append(SidecarFile(name, len(data), file.rows))
-    write_top_file(table, plan, sidecars, actions.orders["add"].count)
+    write_top_file(table, plan, sidecars, actions.adds)
 
 
 def write_top_file(table: Target, plan: CheckpointPlan, sidecars: Sequence[SidecarFile], adds: int) -> None:
@@ -243,7 +196,7 @@ def write_top_file(table: Target, plan: CheckpointPlan, sidecars: Sequence[Sidec
     point_at(table.storage, LastCheckpoint(version, size, size_in_bytes, adds))
 
 
-def _sidecar_files(actions: _Actions) -> Iterator[ActionFile]:
+def _sidecar_files(actions: SortedActions) -> Iterator[ActionFile]:
     """Files of at most SIDECAR_ROWS, none without rows."""
     file: ActionFile | None = None
     for _, kind, structs in actions.groups():
