@@ -23,6 +23,7 @@ from lakeview.model.errors import CommitConflictError, InvalidRequestError, NotA
 from lakeview.spark.options import WriteOptions
 from lakeview.spark.types import from_spark
 from lakeview.spark.writer import clock_of, is_ignored
+from lakeview.storage import Storage
 from lakeview.storage.access import StoreAccess
 
 _OF_DELTA: Mapping[str, str] = {
@@ -58,6 +59,7 @@ class IcebergWriter(DataSourceArrowWriter):
         check_commits(table, without_catalog=options.without_catalog)
         # with what the configuration of the driver says: a task may have no such file
         self.options = replace(options, access=StoreAccess.of(table.storage))
+        self.roots = table.storage.config.roots
         self.ignored = is_ignored(options)
         self.context = write_context(table.state)
         if options.max_rows is not None:
@@ -78,8 +80,7 @@ class IcebergWriter(DataSourceArrowWriter):
             return IcebergFilesWritten([])
         where = self.options.replace_where
         check = None if where is None else check_inside(where, self.context.schema)
-        storage = self.options.access.open(self.context.root)
-        return IcebergFilesWritten(write_files(self.context, iterator, storage, check))
+        return IcebergFilesWritten(write_files(self.context, iterator, self._storage(), check))
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """All files of all tasks as one snapshot, for an overwrite in place of what it replaces; none where nothing
@@ -133,7 +134,10 @@ class IcebergWriter(DataSourceArrowWriter):
         return table
 
     def _discard(self, files: Sequence[NewFile]) -> None:
-        discard([file.address for file in files], self.options.access.open(self.context.root))
+        discard([file.address for file in files], self._storage())
+
+    def _storage(self) -> Storage:
+        return self.options.access.open(self.context.root, self.roots)
 
 
 def iceberg_table(options: WriteOptions) -> IcebergTable | None:

@@ -10,15 +10,16 @@ from functools import cached_property
 import msgspec
 import pyarrow as pa
 
-from lakeview.iceberg.metadata.locations import relocated
+from lakeview.iceberg.metadata.locate import FOLDER
+from lakeview.iceberg.metadata.locations import canonical, relocated
 from lakeview.iceberg.metadata.partition_fields import PartitionSpec
 from lakeview.iceberg.metadata.types import parse_schema, struct_fields
 from lakeview.iceberg.state import State
 from lakeview.iceberg.write.avro_names import avro_name
+from lakeview.iceberg.write.data_locations import DataLocations, data_locations
 from lakeview.iceberg.write.metrics import Metered, metered_columns
+from lakeview.iceberg.write.refusals import not_honoured, unsupported
 from lakeview.iceberg.write.stored_schema import stored_schema
-from lakeview.model.addresses import is_absolute
-from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.schema import DataType, Field, Schema
 from lakeview.rows.open_files import ROWS_PER_FILE
 
@@ -29,20 +30,20 @@ _TARGET_BYTES = 512 << 20
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _NOT_HONOURED = ("encryption.key-id", "write.location-provider.impl", "write.wap.enabled")
 """Properties that ask for what this writer does not do, but where they are false."""
+_METADATA_PATH = "write.metadata.path"
 
 
 @dataclass(frozen=True)
 class WriteContext:
     """What writing files of a table takes, as a value that can travel to another process.
 
-    `root`: the table's folder; `data_location`: the recorded prefix of data files, which lie below `data_folder`;
+    `root`: the table's folder; `locations`: where data files lie;
     `table_uuid`, `format_version`, `schema_id` and the id of `spec` tell whether it is still what the table asks for;
     `schema_text`: the schema as recorded; `compression`: as Arrow calls it.
     """
 
     root: str
-    data_location: str
-    data_folder: str
+    locations: DataLocations
     table_uuid: str | None
     format_version: int
     schema_id: int
@@ -106,29 +107,29 @@ def write_context(state: State) -> WriteContext:
     metadata, properties = state.metadata, state.metadata.properties
     for name in _NOT_HONOURED:
         if properties.get(name, "false").lower() != "false":
-            raise _not_honoured(name, properties[name])
+            raise not_honoured(name, properties[name])
     if metadata.encrypted:
-        raise _unsupported("the table is encrypted, and encryption is not written", "unsupported-encryption")
+        raise unsupported("the table is encrypted, and encryption is not written", "unsupported-encryption")
     file_format = properties.get("write.format.default", "parquet")
     if file_format.lower() != "parquet":
-        raise _not_honoured("write.format.default", file_format)
+        raise not_honoured("write.format.default", file_format)
     codec = properties.get("write.parquet.compression-codec", "zstd")
     if codec.lower() not in _CODECS:
-        raise _not_honoured("write.parquet.compression-codec", codec)
+        raise not_honoured("write.parquet.compression-codec", codec)
     target = properties.get("write.target-file-size-bytes", str(_TARGET_BYTES))
     if not _NUMBER.fullmatch(target) or int(target) == 0:
-        raise _not_honoured("write.target-file-size-bytes", target)
+        raise not_honoured("write.target-file-size-bytes", target)
     check_spec(metadata.spec, metadata.schema)
     location = recorded_location(state)
-    data_location = properties.get("write.data.path", f"{location}/data").rstrip("/")
-    if "write.data.path" in properties and not is_absolute(data_location):
-        # file_path: "Full URI for the file with FS scheme"
-        raise _not_honoured("write.data.path", properties["write.data.path"])
+    metadata_path = properties.get(_METADATA_PATH, f"{location}/{FOLDER}")
+    if canonical(metadata_path).rstrip("/") != f"{canonical(location)}/{FOLDER}":
+        # in a folder it is where readers look ("Hadoop path-based tables cannot relocate metadata", the Java library);
+        # in a catalog, the table's folder could not be held against its metadata file's any more
+        raise not_honoured(_METADATA_PATH, metadata_path)
     recorded_schema = metadata.schemas[metadata.current_schema_id]
     context = WriteContext(
         root=state.storage.root,
-        data_location=data_location,
-        data_folder=state.storage.resolve(state.locations.resolve(f"{data_location}/f")).rpartition("/")[0],
+        locations=data_locations(state, location),
         table_uuid=metadata.table_uuid,
         format_version=metadata.format_version,
         schema_id=recorded_schema.schema_id,
@@ -150,7 +151,7 @@ def recorded_location(state: State) -> str:
     """
     location, root = (state.metadata.location or "").rstrip("/"), state.storage.root.rstrip("/")
     if state.locations.guessed:
-        raise _unsupported(
+        raise unsupported(
             f"the table records its location as {location or 'nothing'}, and its files below another folder, where "
             "they would not be found beside new ones",
             "moved-table",
@@ -158,7 +159,7 @@ def recorded_location(state: State) -> str:
         )
     if location and relocated(f"{location}/{state.found.path}", state.relocate) == f"{root}/{state.found.path}":
         return location
-    raise _unsupported(
+    raise unsupported(
         f"the table records its location as {location or 'nothing'}, and was opened at {root}: other engines would not "
         "find files that are added here",
         "moved-table",
@@ -178,12 +179,12 @@ def _check_known(spec: PartitionSpec, schema: Schema) -> None:
     fields = struct_fields(schema)
     for part in spec.fields:
         if part.transform.name == "unknown" or len(part.source_ids) != 1:
-            raise _unsupported(
+            raise unsupported(
                 f"the table is partitioned by {part.name}, whose transform {part.transform.text} is not known",
                 "unsupported-transform",
             )
         if part.transform.name != "void" and part.source_ids[0] not in fields:
-            raise _unsupported(
+            raise unsupported(
                 f"the table is partitioned by {part.name}, whose column is not in its schema any more",
                 "unsupported-transform",
             )
@@ -198,23 +199,8 @@ def _check_distinct(spec: PartitionSpec) -> None:
         first = min(same_name, ids.setdefault(part.field_id, position))
         if first < position:
             what = f"have the field id {part.field_id}" if same_name == position else "have one name in manifests"
-            raise _unsupported(
+            raise unsupported(
                 f"the table is partitioned by {spec.fields[first].name} and {part.name}, which {what}",
                 "ambiguous-partition",
                 "have the table's partition spec corrected by the engine that owns it",
             )
-
-
-def _not_honoured(name: str, text: str) -> UnsupportedTableError:
-    return UnsupportedTableError(
-        f"{name} is {text!r}, which this writer would not honour",
-        fix="write the table with the engine that set it",
-        place=name,
-        kind="unsupported-property",
-    )
-
-
-def _unsupported(
-    message: str, kind: str, fix: str = "write the table with the engine that owns it"
-) -> UnsupportedTableError:
-    return UnsupportedTableError(message, fix=fix, kind=kind)

@@ -90,12 +90,12 @@ class DataFile:
         self._writer.close()
         data = self._buffer.getvalue()
         context, metrics = self._context, self._metrics
-        name = "/".join([*self._folders(), f"{uuid.uuid4()}.parquet"])
-        address = f"{context.data_folder}/{name}"
+        name = context.locations.name("/".join(self._folders()), f"{uuid.uuid4()}.parquet")
+        address = f"{context.locations.folder}/{name}"
         self._storage.put(address, data)
         (footer,) = self._footers
         return NewFile(
-            path=f"{context.data_location}/{name}",
+            path=f"{context.locations.prefix}/{name}",
             address=address,
             partition=self._partition,
             records=metrics.records,
