@@ -110,7 +110,7 @@ $(VENV)/run.stamp: requirements.txt
 	@$(PIP) -r requirements.txt
 	@touch $@
 
-$(VENV)/test.stamp: requirements-test.txt $(VENV)/run.stamp $(PEERS)
+$(VENV)/test.stamp: requirements-test.txt $(VENV)/run.stamp $(PEERS) $(VENV)/spark35-tables.stamp
 	@echo "Installing the packages of requirements-test.txt into $(VENV)"
 	@$(PIP) -r requirements.txt -r requirements-test.txt
 	@touch $@
@@ -120,6 +120,14 @@ $(VENV)/%.stamp: tests/environments/%.txt $(VENV)/run.stamp
 	@sh .ci/venv "$(VENV)/$*" "$(PYTHON)"
 	@echo "Installing the packages of $< into $(VENV)/$*"
 	@$(VENV)/$*/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+# What the reference implementation of Iceberg wrote and what it reads there: it needs nothing of ours, and a minute.
+$(VENV)/spark35-tables.stamp: tests/iceberg/spark35_tables.py $(VENV)/spark35.stamp
+	@echo "Writing the tables of Spark 3.5 into $(VENV)/spark35-tables"
+	@rm -rf $(VENV)/spark35-tables
+	@$(VENV)/spark35/bin/python $< $(VENV)/spark35-tables >$(VENV)/spark35-tables.log 2>&1 || \
+		{ cat $(VENV)/spark35-tables.log; exit 1; }
 	@touch $@
 
 # Microsoft's emulator of Azure Blob Storage, for tests/storage: they say so where it is missing.

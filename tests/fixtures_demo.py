@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -58,3 +59,6 @@ def _build(lake: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, f"the demo lake was not built:\n{done.stdout}\n{done.stderr}"
+    steps = [tuple(map(int, step)) for step in re.findall(r"^\[.*\] +(\d+)/(\d+) ", done.stdout, re.MULTILINE)]
+    assert sorted(steps) == [(number, len(steps)) for number in range(1, len(steps) + 1)], done.stdout
+    assert sorted(path.name for path in lake.parent.glob("*demo-lake*")) == ["demo-lake", "demo-lake.lock"]

@@ -22,7 +22,7 @@ from lakeview.demo.lake import Lake
 from lakeview.demo.pipeline import settle_pipeline, write_pipeline
 from lakeview.demo.place import built_beside
 from lakeview.demo.source import read_airlines, read_flights, to_spark
-from lakeview.demo.story import Plan, full_story
+from lakeview.demo.story import full_story
 from lakeview.model.errors import InvalidRequestError, MissingExtraError
 from lakeview.spark.pipelines.server import local_server
 
@@ -33,8 +33,8 @@ Progress = Callable[[str], None]
 _SETTINGS = {"spark.sql.adaptive.enabled": "false", "spark.python.daemon.module": "lakeview.spark.daemon"}
 
 
-def build(path: str | Path, *, now: datetime, plan: Plan | None = None, progress: Progress = lambda _: None) -> Path:
-    """Build the demo lake at `path` and return it. Its data and its story (the full one) end on the day before `now`,
+def build(path: str | Path, *, now: datetime, progress: Progress = lambda _: None) -> Path:
+    """Build the demo lake at `path` and return it. Its data and its story end on the day before `now`,
     an aware datetime: see Calendar.
 
     `progress` gets a line for each step. Nothing is left behind when it fails. Raises InvalidRequestError when
@@ -51,7 +51,7 @@ def build(path: str | Path, *, now: datetime, plan: Plan | None = None, progress
     with built_beside(place) as folder, tempfile.TemporaryDirectory(prefix="lakeview-demo-") as scratch:
         calendar = Calendar.at(now)
         _check_extra()
-        steps = (full_story(calendar) if plan is None else plan).steps
+        steps = full_story(calendar)
         numbers, total = count(1), len(steps) + 3
 
         given_up = Event()

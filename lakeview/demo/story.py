@@ -4,8 +4,7 @@ It is told by the twelve periods of a calendar, not by months: whatever day the 
 same flights, delivered in the same commits.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 
@@ -89,16 +88,9 @@ class Step:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Plan:
-    """A whole story. Tests tell a shorter one."""
-
-    steps: Sequence[Step] = field(default_factory=tuple)
-
-
-def full_story(calendar: Calendar) -> Plan:
+def full_story(calendar: Calendar) -> list[Step]:
     """The year, in seven chapters."""
-    steps = [
+    return [
         *_monthly_deliveries(calendar),
         *_a_bad_delivery(calendar),
         *_a_late_delivery(calendar),
@@ -107,7 +99,6 @@ def full_story(calendar: Calendar) -> Plan:
         *_weather_joins(calendar),
         *_small_files(calendar),
     ]
-    return Plan(tuple(steps))
 
 
 def _monthly_deliveries(calendar: Calendar) -> list[Step]:

@@ -24,7 +24,7 @@ from lakeview.spark.options import Statistics
 
 CALENDAR = Calendar(date(2013, 12, 31))
 """The days of the source as they are."""
-STEPS = full_story(CALENDAR).steps
+STEPS = full_story(CALENDAR)
 # Commits to `flights` that each step makes: a vacuum says when it starts and when it has ended.
 COMMITS = {Vacuum: 2, RunPipeline: 0}
 
@@ -59,7 +59,7 @@ def test_every_day_of_the_build_has_the_same_story(last: date) -> None:
     """The same steps of the same periods at the same times of the day, all moved by one number of whole days."""
     calendar = Calendar(last)
     assert calendar.period(12)[1] == last
-    for step, source in zip(full_story(calendar).steps, STEPS, strict=True):
+    for step, source in zip(full_story(calendar), STEPS, strict=True):
         assert step.at.date() - source.at.date() == calendar.shift
         assert step.at.hour == source.at.hour
         assert days_of(step.action) == [day + calendar.shift for day in days_of(source.action)]

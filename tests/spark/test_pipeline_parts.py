@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +23,7 @@ from lakeview.inspection import inspect_pipelines
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.pipelines import TABLES
 from lakeview.model.schema import Schema
+from lakeview.spark.pipelines import server
 from lakeview.spark.pipelines.config import Action, Mode, find_spec, parse_config, read_config
 from lakeview.spark.pipelines.definitions import Registry
 from lakeview.spark.pipelines.expectations import check_rules, failures
@@ -336,3 +339,18 @@ def test_records_of_tables_below_the_output_stay_right_when_the_folder_is_moved(
     moved = inspect_pipelines(str(tmp_path / "moved"), lv.open_table)
     made = moved.upstream(str(tmp_path / "moved/orders"), 1)
     assert set(made["input"]) == {str(tmp_path / "moved/staged/orders"), elsewhere}
+
+
+def test_the_token_of_a_local_server_is_shown_to_its_jvm_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other clients of Spark Connect would show it to any server."""
+    monkeypatch.delenv("SPARK_CONNECT_AUTHENTICATE_TOKEN", raising=False)
+    shown: list[str] = []
+
+    def start(*_: object, environment: Mapping[str, str], **__: object) -> None:
+        shown.extend(environment)
+        assert not environment.keys() & os.environ.keys()
+
+    monkeypatch.setattr(server, "session", start)
+    monkeypatch.setattr(server, "url", lambda _: "")
+    server.local_server("test", "file:///warehouse", {})
+    assert shown == ["SPARK_CONNECT_AUTHENTICATE_TOKEN"]
