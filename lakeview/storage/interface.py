@@ -258,7 +258,8 @@ def back_off(attempt: int, remote: bool, least: float = 0.0, share: float = 1.0)
     """The retry policy: wait longer after each attempt, up to two seconds and with jitter. Locally the first wait is
     about as long as a file takes that is written through to the disk.
 
-    `least`: seconds that the store itself asked for; `share`: the part of the usual wait, for who has waited before.
+    `least`: seconds that the store asked for, or other writers need; `share`: the part of the usual wait, for who has
+    waited before.
     """
     longest = share * min(2.0, (0.1 if remote else 0.02) * 2**attempt)
     time.sleep(max(least, random.uniform(0, longest)))  # noqa: TID251 (this is the retry policy)

@@ -6,7 +6,8 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -472,6 +473,35 @@ def test_a_writer_that_always_loses_gives_up(tmp_path: Path, monkeypatch: pytest
     assert caught.value.fix == "try again when fewer writers are at work"
     assert waits == sorted(waits, reverse=True), "who has lost often waits less"
     assert len(list(tmp_path.rglob("*.parquet"))) == 2
+
+
+def test_writers_that_queue_leave_a_window_to_others_before_every_fourth_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    created(tmp_path)
+    windows: list[float] = []
+
+    class Queued(LocalStorage):
+        @contextmanager
+        def turn(self, meanwhile: Callable[[], None] | None = None) -> Iterator[bool]:
+            yield True
+
+    def window(*_: object, least: float) -> None:
+        windows.append(least)
+        if len(windows) == 1:  # another engine uses it
+            again(table).append(rows(0))
+
+    monkeypatch.setattr("lakeview.delta.write.commit_loop.back_off", window)
+    table = DeltaTable(Queued(str(tmp_path), Config()))
+    versions = []
+    for i in range(1, 8):
+        with table.transaction() as txn:
+            txn.append(rows(i))
+        versions.append(txn.version)
+    assert versions == [2, 3, 5, 6, 7, 8, 9], "version 4 is of the other engine"
+    assert len(windows) == 2
+    assert min(windows) > 0.02
+    assert sorted(lv.open_table(str(tmp_path)).scan().collect()["id"]) == [0, 1, 1, 2, 2, 3, 4, 5, 6, 7]
 
 
 # -- processes and threads
