@@ -16,7 +16,8 @@ from lakeview.model.table_body import TableBody
 from lakeview.rows.parquet import read_task
 from lakeview.rows.tasks import FileTask
 from lakeview.spark.addresses import OpenTable, task_access
-from lakeview.spark.options import flag, known_options, moment, number, path_of
+from lakeview.spark.option_values import flag, moment, number, path_of
+from lakeview.spark.options import known_options
 from lakeview.spark.reader import pack
 from lakeview.spark.storage_options import access_of
 from lakeview.spark.types import arrow_schema

@@ -16,15 +16,14 @@ from pyspark.sql.types import StructType
 import lakeview as lv
 from lakeview.model.errors import InvalidRequestError, NotATableError
 from lakeview.spark.change_reader import ChangeOptions, LakeviewChangeReader
-from lakeview.spark.iceberg_writer import IcebergWriter, check_without_iceberg_options, iceberg_table
 from lakeview.spark.options import ReadOptions, WriteOptions
 from lakeview.spark.reader import LakeviewReader
+from lakeview.spark.sinks import sink
 from lakeview.spark.storage_options import STORAGE_PREFIX
 from lakeview.spark.stream_options import StreamOptions, without_stream_options
 from lakeview.spark.stream_reader import LakeviewStreamReader
 from lakeview.spark.stream_writer import LakeviewStreamWriter
 from lakeview.spark.types import to_spark
-from lakeview.spark.writer import LakeviewWriter
 
 _REDACTED_OPTIONS = "spark.sql.redaction.options.regex"
 """Spark's setting: the names of options whose values it shows nowhere."""
@@ -66,11 +65,7 @@ class LakeviewDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """A writer of rows that have these columns."""
-        options = WriteOptions.parse(self.options, overwrite=overwrite)
-        if (found := iceberg_table(options)) is not None:
-            return IcebergWriter(found, options, schema, overwrite=overwrite)
-        check_without_iceberg_options(options)
-        return LakeviewWriter(options, schema, overwrite=overwrite)
+        return sink(WriteOptions.parse(self.options, overwrite=overwrite), schema, overwrite=overwrite)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """A reader of what these columns hold, and of what is added to them. Spark passes the schema by this name."""

@@ -9,7 +9,8 @@ from lakeview.model.errors import InvalidRequestError
 SNAPSHOT_PROPERTY = "snapshot-property."
 """How options are called that go into the summary of a snapshot, as in Iceberg's own source."""
 
-_OF_SUMMARIES = ("operation", "added-", "deleted-", "removed-", "total-", "changed-", "engine-", "spark-version")
+_OF_SUMMARIES = ("operation", "added-", "deleted-", "removed-", "total-", "changed-", "engine-", "spark-version",
+    "spark.sql.streaming.")  # fmt: skip
 
 
 def relocations(options: Mapping[str, str]) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Batch writing to Iceberg tables: Arrow batches on the executors to data files, and on the driver those files to one
 snapshot."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -18,25 +18,13 @@ from lakeview.iceberg.write.files import check_columns_fit, discard, write_files
 from lakeview.iceberg.write.overwrite import overwrite
 from lakeview.iceberg.write.selection import ByCondition, ByPartition, Selection, check_inside
 from lakeview.iceberg.write.snapshot_commit import ENGINE, SnapshotCommit
+from lakeview.iceberg.write.stream_batch import StreamBatch
 from lakeview.iceberg.write.writability import check_commits
-from lakeview.model.errors import CommitConflictError, InvalidRequestError, NotATableError
+from lakeview.model.errors import CommitConflictError, NotATableError
 from lakeview.spark.options import WriteOptions
 from lakeview.spark.types import from_spark
-from lakeview.spark.writer import clock_of, is_ignored
 from lakeview.storage import Storage
 from lakeview.storage.access import StoreAccess
-
-_OF_DELTA: Mapping[str, str] = {
-    "partition_by": "partitionBy", "merge_schema": "mergeSchema", "operation": "operation", "user_name": "userName",
-    "user_metadata": "userMetadata", "data_change": "dataChange", "statistics": "statistics",
-    "properties": "delta.*", "app_id": "txnAppId", "replace_files": "replaceFiles",
-    "overwrite_schema": "overwriteSchema",
-}  # fmt: skip
-"""Options, by their field, that ask for what a snapshot does not have or this writer does not do."""
-
-_OF_ICEBERG: Mapping[str, str] = {
-    "without_catalog": "withoutCatalog", "relocate": "relocate", "snapshot_properties": "snapshot-property.*",
-}  # fmt: skip
 
 
 @dataclass
@@ -49,18 +37,17 @@ class IcebergFilesWritten(WriterCommitMessage):
 class IcebergWriter(DataSourceArrowWriter):
     """Made on the driver, copied to each task for `write`, and asked on the driver to `commit` or `abort`.
 
-    Raises UnsupportedTableError for a table that is not written, InvalidRequestError for options of Delta tables, for
-    columns that are not the table's, and for a replaceWhere that is no condition on them, before any row is written.
+    Raises UnsupportedTableError for a table that is not written, InvalidRequestError for columns that are not the
+    table's, and for a replaceWhere that is no condition on them, before any row is written.
     An overwrite replaces what is there when the writer is made.
     """
 
     def __init__(self, table: IcebergTable, options: WriteOptions, schema: StructType, *, overwrite: bool) -> None:
-        _check_options(options)
         check_commits(table, without_catalog=options.without_catalog)
         # with what the configuration of the driver says: a task may have no such file
         self.options = replace(options, access=StoreAccess.of(table.storage))
         self.roots = table.storage.config.roots
-        self.ignored = is_ignored(options)
+        self.ignored = options.is_ignored()
         self.context = write_context(table.state)
         if options.max_rows is not None:
             self.context = replace(self.context, rows_per_file=options.max_rows)
@@ -84,7 +71,7 @@ class IcebergWriter(DataSourceArrowWriter):
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """All files of all tasks as one snapshot, for an overwrite in place of what it replaces; none where nothing
-        comes and nothing goes.
+        comes and nothing goes, or where the table has what `txnAppId` and `txnVersion` name.
 
         CommitConflictError if the table's columns or partition spec are no longer those by which the files were
         written, or if another writer changed what an overwrite replaces; the files are removed then.
@@ -97,16 +84,19 @@ class IcebergWriter(DataSourceArrowWriter):
         except BaseException:
             self._discard(files)
             raise
-        clock = clock_of(self.options.commit_timestamp)
+        clock = self.options.clock
         engine = {**self.options.snapshot_properties, **ENGINE, "spark-version": pyspark.__version__}
-        alone = self.options.without_catalog
+        alone, batch = self.options.without_catalog, self._batch()
         if self.overwrite:
             selection = self._selection(files)
             overwrite(
-                table, self.base, self.context, files, selection, clock=clock, engine=engine, without_catalog=alone
-            )
+                table, self.base, self.context, files, selection, clock=clock, engine=engine, without_catalog=alone,
+                batch=batch,
+            )  # fmt: skip
         else:
-            SnapshotCommit(table, self.context, files, clock=clock, engine=engine, without_catalog=alone).run()
+            SnapshotCommit(
+                table, self.context, files, clock=clock, engine=engine, without_catalog=alone, batch=batch
+            ).run()
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Remove the files of the tasks that ended well; the failed ones have removed theirs.
@@ -116,6 +106,10 @@ class IcebergWriter(DataSourceArrowWriter):
         """
         if any(message is None for message in messages):
             self._discard(_files_of(messages))
+
+    def _batch(self) -> StreamBatch | None:
+        name, number = self.options.app_id, self.options.app_version
+        return None if name is None or number is None else StreamBatch(name, number)
 
     def _selection(self, files: Sequence[NewFile]) -> Selection:
         if self.options.dynamic:
@@ -151,29 +145,3 @@ def iceberg_table(options: WriteOptions) -> IcebergTable | None:
 
 def _files_of(messages: Sequence[WriterCommitMessage | None]) -> list[NewFile]:
     return [file for message in messages if isinstance(message, IcebergFilesWritten) for file in message.files]
-
-
-def check_without_iceberg_options(options: WriteOptions) -> None:
-    """InvalidRequestError for options of Iceberg tables, where there is none."""
-    if found := _set_options(options, _OF_ICEBERG):
-        raise InvalidRequestError(
-            f"{found[0]} is an option for Iceberg tables, and there is none at {options.path}",
-            fix="leave it out, or make the table first",
-            place=found[0],
-            kind="option-of-iceberg",
-        )
-
-
-def _check_options(options: WriteOptions) -> None:
-    if found := _set_options(options, _OF_DELTA):
-        raise InvalidRequestError(
-            f"{found[0]} is an option for Delta tables, and {options.path} is an Iceberg table",
-            fix="leave it out",
-            place=found[0],
-            kind="option-of-delta",
-        )
-
-
-def _set_options(options: WriteOptions, words: Mapping[str, str]) -> list[str]:
-    unset = WriteOptions(options.path)
-    return [word for name, word in words.items() if getattr(options, name) != getattr(unset, name)]

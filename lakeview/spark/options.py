@@ -1,19 +1,17 @@
 """Options: what Spark hands over as text, with names in lower case, to typed reading and writing options."""
 
 import difflib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TypeVar
-
-import msgspec
 
 from lakeview.delta.properties import SPELLINGS, nearest
 from lakeview.delta.write.property_checks import check_settable
+from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import InvalidRequestError
 from lakeview.spark.iceberg_options import SNAPSHOT_PROPERTY, relocations, snapshot_properties
+from lakeview.spark.option_values import choice, flag, moment, number, path_of, paths
 from lakeview.spark.storage_options import STORAGE_PREFIX, access_of
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
@@ -39,9 +37,6 @@ _STORE_PREFIXES = ("fs.", "aws_", "azure_", "google_")
 
 _OF_CATALOG = frozenset(("owner", "provider"))
 """Properties of a table of Spark's catalog, which arrive as options where CREATE TABLE asks for its columns."""
-
-_Choice = TypeVar("_Choice", bound=StrEnum)
-_TRUTH = {"true": True, "false": False}
 
 
 class Statistics(StrEnum):
@@ -92,7 +87,7 @@ class ReadOptions:
             version=number(options, "version"),
             timestamp=moment(options, "timestamp"),
             where=options.get("where"),
-            files=_paths(options, "files"),
+            files=paths(options, "files"),
             access=access_of(options),
         )
 
@@ -140,6 +135,23 @@ class WriteOptions:
     snapshot_properties: Mapping[str, str] = field(default_factory=dict)
     access: StoreAccess = NO_OPTIONS
 
+    @property
+    def clock(self) -> Clock:
+        """What dates the commit: a clock that stands still at `commitTimestamp`, or the system's."""
+        given = self.commit_timestamp
+        return system_clock if given is None else lambda: given
+
+    def is_ignored(self) -> bool:
+        """Whether rows are not written where a table is. InvalidRequestError where there must be none."""
+        if self.if_exists is IfExists.ERROR:
+            raise InvalidRequestError(
+                f"there is a table at {self.path}, and ifExists is error",
+                fix="leave ifExists out to append or overwrite, or write to another address",
+                place=self.path,
+                kind="table-exists",
+            )
+        return self.if_exists is IfExists.IGNORE
+
     @staticmethod
     def parse(options: Mapping[str, str], *, overwrite: bool) -> "WriteOptions":
         """Raises InvalidRequestError for an unknown option and for a value or a combination that cannot be meant,
@@ -155,15 +167,15 @@ class WriteOptions:
             user_metadata=options.get("usermetadata"),
             commit_timestamp=moment(options, "committimestamp"),
             data_change=flag(options, "datachange", default=True),
-            replace_files=_paths(options, "replaceFiles"),
-            statistics=_choice(options, "statistics", Statistics, Statistics.FULL),
+            replace_files=paths(options, "replaceFiles"),
+            statistics=choice(options, "statistics", Statistics, Statistics.FULL),
             properties={SPELLINGS[name]: value for name, value in options.items() if name in SPELLINGS},
             app_id=options.get("txnappid"),
             app_version=number(options, "txnversion"),
             dynamic=overwrite and _is_dynamic(options),
             overwrite_schema=flag(options, "overwriteschema", default=False),
             max_rows=number(options, "maxrecordsperfile") or None,
-            if_exists=_choice(options, "ifExists", IfExists, IfExists.WRITE),
+            if_exists=choice(options, "ifExists", IfExists, IfExists.WRITE),
             without_catalog=flag(options, "withoutcatalog", default=False),
             relocate=relocations(options),
             snapshot_properties=snapshot_properties(options),
@@ -240,72 +252,8 @@ def _closest(name: str, names: Mapping[str, str]) -> str:
     return next(iter(difflib.get_close_matches(name, names, 1, 0.8)), "")
 
 
-def path_of(options: Mapping[str, str]) -> str:
-    """Where the table is. InvalidRequestError if no option says it."""
-    if not options.get("path"):
-        raise InvalidRequestError(
-            "no table is named",
-            fix='use .load("address") or .save("address"); of a table of its catalog (saveAsTable, CREATE TABLE) Spark '
-            "tells a Python source no path: add WITH (path 'address') to its name, or CREATE TEMPORARY VIEW name USING "
-            "lakeview OPTIONS (path 'address'); a view of a declarative pipeline has none: see docs/pipelines.md",
-            kind="no-path",
-        )
-    return options["path"]
-
-
-def number(options: Mapping[str, str], name: str) -> int | None:
-    """A whole number, None without the option. InvalidRequestError for anything else."""
-    text = options.get(name)
-    if text is None:
-        return None
-    if not re.fullmatch(r"\d+", text):
-        raise InvalidRequestError(f"{name} is {text!r}, which is no version number", fix="give a whole number")
-    return int(text)
-
-
-def _paths(options: Mapping[str, str], name: str) -> tuple[str, ...] | None:
-    text = options.get(name.lower())
-    if text is None:
-        return None
-    try:
-        return tuple(msgspec.json.decode(text, type=list[str]))
-    except msgspec.DecodeError as error:
-        raise InvalidRequestError(f"{name} is no list of paths: {error}", fix="give a JSON list of text") from error
-
-
-def flag(options: Mapping[str, str], name: str, *, default: bool) -> bool:
-    """True or false. InvalidRequestError for anything else."""
-    text = options.get(name)
-    if text is None:
-        return default
-    if text.lower() not in _TRUTH:
-        raise InvalidRequestError(f"{name} is {text!r}", fix="give true or false")
-    return _TRUTH[text.lower()]
-
-
 def _is_dynamic(options: Mapping[str, str]) -> bool:
     text = options.get("partitionoverwritemode", "static").lower()
     if text not in ("static", "dynamic"):
         raise InvalidRequestError(f"partitionOverwriteMode is {text!r}", fix="give static or dynamic")
     return text == "dynamic"
-
-
-def _choice(options: Mapping[str, str], name: str, choices: type[_Choice], default: _Choice) -> _Choice:
-    text = options.get(name.lower(), default).lower()
-    if text not in set(choices):
-        raise InvalidRequestError(f"{name} is {text!r}", fix=f"give one of {', '.join(choices)}")
-    return choices(text)
-
-
-def moment(options: Mapping[str, str], name: str) -> datetime | None:
-    """An ISO moment with its offset, None without the option. InvalidRequestError for anything else."""
-    text = options.get(name)
-    if text is None:
-        return None
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InvalidRequestError(f"{name} is {text!r}, which is no ISO moment") from error
-    if found.tzinfo is None:
-        raise InvalidRequestError(f"{name} {text} has no offset", fix=f"write {text}Z for UTC")
-    return found

@@ -10,8 +10,9 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from pyspark.sql.types import StructType
 
 from lakeview.model.errors import InvalidRequestError, LakeviewError
+from lakeview.spark.iceberg_writer import IcebergWriter
 from lakeview.spark.options import WriteOptions
-from lakeview.spark.writer import FilesWritten, LakeviewWriter
+from lakeview.spark.sinks import sink
 from lakeview.storage import open_storage
 
 _OF_SPARK = ("checkpointlocation", "queryname")
@@ -25,9 +26,9 @@ class _Query(msgspec.Struct, frozen=True):
 
 
 class LakeviewStreamWriter(DataSourceStreamArrowWriter):
-    """Writes each micro-batch as one commit with `txn {appId, version}`: the id of the query, which its checkpoint
-    location keeps, and the number of the batch (delta protocol, Transaction Identifiers). A batch that Spark runs again
-    after a crash is known by them, and changes nothing.
+    """Writes each micro-batch as one commit that names the id of the query, which its checkpoint location keeps, and
+    the number of the batch: by `txn {appId, version}` (delta protocol, Transaction Identifiers), in Iceberg by the
+    snapshot's summary. A batch that Spark runs again after a crash is known by them, and changes nothing.
 
     Output mode append, or complete, which replaces all rows. Made on the driver for each batch, and copied to tasks.
     """
@@ -39,16 +40,21 @@ class LakeviewStreamWriter(DataSourceStreamArrowWriter):
         self.mode = "Complete" if overwrite else "Append"
         self.query_name = by_name.get("queryname")
         parsed = WriteOptions.parse({**given, "txnappid": app_id, "txnversion": "0"}, overwrite=overwrite)
-        self.batch = LakeviewWriter(replace(parsed, operation="STREAMING UPDATE"), schema, overwrite=overwrite)
+        self.batch = sink(parsed, schema, overwrite=overwrite)
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> FilesWritten:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """The rows of one task to files."""
         return self.batch.write(iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         """The files of a batch as one commit, unless the table has it already."""
-        self.batch.options = replace(self.batch.options, app_version=batchId)
-        self.batch.commit(messages, self.parameters(batchId))
+        batch = self.batch
+        batch.options = replace(batch.options, app_version=batchId)
+        if isinstance(batch, IcebergWriter):
+            batch.commit(messages)
+            return
+        batch.options = replace(batch.options, operation="STREAMING UPDATE")
+        batch.commit(messages, self.parameters(batchId))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002
         """Remove the files of the tasks that ended well; the failed ones have removed theirs."""

@@ -2,35 +2,26 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from hashlib import blake2b
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 import pyspark
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 import lakeview as lv
-from lakeview.delta.data.type_widening import widens_unasked
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.table import DeltaTable
-from lakeview.delta.write.context import WriteContext, write_context
-from lakeview.delta.write.create import check_creatable
-from lakeview.delta.write.evolution import merge_schemas
 from lakeview.delta.write.file_changes import paths_of
-from lakeview.delta.write.transaction import Transaction
 from lakeview.delta.write.writer import discard, write_files
-from lakeview.model.clock import Clock, system_clock
-from lakeview.model.errors import CommitConflictError, InvalidRequestError, NotATableError, UnsupportedTableError
+from lakeview.model.clock import Clock
+from lakeview.model.errors import CommitConflictError, NotATableError
 from lakeview.model.schema import Schema
-from lakeview.rows.conform import check_columns_fit
 from lakeview.spark.addresses import delta_table
-from lakeview.spark.native import quoted
-from lakeview.spark.options import IfExists, Statistics, WriteOptions
-from lakeview.spark.replacement import Replacement, check_replaceable
+from lakeview.spark.options import Statistics, WriteOptions
+from lakeview.spark.replacement import Replacement
 from lakeview.spark.types import from_spark
+from lakeview.spark.write_contexts import context_of, context_of_new, definition, evolve
 from lakeview.storage import Storage, open_storage
 from lakeview.storage.access import StoreAccess
 
@@ -68,10 +59,10 @@ class LakeviewWriter(DataSourceArrowWriter):
             self.definition = ""
             self.context = context_of_new(options, rows_schema)
         else:
-            self.ignored = is_ignored(options)
+            self.ignored = options.is_ignored()
             self.rows_schema = rows_schema if options.merge_schema or options.overwrite_schema else None
             self.context = context_of(table, options, rows_schema, overwrite=overwrite)
-            self.definition = _definition(table)
+            self.definition = definition(table)
         if options.max_rows is not None:
             self.context = replace(self.context, rows_per_file=options.max_rows)
         self.replacement = Replacement(options, self.context, overwrite)
@@ -90,7 +81,7 @@ class LakeviewWriter(DataSourceArrowWriter):
             rows,
             data_change=self.options.data_change,
             statistics=self.options.statistics is not Statistics.NONE,
-            clock=clock_of(self.options.commit_timestamp),
+            clock=self.options.clock,
             storage=self._storage(),
         )
         return FilesWritten(adds, rows.count, self.definition)
@@ -106,10 +97,10 @@ class LakeviewWriter(DataSourceArrowWriter):
         """
         written = _file_messages(messages)
         adds = [add for message in written for add in message.adds]
-        clock = clock_of(self.options.commit_timestamp)
+        clock = self.options.clock
         try:
             created = None if self.ignored else self._create(clock)
-            if created is None and is_ignored(self.options):
+            if created is None and self.options.is_ignored():
                 self._discard(messages)
                 return
             table = _open(self.options) if created is None else created
@@ -133,7 +124,7 @@ class LakeviewWriter(DataSourceArrowWriter):
             if self.options.app_id is not None and self.options.app_version is not None:
                 transaction.set_transaction(self.options.app_id, self.options.app_version, once=True)
             if self.rows_schema is not None and self.options.merge_schema:
-                _evolve(transaction, self.rows_schema)
+                evolve(transaction, self.rows_schema)
             self.replacement.apply(transaction, adds, self.rows_schema)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
@@ -191,26 +182,8 @@ class LakeviewWriter(DataSourceArrowWriter):
         return parameters, {"numFiles": len(adds), "numOutputRows": rows, "numOutputBytes": size}
 
 
-def is_ignored(options: WriteOptions) -> bool:
-    """Whether rows are not written, because a table is there. InvalidRequestError where there must be none."""
-    if options.if_exists is IfExists.ERROR:
-        raise InvalidRequestError(
-            f"there is a table at {options.path}, and ifExists is error",
-            fix="leave ifExists out to append or overwrite, or write to another address",
-            place=options.path,
-            kind="table-exists",
-        )
-    return options.if_exists is IfExists.IGNORE
-
-
-def _definition(table: DeltaTable) -> str:
-    """A digest of what tells how the latest version is written: protocol, columns and properties."""
-    state = table.state()
-    return blake2b(msgspec.json.encode((state.protocol, state.metadata)), digest_size=16).hexdigest()
-
-
 def _check_definition(table: DeltaTable, messages: Sequence[FilesWritten]) -> None:
-    if any(message.definition != _definition(table) for message in messages):
+    if any(message.definition != definition(table) for message in messages):
         raise CommitConflictError(
             f"the columns, properties or features of {table.address} changed while the rows were written",
             fix="write again: the rows are then held against the table as it is now",
@@ -219,85 +192,9 @@ def _check_definition(table: DeltaTable, messages: Sequence[FilesWritten]) -> No
         )
 
 
-def context_of_new(options: WriteOptions, rows_schema: Schema) -> WriteContext:
-    """How files of a table are written that the commit will create."""
-    for name in options.partition_by:
-        if name not in rows_schema:
-            raise InvalidRequestError(
-                f"partitionBy names {name}, which is no column of the rows",
-                fix=f"choose from {', '.join(rows_schema.names)}",
-                place=name,
-            )
-    if options.properties.get("delta.columnMapping.mode", "none").lower() != "none":
-        raise UnsupportedTableError(
-            "columns of a table that is not there yet cannot be mapped: files would have names that the table does not",
-            fix="create the table first: lakeview.create_table() with the property",
-            place="delta.columnMapping.mode",
-            kind="unsupported-property",
-        )
-    check_creatable(rows_schema, options.partition_by, options.properties, options.path)
-    root = open_storage(options.path, options=options.access.options).root
-    return write_context(root, rows_schema, options.partition_by, options.properties)
-
-
 def _open(options: WriteOptions) -> DeltaTable:
-    fix = "write to another path, or with the engine that owns the table; Iceberg tables take batches, no streams"
+    fix = "write to another path, or with the engine that owns the table"
     return delta_table(options.path, "written in this way", fix, options.access)
-
-
-def context_of(table: DeltaTable, options: WriteOptions, rows_schema: Schema, *, overwrite: bool) -> WriteContext:
-    """How files of this table are written, with what `mergeSchema` adds to its schema.
-
-    Asks a transaction that is never committed. Before any row is written it refuses a table we may not write, columns
-    or fields that the two do not share and types that never fit; options that contradict what the table is; and what
-    an overwrite may not, or cannot, remove.
-    """
-    transaction = table.transaction(options.operation)
-    if options.overwrite_schema:
-        transaction.remove()
-        transaction.replace_schema(rows_schema)
-    elif options.merge_schema:
-        _evolve(transaction, rows_schema)
-    context = replace(transaction.context(), fill_missing=options.merge_schema)
-    if options.partition_by and options.partition_by != context.partition_columns:
-        raise InvalidRequestError(
-            f"{table.address} is partitioned by {', '.join(context.partition_columns) or 'nothing'}",
-            fix="leave partitionBy out: it is for a table that is created",
-            place="partitionBy",
-        )
-    current = table.snapshot().properties
-    for name, wanted in options.properties.items():
-        if current.get(name, "").lower() != wanted.lower():
-            raise InvalidRequestError(
-                f"{name} is {wanted}, and {table.address} has {current.get(name, 'no such property')}: options set the "
-                "properties of a table that is created",
-                fix="leave the option out, or set the property with set_properties() of a transaction",
-                place=name,
-                kind="property-of-existing-table",
-            )
-    check_columns_fit(rows_schema.to_arrow(), context.schema, fill_missing=options.merge_schema)
-    if overwrite:
-        check_replaceable(transaction, options)
-    return context
-
-
-def _evolve(transaction: Transaction, rows: Schema) -> None:
-    """Add what the rows have and the table lacks to its schema, if there is anything; in a table whose types are
-    widened, give columns the wider types that the rows have."""
-    if transaction.definition.properties.get("delta.enableTypeWidening", "").lower() == "true":
-        given = {field.name.casefold(): field.type for field in rows}
-        for field in transaction.schema:
-            type_ = given.get(field.name.casefold(), field.type)
-            if type_ != field.type and widens_unasked(field.type, type_):
-                transaction.widen_column(quoted(field.name), type_)
-    merged = merge_schemas(transaction.schema, rows)
-    if merged != transaction.schema:
-        transaction.evolve(merged)
-
-
-def clock_of(moment: datetime | None) -> Clock:
-    """A clock that stands still at a given timestamp, or the system's."""
-    return system_clock if moment is None else lambda: moment
 
 
 def _file_messages(messages: Sequence[WriterCommitMessage | None]) -> list[FilesWritten]:

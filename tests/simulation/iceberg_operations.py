@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,6 +13,11 @@ import polars as pl
 
 from lakeview.iceberg.metadata.locate import FOLDER, HINT, Place, metadata_number
 from lakeview.iceberg.table import IcebergTable
+from lakeview.iceberg.write.context import write_context
+from lakeview.iceberg.write.files import write_files
+from lakeview.iceberg.write.snapshot_commit import ENGINE, SnapshotCommit
+from lakeview.iceberg.write.stream_batch import StreamBatch
+from lakeview.rows.batches import batches_of
 from lakeview.storage import Storage
 from tests.builders.iceberg import IcebergHistory
 from tests.simulation.operations import BEFORE_MS, NOW, Base, Model, Operation, Row, Step, frame
@@ -64,12 +70,23 @@ def _rows(change: Callable[[tuple[Row, ...]], Iterable[Row]]) -> Step:
     return lambda versions, _: versions[-1].changed(change(versions[-1].rows))
 
 
-def _clock() -> object:
+def _clock() -> datetime:
     return NOW
+
+
+def _ingest(table: IcebergTable) -> int | None:
+    """A batch of a stream that may be written again."""
+    table.refresh()
+    context = write_context(table.state)
+    files = write_files(context, batches_of(frame((8, 80))), table.state.storage)
+    batch = StreamBatch("sender", 1)
+    commit = SnapshotCommit(table, context, files, clock=_clock, engine=ENGINE, without_catalog=False, batch=batch)
+    return commit.run()
 
 
 ICEBERG_OPERATIONS: Mapping[str, Operation] = {
     "append": Operation(lambda t: t.append(frame((7, 70)), clock=_clock), _rows(lambda rows: [*rows, (7, 70)])),
+    "ingest": Operation(_ingest, _rows(lambda rows: {*rows, (8, 80)})),
     "overwrite": Operation(lambda t: t.overwrite(frame((10, 100)), clock=_clock), _rows(lambda _: [(10, 100)])),
     "replace": Operation(
         lambda t: t.overwrite(frame((3, 33)), "id = 3", clock=_clock),

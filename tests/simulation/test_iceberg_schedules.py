@@ -18,7 +18,7 @@ from tests.simulation.writers import simulated_surroundings
 
 MATRIX = ("append", "overwrite", "delete")
 FAULTS = {"crash", "lost reply", "stale listing"}
-PAIRS = list(combinations_with_replacement(MATRIX, 2))
+PAIRS = [*combinations_with_replacement(MATRIX, 2), ("ingest", "ingest")]
 WITH_DELETES = [f"delete+prune@{layout}" for layout in ("iceberg-deletes", "iceberg-vectors")]
 """Each rewrites a data file or removes one, so that delete files apply to nothing any more."""
 

@@ -23,6 +23,7 @@ import polars as pl
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
+from tests.builders.iceberg import IcebergHistory
 
 LONGEST_RUN = 12.0
 
@@ -51,6 +52,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--folder", type=Path, default=Path("build/stream-kills"))
+    parser.add_argument("--iceberg", action="store_true", help="the stream goes to an Iceberg table")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--run", action="store_true")  # what a process of this program is started with
     parser.add_argument("--to-the-end", action="store_true")
@@ -63,6 +65,9 @@ def main() -> None:
     options.folder.mkdir(parents=True)
     source = lv.create_table(str(options.folder / "source"), rows(0, 0).to_arrow().schema)
     assert isinstance(source, DeltaTable)
+    if options.iceberg:
+        place = options.folder.resolve() / "target"
+        IcebergHistory(place, [{"id": 1, "name": "id", "required": False, "type": "long"}], location=str(place))
     end, count, kills = time.monotonic() + options.seconds, 0, 0
     while time.monotonic() < end:
         process = start(options.folder)
@@ -81,7 +86,7 @@ def main() -> None:
         raise SystemExit("the last run of the query failed")
     target = lv.open_table(str(options.folder / "target"))
     found = target.scan().collect()["id"].sort()
-    batches = target.latest_version
+    batches = target.history().height
     if found.to_list() != list(range(count)):
         twice, lost = found.len() - found.n_unique(), count - found.n_unique()
         raise SystemExit(f"{lost} rows lost and {twice} twice, of {count}, after {kills} kills")

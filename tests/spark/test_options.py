@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from lakeview.model.errors import InvalidRequestError
-from lakeview.spark.iceberg_writer import check_without_iceberg_options
 from lakeview.spark.options import ReadOptions, WriteOptions
+from lakeview.spark.sinks import check_options
 from lakeview.spark.storage_options import as_spark_options
 from lakeview.spark.stream_options import StreamOptions
 from lakeview.storage.access import StoreAccess
@@ -182,4 +182,4 @@ def test_options_of_iceberg_tables_are_held_against_what_the_writer_reports() ->
         with pytest.raises(InvalidRequestError):
             WriteOptions.parse({"path": "t", **wrong}, overwrite=False)
     with pytest.raises(InvalidRequestError, match=r"snapshot-property\.\* is an option for Iceberg tables"):
-        check_without_iceberg_options(replace(parsed, relocate={}))
+        check_options(replace(parsed, relocate={}), is_iceberg=False)

@@ -23,6 +23,7 @@ from lakeview.model.schema import PrimitiveType
 from lakeview.spark import lakeview_errors
 from lakeview.spark.datasource import LakeviewDataSource
 from lakeview.spark.iceberg_writer import IcebergWriter
+from lakeview.spark.stream_writer import LakeviewStreamWriter
 from tests.builders.catalogs import RestState, rest_catalog
 from tests.builders.iceberg import IcebergHistory
 
@@ -207,8 +208,31 @@ def test_rows_of_a_definition_that_is_gone_are_not_committed(spark: SparkSession
     assert list(place.rglob("*.parquet")) == []
 
 
-def test_streams_are_refused(spark: SparkSession, place: Path) -> None:
-    source = LakeviewDataSource({"path": str(place), "txnAppId": "q"})
-    with pytest.raises(UnsupportedTableError, match="only Delta tables are written in this way") as caught:
-        source.streamWriter(numbers(spark, 0, 1).schema, False)
-    assert "no streams" in str(caught.value.fix)
+def test_a_batch_of_a_stream_is_written_once(spark: SparkSession, place: Path) -> None:
+    """The writer's own life, without Spark between: batches that run again, in another order, and of another query."""
+
+    def write(batch: int, *ids: int, query: str = "q", overwrite: bool = False) -> None:
+        source = LakeviewDataSource({"path": str(place), "txnAppId": query})
+        sink = source.streamWriter(numbers(spark, 0, 0).schema, overwrite)
+        assert isinstance(sink, LakeviewStreamWriter)
+        rows = pl.DataFrame({"id": ids, "text": ["x"] * len(ids)}, schema={"id": pl.Int64, "text": pl.String})
+        sink.commit([sink.write(iter(rows.to_arrow().to_batches()))], batch)
+
+    for batch, found in ((0, [1, 2]), (0, [1, 2]), (1, [3]), (2, []), (1, [3]), (0, [1, 2])):
+        write(batch, *found)
+    write(0, 5, query="another")
+    write(1, 3)
+    assert ids(place) == [1, 2, 3, 5]
+    snapshots = json.loads(latest(place).read_text())["snapshots"]
+    summaries = [each["summary"] for each in snapshots]
+    names = ("spark.sql.streaming.queryId", "spark.sql.streaming.epochId")
+    assert [[each[name] for name in names] for each in summaries] == [["q", "0"], ["q", "1"], ["another", "0"]]
+    before = files_below(place)
+    write(1, 3, overwrite=True)
+    assert files_below(place) == before, "files of a batch that was there stay behind"
+    write(3, 9, overwrite=True)
+    assert ids(place) == [9]
+    numbers(spark, 20, 20).write.format("lakeview").mode("append").options(txnAppId="q", txnVersion="3").save(
+        str(place)
+    )
+    assert ids(place) == [9]

@@ -21,6 +21,7 @@ from lakeview.iceberg.write.files import discard, write_files
 from lakeview.iceberg.write.removal import Base, Removal
 from lakeview.iceberg.write.selection import Selection
 from lakeview.iceberg.write.snapshot_commit import SnapshotCommit
+from lakeview.iceberg.write.stream_batch import StreamBatch
 from lakeview.model.clock import Clock
 from lakeview.model.errors import CommitConflictError
 from lakeview.rows.matching import frame_of, matching_rows
@@ -39,9 +40,11 @@ def overwrite(
     clock: Clock,
     engine: Mapping[str, str],
     without_catalog: bool,
+    batch: StreamBatch | None = None,
 ) -> int | None:
     """Commit new files in place of the rows of a selection, as the snapshot `base_id` had them (NO_SNAPSHOT for a table
-    without any); returns the id of the new snapshot, None if nothing comes and nothing goes.
+    without any); returns the id of the new snapshot, None if nothing comes and nothing goes, or
+    the table has the batch already.
 
     A file whose rows are selected in part is written again without them. On an error the new files are removed, unless
     the commit may be there. CommitConflictError if another writer added rows that the selection may mean, or changed
@@ -60,7 +63,14 @@ def overwrite(
         discard([file.address for file in files], state.storage)
         raise
     commit = SnapshotCommit(
-        table, context, [*files, *kept], removal, clock=clock, engine=engine, without_catalog=without_catalog
+        table,
+        context,
+        [*files, *kept],
+        removal,
+        clock=clock,
+        engine=engine,
+        without_catalog=without_catalog,
+        batch=batch,
     )
     return commit.run()
 

@@ -25,6 +25,7 @@ from lakeview.iceberg.write.manifest_list import ManifestList
 from lakeview.iceberg.write.metadata_file import NewSnapshot
 from lakeview.iceberg.write.removal import Removal, TouchedManifest, removed_counts
 from lakeview.iceberg.write.rewritten_manifest import context_of_spec, rewrite_manifest
+from lakeview.iceberg.write.stream_batch import StreamBatch
 from lakeview.iceberg.write.writability import check_commits, check_continues
 from lakeview.model.clock import Clock
 from lakeview.model.config import VERSION
@@ -70,6 +71,7 @@ class SnapshotCommit:
         clock: Clock,
         engine: Mapping[str, str],
         without_catalog: bool,
+        batch: StreamBatch | None = None,
     ) -> None:
         self._table = table
         self._context = context
@@ -78,6 +80,7 @@ class SnapshotCommit:
         self._clock = clock
         self._engine = engine
         self._without_catalog = without_catalog
+        self._batch = batch
         self._storage = table.state.storage
         self._id = uuid.uuid4()
         self._snapshot_id = secrets.randbelow(2**63 - 1) + 1
@@ -86,26 +89,35 @@ class SnapshotCommit:
         self._written: list[str] = []
         self._commits = commits_of(table, self._snapshot_id)
 
-    def run(self) -> int:
-        """Commit; the id of the new snapshot.
+    def run(self) -> int | None:
+        """Commit; the id of the new snapshot, None where the table has the batch already.
 
         CommitConflictError if the table's definition changed since the files were written, if another writer changed
         what is removed, or if too many were faster;
         StoreUnavailableError if the store did not answer: its kind is outcome-unknown where the commit may be there.
         """
         try:
-            self._commit()
+            committed = self._commit()
         except BaseException as error:
-            if not self._commits.unsure:
-                left = discard([*(file.address for file in self._files), *self._written], self._storage)
-                if left and isinstance(error, LakeviewError):
-                    error.add_note(f"files that no snapshot names were left behind: {', '.join(left)}")
+            left = self._discard_all()
+            if left and isinstance(error, LakeviewError):
+                error.add_note(f"files that no snapshot names were left behind: {', '.join(left)}")
             raise
+        if not committed:
+            self._discard_all()
+            return None
         with suppress(LakeviewError):  # it is committed; the next call looks again
             self._table.refresh()
         return self._snapshot_id
 
-    def _commit(self) -> None:
+    def _discard_all(self) -> list[str]:
+        """Remove what was written, unless a snapshot may name it; the addresses of what the store did not remove."""
+        if self._commits.unsure:
+            return []
+        return discard([*(file.address for file in self._files), *self._written], self._storage)
+
+    def _commit(self) -> bool:
+        """False where the table has the batch already."""
         if self._files:
             data = write_manifest(self._context, self._files, self._snapshot_id)
             record = manifest_record(self._context, self._files, self._snapshot_id)
@@ -114,8 +126,10 @@ class SnapshotCommit:
             if waited:
                 self._table.refresh()
             for attempt in range(_ATTEMPTS):
+                if self._is_repeated():
+                    return False
                 if self._attempt(attempt):
-                    return
+                    return True
                 # who has lost often waits less: new arrivals let it pass
                 back_off(0, self._storage.remote, share=1 / (1 + attempt))
                 self._table.refresh()
@@ -124,6 +138,11 @@ class SnapshotCommit:
             fix="try again when fewer writers are at work",
             kind="too-many-attempts",
         )
+
+    def _is_repeated(self) -> bool:
+        metadata = self._table.state.metadata
+        own = self._snapshot_id in metadata.snapshots
+        return not own and self._batch is not None and self._batch.is_committed(metadata)
 
     def _attempt(self, attempt: int) -> bool:
         state = self._table.state
@@ -233,7 +252,8 @@ class SnapshotCommit:
             if known is not None:
                 totals[total] = max(known + changes.get(added, 0) - changes.get(gone, 0), 0)
         counted = {**changes, "changed-partition-count": len(partitions), **totals}
-        return {"operation": operation, **{name: str(count) for name, count in counted.items()}, **self._engine}
+        own = self._engine if self._batch is None else {**self._engine, **self._batch.summary}
+        return {"operation": operation, **{name: str(count) for name, count in counted.items()}, **own}
 
     def _recorded(self, state: State, path: str) -> str:
         return f"{recorded_location(state)}/{path}"

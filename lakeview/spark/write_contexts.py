@@ -1,0 +1,98 @@
+"""The options of a write to a Delta table to how its files are written: of the table that is there, or of one that the
+commit creates."""
+
+from dataclasses import replace
+from hashlib import blake2b
+
+import msgspec
+
+from lakeview.delta.data.type_widening import widens_unasked
+from lakeview.delta.table import DeltaTable
+from lakeview.delta.write.context import WriteContext, write_context
+from lakeview.delta.write.create import check_creatable
+from lakeview.delta.write.evolution import merge_schemas
+from lakeview.delta.write.transaction import Transaction
+from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
+from lakeview.model.schema import Schema
+from lakeview.rows.conform import check_columns_fit
+from lakeview.spark.native import quoted
+from lakeview.spark.options import WriteOptions
+from lakeview.spark.replacement import check_replaceable
+from lakeview.storage import open_storage
+
+
+def context_of_new(options: WriteOptions, rows_schema: Schema) -> WriteContext:
+    """How files of a table are written that the commit will create."""
+    for name in options.partition_by:
+        if name not in rows_schema:
+            raise InvalidRequestError(
+                f"partitionBy names {name}, which is no column of the rows",
+                fix=f"choose from {', '.join(rows_schema.names)}",
+                place=name,
+            )
+    if options.properties.get("delta.columnMapping.mode", "none").lower() != "none":
+        raise UnsupportedTableError(
+            "columns of a table that is not there yet cannot be mapped: files would have names that the table does not",
+            fix="create the table first: lakeview.create_table() with the property",
+            place="delta.columnMapping.mode",
+            kind="unsupported-property",
+        )
+    check_creatable(rows_schema, options.partition_by, options.properties, options.path)
+    root = open_storage(options.path, options=options.access.options).root
+    return write_context(root, rows_schema, options.partition_by, options.properties)
+
+
+def context_of(table: DeltaTable, options: WriteOptions, rows_schema: Schema, *, overwrite: bool) -> WriteContext:
+    """How files of this table are written, with what `mergeSchema` adds to its schema.
+
+    Asks a transaction that is never committed. Before any row is written it refuses a table we may not write, columns
+    or fields that the two do not share and types that never fit; options that contradict what the table is; and what
+    an overwrite may not, or cannot, remove.
+    """
+    transaction = table.transaction(options.operation)
+    if options.overwrite_schema:
+        transaction.remove()
+        transaction.replace_schema(rows_schema)
+    elif options.merge_schema:
+        evolve(transaction, rows_schema)
+    context = replace(transaction.context(), fill_missing=options.merge_schema)
+    if options.partition_by and options.partition_by != context.partition_columns:
+        raise InvalidRequestError(
+            f"{table.address} is partitioned by {', '.join(context.partition_columns) or 'nothing'}",
+            fix="leave partitionBy out: it is for a table that is created",
+            place="partitionBy",
+        )
+    current = table.snapshot().properties
+    for name, wanted in options.properties.items():
+        if current.get(name, "").lower() != wanted.lower():
+            raise InvalidRequestError(
+                f"{name} is {wanted}, and {table.address} has {current.get(name, 'no such property')}: options set the "
+                "properties of a table that is created",
+                fix="leave the option out, or set the property with set_properties() of a transaction",
+                place=name,
+                kind="property-of-existing-table",
+            )
+    check_columns_fit(rows_schema.to_arrow(), context.schema, fill_missing=options.merge_schema)
+    if overwrite:
+        check_replaceable(transaction, options)
+    return context
+
+
+def evolve(transaction: Transaction, rows: Schema) -> None:
+    """Add what the rows have and the table lacks to its schema, if there is anything; in a table whose types are
+    widened, give columns the wider types that the rows have."""
+    if transaction.definition.properties.get("delta.enableTypeWidening", "").lower() == "true":
+        given = {field.name.casefold(): field.type for field in rows}
+        for field in transaction.schema:
+            type_ = given.get(field.name.casefold(), field.type)
+            if type_ != field.type and widens_unasked(field.type, type_):
+                transaction.widen_column(quoted(field.name), type_)
+    merged = merge_schemas(transaction.schema, rows)
+    if merged != transaction.schema:
+        transaction.evolve(merged)
+
+
+def definition(table: DeltaTable) -> str:
+    """A digest of what tells how the latest version is written: protocol, columns and properties."""
+    state = table.state()
+    return blake2b(msgspec.json.encode((state.protocol, state.metadata)), digest_size=16).hexdigest()
