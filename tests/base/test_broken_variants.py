@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lakeview.model import limits
 from lakeview.model.errors import CorruptTableError
-from lakeview.rows.variant import encoding, variant_text
+from lakeview.rows.variant import encoding, stored_variants, variant_text
 from tests.builders.variants import BINARIES, EMPTY, integer, object_of, primitive, spark_variant, text
 
 JSON = st.recursive(
@@ -114,9 +114,10 @@ SHAPES: dict[str, tuple[pa.DataType, Any, str]] = {
 def test_columns_of_another_shape_are_refused(type_: pa.DataType, value: Any, words: str) -> None:
     kind = pa.struct([("metadata", pa.binary()), ("typed_value", type_)])
     array = pa.array([{"metadata": EMPTY, "typed_value": value}], kind)
-    with pytest.raises(CorruptTableError, match=words) as caught:
-        variant_text(array)
-    assert caught.value.kind == "corrupt-variant"
+    for read in (variant_text, stored_variants):
+        with pytest.raises(CorruptTableError, match=words) as caught:
+            read(array, "v")
+        assert caught.value.kind == "corrupt-variant"
 
 
 def test_metadata_may_not_be_null() -> None:

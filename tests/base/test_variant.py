@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.variant_utils import VariantUtils
 
+from lakeview.model.arrow_types import STORED_VARIANT
 from lakeview.model.schema import ArrayType, Field, MapType, PrimitiveType, StructType
 from lakeview.rows.casts import conformed
-from lakeview.rows.variant import is_variant, variant_text
+from lakeview.rows.variant import is_variant, stored_variants, variant_text
 from tests.builders.variants import (
     BINARIES,
     EMPTY,
@@ -146,7 +147,13 @@ def shredded(type_: pa.DataType, rows: list[Any], metadata: bytes = EMPTY) -> li
     """Each row: (value, typed_value), or None for a null struct."""
     kind = pa.struct([("typed_value", type_), ("value", pa.binary()), ("metadata", pa.binary())])
     values = [None if r is None else {"metadata": metadata, "value": r[0], "typed_value": r[1]} for r in rows]
-    found: list[str | None] = variant_text(pa.array(values, kind)).to_pylist()
+    array = pa.array(values, kind)
+    found: list[str | None] = variant_text(array).to_pylist()
+    whole = stored_variants(array, "v")
+    assert variant_text(whole).to_pylist() == found, "put together, they are the same"
+    for text_, each in zip(found, whole.to_pylist(), strict=True):
+        if text_ is not None and "." not in text_ and "T" not in text_:  # Spark writes floats and times differently
+            assert json.loads(VariantUtils.to_json(each["value"], each["metadata"])) == json.loads(text_)
     return found
 
 
@@ -265,6 +272,32 @@ def test_every_shredded_type_has_a_text(type_: pa.DataType, value: Any, expected
     )
     assert variant_text(array).to_pylist() == [expected, "null"]
     assert variant_text(array.slice(1)).to_pylist() == ["null"]
+    whole = stored_variants(array, "v")
+    assert whole.type == STORED_VARIANT
+    assert variant_text(whole).to_pylist() == [expected, "null"], "put together, it is the same"
+
+
+def test_values_that_are_put_together_are_the_bytes_they_were_shredded_from() -> None:
+    given = {"a": 34, "b": ["x", None, {"c": True}], "d": "n/a", "e": {"c": False, "z": 1}}
+    whole, names = spark_variant(given)
+    element = pa.struct([("value", pa.binary()), ("typed_value", pa.struct([("c", field(pa.bool_()))]))])
+    typed = pa.struct([("b", field(pa.list_(element))), ("a", field(pa.int8())), ("d", field(pa.int64()))])
+    elements = [
+        {"value": encoded("x")}, {"value": encoded(None)}, {"typed_value": {"c": {"typed_value": True}}},
+    ]  # fmt: skip
+    row = {"a": {"typed_value": 34}, "b": {"typed_value": elements}, "d": {"value": encoded("n/a")}}
+    kind = pa.struct([("metadata", pa.binary()), ("value", pa.binary()), ("typed_value", typed)])
+    rest = object_of(4, whole[-10:])  # "e", whose value Spark puts last
+    array = pa.array([{"metadata": names, "value": rest, "typed_value": row}], kind)
+    assert stored_variants(array, "v").to_pylist() == [{"metadata": names, "value": whole}]
+
+
+def test_names_that_the_metadata_lacks_are_added() -> None:
+    kind = pa.struct([("metadata", pa.binary()), ("typed_value", pa.struct([("b", field(pa.int8()))]))])
+    array = pa.array([{"metadata": b"\x01\x01\x00\x01z", "typed_value": {"b": {"typed_value": 7}}}], kind)
+    assert stored_variants(array, "v").to_pylist() == [
+        {"metadata": b"\x01\x02\x00\x01\x02zb", "value": b"\x02\x01\x01\x00\x02\x0c\x07"}
+    ]
 
 
 # -- columns that hold them

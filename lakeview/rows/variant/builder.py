@@ -43,7 +43,7 @@ def _row(text: str, column: str) -> dict[str, bytes]:
         _collect(value, names, 0)
         ordered = sorted(name.encode() for name in names)
         places = {name.decode(): place for place, name in enumerate(ordered)}
-        return {"metadata": _metadata(ordered), "value": _value(value, places)}
+        return {"metadata": dictionary(ordered), "value": _value(value, places)}
     except (ValueError, RecursionError) as error:
         raise InvalidRequestError(
             f"column {column} is a variant, and {shorten(text, _TEXT_LENGTH)!r} is no JSON that one can hold: {error}",
@@ -80,12 +80,12 @@ def _collect(value: Any, names: set[str], depth: int) -> None:
         _collect(inner, names, depth + 1)
 
 
-def _metadata(names: Sequence[bytes]) -> bytes:
-    """The dictionary of these names, which are sorted."""
+def dictionary(names: Sequence[bytes], *, is_sorted: bool = True) -> bytes:
+    """The metadata that is the dictionary of these names."""
     offsets = _offsets(names)
-    width = _width(max(len(names), offsets[-1]))
-    header = bytes([1 | 1 << 4 | (width - 1) << 6])  # version 1, sorted
-    return header + _packed([len(names), *offsets], width) + b"".join(names)
+    width = byte_width(max(len(names), offsets[-1]))
+    header = bytes([1 | is_sorted << 4 | (width - 1) << 6])  # version 1
+    return header + packed([len(names), *offsets], width) + b"".join(names)
 
 
 def _value(value: Any, places: dict[str, int]) -> bytes:
@@ -99,14 +99,12 @@ def _value(value: Any, places: dict[str, int]) -> bytes:
         case float():
             return _double(value)
         case str():
-            data = value.encode()
-            short = len(data) < _SHORT_TEXT
-            return (bytes([len(data) << 2 | 1]) if short else bytes([16 << 2]) + _packed([len(data)], 4)) + data
+            return text(value.encode())
         case dict():
             # "field ids and offsets must be listed in the order of the corresponding field names"
             fields = sorted(value.items(), key=lambda item: places[item[0]])
-            return _container(2, [_value(v, places) for _, v in fields], [places[name] for name, _ in fields])
-    return _container(3, [_value(v, places) for v in value], None)
+            return container(2, [_value(v, places) for _, v in fields], [places[name] for name, _ in fields])
+    return container(3, [_value(v, places) for v in value], None)
 
 
 def _number(value: Decimal) -> bytes:
@@ -118,10 +116,22 @@ def _number(value: Decimal) -> bytes:
         for size, kind in () if scale else _INTEGERS:
             if -(1 << 8 * size - 1) <= unscaled < 1 << 8 * size - 1:
                 return bytes([kind << 2]) + unscaled.to_bytes(size, "little", signed=True)
-        for most, size, kind in _DECIMALS:
+        for most, _, _ in _DECIMALS:
             if len(digits) <= most and scale <= most:
-                return bytes([kind << 2, scale]) + unscaled.to_bytes(size, "little", signed=True)
+                return decimal(unscaled, most, scale)
     return _double(float(value))
+
+
+def decimal(unscaled: int, precision: int, scale: int) -> bytes:
+    """A decimal of a type of so many digits, at most 38."""
+    size, kind = next((size, kind) for most, size, kind in _DECIMALS if precision <= most)
+    return bytes([kind << 2, scale]) + unscaled.to_bytes(size, "little", signed=True)
+
+
+def text(data: bytes) -> bytes:
+    """The text of these bytes of UTF-8."""
+    short = len(data) < _SHORT_TEXT
+    return (bytes([len(data) << 2 | 1]) if short else bytes([16 << 2]) + packed([len(data)], 4)) + data
 
 
 def _double(value: float) -> bytes:
@@ -130,16 +140,16 @@ def _double(value: float) -> bytes:
     return bytes([7 << 2]) + struct.pack("<d", value)
 
 
-def _container(basic: int, values: Sequence[bytes], ids: Sequence[int] | None) -> bytes:
+def container(basic: int, values: Sequence[bytes], ids: Sequence[int] | None) -> bytes:
     """An object (2), whose fields have ids, or an array (3)."""
     offsets = _offsets(values)
-    width = _width(offsets[-1])
+    width = byte_width(offsets[-1])
     large = len(values) > 0xFF
-    id_width = _width(max(ids, default=0)) if ids is not None else 1
+    id_width = byte_width(max(ids, default=0)) if ids is not None else 1
     header = width - 1 | (large << 2 if ids is None else id_width - 1 << 2 | large << 4)
-    count = _packed([len(values)], 4 if large else 1)
+    count = packed([len(values)], 4 if large else 1)
     return (
-        bytes([header << 2 | basic]) + count + _packed(ids or (), id_width) + _packed(offsets, width) + b"".join(values)
+        bytes([header << 2 | basic]) + count + packed(ids or (), id_width) + packed(offsets, width) + b"".join(values)
     )
 
 
@@ -150,9 +160,11 @@ def _offsets(parts: Sequence[bytes]) -> list[int]:
     return offsets
 
 
-def _width(largest: int) -> int:
+def byte_width(largest: int) -> int:
+    """Bytes that a number takes."""
     return max(1, (largest.bit_length() + 7) // 8)
 
 
-def _packed(numbers: Sequence[int], width: int) -> bytes:
+def packed(numbers: Sequence[int], width: int) -> bytes:
+    """Numbers of so many bytes each, the lowest first."""
     return b"".join(number.to_bytes(width, "little") for number in numbers)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from lakeview.model import limits
 from lakeview.rows.variant import literals
@@ -54,6 +55,9 @@ class Names:
             raise BrokenVariantError(f"its metadata claims {self._count} names in {len(metadata)} bytes")
         self._found: dict[int, tuple[bytes, str]] = {}
 
+    def __len__(self) -> int:
+        return self._count
+
     def __getitem__(self, index: int) -> tuple[bytes, str]:
         """The name as bytes (they sort as the specification asks), and as JSON text with its colon."""
         found = self._found.get(index)
@@ -84,6 +88,24 @@ def object_fields(data: bytes, names: Names, budget: Budget) -> Pairs | None:
     pairs, _ = _fields(data, 0, names, budget, 0)
     budget.spend(sum(len(text) for _, text in pairs))
     return pairs
+
+
+def object_parts(data: bytes, names: Names) -> list[tuple[bytes, bytes]] | None:
+    """The fields of a value as (name, bytes of the value), in the order stored; None if it is no object."""
+    if not data or data[0] & 0x03 != 2:
+        return None
+    header = data[0] >> 2
+    offset_width, id_width = (header & 0x03) + 1, (header >> 2 & 0x03) + 1
+    count, ids = _count(data, 1, 4 if header & 0x10 else 1)
+    offsets = ids + count * id_width
+    values = offsets + (count + 1) * offset_width
+    end = _end(data, offsets + count * offset_width, values, offset_width)
+    starts = [values + _number(data, offsets + i * offset_width, offset_width) for i in range(count)]
+    ends = dict(pairwise([*sorted(starts), end]))  # "not required to be in the order of the fields"
+    if len(ends) < count or (starts and max(starts) >= end):
+        raise BrokenVariantError("fields of an object share their bytes")
+    found = [names[_number(data, ids + i * id_width, id_width)][0] for i in range(count)]
+    return [(name, data[start : ends[start]]) for name, start in zip(found, starts, strict=True)]
 
 
 def object_text(pairs: Pairs) -> str:

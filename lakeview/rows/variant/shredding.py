@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,9 +24,8 @@ from lakeview.rows.variant.encoding import (
 _KEPT_NAMES = 256
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
-Texts = list[str | None]
-
 _Decoded = TypeVar("_Decoded")
+_Form = TypeVar("_Form", str, bytes)
 
 
 def is_variant(type_: pa.DataType) -> bool:
@@ -44,7 +44,7 @@ def variant_text(array: pa.StructArray, column: str = "variant") -> pa.StringArr
     the infinities are words; fields of an object stand in the order of their names. CorruptTableError (kind
     corrupt-variant) names the column and the row of the array, counted from 0, that is no variant.
     """
-    found = _Column(_plain(array), column).texts()
+    found = _Texts(_plain(array), column).rows("null")
     return pa.array(found, pa.string())
 
 
@@ -53,8 +53,9 @@ def children_of(array: pa.StructArray) -> dict[str, pa.Array]:
     return {f.name: _plain(child) for f, child in zip(array.type, array.flatten(), strict=True)}
 
 
-class _Column:
-    """One array of variants. Slots of nested arrays know which row they belong to: the row has the names."""
+class ShreddedColumn(ABC, Generic[_Form]):
+    """One array of variants in another form. Slots of nested arrays know which row they belong to: the row has the
+    names."""
 
     def __init__(self, array: pa.StructArray, column: str) -> None:
         self._array = array
@@ -63,103 +64,127 @@ class _Column:
         self._cache: dict[bytes, Names] = {}
         self._metadata: list[bytes | None] = []
 
-    def texts(self) -> Texts:
-        """JSON text for each row, None for a null one."""
+    def rows(self, null: _Form) -> list[_Form | None]:
+        """The form of each row, None for a null one; `null`: that of the variant null."""
         children = children_of(self._array)
         metadata = children.get("metadata")
-        if metadata is None or not _is_binary(metadata.type) or len(children) == 1:
+        if metadata is None or not is_binary(metadata.type) or len(children) == 1:
             raise self._broken(f"it is {self._array.type} in a file, not a struct of metadata and values")
         self._metadata = metadata.to_pylist()
-        texts = self._group(children, range(len(self._array)), 0)
+        found = self._group(children, range(len(self._array)), 0)
         valid = self._array.is_valid().to_pylist()
         # "If a Variant is missing in a context where a value is required, readers must return a Variant null"
-        return [
-            None if not there else "null" if text is None else text for there, text in zip(valid, texts, strict=True)
-        ]
+        return [None if not there else null if form is None else form for there, form in zip(valid, found, strict=True)]
 
-    def _group(self, children: dict[str, pa.Array], rows: Sequence[int], depth: int) -> Texts:
+    @abstractmethod
+    def _whole(self, row: int, value: bytes) -> _Form:
+        """A value that is not shredded."""
+
+    @abstractmethod
+    def _primitives(self, typed: pa.Array) -> list[_Form | None]:
+        """Values of a type that is neither struct nor list."""
+
+    @abstractmethod
+    def _field(self, name: str) -> Callable[[_Form], _Form]:
+        """How a value becomes the part of an object that its field of this name is."""
+
+    @abstractmethod
+    def _other_fields(self, row: int, value: bytes) -> list[tuple[bytes, _Form]] | None:
+        """The name and part of each field of a value; None if it is no object."""
+
+    @abstractmethod
+    def _object(self, row: int, parts: list[tuple[bytes, _Form]]) -> _Form:
+        """An object of these fields, in the order of their names."""
+
+    @abstractmethod
+    def _list(self, row: int, elements: Sequence[_Form | None]) -> _Form:
+        """A list of these elements; one that is missing is the variant null."""
+
+    def _group(self, children: dict[str, pa.Array], rows: Sequence[int], depth: int) -> list[_Form | None]:
         """A `value` and `typed_value` pair: None where both are null, so where the value is missing."""
         if depth > limits.VARIANT_DEPTH:
             raise self._broken(f"it is shredded deeper than {limits.VARIANT_DEPTH} levels")
         value, typed = children.get("value"), children.get("typed_value")
-        if value is not None and not _is_binary(value.type):
+        if value is not None and not is_binary(value.type):
             raise self._broken(f"a value in it is {value.type} in a file, binary was expected")
         values: list[bytes | None] = [None] * len(rows) if value is None else value.to_pylist()
         if typed is None or typed.null_count == len(typed):
-            return [None if v is None else self._at(row, value_text, v) for v, row in zip(values, rows, strict=True)]
+            return [None if v is None else self._whole(row, v) for v, row in zip(values, rows, strict=True)]
         if pa.types.is_struct(typed.type):
-            texts = self._objects(typed, values, rows, depth)
+            found = self._objects(typed, values, rows, depth)
         elif pa.types.is_list(typed.type) or pa.types.is_large_list(typed.type):
-            texts = self._lists(typed, rows, depth)
+            found = self._lists(typed, rows, depth)
         else:
-            texts = self._primitives(typed)
+            found = self._primitives(typed)
         # "If engines choose to read in such cases, then the typed_value column must be used"
         return [
-            text if text is not None or v is None else self._at(row, value_text, v)
-            for text, v, row in zip(texts, values, rows, strict=True)
+            form if form is not None or v is None else self._whole(row, v)
+            for form, v, row in zip(found, values, rows, strict=True)
         ]
 
-    def _objects(self, typed: pa.StructArray, values: list[bytes | None], rows: Sequence[int], depth: int) -> Texts:
+    def _objects(
+        self, typed: pa.StructArray, values: list[bytes | None], rows: Sequence[int], depth: int
+    ) -> list[_Form | None]:
         """Shredded objects, together with what `value` holds of them."""
-        shredded: list[tuple[bytes, str, Texts]] = []
+        shredded: list[tuple[bytes, list[_Form | None]]] = []
         for name, field in children_of(typed).items():
             if not pa.types.is_struct(field.type):
                 raise self._broken(f"its shredded field {name} is {field.type}, a struct was expected")
-            key = f"{literals.quoted(name)}:"
-            shredded.append((name.encode(), key, self._group(children_of(field), rows, depth + 1)))
+            as_field = self._field(name)
+            forms = self._group(children_of(field), rows, depth + 1)
+            shredded.append((name.encode(), [None if form is None else as_field(form) for form in forms]))
         shredded.sort(key=lambda entry: entry[0])
-        own = {name for name, _, _ in shredded}
-        found: Texts = []
+        own: set[bytes] = {name for name, _ in shredded}
+        found: list[_Form | None] = []
         for i, there in enumerate(typed.is_valid().to_pylist()):
             if not there:
                 found.append(None)
                 continue
-            pairs = [(name, key + text) for name, key, texts in shredded if (text := texts[i]) is not None]
+            parts: list[tuple[bytes, _Form]] = [(name, part) for name, of in shredded if (part := of[i]) is not None]
             rest = values[i]
-            if rest is not None and (others := self._at(rows[i], object_fields, rest)):
+            others = None if rest is None else self._other_fields(rows[i], rest)
+            if others:
                 # a name on both sides breaks the rules of writers: the column is what other readers show
-                pairs = sorted([*pairs, *(pair for pair in others if pair[0] not in own)])
-            self._spend(rows[i], sum(len(text) for _, text in pairs))
-            found.append(object_text(pairs))
+                parts += [other for other in others if other[0] not in own]
+                parts.sort(key=lambda entry: entry[0])
+            self._spend(rows[i], sum(len(part) for _, part in parts))
+            found.append(self._object(rows[i], parts))
         return found
 
-    def _lists(self, typed: pa.ListArray, rows: Sequence[int], depth: int) -> Texts:
+    def _lists(self, typed: pa.ListArray, rows: Sequence[int], depth: int) -> list[_Form | None]:
         element = _plain(pc.list_flatten(typed))
         if not pa.types.is_struct(element.type):
             raise self._broken(f"elements of it are {element.type}, a struct was expected")
         parents = [rows[i] for i in pc.list_parent_indices(typed).to_pylist()]
-        texts = self._group(children_of(element), parents, depth + 1)
-        found: Texts = []
+        forms = self._group(children_of(element), parents, depth + 1)
+        found: list[_Form | None] = []
         at = 0
         for row, length in zip(rows, pc.list_value_length(typed).to_pylist(), strict=True):
             if length is None:
                 found.append(None)
                 continue
-            parts = ["null" if text is None else text for text in texts[at : at + length]]
-            self._spend(row, sum(map(len, parts)))
-            found.append(f"[{','.join(parts)}]")
+            elements = forms[at : at + length]
+            self._spend(row, sum(1 if form is None else len(form) for form in elements))
+            found.append(self._list(row, elements))
             at += length
         return found
 
-    def _primitives(self, typed: pa.Array) -> Texts:
-        text, values = _literal(typed)
-        if text is None:
-            raise self._broken(f"a value in it is shredded as {typed.type}, which no variant is")
-        return [None if v is None else text(v) for v in values.to_pylist()]
-
     def _at(self, row: int, decode: Callable[[bytes, Names, Budget], _Decoded], value: bytes) -> _Decoded:
-        metadata = self._metadata[row]
         try:
-            if metadata is None:
-                raise BrokenVariantError("its metadata is null")
-            names = self._cache.get(metadata)
-            if names is None:
-                if len(self._cache) >= _KEPT_NAMES:
-                    self._cache.clear()
-                names = self._cache[metadata] = Names(metadata)
-            return decode(value, names, self._budget)
+            return decode(value, self._names(row), self._budget)
         except BrokenVariantError as error:
             raise self._broken(f"row {row} of a batch is no variant: {error}") from error
+
+    def _names(self, row: int) -> Names:
+        metadata = self._metadata[row]
+        if metadata is None:
+            raise BrokenVariantError("its metadata is null")
+        names = self._cache.get(metadata)
+        if names is None:
+            if len(self._cache) >= _KEPT_NAMES:
+                self._cache.clear()
+            names = self._cache[metadata] = Names(metadata)
+        return names
 
     def _spend(self, row: int, size: int) -> None:
         try:
@@ -174,6 +199,32 @@ class _Column:
             place=self._column,
             kind="corrupt-variant",
         )
+
+
+class _Texts(ShreddedColumn[str]):
+    """Variants as JSON text."""
+
+    def _whole(self, row: int, value: bytes) -> str:
+        return self._at(row, value_text, value)
+
+    def _primitives(self, typed: pa.Array) -> list[str | None]:
+        text, values = _literal(typed)
+        if text is None:
+            raise self._broken(f"a value in it is shredded as {typed.type}, which no variant is")
+        return [None if v is None else text(v) for v in values.to_pylist()]
+
+    def _field(self, name: str) -> Callable[[str], str]:
+        key = f"{literals.quoted(name)}:"
+        return lambda text: key + text
+
+    def _other_fields(self, row: int, value: bytes) -> list[tuple[bytes, str]] | None:
+        return self._at(row, object_fields, value)
+
+    def _object(self, row: int, parts: list[tuple[bytes, str]]) -> str:  # noqa: ARG002 (text needs no names)
+        return object_text(parts)
+
+    def _list(self, row: int, elements: Sequence[str | None]) -> str:  # noqa: ARG002
+        return f"[{','.join('null' if text is None else text for text in elements)}]"
 
 
 def _literal(typed: pa.Array) -> tuple[Callable[..., str] | None, pa.Array]:
@@ -195,8 +246,8 @@ def _literal(typed: pa.Array) -> tuple[Callable[..., str] | None, pa.Array]:
         (t.is_integer, str),
         (t.is_float32, literals.single),
         (t.is_float64, literals.double),
-        (_is_text, literals.quoted),
-        (_is_binary, literals.binary),
+        (is_text, literals.quoted),
+        (is_binary, literals.binary),
     ]
     return next((text for test, text in simple if test(type_)), None), typed
 
@@ -212,11 +263,13 @@ def _storage_type(type_: pa.DataType) -> pa.DataType:
     return _storage_type(type_.storage_type) if isinstance(type_, pa.BaseExtensionType) else type_
 
 
-def _is_binary(type_: pa.DataType) -> bool:
+def is_binary(type_: pa.DataType) -> bool:
+    """Whether values are bytes of any length."""
     t = pa.types
     return bool(t.is_binary(type_) or t.is_large_binary(type_) or t.is_binary_view(type_))
 
 
-def _is_text(type_: pa.DataType) -> bool:
+def is_text(type_: pa.DataType) -> bool:
+    """Whether values are texts."""
     t = pa.types
     return bool(t.is_string(type_) or t.is_large_string(type_) or t.is_string_view(type_))

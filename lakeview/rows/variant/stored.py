@@ -1,4 +1,4 @@
-"""Variant columns as Parquet files hold them to the same bytes in one layout, for rows that are written again."""
+"""Variant columns as Parquet files hold them to binaries in one layout, for rows that are written again."""
 
 from __future__ import annotations
 
@@ -6,28 +6,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeview.model.arrow_types import STORED_VARIANT
-from lakeview.model.errors import CorruptTableError, UnsupportedTableError
+from lakeview.model.errors import CorruptTableError
 from lakeview.rows.variant.shredding import children_of
-
-_NULL = b"\x00"
-"""The variant null."""
+from lakeview.rows.variant.unshredding import NULL, Binaries
 
 
 def stored_variants(array: pa.StructArray, column: str) -> pa.StructArray:
-    """The variants of a file's array as STORED_VARIANT, their bytes as they are; no value is decoded.
+    """The variants of a file's array as STORED_VARIANT. Values that are not shredded keep their bytes, and are not
+    decoded; shredded ones are put together again.
 
-    UnsupportedTableError (kind shredded-variant) for values that are shredded, whose bytes are in several columns;
-    CorruptTableError for a value without metadata.
+    CorruptTableError for a value without metadata, and for one that is no variant where it is put together.
     """
     there, children = array.is_valid(), children_of(array)
     typed = children.get("typed_value")
     if typed is not None and typed.null_count < len(typed):
-        raise UnsupportedTableError(
-            f"column {column} holds shredded variants, which are not put together again to be written",
-            fix="delete by deletion vectors, or change these rows with the engine that shredded them",
-            place=column,
-            kind="shredded-variant",
-        )
+        return pa.array(Binaries(array, column).pairs(), STORED_VARIANT)
     metadata = children["metadata"].cast(pa.binary())
     if metadata.filter(there).null_count:
         raise CorruptTableError(
@@ -38,5 +31,5 @@ def stored_variants(array: pa.StructArray, column: str) -> pa.StructArray:
         )
     # "If a Variant is missing in a context where a value is required, readers must return a Variant null"
     value = children.get("value", pa.nulls(len(array), pa.binary())).cast(pa.binary())
-    parts = [pc.fill_null(metadata, b""), pc.fill_null(value, _NULL)]
+    parts = [pc.fill_null(metadata, b""), pc.fill_null(value, NULL)]
     return pa.StructArray.from_arrays(parts, fields=list(STORED_VARIANT), mask=pc.invert(there))

@@ -1,0 +1,122 @@
+"""Shredded variant columns to variant binaries (Parquet, Variant Shredding)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+
+import pyarrow as pa
+
+from lakeview.rows.variant.builder import container, decimal, dictionary, packed, text
+from lakeview.rows.variant.encoding import Budget, Names, object_parts
+from lakeview.rows.variant.shredding import ShreddedColumn, is_binary, is_text
+
+NULL = b"\x00"
+"""The variant null."""
+
+_INTEGERS = {8: 3, 16: 4, 32: 5, 64: 6}
+_TICKS = {"ms": (1000, 12), "us": (1, 12), "ns": (1, 18)}
+"""Bits of a whole number to its type id; unit of an instant to microseconds or nanoseconds in it, and its type id."""
+
+
+class Binaries(ShreddedColumn[bytes]):
+    """Variants as pairs of metadata and value.
+
+    A value that is not shredded keeps its bytes, a shredded one has its column's type. Metadata stays as it is, but for
+    names of fields that it lacks, which are added at its end.
+    """
+
+    def __init__(self, array: pa.StructArray, column: str) -> None:
+        super().__init__(array, column)
+        self._places: dict[bytes, dict[bytes, int]] = {}
+        self._more: dict[int, list[bytes]] = {}
+
+    def pairs(self) -> list[dict[str, bytes] | None]:
+        """Metadata and value of each row, None for a null one. CorruptTableError as `variant_text`."""
+        values = self.rows(NULL)
+        return [
+            None if value is None else {"metadata": self._extended(row), "value": value}
+            for row, value in enumerate(values)
+        ]
+
+    def _extended(self, row: int) -> bytes:
+        metadata, more = self._metadata[row], self._more.get(row)
+        if metadata is None:
+            raise self._broken("a value in it has no metadata")
+        if not more:
+            return metadata
+        names = self._names(row)
+        return dictionary([*(names[i][0] for i in range(len(names))), *more], is_sorted=False)
+
+    def _whole(self, row: int, value: bytes) -> bytes:  # noqa: ARG002 (bytes need no names)
+        return value
+
+    def _field(self, name: str) -> Callable[[bytes], bytes]:  # noqa: ARG002
+        return lambda value: value
+
+    def _other_fields(self, row: int, value: bytes) -> list[tuple[bytes, bytes]] | None:
+        def parts(data: bytes, names: Names, _: Budget) -> list[tuple[bytes, bytes]] | None:
+            return object_parts(data, names)
+
+        return self._at(row, parts, value)
+
+    def _object(self, row: int, parts: list[tuple[bytes, bytes]]) -> bytes:
+        ids = self._at(row, lambda _, names, __: self._ids(row, names, [name for name, _ in parts]), b"")
+        return container(2, [value for _, value in parts], ids)
+
+    def _ids(self, row: int, names: Names, fields: Sequence[bytes]) -> list[int]:
+        """The places of names in the metadata of a row."""
+        metadata = self._metadata[row] or b""
+        if metadata not in self._places:
+            self._places[metadata] = {names[i][0]: i for i in range(len(names))}
+        places, more = self._places[metadata], self._more.setdefault(row, [])
+        for name in fields:
+            if name not in places and name not in more:
+                more.append(name)
+        return [places[name] if name in places else len(names) + more.index(name) for name in fields]
+
+    def _list(self, row: int, elements: Sequence[bytes | None]) -> bytes:  # noqa: ARG002
+        return container(3, [NULL if value is None else value for value in elements], None)
+
+    def _primitives(self, typed: pa.Array) -> list[bytes | None]:
+        encode, values = _encoder(typed)
+        if encode is None:
+            raise self._broken(f"a value in it is shredded as {typed.type}, which no variant is")
+        return [None if value is None else encode(value) for value in values.to_pylist()]
+
+
+def _encoder(typed: pa.Array) -> tuple[Callable[..., bytes] | None, pa.Array]:
+    """How values of a shredded column become variants, and the column as plain Python values can be taken from it."""
+    t, type_ = pa.types, typed.type
+    if t.is_signed_integer(type_):
+        return _fixed(_INTEGERS[type_.bit_width], type_.bit_width // 8), typed
+    if t.is_timestamp(type_) and type_.unit in _TICKS:
+        factor, kind = _TICKS[type_.unit]
+        encode = _fixed(kind if type_.tz is not None else kind + 1, 8)
+        return (lambda ticks: encode(ticks * factor)), typed.view(pa.int64())
+    if t.is_date32(type_):
+        return _fixed(11, 4), typed.view(pa.int32())
+    if t.is_time(type_):
+        return _fixed(17, 8), typed.cast(pa.time64("us"), safe=False).view(pa.int64())
+    if t.is_decimal(type_) and type_.precision <= 38:
+        return (lambda value: decimal(_unscaled(value), type_.precision, type_.scale)), typed
+    if t.is_fixed_size_binary(type_) and type_.byte_width == 16:
+        return (lambda value: bytes([20 << 2]) + value), typed
+    simple: list[tuple[Callable[[pa.DataType], bool], Callable[..., bytes]]] = [
+        (t.is_boolean, lambda value: bytes([(1 if value else 2) << 2])),
+        (t.is_float32, lambda value: bytes([14 << 2]) + struct.pack("<f", value)),
+        (t.is_float64, lambda value: bytes([7 << 2]) + struct.pack("<d", value)),
+        (is_text, lambda value: text(value.encode())),
+        (is_binary, lambda value: bytes([15 << 2]) + packed([len(value)], 4) + value),
+    ]
+    return next((encode for test, encode in simple if test(type_)), None), typed
+
+
+def _fixed(kind: int, size: int) -> Callable[[int], bytes]:
+    return lambda number: bytes([kind << 2]) + number.to_bytes(size, "little", signed=True)
+
+
+def _unscaled(value: Decimal) -> int:
+    sign, digits, _ = value.as_tuple()  # Arrow gives as many digits after the point as the type has
+    return int("".join(map(str, digits))) * (-1 if sign else 1)
