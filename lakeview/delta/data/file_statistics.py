@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from datetime import UTC, date, datetime
 from typing import Any
@@ -100,11 +101,14 @@ def _put(tree: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
 
 def _bounds(series: pl.Series) -> tuple[Any, Any] | None:
     """The least and the greatest value, None each where all are null; None for values that no bounds can tell."""
-    series = series.alias("values")  # a name such as ^x$ would be a pattern to polars
     if series.dtype.is_float():
-        series = series.fill_nan(None)
-        return None if series.is_infinite().any() else (series.min(), series.max())  # JSON has no word for infinity
-    return (series.min(), series.max()) if in_calendar(series) else None
+        bounds: tuple[Any, Any] = series.min(), series.max()  # of numbers, where there are any beside NaN
+        if None in bounds or any(math.isnan(bound) for bound in bounds):
+            return _NOTHING
+        return None if any(math.isinf(bound) for bound in bounds) else bounds  # JSON has no word for infinity
+    if series.dtype.is_temporal() and not in_calendar(series.alias("values")):  # a name such as ^x$ would be a pattern
+        return None
+    return series.min(), series.max()
 
 
 def in_calendar(series: pl.Series) -> bool:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pyroaring
 
 from lakeview.delta.data.deletion_vectors import DeletionVector
-from lakeview.delta.log.record_counts import records
+from lakeview.delta.log.record_counts import records_of
 from lakeview.model.schema import Field, PrimitiveType, Schema
 from lakeview.rows.matching import frame_of, matching_rows
 from lakeview.rows.parquet import read_task
@@ -59,10 +59,8 @@ class LiveFile:
 
     def physical_rows(self, storage: Storage) -> int:
         """Rows in the file: what its statistics say, else its footer."""
-        known = records(pl.Series([self.row["stats"]], dtype=pl.String), None)[0]
-        if known is not None:
-            return int(known)
-        return self._footer_rows(storage)
+        known = records_of(self.row["stats"])
+        return self._footer_rows(storage) if known is None else known
 
     def has_only(self, storage: Storage, deleted: int) -> bool:
         """Whether so many deleted rows are all rows of the file: its footer says it, since a file goes with its last
