@@ -120,17 +120,22 @@ def test_what_was_loaded_goes_on_with_the_new_commits_alone(history: DeltaHistor
     assert (removed["records_removed"], removed["bytes_removed"]) == (3, 3)
 
 
-def test_a_table_that_is_followed_reads_no_checkpoint_it_has_passed(history: DeltaHistory) -> None:
+@pytest.mark.parametrize(
+    "loaded", [everything, lambda table: table.state().protocol], ids=["everything", "the protocol, as appends do"]
+)
+def test_a_table_that_is_followed_reads_no_checkpoint_it_has_passed(
+    history: DeltaHistory, loaded: Callable[[DeltaTable], object]
+) -> None:
     store = Watched(told(history).address)
     table = DeltaTable(store)
-    everything(table)
+    loaded(table)
     for version in range(13, 26):
         history.commit(info(operation="WRITE"), add(f"f{version}", records=version, size=version))
         if version == 20:
             history.checkpoint()
         store.seen.clear()
         assert table.refresh()
-        everything(table)
+        loaded(table)
         assert store.seen == [f"list {version - 1:020d}", log_name(version)]
     whole = lv.open_table(history.address)
     columns = ["path", "size", "records", "deletion_vector"]

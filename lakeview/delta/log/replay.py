@@ -59,17 +59,18 @@ class Replay:
             with self._log.whole_lines():
                 protocol, metadata = self._newest(range(start, self.version + 1))
             if protocol is None or metadata is None:
+                older: tuple[Protocol | None, Metadata | None] = None, None
                 if base is not None:
-                    older: tuple[Protocol | None, Metadata | None] = base.protocol, base.metadata
+                    older = base.protocol, base.metadata
                 elif self._checkpoint is not None:
                     older = self._checkpoint.protocol_and_metadata()
-                else:
-                    older = None, None
                 protocol, metadata = protocol or older[0], metadata or older[1]
             if protocol is None:
                 raise self._missing("protocol")
             if metadata is None:
                 raise self._missing("metaData")
+            if base is not None and not base.listings():
+                self._earlier = None  # it has nothing more to give: no chain of states is retained
             return protocol, metadata
 
     def _newest(self, versions: range) -> tuple[Protocol | None, Metadata | None]:
@@ -238,7 +239,8 @@ class Replay:
     @property
     def base(self) -> Replay | None:
         """What a later version should go on from: this state once it has loaded anything, else what it goes on from."""
-        return self if self._listings else self._earlier
+        loaded = self._listings or (self._earlier is None and "_protocol_and_metadata" in self.__dict__)
+        return self if loaded else self._earlier
 
     def _tail(self, columns: Iterable[str], versions: Sequence[int]) -> pl.DataFrame:
         """The newest action of each file that these commits touch."""
