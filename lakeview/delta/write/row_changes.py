@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from functools import cached_property
 from threading import Lock
 from typing import Self
 
@@ -61,7 +62,7 @@ class RowChanges:
         self._lock = Lock()  # change data is written in those threads too
         self.counts: Counter[str] = Counter()
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         """The columns that are read and written: the table's, variants as their bytes, and those of row tracking."""
         return with_variant_binaries(Schema((*self.context.schema, *self.context.tracked)))
