@@ -167,7 +167,8 @@ MUTANTS = [
         "point_at_parts(table, plan, 1, 1, 1); "
         'table.storage.put(f"{LOG_FOLDER}/{name}", data)'),
     _of("a checkpoint drops tombstones", "delete+checkpoint@vectors!0",
-        "checkpoint.files", "_Actions.__init__", "FileOrder(removes, ", "FileOrder(removes.clear(), "),
+        "checkpoint.sorted_actions", "SortedActions._unexpired",
+        'removes.filter(pl.col("modified") >= self._expired_before)', "removes.clear()"),
     _of("a checkpoint comes before its sidecars", "checkpoint@tracked!0",
         "checkpoint.files", "_write_v2", 'table.storage.put(f"{SIDECARS}/{name}", data)', "pass"),
     _of("a checkpoint that fails fails the commit", "append+append@due!1",
