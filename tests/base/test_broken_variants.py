@@ -102,6 +102,8 @@ def test_names_written_out_again_and_again_have_a_limit(monkeypatch: pytest.Monk
         text(array_of([object_of(0, b"\x00")] * 200, 2), metadata)
 
 
+FIELD = pa.struct([("value", pa.binary()), ("typed_value", pa.int8())])
+
 SHAPES: dict[str, tuple[pa.DataType, Any, str]] = {
     "shredded as what no variant is": (pa.duration("s"), 5, "shredded as duration"),
     "elements that are no structs": (pa.list_(pa.int64()), [5], "elements of it are int64"),
@@ -118,6 +120,14 @@ def test_columns_of_another_shape_are_refused(type_: pa.DataType, value: Any, wo
         with pytest.raises(CorruptTableError, match=words) as caught:
             read(array, "v")
         assert caught.value.kind == "corrupt-variant"
+
+
+def test_fields_that_share_bytes_are_what_they_were_when_they_are_put_together() -> None:
+    names = b"\x01\x03\x00\x01\x02\x03bdz"
+    value = b"\x02\x03\x00\x01\x02\x00\x02\n\x11\x05x$\x10\x9e\xfa\xbc\x9fad\t\x00qyyyy"  # z begins within d
+    kind = pa.struct([("metadata", pa.binary()), ("value", pa.binary()), ("typed_value", pa.struct([("a", FIELD)]))])
+    array = pa.array([{"metadata": names, "value": value, "typed_value": {"a": {"typed_value": 3}}}], kind)
+    assert variant_text(stored_variants(array, "v")) == variant_text(array)
 
 
 def test_metadata_may_not_be_null() -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 
 from lakeview.model import limits
 from lakeview.rows.variant import literals
@@ -90,22 +89,13 @@ def object_fields(data: bytes, names: Names, budget: Budget) -> Pairs | None:
     return pairs
 
 
-def object_parts(data: bytes, names: Names) -> list[tuple[bytes, bytes]] | None:
+def object_parts(data: bytes, names: Names, budget: Budget) -> list[tuple[bytes, bytes]] | None:
     """The fields of a value as (name, bytes of the value), in the order stored; None if it is no object."""
     if not data or data[0] & 0x03 != 2:
         return None
-    header = data[0] >> 2
-    offset_width, id_width = (header & 0x03) + 1, (header >> 2 & 0x03) + 1
-    count, ids = _count(data, 1, 4 if header & 0x10 else 1)
-    offsets = ids + count * id_width
-    values = offsets + (count + 1) * offset_width
-    end = _end(data, offsets + count * offset_width, values, offset_width)
-    starts = [values + _number(data, offsets + i * offset_width, offset_width) for i in range(count)]
-    ends = dict(pairwise([*sorted(starts), end]))  # "not required to be in the order of the fields"
-    if len(ends) < count or (starts and max(starts) >= end):
-        raise BrokenVariantError("fields of an object share their bytes")
-    found = [names[_number(data, ids + i * id_width, id_width)][0] for i in range(count)]
-    return [(name, data[start : ends[start]]) for name, start in zip(found, starts, strict=True)]
+    places: list[slice] = []
+    pairs, _ = _fields(data, 0, names, budget, 0, places)
+    return [(name, data[place]) for (name, _), place in zip(pairs, places, strict=True)]
 
 
 def object_text(pairs: Pairs) -> str:
@@ -129,7 +119,10 @@ def _value(data: bytes, at: int, names: Names, budget: Budget, depth: int) -> tu
     return _array(data, at, names, budget, depth)
 
 
-def _fields(data: bytes, at: int, names: Names, budget: Budget, depth: int) -> tuple[Pairs, int]:
+def _fields(
+    data: bytes, at: int, names: Names, budget: Budget, depth: int, places: list[slice] | None = None
+) -> tuple[Pairs, int]:
+    """The fields of the object at a place, and where it ends. `places`: takes where their values are."""
     header = data[at] >> 2
     offset_width, id_width = (header & 0x03) + 1, (header >> 2 & 0x03) + 1
     count, ids = _count(data, at + 1, 4 if header & 0x10 else 1)
@@ -149,6 +142,8 @@ def _fields(data: bytes, at: int, names: Names, budget: Budget, depth: int) -> t
             raise BrokenVariantError("fields of an object share their bytes")
         budget.spend(len(key))
         pairs.append((name, key + text))
+        if places is not None:
+            places.append(slice(start, stop))
     if len({name for name, _ in pairs}) < count:
         raise BrokenVariantError("an object has two fields of the same name")
     return pairs, end

@@ -9,7 +9,7 @@ from decimal import Decimal
 import pyarrow as pa
 
 from lakeview.rows.variant.builder import container, decimal, dictionary, packed, text
-from lakeview.rows.variant.encoding import Budget, Names, object_parts
+from lakeview.rows.variant.encoding import Names, object_parts
 from lakeview.rows.variant.shredding import ShreddedColumn, is_binary, is_text
 
 NULL = b"\x00"
@@ -56,10 +56,7 @@ class Binaries(ShreddedColumn[bytes]):
         return lambda value: value
 
     def _other_fields(self, row: int, value: bytes) -> list[tuple[bytes, bytes]] | None:
-        def parts(data: bytes, names: Names, _: Budget) -> list[tuple[bytes, bytes]] | None:
-            return object_parts(data, names)
-
-        return self._at(row, parts, value)
+        return self._at(row, object_parts, value)
 
     def _object(self, row: int, parts: list[tuple[bytes, bytes]]) -> bytes:
         ids = self._at(row, lambda _, names, __: self._ids(row, names, [name for name, _ in parts]), b"")
