@@ -15,7 +15,8 @@ def access_of(options: Mapping[str, str]) -> StoreAccess:
     return StoreAccess({name.removeprefix(STORAGE_PREFIX): option_value(name, options[name]) for name in names})
 
 
-def as_spark_options(access: StoreAccess) -> dict[str, str]:
-    """The options of Spark that `access_of` reads, for reading a table: a commit coordinator is left out."""
-    values = {name: value for name, value in access.options.items() if name != COORDINATOR}
+def as_spark_options(access: StoreAccess, *, writing: bool = False) -> dict[str, str]:
+    """The options of Spark that `access_of` reads, for reading or writing a table: a commit coordinator is of use to
+    writers alone."""
+    values = {name: value for name, value in access.options.items() if writing or name != COORDINATOR}
     return {f"{STORAGE_PREFIX}{name}": option_text(name, value) for name, value in values.items()}

@@ -37,14 +37,22 @@ def configured_options(root: str, options: Mapping[str, Any], config: Config) ->
     prefix = max(fitting, key=len)
     section = config.storage[prefix]
     kind = store_kind(root)
+    return combined(kind, section_options(f'[storage."{prefix}"]', kind, section), options)
+
+
+def section_options(label: str, kind: str | None, section: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that a section of a file holds, for a kind of store; `label`: how errors name the section.
+
+    InvalidRequestError for a secret that it holds itself, and for a variable that is not set.
+    """
     for name in _literal_secrets(kind, section):
         raise InvalidRequestError(
-            f'the configuration holds the value of {name} for [storage."{prefix}"]',
-            fix=f'write {name} = {{ env = "<variable>" }}, and set that variable',
+            f"the configuration holds the value of {name} for {label}",
+            fix=f'write {name} = {{ env = "<variable>" }}, and set that variable (in YAML {name}: {{env: <variable>}})',
             place=name,
             kind="literal-secret",
         )
-    return combined(kind, _resolved(prefix, section), options)
+    return _resolved(label, section)
 
 
 def _literal_secrets(kind: str | None, section: Mapping[str, Any]) -> Iterator[str]:
@@ -72,19 +80,19 @@ def _is_reference(value: Any) -> bool:
     return isinstance(value, Mapping) and set(value) == {_REFERENCE} and isinstance(value[_REFERENCE], str)
 
 
-def _resolved(prefix: str, section: Mapping[str, Any]) -> dict[str, Any]:
+def _resolved(label: str, section: Mapping[str, Any]) -> dict[str, Any]:
     """Options with the values of the variables that they refer to."""
     found: dict[str, Any] = {}
     for name, value in section.items():
         if not isinstance(value, Mapping):
             found[name] = value
         elif not _is_reference(value):
-            found[name] = _resolved(prefix, value)
+            found[name] = _resolved(label, value)
         elif value[_REFERENCE] in os.environ:
             found[name] = os.environ[value[_REFERENCE]]
         else:
             raise InvalidRequestError(
-                f'[storage."{prefix}"] takes {name} from {value[_REFERENCE]}, which is not set',
+                f"{label} takes {name} from {value[_REFERENCE]}, which is not set",
                 fix=f"set {value[_REFERENCE]} in the environment of this process",
                 place=value[_REFERENCE],
                 kind="unset-variable",

@@ -178,6 +178,21 @@ def test_commits_to_a_sink_have_the_user_of_the_run_unless_it_names_one() -> Non
     assert users == [{"path": "/out", "userName": "mara"}, {"path": "/out", "username": "tove"}]
 
 
+def test_a_sink_is_published_with_the_options_of_its_store_and_secrets_stand_in_no_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    registry = Registry(SimpleNamespace(client=SimpleNamespace(execute_command=lambda _: None)), "graph")  # type: ignore[arg-type]
+    options = {"path": "s3://b/out", "storage.Region": "eu", "storage.allow_http": "true"}
+    registry.register_output(Sink("out", None, SourceCodeLocation("orders.py", 1), "lakeview", options))
+    assert registry.graph.access_to("out").options == {"region": "eu", "allow_http": True}
+    assert registry.graph.access_to(None).options == {}
+    monkeypatch.setenv("LAKE_SECRET", "s")
+    text = "output: s3://b/lake\nstorage_options: {region: eu, secret_access_key: {env: LAKE_SECRET}}"
+    assert parse_config(text).access.options == {"region": "eu", "secret_access_key": "s"}
+    with pytest.raises(InvalidRequestError, match="secret_access_key for storage_options of lakeview"):
+        _ = parse_config(text.replace("{env: LAKE_SECRET}", "s3cr3t")).access
+
+
 # -- offsets
 
 

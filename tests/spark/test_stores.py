@@ -1,16 +1,23 @@
 """Tables in object stores through Spark: storage options reach the tasks, and Spark shows none of them."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
+import polars as pl
 import pytest
 from pyspark.sql import SparkSession
 
 import lakeview as lv
 from lakeview.model.errors import LakeviewError
 from lakeview.spark import DeltaTable, lakeview_errors, table
+from lakeview.spark.pipelines.config import parse_config
+from lakeview.spark.pipelines.graph import Graph
+from lakeview.spark.pipelines.publish import Publisher
+from lakeview.spark.pipelines.records import Records
 from lakeview.spark.profile import profile
 from lakeview.spark.replay import roll_up
+from lakeview.spark.storage_options import as_spark_options
 from tests.builders.s3 import REGION, Bucket, new_bucket, s3_server
 
 SECRET = "s3cr3t"
@@ -64,3 +71,43 @@ def test_options_and_the_drivers_configuration_reach_the_tasks_and_no_plan(
     with pytest.raises(LakeviewError, match="acces_key is no storage option of S3") as refused, lakeview_errors():
         spark.read.format("lakeview").options(**options).option("storage.acces_key", SECRET).load(address)
     assert SECRET not in f"{refused.value!r} {refused.value.fix} {refused.value.__cause__}"
+
+
+@pytest.mark.spark
+def test_a_pipeline_publishes_with_the_options_of_its_sink_and_of_its_output(
+    spark: SparkSession, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Merge, quarantine, optimize, vacuum and records, at addresses that nothing else leads to."""
+    monkeypatch.setenv("LAKE_SECRET", SECRET)
+    root = f"s3://{bucket.name}"
+    config = parse_config(
+        f"""
+output: {root}/lake
+storage_options: {{endpoint: '{bucket.endpoint}', region: {REGION}, access_key_id: an-id,
+                  secret_access_key: {{env: LAKE_SECRET}}}}
+tables:
+  orders: {{sink: out, publish: merge, keys: [id], optimize: true, vacuum: 0h,
+           properties: {{delta.deletedFileRetentionDuration: interval 0 hours}},
+           expectations: [{{name: known, condition: id < 9, action: quarantine}}]}}
+"""
+    )
+    graph = Graph({"out": f"{root}/sink"}, sink_options={"out": as_spark_options(config.access)})
+    sink = lv.create_table(
+        f"{root}/sink", pl.DataFrame(schema={"id": pl.Int64}).to_arrow().schema, storage_options=bucket.options
+    )
+    clock = lambda: datetime.now(UTC)  # noqa: E731, TID251 (what a vacuum deletes was removed before)
+    records = Records(config.output, "shop", clock, access=config.access)
+    publisher = Publisher(
+        spark, "shop", "r", config.output, graph, records, clock, lambda _: None, access=config.access
+    )
+    for rows in ([1, 9], [1, 2]):
+        sink.append(pl.DataFrame({"id": rows}))
+        assert publisher.publish("orders", config.tables["orders"]) == "succeeded"
+    found = {
+        name: lv.open_table(f"{root}/lake/{name}", storage_options=bucket.options)
+        for name in ("orders", "_lakeview/quarantine/orders", "_lakeview/runs")
+    }
+    assert found["orders"].scan().collect()["id"].sort().to_list() == [1, 2]
+    assert found["_lakeview/quarantine/orders"].scan().collect()["id"].to_list() == [9]
+    assert found["_lakeview/runs"].scan().collect()["step"].to_list().count("publish") == 2
+    assert {"MERGE", "OPTIMIZE", "VACUUM END"} <= set(found["orders"].history()["operation"])

@@ -7,12 +7,16 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import yaml
 
 from lakeview.delta.write.property_checks import check_settable
+from lakeview.model.addresses import normalise
 from lakeview.model.errors import InvalidRequestError
+from lakeview.storage.access import StoreAccess
+from lakeview.storage.configured import section_options, store_kind
 
 FILE = "lakeview-pipeline.yml"
 SPECS = ("spark-pipeline.yml", "spark-pipeline.yaml")
@@ -94,10 +98,19 @@ class Dataset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PipelineConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`output`: the folder of the published tables; `tables`: their names below it."""
+    """`output`: the folder of the published tables; `tables`: their names below it; `storage_options`: of the store of
+    `output`, a secret as the name of an environment variable, `{env: NAME}`."""
 
     output: str
     tables: Mapping[str, Dataset] = {}
+    storage_options: Mapping[str, Any] = {}
+
+    @property
+    def access(self) -> StoreAccess:
+        """What the published tables are opened with. InvalidRequestError for a secret in the file, and for a variable
+        that is not set."""
+        kind = store_kind(normalise(self.output))
+        return StoreAccess(section_options(f"storage_options of {FILE}", kind, self.storage_options))
 
 
 def read_config(folder: Path) -> PipelineConfig:

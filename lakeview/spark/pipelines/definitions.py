@@ -30,6 +30,7 @@ from pyspark.sql import SparkSession
 import lakeview as lv
 from lakeview.model.errors import InvalidRequestError, LakeviewError
 from lakeview.spark.pipelines.graph import FORMAT, Answer, FlowNode, Graph, absolute, inputs_in, lakeview_tables
+from lakeview.spark.storage_options import STORAGE_PREFIX
 
 
 class Registry(SparkConnectGraphElementRegistry):
@@ -43,13 +44,14 @@ class Registry(SparkConnectGraphElementRegistry):
         super().__init__(spark, graph_id)
         self._session, self._graph_id, self._user = spark, graph_id, user
         self._sinks: dict[str, str] = {}
+        self._sink_options: dict[str, dict[str, str]] = {}
         self._datasets: list[str] = []
         self._flows: list[FlowNode] = []
 
     @property
     def graph(self) -> Graph:
         """What has been registered."""
-        return Graph(self._sinks, tuple(self._datasets), tuple(self._flows))
+        return Graph(self._sinks, tuple(self._datasets), tuple(self._flows), self._sink_options)
 
     def register_output(self, output: Output) -> None:
         """Register a dataset or sink."""
@@ -62,6 +64,9 @@ class Registry(SparkConnectGraphElementRegistry):
                 options = {k: absolute(v) if k.lower() == "path" else v for k, v in output.options.items()}
                 by_name = {k.lower(): v for k, v in options.items()}
                 self._sinks[output.name] = by_name.get("path", "")
+                found = {name: value for name, value in by_name.items() if name.startswith(STORAGE_PREFIX)}
+                if found:
+                    self._sink_options[output.name] = found
                 if self._user is not None and "username" not in by_name:
                     options["userName"] = self._user
                 output = replace(output, options=options)

@@ -34,11 +34,17 @@ class FlowNode(msgspec.Struct, frozen=True):
 
 
 class Graph(msgspec.Struct, frozen=True):
-    """A pipeline as its files define it. `sinks`: name -> path, of our format; `datasets`: tables and views."""
+    """A pipeline as its files define it. `sinks`: name -> path, of our format; `sink_options`: name -> the options
+    `storage.<name>` of a sink that has any; `datasets`: tables and views."""
 
     sinks: dict[str, str] = {}
     datasets: tuple[str, ...] = ()
     flows: tuple[FlowNode, ...] = ()
+    sink_options: dict[str, dict[str, str]] = {}
+
+    def access_to(self, sink: str | None) -> StoreAccess:
+        """What the table of a sink is opened with."""
+        return access_of(self.sink_options.get(sink or "", {}))
 
     def inputs_of(self, name: str) -> tuple[Input, ...]:
         """What a dataset or sink is made of, through every dataset of the pipeline in between."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 import polars as pl
-from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
 from pyspark.sql import functions as f
 
 import lakeview as lv
@@ -34,7 +34,9 @@ from lakeview.spark.pipelines.publication import (
 )
 from lakeview.spark.pipelines.records import Records, Row, commits_after, transaction_version
 from lakeview.spark.pipelines.sources import Places, Source, table_at
+from lakeview.spark.storage_options import as_spark_options
 from lakeview.spark.types import from_spark
+from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
 Step = Callable[[str], None]
 """Called with the name of a step that is done; a test ends the process there."""
@@ -43,7 +45,7 @@ Step = Callable[[str], None]
 @dataclass(frozen=True)
 class Publisher:
     """Publishes the datasets of one run below `root`. `graph`: the pipeline as Spark ran it. `clock`: dates records
-    and commits of published tables."""
+    and commits of published tables. `access`: what the tables below `root` are opened with; sinks have their own."""
 
     spark: SparkSession
     pipeline: str
@@ -58,6 +60,8 @@ class Publisher:
 
     user: str | None = None
     """The user name of the commits."""
+
+    access: StoreAccess = NO_OPTIONS
 
     def publish(self, name: str, dataset: Dataset) -> str:
         """Publish what is new of a dataset, and record it; returns `succeeded` or `unchanged`.
@@ -80,7 +84,7 @@ class Publisher:
 
     def recover(self, name: str) -> None:
         """Record the commits of the published table whose records a run that was killed did not write."""
-        table = table_at(self._address(name))
+        table = table_at(self._address(name), self.access)
         if table is None:
             return
         mark = f"publish {name} {table.snapshot().id}"
@@ -94,7 +98,8 @@ class Publisher:
 
     def _publish(self, name: str, dataset: Dataset, source: Source) -> None:
         started = self.clock()
-        rows = self._rows(source)
+        sink_access = self.graph.access_to(dataset.sink)
+        rows = self._rows(source, sink_access)
         rules = dataset.rules
         expectations.check_rules(rules, from_spark(rows.schema))
         target = self._target(name, dataset, rows)
@@ -109,7 +114,7 @@ class Publisher:
             )  # fmt: skip
             if counts.refusals:
                 self._refuse(done, target, counts)
-            sink = None if source.view else table_at(source.address)
+            sink = None if source.view else table_at(source.address, sink_access)
             app = (self._places(name).application(sink), source.number)
             if counts.quarantined:
                 done = self._set_apart(name, dataset, divided, app, done)
@@ -118,42 +123,42 @@ class Publisher:
         finally:
             divided.unpersist()
 
-    def _rows(self, source: Source) -> DataFrame:
+    def _rows(self, source: Source, access: StoreAccess) -> DataFrame:
         if source.view:
             name = source.address
             name = f"{self.namespace}.{name}" if self.namespace and "." not in name else name
             self.spark.catalog.refreshTable(name)  # the session of the flows has written it
             return self.spark.read.table(name)
-        reader = self.spark.read.format(FORMAT).option("versionAsOf", str(source.number))
+        reader = self._reader(source.number, access)
         if source.first is None:
             return reader.load(source.address)
         found = reader.option("differenceFrom", str(source.first)).load(source.address)
-        own = delta_table(source.address, "published", "write the sink as Delta").snapshot(source.number).schema.names
+        sink = delta_table(source.address, "published", "write the sink as Delta", access)
+        own = sink.snapshot(source.number).schema.names
         # by position: a column that is called as one of CHANGES is suffixed there
         columns = [f.col(quoted(name)).alias(column) for name, column in zip(found.columns, own, strict=False)]
         added = found.where(f.col(CHANGE_TYPE) == "insert").select(*columns)
         gone = found.where(f.col(CHANGE_TYPE) == "delete").select(*columns)
         # rows that a rearrangement of files copied are on both sides; a sink that only grows has none
-        return added if self._only_grew(source) else added.exceptAll(gone)
+        return added if _only_grew(sink, source) else added.exceptAll(gone)
 
-    def _only_grew(self, source: Source) -> bool:
-        history = delta_table(source.address, "published", "write the sink as Delta").history()
-        new = history.filter(pl.col("version") > source.first, pl.col("version") <= source.number)
-        return not (new["files_removed"].fill_null(1) > 0).any()
+    def _reader(self, version: int, access: StoreAccess) -> DataFrameReader:
+        reader = self.spark.read.format(FORMAT).options(**as_spark_options(access))
+        return reader.option("versionAsOf", str(version))
 
     def _target(self, name: str, dataset: Dataset, rows: DataFrame) -> DeltaTable:
         address = self._address(name)
-        table = table_at(address)
+        table = table_at(address, self.access)
         if table is None:
             schema = from_spark(rows.schema).to_arrow()
             table = lv.create_table(
                 address, schema, partition_by=dataset.partition_by, properties=dict(dataset.properties),
-                user=self.user, clock=self.clock,
+                user=self.user, clock=self.clock, storage_options=self.access.options,
             )  # fmt: skip
         return table
 
     def _rows_of(self, table: DeltaTable) -> DataFrame:
-        return self.spark.read.format(FORMAT).option("versionAsOf", str(table.latest_version)).load(table.address)
+        return self._reader(table.latest_version, self.access).load(table.address)
 
     def _refuse(self, done: Publication, target: DeltaTable, counts: expectations.Counts) -> None:
         done = msgspec.structs.replace(done, rows_out=0, rows_dropped=0, rows_quarantined=0)
@@ -174,7 +179,7 @@ class Publisher:
         """Append the quarantined rows to their table, with the names of what they fail and of the run."""
         address, rules = self._places(name).quarantine, dataset.rules
         digest = msgspec.json.encode([(rule.name, rule.action, rule.text) for rule in rules]).decode()
-        there = table_at(address)
+        there = table_at(address, self.access)
         if transaction_version(there, app[0]) < app[1]:
             names = f.array(*[f.lit(rule.name) for rule in rules])
             failed = f.transform(f.col(quoted(expectations.FAILED)), lambda number: f.element_at(names, number + 1))
@@ -187,7 +192,7 @@ class Publisher:
         else:
             assert there is not None
             _check_same_rules(there, digest, name)
-        written = delta_table(address, "written", "move it away: quarantined rows go there")
+        written = delta_table(address, "written", "move it away: quarantined rows go there", self.access)
         recorded = relative_to(written.address, self.root)
         return msgspec.structs.replace(done, quarantine=recorded, quarantine_version=written.latest_version)
 
@@ -216,7 +221,8 @@ class Publisher:
     def _once(self, rows: DataFrame, app: tuple[str, int]) -> DataFrameWriter:
         """A writer of rows that changes nothing where the table has this version of the application."""
         name, version = app
-        writer = rows.write.format(FORMAT).mode("append").option("txnAppId", name).option("txnVersion", str(version))
+        writer = rows.write.format(FORMAT).mode("append").options(**as_spark_options(self.access, writing=True))
+        writer = writer.option("txnAppId", name).option("txnVersion", str(version))
         if self.user is not None:
             writer = writer.option("userName", self.user)
         # the system's time is the writer's own when it commits, which may be long after this
@@ -226,7 +232,7 @@ class Publisher:
 
     def _maintain(self, name: str, dataset: Dataset) -> None:
         """Optimize and vacuum a published table as its policy says; each is a no-op where nothing is to do."""
-        table = delta_table(self._address(name), "maintained", "leave optimize and vacuum out")
+        table = delta_table(self._address(name), "maintained", "leave optimize and vacuum out", self.access)
         started = self.clock()
         version = None
         if dataset.optimize or dataset.z_order_by:
@@ -253,7 +259,7 @@ class Publisher:
         return tuple(msgspec.structs.replace(read, address=relative_to(read.address, self.root)) for read in reads)
 
     def _places(self, name: str) -> Places:
-        return Places(self.pipeline, self.root, name)
+        return Places(self.pipeline, self.root, name, self.access)
 
     def _address(self, name: str) -> str:
         return self._places(name).address
@@ -269,6 +275,12 @@ def _check_same_rules(quarantine: DeltaTable, digest: str, name: str) -> None:
                 place=name,
                 kind="expectations-changed",
             )
+
+
+def _only_grew(sink: DeltaTable, source: Source) -> bool:
+    """Whether no commit that a source covers removed a file of the sink."""
+    new = sink.history().filter(pl.col("version") > source.first, pl.col("version") <= source.number)
+    return not (new["files_removed"].fill_null(1) > 0).any()
 
 
 def _free(rows: DataFrame, name: str) -> str:

@@ -17,6 +17,7 @@ from lakeview.model.clock import Clock
 from lakeview.model.errors import CommitConflictError, NotATableError
 from lakeview.model.pipelines import ADDRESSES, FOLDER, TABLES
 from lakeview.spark.addresses import delta_table
+from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
 Row = dict[str, Any]
 
@@ -29,14 +30,17 @@ class Records:
 
     What a commit of another table gave rise to is recorded with a transaction identifier, the number of that commit, in
     each of the three: recording it again changes nothing. The order is expectations, lineage, runs: a commit that
-    `recorded` names is in all three. `user`: of the commits.
+    `recorded` names is in all three. `user`: of the commits; `access`: what the tables are opened with.
     """
 
-    def __init__(self, root: str, pipeline: str, clock: Clock, user: str | None = None) -> None:
+    def __init__(
+        self, root: str, pipeline: str, clock: Clock, user: str | None = None, access: StoreAccess = NO_OPTIONS
+    ) -> None:
         self._root = root.rstrip("/")
         self._pipeline = pipeline
         self._clock = clock
         self._user = user
+        self._access = access
 
     def add(self, rows: Mapping[str, Sequence[Row]], mark: str | None = None, version: int = 0) -> None:
         """Append rows to the tables. With a `mark`, each table gets those of a version of what it names once."""
@@ -93,7 +97,9 @@ class Records:
             return table
         try:
             schema = pl.DataFrame(schema=TABLES[name]).to_arrow().schema
-            return lv.create_table(self._address(name), schema, user=self._user, clock=self._clock)
+            return lv.create_table(
+                self._address(name), schema, user=self._user, clock=self._clock, storage_options=self._access.options
+            )
         except CommitConflictError:  # another pipeline of this folder was first
             return self._table(name)
 
@@ -104,7 +110,8 @@ class Records:
             return None
 
     def _table(self, name: str) -> DeltaTable:
-        return delta_table(self._address(name), "written", "move it away: pipelines record their runs there")
+        fix = "move it away: pipelines record their runs there"
+        return delta_table(self._address(name), "written", fix, self._access)
 
     def _address(self, name: str) -> str:
         return f"{self._root}/{FOLDER}/{name}"

@@ -123,7 +123,7 @@ class _Run:
         self._clock, self._say, self._user, self._step = clock, say, user, step
         self._started = clock()
         self._id = f"{self._started:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
-        self._records = Records(config.output, spec.name, clock, user)
+        self._records = Records(config.output, spec.name, clock, user, config.access)
         self._interrupted: list[tuple[str, datetime]] = []
 
     def run(self, where: Where | Server, lock: int) -> str:
@@ -177,7 +177,7 @@ class _Run:
         checkpoints = Checkpoints(open_storage(f"{self._spec.storage.rstrip('/')}/_checkpoints"))
         for name, address in graph.sinks.items():
             try:
-                sink = delta_table(address, "recorded", "write the sink as Delta")
+                sink = delta_table(address, "recorded", "write the sink as Delta", graph.access_to(name))
             except NotATableError:
                 continue  # no flow has written a row yet
             self._record_commits(name, sink, graph.inputs_of(name), checkpoints)
@@ -206,7 +206,7 @@ class _Run:
     def _publish(self, server: Server, graph: Graph) -> list[str]:
         publisher = Publisher(
             server.spark, self._spec.name, self._id, self._config.output, graph, self._records, self._clock, self._step,
-            self._spec.namespace, self._user,
+            self._spec.namespace, self._user, self._config.access,
         )  # fmt: skip
         problems = []
         for name, dataset in self._config.tables.items():

@@ -13,6 +13,7 @@ from lakeview.spark.pipelines.config import Dataset, Mode
 from lakeview.spark.pipelines.graph import Graph
 from lakeview.spark.pipelines.publication import Read
 from lakeview.spark.pipelines.records import transaction_version
+from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,12 @@ class Source:
 
 @dataclass(frozen=True)
 class Places:
-    """Where a pipeline publishes the dataset `name` below `root`."""
+    """Where a pipeline publishes the dataset `name` below `root`, whose tables are opened with `access`."""
 
     pipeline: str
     root: str
     name: str
+    access: StoreAccess = NO_OPTIONS
 
     @property
     def address(self) -> str:
@@ -59,13 +61,13 @@ class Places:
         if dataset.view is not None:
             reads = tuple(Read(each.address, None, each.version) for each in graph.inputs_of(dataset.view))
             return [Source(dataset.view, int(clock().timestamp() * 1000), reads, view=True)]
-        sink = table_at(self._sink(dataset, graph))
+        sink = table_at(self._sink(dataset, graph), graph.access_to(dataset.sink))
         if sink is None:
             return []
         application, last = self.application(sink), sink.latest_version
-        after = transaction_version(table_at(self.address), application)
+        after = transaction_version(table_at(self.address, self.access), application)
         self._check_same_sink(dataset, application, sink, after)
-        half = transaction_version(table_at(self.quarantine), application)
+        half = transaction_version(table_at(self.quarantine, self.access), application)
         ends = [end for end in sorted({half, last}) if after < end <= last]
         if dataset.publish is Mode.OVERWRITE:
             ends = [end for end in (last,) if after < end]
@@ -90,7 +92,7 @@ class Places:
 
     def _check_same_sink(self, dataset: Dataset, application: str, sink: DeltaTable, after: int) -> None:
         """Rows of a sink that was deleted and is filled again would be appended a second time."""
-        published = table_at(self.address)
+        published = table_at(self.address, self.access)
         if dataset.publish is not Mode.APPEND or published is None or after >= 0:
             return
         known = published.snapshot().transactions["app_id"]
@@ -104,9 +106,9 @@ class Places:
             )
 
 
-def table_at(address: str) -> DeltaTable | None:
+def table_at(address: str, access: StoreAccess) -> DeltaTable | None:
     """The Delta table at an address; None where there is none."""
     try:
-        return delta_table(address, "published", "publish to another folder, or write the sink as Delta")
+        return delta_table(address, "published", "publish to another folder, or write the sink as Delta", access)
     except NotATableError:
         return None
