@@ -111,10 +111,10 @@ class _Handler(BaseHTTPRequestHandler):
         names = (*change["identifier"]["namespace"], change["identifier"]["name"])
         file = Path(self.state.tables[names] or "")
         document = json.loads(file.read_text())
-        if not all(_is_met(requirement, document) for requirement in change["requirements"]):
+        if not all(is_met(requirement, document) for requirement in change["requirements"]):
             return _error(409, "CommitFailedException", "a requirement is not met")
         for update in change["updates"]:
-            _apply(update, document)
+            apply_update(update, document)
         newer = file.with_name(
             f"{int(file.name.lstrip('v').partition('.')[0].partition('-')[0]) + 1:05}-new.metadata.json"
         )
@@ -203,7 +203,8 @@ ENDPOINTS = [
 ]
 
 
-def _is_met(requirement: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
+def is_met(requirement: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
+    """Whether a requirement of updateTable is met."""
     main = document["refs"].get("main", {}).get("snapshot-id")
     held = {
         "assert-table-uuid": ("uuid", document["table-uuid"]),
@@ -215,7 +216,8 @@ def _is_met(requirement: Mapping[str, Any], document: Mapping[str, Any]) -> bool
     return bool(requirement[name] == value)
 
 
-def _apply(update: Mapping[str, Any], document: dict[str, Any]) -> None:
+def apply_update(update: Mapping[str, Any], document: dict[str, Any]) -> None:
+    """Make an update of updateTable in a metadata file's document."""
     if update["action"] == "add-snapshot":
         document["snapshots"].append(update["snapshot"])
         document["last-sequence-number"] = update["snapshot"]["sequence-number"]

@@ -320,7 +320,7 @@ class _Run:
             if call.kind == "create" and self._names.is_log(call.path) and self._scenario.remote:
                 late = replace(failing, late=(*failing.late, (at, call)))
                 yield "late", lambda: self._answered(late, at, place, call, None, error)
-        if call.kind in LISTINGS and call.path in ("", self._names.folder):
+        if self._names.lists_late and call.kind in LISTINGS and call.path in ("", self._names.folder):
             for fault, files in _unseen(state.files, self._simulation.base.files, self._names):
                 answer = self._reply(files, call)
                 if answer != self._reply(state.files, call):

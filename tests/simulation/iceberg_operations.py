@@ -29,9 +29,9 @@ FIELDS = [{"id": 1, "name": "id", "required": True, "type": "long"}, {"id": 2, "
 FIRST = ((1, 30), (2, 10), (3, 20), (0, 0))
 SECOND = ((4, 40), (5, 50), (6, 60), (11, 110))
 
-ICEBERG_LAYOUTS = ("iceberg", "iceberg-deletes", "iceberg-vectors")
+ICEBERG_LAYOUTS = ("iceberg", "iceberg-deletes", "iceberg-vectors", "iceberg-catalog")
 """Two data files and nothing else; with position deletes, a file of them for one data file and one for both; and with
-deletion vectors and row lineage, of version 3."""
+deletion vectors and row lineage, of version 3; the first with a catalog that makes the commits."""
 
 
 @cache
@@ -103,7 +103,7 @@ ICEBERG_OPERATIONS: Mapping[str, Operation] = {
 
 def iceberg_base(layout: str) -> Base:
     """Six rows in two files, beside two that are deleted in some layouts."""
-    deleted = layout != "iceberg"
+    deleted = layout in ("iceberg-deletes", "iceberg-vectors")
     with TemporaryDirectory() as folder:
         root = Path(folder) / "table"
         history = IcebergHistory(root, FIELDS, location=ROOT, version=3 if layout == "iceberg-vectors" else 2)

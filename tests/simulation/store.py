@@ -148,7 +148,7 @@ class LogNames:
 
     `is_log`: whether a path is one of them; `is_commit`: whether its creation is a commit; `is_hint`: whether it is
     replaced to point at newer ones; `version_of`: the number in a name; `is_listed`: whether writers that list a folder
-    look for the name.
+    look for the name; `lists_late`: whether listings may be old: a catalog's are not.
     """
 
     folder: str
@@ -157,6 +157,7 @@ class LogNames:
     is_hint: Callable[[str], bool]
     version_of: Callable[[str], int]
     is_listed: Callable[[str], bool] = lambda _: True
+    lists_late: bool = True
 
 
 DELTA_NAMES = LogNames(LOG_FOLDER, is_log, is_commit, is_hint, version_of)

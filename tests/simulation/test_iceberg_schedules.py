@@ -54,6 +54,22 @@ def test_no_fault_at_any_call_of_two_writers_violates_a_law(text: str) -> None:
     assert {(name, kind) for name in scenario.operations for kind in FAULTS} <= set(report.cells)
 
 
+@pytest.mark.parametrize("text", ["append+append@iceberg-catalog!0", "append+delete@iceberg-catalog!0",
+    "append@iceberg-catalog!1", "delete@iceberg-catalog!1"])  # fmt: skip
+def test_no_order_of_commits_by_a_catalog_violates_a_law(text: str) -> None:
+    """Conflicts, and answers that are lost before and after the change."""
+    scenario = Scenario.of(text)
+    assert Simulation(scenario.layout).explore(scenario).schedules > 1
+
+
+@pytest.mark.slow
+@pytest.mark.breadth
+@pytest.mark.parametrize("pair", PAIRS, ids=map("+".join, PAIRS))
+def test_no_fault_of_two_commits_by_a_catalog_violates_a_law(pair: tuple[str, str]) -> None:
+    scenario = Scenario(pair, "iceberg-catalog")
+    assert Simulation(scenario.layout).explore(scenario).schedules > 1
+
+
 @pytest.mark.breadth
 def test_the_reduction_loses_no_end() -> None:
     simulation, scenario = Simulation("iceberg"), Scenario.of("delete+delete@iceberg!0")

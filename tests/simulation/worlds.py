@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from tests.simulation.iceberg_catalog import iceberg_catalog_table
 from tests.simulation.iceberg_laws import IcebergLaws
 from tests.simulation.iceberg_operations import (
     ICEBERG_LAYOUTS,
@@ -61,6 +62,9 @@ def world_of(layout: str) -> World:
     """The world of a table by its layout."""
     if layout in ICEBERG_LAYOUTS:
         base = iceberg_base(layout)
-        return World(base, ICEBERG_OPERATIONS, ICEBERG_NAMES, iceberg_table, lambda: IcebergLaws(base))
+        by_catalog = layout == "iceberg-catalog"
+        names = replace(ICEBERG_NAMES, lists_late=not by_catalog)
+        table = iceberg_catalog_table if by_catalog else iceberg_table
+        return World(base, ICEBERG_OPERATIONS, names, table, lambda: IcebergLaws(base))
     base = base_table(layout)
     return World(base, OPERATIONS, DELTA_NAMES, Writer, lambda: Laws(base))
