@@ -210,7 +210,7 @@ def frame(
         room = place - widths.TICK_BOXES if "selection_mode" in options else place
         cells, configuration = cells_and_columns(cells, declared, place=room, unknown=unknown)
     return st.dataframe(
-        cells,
+        pandas_rows(cells),
         key=key,
         hide_index=True,
         row_height=row_height,
@@ -220,6 +220,16 @@ def frame(
         placeholder=unknown,
         **options,
     )
+
+
+def pandas_rows(rows: pl.DataFrame) -> Any:
+    """Rows as a pandas frame, which Streamlit's tables are drawn from.
+
+    By Arrow. polars' own `to_pandas`, which Streamlit would call, waits for polars' threads and holds the interpreter's
+    lock meanwhile; where these wait for that lock, to call a function of Python in an expression of another session,
+    the app stops for good (polars 1.x, `PyDataFrame.to_pandas`).
+    """
+    return rows.to_arrow().to_pandas(date_as_object=False)
 
 
 def scroll_to_row(key: str, row: int) -> None:

@@ -33,8 +33,7 @@ def serving(demo_lake: Path) -> Iterator[str]:
     process = subprocess.Popen(
         [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}", *flags],
         cwd=ROOT,
-        # visitors come at once: with one pool thread of polars, the server once stopped answering
-        env={**os.environ, "LAKEVIEW_DEMO": str(demo_lake), "PYTHONUNBUFFERED": "1", "POLARS_MAX_THREADS": "2"},
+        env={**os.environ, "LAKEVIEW_DEMO": str(demo_lake), "PYTHONUNBUFFERED": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

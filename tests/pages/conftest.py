@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
@@ -94,6 +95,19 @@ def charts_are_checked() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(components._Unchecked, "to_dict", checked)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_page_waits_for_polars_with_the_interpreters_lock() -> Iterator[None]:
+    """`pandas_rows` says why: two sessions at once ended the app."""
+
+    def refuse(_: pl.DataFrame, *__: object, **___: object) -> None:
+        raise AssertionError("pages give Streamlit their rows by components.pandas_rows")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pl.DataFrame, "to_pandas", refuse)
+        patch.setattr(pl.Series, "to_pandas", refuse)
         yield
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.app import answers, cache, display_rows
 from lakeview.app.compare.panels import Pair
-from lakeview.app.components import ROW_HEIGHT, dark, escape, nothing
+from lakeview.app.components import ROW_HEIGHT, dark, escape, nothing, pandas_rows
 from lakeview.app.memo import cached
 from lakeview.app.query import budget, runner
 from lakeview.app.query.worker import Request
@@ -123,7 +123,7 @@ def _diff_table(pairs: pl.DataFrame) -> None:
     for name in shown.columns[2:]:
         changed = shown[name].alias("cell").str.contains(diff.ARROW, literal=True).fill_null(value=False)
         styles[name] = strong.zip_with(changed & (shown[diff.CHANGE] == diff.CHANGED), plain)
-    cells, styled = shown.to_pandas(), pl.DataFrame(styles).to_pandas()
+    cells, styled = pandas_rows(shown), pandas_rows(pl.DataFrame(styles))
     has_changed_rows = bool((shown[diff.CHANGE] == diff.CHANGED).any())
     with st.container(key=f"{display_rows.OWN_COLUMNS}difference"):
         st.dataframe(
