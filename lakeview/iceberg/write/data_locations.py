@@ -51,7 +51,7 @@ def data_locations(state: State, location: str) -> DataLocations:
     """Where new data files of a table lie that is recorded at a location.
 
     UnsupportedTableError for a property that names no address, CorruptTableError for a path that climbs, and
-    AccessDeniedError for one outside the table and the allowed roots: whoever writes a table's properties must not
+    AccessDeniedError for one outside the table and the allowed roots: the writer of a table's properties must not
     choose what else its other writers write to.
     """
     properties = state.metadata.properties
