@@ -223,6 +223,9 @@ def apply_update(update: Mapping[str, Any], document: dict[str, Any]) -> None:
         document["last-sequence-number"] = update["snapshot"]["sequence-number"]
         document["last-updated-ms"] = update["snapshot"]["timestamp-ms"]
         return
+    if update["action"] == "set-properties":
+        document["properties"] |= update["updates"]
+        return
     assert update["action"] == "set-snapshot-ref"
     ref = {name: value for name, value in update.items() if name not in ("action", "ref-name")}
     document["refs"][update["ref-name"]] = ref

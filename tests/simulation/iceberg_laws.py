@@ -102,9 +102,12 @@ class IcebergLaws:
             raise Violation(f"{path} was committed beside {sorted(_numbers(after))}: the history is not linear")
         new, old = json.loads(after.content[path].data), json.loads(after.content[_numbers(after)[number - 1]].data)
         snapshot = new["snapshots"][-1]
+        query, epoch = (snapshot["summary"].get(f"spark.sql.streaming.{name}Id") for name in ("query", "epoch"))
+        batch = {} if query is None else {f"lakeview.stream.{query}": f"{epoch}@{snapshot['snapshot-id']}"}
         expected = {
             **{name: value for name, value in old.items() if name not in _CHANGES},
             "snapshots": [*old["snapshots"], snapshot],
+            "properties": {**old["properties"], **batch},
             "snapshot-log": [
                 *old["snapshot-log"],
                 {"timestamp-ms": snapshot["timestamp-ms"], "snapshot-id": snapshot["snapshot-id"]},

@@ -124,6 +124,8 @@ class CatalogCommits:
             {"action": "add-snapshot", "snapshot": snapshot_entry(snapshot, state.metadata.format_version)},
             {**main, "action": "set-snapshot-ref", "ref-name": MAIN, "snapshot-id": snapshot.snapshot_id},
         ]
+        if snapshot.properties:
+            updates.append({"action": "set-properties", "updates": dict(snapshot.properties)})
         for attempt in range(_REPEATS):
             self.unsure = True
             try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -19,7 +19,7 @@ _EARLIER_FILES = 100
 @dataclass(frozen=True, slots=True)
 class NewSnapshot:
     """A snapshot that follows the current one on the branch main. `added_rows`: row ids that it gives out, from
-    `first_row_id` on; None before version 3."""
+    `first_row_id` on; None before version 3. `properties`: of the table, set with it."""
 
     snapshot_id: int
     parent: int | None
@@ -30,6 +30,7 @@ class NewSnapshot:
     schema_id: int
     first_row_id: int | None
     added_rows: int | None
+    properties: Mapping[str, str] = field(default_factory=dict)
 
 
 def following_document(
@@ -48,6 +49,8 @@ def following_document(
     step = {"timestamp-ms": snapshot.timestamp_ms, "snapshot-id": snapshot.snapshot_id}
     before = {"timestamp-ms": new.get("last-updated-ms") or snapshot.timestamp_ms, "metadata-file": recorded_path}
     most = int(earlier_files) if earlier_files and earlier_files.isdecimal() else _EARLIER_FILES
+    if snapshot.properties:
+        new["properties"] = {**(new.get("properties") or {}), **snapshot.properties}
     new |= {
         "last-updated-ms": snapshot.timestamp_ms,
         "current-snapshot-id": snapshot.snapshot_id,

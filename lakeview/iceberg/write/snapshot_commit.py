@@ -229,6 +229,7 @@ class SnapshotCommit:
             metadata.current_schema_id,
             first_row_id,
             None if first_row_id is None else found.added_rows,
+            {} if self._batch is None else self._batch.properties(self._snapshot_id),
         )
         return found.encode(self._snapshot_id, parent_id), snapshot
 
