@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 
@@ -19,16 +18,13 @@ from lakeview.iceberg.metadata.summaries import whole
 from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.iceberg.metadata.types import struct_fields
 from lakeview.iceberg.metadata.versions import in_order
-from lakeview.iceberg.orphan_files import orphan_files
+from lakeview.iceberg.orphan_files import orphan_findings
 from lakeview.iceberg.state import State
 from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.schema import leaf_name
-from lakeview.storage.leftovers import age, leftovers
 
 _EXAMPLES = 3
-_ORPHANS = 10
-"""Files of one commit that was never made, as a rule."""
 _ORDER = {severity: i for i, severity in enumerate(Severity)}
 
 
@@ -36,7 +32,7 @@ def check(state: State, now: datetime | None = None) -> list[Finding]:
     """What is broken or odd, worst first; one passing finding where nothing is.
 
     With `now`, files that no snapshot names are reported once they are older than a day. Costs the manifests of every
-    snapshot and one listing of the table's folder.
+    snapshot and one listing of the table's folder, and of the folder of its data files where that is another one.
     """
     metadata, tree = state.metadata, state.tree
     listing = state.storage.walk()
@@ -46,7 +42,7 @@ def check(state: State, now: datetime | None = None) -> list[Finding]:
         *_numbers(metadata),
         *_logs(metadata),
         *_readable(metadata, state.history.versions(listing["name"])),
-        *_orphans(state, listing, now),
+        *orphan_findings(state, listing, now),
     ]
     current = metadata.snapshots.get(metadata.current_snapshot_id)
     if current is not None:
@@ -207,28 +203,6 @@ def _readable(metadata: Metadata, versions: pl.DataFrame) -> Iterator[Finding]:
         severity = Severity.BROKEN if current else Severity.ATTENTION if version in line else Severity.NOTE
         claim = "The current snapshot cannot be read" if current else "A snapshot cannot be read any more"
         yield _finding("data-file-not-readable", severity, claim, str(reason), "Snapshots", str(version))
-
-
-def _orphans(state: State, listing: pl.DataFrame, now: datetime | None) -> Iterator[Finding]:
-    """Files that no snapshot names: of writers that were killed, or that could not remove what they had written."""
-    try:
-        alone = leftovers(orphan_files(state, listing), now)
-    except LakeviewError:  # what it names is not known; the snapshot is reported as one that cannot be read
-        return
-    if alone.height:
-        several = alone.height > 1
-        yield replace(
-            _finding(
-                "snapshot-orphan-files",
-                Severity.NOTE,
-                f"{alone.height:,} {'files' if several else 'file'} in the folder {'are' if several else 'is'} named "
-                "by no snapshot",
-                f"{int(alone['size'].sum()):,} bytes; {age(now)}: {_some(alone['name'], _ORPHANS)}",
-                "Snapshots",
-                alone["name"][0],
-            ),
-            remedy="remove them by the engine's remove_orphan_files",
-        )
 
 
 def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterator[Finding]:

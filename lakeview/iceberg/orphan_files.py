@@ -1,9 +1,11 @@
-"""A listing of a table's folder to the files in it that none of its snapshots names (iceberg spec, Snapshots)."""
+"""Listings of a table's folder and of its data path to the files that none of its snapshots names (iceberg spec,
+Snapshots)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import datetime
 from itertools import chain
 
 import polars as pl
@@ -13,12 +15,89 @@ from lakeview.iceberg.manifests.spans import Span, together
 from lakeview.iceberg.metadata.locate import FOLDER, HINT, is_metadata_name
 from lakeview.iceberg.metadata.versions import in_order
 from lakeview.iceberg.state import State
-from lakeview.model.errors import CorruptTableError
+from lakeview.iceberg.write.data_locations import DataLocations, data_locations
+from lakeview.model.addresses import below
+from lakeview.model.errors import CorruptTableError, LakeviewError
+from lakeview.model.findings import Finding, Severity
+from lakeview.storage import LISTING, open_storage
+from lakeview.storage.leftovers import age, leftovers
+
+_EXAMPLES = 10
+"""Files of one commit that was never made, as a rule."""
+
+_OF_TABLES = r"^((?:.*/)?)(?:metadata/[^/]*\.metadata\.json(?:\.gz)?|_delta_log/[^/]*)$"
+"""Files that make the folder before them, with its `/`, one of a table."""
+
+
+def orphan_findings(state: State, listing: pl.DataFrame, now: datetime | None) -> Iterator[Finding]:
+    """Files that no snapshot names: of writers that were killed, or that could not remove what they had written.
+
+    `listing`: LISTING of the table's folder. With `now`, of files older than a day alone.
+    """
+    try:
+        elsewhere, beside = _data_path(state)
+        beside = leftovers(beside, now).with_columns(pl.concat_str(pl.lit(f"{elsewhere}/"), "name").alias("name"))
+        alone = orphan_files(state, pl.concat([leftovers(listing, now), beside]))
+    except LakeviewError:  # what it names is not known; the snapshot is reported as one that cannot be read
+        return
+    outside = alone["name"].is_in(beside["name"].implode())
+    yield from _finding(
+        "snapshot-orphan-files",
+        "in the folder",
+        alone.filter(~outside),
+        now,
+        "remove them by the engine's remove_orphan_files",
+    )
+    yield from _finding(
+        "data-path-orphan-files",
+        f"below the data path {elsewhere}",
+        alone.filter(outside),
+        now,
+        "make sure that no other table has files there, then remove them by remove_orphan_files with this location",
+    )
+
+
+def _finding(id_: str, where: str, files: pl.DataFrame, now: datetime | None, remedy: str) -> Iterator[Finding]:
+    if files.is_empty():
+        return
+    several = files.height > 1
+    rest = files.height - _EXAMPLES
+    names = ", ".join(files["name"].head(_EXAMPLES)) + (f" and {rest:,} more" if rest > 0 else "")
+    yield Finding(
+        id_,
+        Severity.NOTE,
+        f"{files.height:,} {'files' if several else 'file'} {where} {'are' if several else 'is'} named by no snapshot",
+        f"{int(files['size'].sum()):,} bytes; {age(now)}: {names}",
+        place=files["name"][0],
+        rule="Iceberg spec, Snapshots",
+        remedy=remedy,
+        page="timeline",
+    )
+
+
+def _data_path(state: State) -> tuple[str, pl.DataFrame]:
+    """The address of the folder that the properties put new data files into, and the LISTING of it without the files of
+    other tables, as far as that is known; empty where it is in the table's folder or may not be listed."""
+    with suppress(LakeviewError):  # a path outside the allowed roots, or of another kind of store
+        found = data_locations(state, (state.metadata.location or "").rstrip("/"))
+        if not below(found.folder, state.storage.root):
+            storage = open_storage(found.folder, options=state.storage.options, config=state.storage.config)
+            return found.folder, _own(storage.walk(), found)
+    return "", pl.DataFrame(schema=LISTING)
+
+
+def _own(listing: pl.DataFrame, locations: DataLocations) -> pl.DataFrame:
+    if locations.context is not None:
+        listing = listing.filter(pl.col("name").str.contains(f"/{locations.context}/", literal=True))
+    for folder in listing["name"].str.extract(_OF_TABLES).drop_nulls().unique():
+        listing = listing.filter(~pl.col("name").str.starts_with(folder))
+    return listing
 
 
 def orphan_files(state: State, listing: pl.DataFrame) -> pl.DataFrame:
-    """Of a LISTING of everything below the table's folder the files that neither its metadata nor any snapshot, branch
-    or statistics file names; metadata files and the version hint are named by their place. Costs every manifest.
+    """Of a LISTING, of everything below the table's folder and of addresses elsewhere, the files that neither its
+    metadata nor any snapshot, branch or statistics file names; metadata files and the version hint are named by their
+    place. Costs every manifest.
 
     Raises what reading a manifest list or a manifest raises: what it names is not known then.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import polars as pl
@@ -12,6 +13,7 @@ from pyiceberg.table import StaticTable
 from pyiceberg.table.locations import ObjectStoreLocationProvider
 
 from lakeview.iceberg.write.data_locations import DataLocations
+from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, LakeviewError, UnsupportedTableError
 from lakeview.model.findings import Severity
 from tests.differential.iceberg_oracles import duckdb_with_iceberg
@@ -94,3 +96,31 @@ def test_the_doctor_names_what_no_snapshot_names_below_a_hash(tmp_path: Path) ->
     )
     table.overwrite(pl.DataFrame({"id": [2]}))
     assert table.scan().collect()["id"].to_list() == [2]
+
+
+@pytest.mark.parametrize(("properties", "left"), [
+    ({"write.data.path": "{}/data"}, "data/gone.parquet"),
+    (HASHED | {"write.data.path": "{}/data"}, "data/0000/0000/0000/00000000/PARENT/t/gone.parquet"),
+    ({"write.data.path": "{}"}, "gone.parquet"),
+])  # fmt: skip
+def test_the_doctor_names_what_no_snapshot_names_below_another_data_path(
+    tmp_path: Path, properties: dict[str, str], left: str
+) -> None:
+    """Other tables have files there too, as far as their metadata or the folder after the hash says so."""
+    given = {name: text.format(tmp_path) for name, text in properties.items()}
+    place = made(tmp_path / "t", PLAIN, properties=given)
+    table = iceberg_table(str(place), relocate={"s3://none": str(tmp_path)})
+    table.append(pl.DataFrame({"id": [1]}))
+    orphan = tmp_path / left.replace("PARENT", tmp_path.name)
+    other = "data/0000/0000/0000/00000000/PARENT/t2/f.parquet" if "0000" in left else "data/t2/data/f.parquet"
+    for file in (orphan, tmp_path / other, tmp_path / "data/t2/metadata/v1.metadata.json", orphan.with_name("_hidden")):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"1234")
+    now = datetime.now(UTC)  # noqa: TID251 (files have the system's times)
+    (finding,) = [f for f in table.check(now + timedelta(days=2)) if f.severity is not Severity.PASS]
+    assert (finding.id, finding.place) == ("data-path-orphan-files", str(orphan))
+    assert "1 file below the data path" in finding.claim
+    assert (finding.evidence, "no other table" in str(finding.remedy)) == (f"4 bytes; older than a day: {orphan}", True)
+    assert [f.severity for f in table.check(now)] == [Severity.PASS], "a write may be under way"
+    with_roots = iceberg_table(str(place), config=Config(roots=(str(place),)))
+    assert "data-path-orphan-files" not in {f.id for f in with_roots.check(now + timedelta(days=2))}
