@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import deltalake
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from lakeview.app import widths
 from tests.builders.actions import metadata
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
@@ -154,6 +156,12 @@ def test_the_doctor_is_asked_by_a_button_and_stays_in_the_link(good: Path) -> No
     assert tables_of_findings(app) == 1
     assert tables_of_findings(open_page("health", good, doctor="1")) == 1
     assert tables_of_findings(open_page("health", good)) == 0
+
+
+def test_what_the_doctor_passes_fits_the_page_and_has_no_empty_column(good: Path) -> None:
+    (listed,) = [f for f in open_page("health", good, doctor="1").dataframe if "finding" in f.value.columns]
+    assert list(listed.value.columns) == ["state", "finding", "evidence", "rule"], "no place, no remedy"
+    assert sum(column.get("width") or 0 for column in json.loads(listed.proto.columns).values()) <= widths.PLACE
 
 
 def test_the_doctor_sees_tables_that_do_not_open(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import cache, commits
+from lakeview.app import cache, columns, commits
 from lakeview.app.components import dark, escape, finding_lines, frame, grid, nothing, stack, tile
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
@@ -160,27 +160,21 @@ def _in_small(parts: Mapping[str, str | None]) -> str:
     return f":small[:gray[{words}]]" if words else ""
 
 
-def findings_table(every: Sequence[Finding], columns: Sequence[str], *, key: str) -> None:
-    """One row a finding: its state and the columns asked for."""
+def findings_table(every: Sequence[Finding], *, key: str) -> None:
+    """One row a finding: its state, what it says, and where; a column that is empty for all of them is left out."""
     rows = pl.DataFrame(
         {
             "state": [_STATES[f.severity] for f in every],
             "finding": [f.claim for f in every],
             "evidence": [f.evidence for f in every],
-            "limit": [f.threshold for f in every],
             "rule": [f.rule for f in every],
             "where": [f.place for f in every],
             "remedy": [f.remedy for f in every],
         },
-        schema_overrides=dict.fromkeys(("limit", "rule", "where", "remedy"), pl.String()),
+        schema_overrides=dict.fromkeys(("rule", "where", "remedy"), pl.String()),
     )
-    widths = {"finding": 250, "evidence": 330, "limit": 330, "rule": 170, "where": 130, "remedy": 160}
-    column = st.column_config
-    shown = {"state": column.TextColumn("state", width=88)}
-    some = [name for name in columns if rows[name].null_count() < rows.height]  # an empty column says nothing
-    spare = sum(widths[name] for name in columns if name not in some)
-    shown |= {name: column.TextColumn(name, width=widths[name] + (spare if name == "finding" else 0)) for name in some}
-    frame(rows, shown, key=key, height=12 * 28, unknown="")
+    some = [name for name in rows.columns if (rows[name] != "").any()]
+    frame(rows, {name: columns.text(name) for name in some}, key=key, height=12 * 28, unknown="")
 
 
 def history_note(retention: views.retention.simulation.Retention) -> str:
@@ -245,5 +239,5 @@ def doctor(now: OpenTable) -> list[Finding] | None:
     finding_lines(problems, limit=_MAX_TOLD, here="health", below=_rule_and_place)  # a table would cut their texts
     rest = [*problems[_MAX_TOLD:], *(f for f in found if f.severity is Severity.PASS)]
     if rest:
-        findings_table(rest, ("finding", "evidence", "rule", "where", "remedy"), key="doctor")
+        findings_table(rest, key="doctor")
     return found
