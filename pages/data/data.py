@@ -71,8 +71,9 @@ if changed.open:
             else:
                 changes.costs_table(costs)
                 allowed = budget.controls()
+                price, cheaper = Cost.of_plan(plan), "fewer commits"
                 if budget.button(
-                    "Read changed rows", span, Cost.of_plan(plan), allowed, key="read-changes", on_arrival=True
+                    "Read changed rows", span, price, allowed, key="read-changes", cheaper=cheaper, on_arrival=True
                 ):
                     changed_rows = budget.answer(span, allowed)
                     downloads.offer("changed rows", changed_rows.rows)

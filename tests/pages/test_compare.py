@@ -107,6 +107,10 @@ def test_a_price_above_the_budget_is_not_paid(good: Path, monkeypatch: pytest.Mo
     app = open_page("compare", good, version="3", base="1", budget="256 MiB")
     assert not app.exception
     assert app.button(key="compare-rows").disabled
+    assert "More than the budget: choose a larger one, or versions closer together." in text(app)
+    monkeypatch.setattr(budget, "BUDGETS", dict.fromkeys(budget.BUDGETS, 10))
+    app = open_page("compare", good, version="3", base="1")
+    assert "More than any budget: choose versions closer together." in text(app), "there is no larger one"
 
 
 @pytest.mark.usefixtures("own_processes")

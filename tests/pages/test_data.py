@@ -173,6 +173,10 @@ def test_more_than_the_budget_is_not_read(good: Path, monkeypatch: pytest.Monkey
     assert app.button(key="run").disabled
     app = open_page("data", good, where="month = 2", budget="256 MiB")
     assert app.button(key="read").disabled
+    assert "choose a larger one, or a filter that skips files." in text(app)
+    app = open_page("data", good, tab="Changes", commits="last 5 commits", budget="256 MiB")
+    assert app.button(key="read-changes").disabled
+    assert "choose a larger one, or fewer commits." in text(app), "this tab has no filter"
 
 
 def test_changes_are_told_by_the_log_before_they_are_read(good: Path) -> None:

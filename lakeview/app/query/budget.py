@@ -94,7 +94,8 @@ def button(
     press it.
     """
     request, queries = (selection.remembered().table, request), _queries()
-    fits = cost.size is None or cost.size <= budget.size
+    size = cost.size or 0
+    fits = size <= budget.size
     arrives = on_arrival and cost.size is not None and cost.size <= CHEAP and queries.ended_requests.get(key) != request
     if fits and arrives:
         queries.requests[key] = request
@@ -108,7 +109,8 @@ def button(
         shortcut=shortcut,
     )
     if not fits:
-        st.markdown(f":gray[More than the budget: choose a larger one, or {cheaper}.]", width="content")
+        larger = "the budget: choose a larger one, or" if size <= max(BUDGETS.values()) else "any budget: choose"
+        st.markdown(f":gray[More than {larger} {cheaper}.]", width="content")
     queries.is_again = pressed and queries.requests.get(key) == request
     if pressed:
         queries.requests[key] = request
