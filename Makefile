@@ -33,7 +33,7 @@ SOURCES := $(wildcard app.py lakeview pyspark_lakeview pages tests benches .ci/*
 PEERS   := $(patsubst tests/environments/%.txt,$(VENV)/%.stamp,$(wildcard tests/environments/*.txt))
 FAST    := not breadth and not golden and not app and not slow and not spark and not browser
 
-.PHONY: run test check demo bench azurite pins clean install install-test chromium format lint types contracts fast all-tests breadth fuzz simulate stream-kills help
+.PHONY: run test check demo bench azurite pins clean install install-test chromium format lint types contracts compile fast all-tests breadth fuzz simulate stream-kills help
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -53,7 +53,7 @@ demo: install
 
 # ----------------------------------------------------------------------------------------- the tests
 
-test: install-test chromium format lint types contracts all-tests
+test: install-test chromium format lint contracts compile types all-tests
 
 check: install-test format lint types contracts fast
 
@@ -65,6 +65,10 @@ lint:
 
 types:
 	$(PY) -m mypy $(SOURCES)
+
+# Beside mypy, which needs one core: else each worker compiles all tests with their assertions, ten seconds of it each.
+compile:
+	@$(PY) -m pytest --collect-only -q >/dev/null 2>&1 &
 
 contracts:
 	$(VENV)/bin/lint-imports
