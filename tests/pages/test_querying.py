@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import BoundedSemaphore, Event, Lock, Thread
 from time import monotonic
 from typing import Any, ClassVar
+from unittest.mock import create_autospec
 
 import polars as pl
 import pytest
@@ -300,6 +301,31 @@ def test_what_is_stopped_without_rows_says_what_to_do(asked: dict[str, Any], sai
     stopped = runner._stopped(request(good, **asked), 3, 7)
     assert said in stopped.message
     assert fix in (stopped.fix or "")
+
+
+@pytest.mark.parametrize(
+    ("asked", "fix"),
+    [
+        ({"base": 1}, "versions closer together"),
+        ({"start": 2}, "fewer commits"),
+        ({"where": "delay > 1"}, "filter by columns"),
+        ({"sql": "select delay from t"}, "columns"),
+    ],
+    ids=["of two versions", "of changes", "of a filter", "of SQL"],
+)
+def test_what_takes_too_much_memory_or_shows_too_much_says_what_to_do_on_its_page(
+    asked: dict[str, Any], fix: str, good: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = create_autospec(QueryProcess, instance=True, error=None, noise="")
+    ended.exit_code.return_value = 137
+    with pytest.raises(InvalidRequestError, match="it needed more than") as too_large:
+        runner._answer(ended, request(good, **asked))
+    assert fix in (too_large.value.fix or "")
+    monkeypatch.setattr(worker, "MAX_RESULT_BYTES", 10)
+    with pytest.raises(InvalidRequestError, match="that can be shown") as too_long:
+        worker.answer(request(good, **asked), lambda _: None)
+    assert fix in (too_long.value.fix or "")
+    assert too_long.value.place == ("sql" if "sql" in asked else "rows")
 
 
 @PROCESSES

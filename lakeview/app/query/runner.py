@@ -105,7 +105,7 @@ def _watched(
                 raise _over(f"the process of the query did not start in {START_SECONDS:g} seconds", "try again")
             if running > patience:
                 raise _stopped(request, seconds, process.rows)
-        return _answer(process, request.memory)
+        return _answer(process, request)
     finally:
         process.end()
         IDLE.start(folders)
@@ -114,30 +114,28 @@ def _watched(
 def _part(process: QueryProcess, request: Request) -> Answer | None:
     """The rows of a cancelled request so far; None where they are not known, or no answer."""
     if process.cancel(GRACE) and process.output:
-        return _answer(process, request.memory)
+        return _answer(process, request)
     no_rows = request.where is not None and process.rows == 0 and not request.profile
     return Answer(pl.DataFrame(), {"stopped": 1, "cancelled": 1}) if no_rows else None
 
 
-def _answer(process: QueryProcess, memory: int) -> Answer:
+def _answer(process: QueryProcess, request: Request) -> Answer:
     code = process.exit_code()
     if process.error is not None:
         raise errors.error_of_record(process.error)
     if code != 0:
         raise _over(
             f"the query ended without an answer ({process.noise[:200] or f'exit code {code}'}): it needed more than the"
-            f" {views.units.format_bytes(memory)} there are for one",
-            "ask for fewer rows or columns, or filter first",
+            f" {views.units.format_bytes(request.memory)} there are for one",
+            "ask for fewer rows or columns, or filter first" if request.sql is not None else request.cheaper,
         )
     return Answer(pl.read_ipc_stream(BytesIO(process.output)), process.counts)
 
 
 def _stopped(request: Request, seconds: float, rows: int) -> errors.InvalidRequestError:
-    read = f"was stopped after {seconds:g} seconds, with {rows_text(request, rows)}"
-    if request.base is not None:
-        return _over(f"the comparison {read}", "allow it more seconds, or compare versions closer together")
-    cheaper = "choose fewer commits" if request.start is not None else "filter by columns that skip files"
-    return _over(f"the query {read}", f"allow it more seconds, or {cheaper}")
+    what = "query" if request.base is None else "comparison"
+    read = f"the {what} was stopped after {seconds:g} seconds, with {rows_text(request, rows)}"
+    return _over(read, f"allow it more seconds, or {request.cheaper}")
 
 
 def _over(message: str, fix: str) -> errors.InvalidRequestError:

@@ -77,6 +77,13 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
         read: a part of an aggregate or a sample is none."""
         return self.seconds > 0 and self.seed is None and (self.sql is None or self.is_rowwise)
 
+    @property
+    def cheaper(self) -> str:
+        """What to do that takes less time and memory, of what the page offers beside this request."""
+        if self.base is not None:
+            return "compare versions closer together"
+        return "filter by columns that skip files" if self.start is None else "choose fewer commits"
+
 
 def main(stdin: TextIO = sys.stdin) -> int:
     """Answers one request; 0 with rows, or without a request, 1 with an error reported."""
@@ -170,8 +177,8 @@ def answer(
         actual, limit = views.units.format_bytes(size), views.units.format_bytes(MAX_RESULT_BYTES)
         raise errors.InvalidRequestError(
             f"the result takes {actual}, more than the {limit} that can be shown",
-            fix="ask for fewer rows, or fewer columns",
-            place="sql",
+            fix="ask for fewer rows, or fewer columns" if request.sql is not None else request.cheaper,
+            place="rows" if request.sql is None else "sql",
             kind="over-budget",
         )
     return Answer(rows, counts)
