@@ -73,7 +73,7 @@ def partition_writes(table: Table, *, dark: bool = False, width: int = WIDTH) ->
     snapshot, commits, lifetimes = table.snapshot(), table.history(), table.lifetimes()
     order = views.partitions.sizes.partition_sizes(snapshot)["partition_text"].drop_nulls().to_list()
     line = views.timeline.commits.timeline(commits, lifetimes)
-    writes = views.partitions.sizes.partition_writes(snapshot.files, lifetimes, line, partitions=order)
+    writes = views.partitions.writes.partition_writes(snapshot.files, lifetimes, line, partitions=order)
     panels = charts.partitions.partition_writes(writes, dark=dark, width=width)
     return _stacked(panels, "The log does not tell when partitions were written", dark, width)
 
@@ -139,7 +139,7 @@ def _arrivals(table: Table) -> pl.DataFrame | None:
     if len(snapshot.partition_columns) != 1:
         return None
     sizes = views.partitions.sizes.partition_sizes(snapshot)
-    return views.partitions.sizes.partition_arrivals(sizes, snapshot.files, table.lifetimes(), table.history())
+    return views.partitions.writes.partition_arrivals(sizes, snapshot.files, table.lifetimes(), table.history())
 
 
 def _schemas(table: Table) -> list[SchemaVersion]:

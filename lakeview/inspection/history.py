@@ -36,7 +36,7 @@ def arrivals(frames: TableFrames, version: int) -> pl.DataFrame:
     def compute() -> pl.DataFrame:
         snapshot = frames.snapshot(version)
         sizes = views.partitions.sizes.partition_sizes(snapshot)
-        return views.partitions.sizes.partition_arrivals(sizes, snapshot.files, frames.lifetimes, frames.history)
+        return views.partitions.writes.partition_arrivals(sizes, snapshot.files, frames.lifetimes, frames.history)
 
     return frames.cached("arrivals", compute, version, frames.latest, frames.ref)
 

@@ -54,8 +54,8 @@ def nulls() -> pl.DataFrame:
 
 def every_chart(story: Story, line: pl.DataFrame, ribbon: pl.DataFrame, dark: bool) -> dict[str, list[AnyChart]]:
     sizes = views.partitions.sizes.partition_sizes(story.snapshot())
-    arrivals = views.partitions.sizes.partition_arrivals(sizes, story.files(), story.lifetimes(), line)
-    writes = views.partitions.sizes.partition_writes(story.files(), story.lifetimes(), line)
+    arrivals = views.partitions.writes.partition_arrivals(sizes, story.files(), story.lifetimes(), line)
+    writes = views.partitions.writes.partition_writes(story.files(), story.lifetimes(), line)
     before = Schema((Field("carrier", PrimitiveType("string"), id=1),))
     after = Schema((Field("airline", PrimitiveType("string"), id=1), Field("x", PrimitiveType("long"), id=2)))
     return {
@@ -297,7 +297,7 @@ def test_nothing_gives_nothing_to_draw() -> None:
     )
     assert charts.files.size_histogram(pl.DataFrame(schema=views.files.sizes.FILE_SIZES)) == []
     assert charts.partitions.partition_bars(pl.DataFrame(schema=views.partitions.sizes.PARTITION_SIZES)) == []
-    assert charts.partitions.partition_writes(pl.DataFrame(schema=views.partitions.sizes.PARTITION_WRITES)) == []
+    assert charts.partitions.partition_writes(pl.DataFrame(schema=views.partitions.writes.PARTITION_WRITES)) == []
     assert charts.columns.null_heatmap(pl.DataFrame(schema=views.schema.null_history.NULL_SHARES_BY_VERSION)) == []
     with pytest.raises(ValueError, match="at least one moment"):
         time_domain(empty["timestamp"])
@@ -413,7 +413,7 @@ def test_many_partitions_are_the_largest_and_the_title_says_so() -> None:
 
 def test_a_late_partition_is_named_and_orange(story: Story) -> None:
     sizes = views.partitions.sizes.partition_sizes(story.snapshot())
-    arrivals = views.partitions.sizes.partition_arrivals(sizes, story.files(), story.lifetimes(), story.frame())
+    arrivals = views.partitions.writes.partition_arrivals(sizes, story.files(), story.lifetimes(), story.frame())
     rows = {
         r["partition"]: r
         for r in rows_of(charts.partitions.partition_bars(sizes, arrivals=arrivals)[0])
@@ -485,7 +485,7 @@ def test_every_partition_names_its_bad_loads_and_the_latest_open_ones_first() ->
         cell("b", 11, ["v75"], []),
         cell("c", 11, [], []),
     ]
-    writes = pl.DataFrame(cells, schema=views.partitions.sizes.PARTITION_WRITES, orient="row")
+    writes = pl.DataFrame(cells, schema=views.partitions.writes.PARTITION_WRITES, orient="row")
     (chart,) = charts.partitions.partition_writes(writes)
     named = {row["partition"]: (row["text"], row["color"]) for row in rows_of(chart) if "text" in row}
     assert named == {

@@ -108,8 +108,8 @@ def test_writes_are_bucketed_and_say_which_commits() -> None:
     story = flights()
     line = views.timeline.commits.timeline(story.frame(), story.lifetimes())
     months = [f"month={m}" for m in range(1, 13)]
-    writes = views.partitions.sizes.partition_writes(story.files(), story.lifetimes(), line, partitions=months)
-    assert writes.schema == views.partitions.sizes.PARTITION_WRITES
+    writes = views.partitions.writes.partition_writes(story.files(), story.lifetimes(), line, partitions=months)
+    assert writes.schema == views.partitions.writes.PARTITION_WRITES
     assert writes["partition_text"].unique(maintain_order=True).to_list() == months
     # compactions wrote nothing new, the bad load did, though it was taken back
     assert writes["records"].sum() == line.filter("data_change")["records_added"].sum()
@@ -123,7 +123,7 @@ def test_writes_are_bucketed_and_say_which_commits() -> None:
 
 def test_files_of_unknown_partitions_are_left_out_of_writes() -> None:
     story = Story().append(10).append(20, month=2).delete(0)
-    writes = views.partitions.sizes.partition_writes(story.files(), story.lifetimes(), story.frame())
+    writes = views.partitions.writes.partition_writes(story.files(), story.lifetimes(), story.frame())
     assert writes["partition_text"].to_list() == ["month=2"]
 
 
@@ -136,7 +136,7 @@ def test_live_files_without_a_partition_are_not_placed_by_their_folder(gone: int
         partition_text=pl.when(pl.col("records") != 20).then("partition_text"),  # of an earlier spec without parts
     )
     lives = story.lifetimes().with_columns(path=pl.lit("data/") + pl.col("path").str.extract("([^/]*)$"))
-    writes = views.partitions.sizes.partition_writes(files, lives, story.frame(), partitions=["month=1"])
+    writes = views.partitions.writes.partition_writes(files, lives, story.frame(), partitions=["month=1"])
     assert writes["records"].sum() == 10 + 30 * gone
     told = views.partitions.history.partition_history(files, lives, story.frame(), "month=1")
     assert told["records_added"].sum() == 10 + 30 * gone
@@ -148,23 +148,23 @@ def test_a_deletion_vector_does_not_write_rows_again() -> None:
     stay = before.head(1).with_columns(deletion_vector=pl.lit("dv"), added=pl.lit(1, pl.Int64))
     ended = before.head(1).with_columns(removed=pl.lit(1, pl.Int64))
     lifetimes = pl.concat([ended, before.tail(-1), stay])
-    writes = views.partitions.sizes.partition_writes(story.files(), lifetimes, story.frame())
+    writes = views.partitions.writes.partition_writes(story.files(), lifetimes, story.frame())
     assert writes["records"].sum() == 15
 
 
 def test_writes_of_nothing() -> None:
     story = Story(partitioned=False).append(10)
     assert (
-        views.partitions.sizes.partition_writes(story.files(), story.lifetimes(), story.frame()).schema
-        == views.partitions.sizes.PARTITION_WRITES
+        views.partitions.writes.partition_writes(story.files(), story.lifetimes(), story.frame()).schema
+        == views.partitions.writes.PARTITION_WRITES
     )
 
 
 def test_a_partition_after_its_successors_is_late() -> None:
     story = flights()
     sizes = views.partitions.sizes.partition_sizes(story.snapshot())
-    arrivals = views.partitions.sizes.partition_arrivals(sizes, story.files(), story.lifetimes(), story.frame())
-    assert arrivals.schema == views.partitions.sizes.PARTITION_ARRIVALS
+    arrivals = views.partitions.writes.partition_arrivals(sizes, story.files(), story.lifetimes(), story.frame())
+    assert arrivals.schema == views.partitions.writes.PARTITION_ARRIVALS
     late = arrivals.filter("late").row(0, named=True)
     assert (late["partition_text"], late["first_version"], late["note"]) == ("month=9", 55, "66 days late")
     assert arrivals["late"].sum() == 1
@@ -175,7 +175,7 @@ def test_partitions_in_no_order_of_time_are_not_late() -> None:
     for month in (7, 2, 9, 1, 4, 3):
         story.after(days=1).append(10, month=month)
     sizes = views.partitions.sizes.partition_sizes(story.snapshot())
-    assert not views.partitions.sizes.partition_arrivals(sizes, story.files(), story.lifetimes(), story.frame())[
+    assert not views.partitions.writes.partition_arrivals(sizes, story.files(), story.lifetimes(), story.frame())[
         "late"
     ].any()
 
@@ -184,7 +184,7 @@ def test_partitions_whose_writing_the_log_forgot_have_no_arrival() -> None:
     story = Story().append(10).append(10, month=2)
     sizes = views.partitions.sizes.partition_sizes(story.snapshot())
     forgotten = story.lifetimes().with_columns(added=pl.lit(None, pl.Int64()))
-    arrivals = views.partitions.sizes.partition_arrivals(sizes, story.files(), forgotten, story.frame())
+    arrivals = views.partitions.writes.partition_arrivals(sizes, story.files(), forgotten, story.frame())
     assert arrivals["first_written"].to_list() == [None, None]
     assert not arrivals["late"].any()
 
@@ -193,4 +193,6 @@ def test_partitions_written_all_at_once_are_not_late() -> None:
     story = Story().append(10, month=2).append(10, month=1)
     commits = story.frame().with_columns(timestamp=pl.lit(story.now, pl.Datetime("ms", "UTC")))
     sizes = views.partitions.sizes.partition_sizes(story.snapshot())
-    assert not views.partitions.sizes.partition_arrivals(sizes, story.files(), story.lifetimes(), commits)["late"].any()
+    assert not views.partitions.writes.partition_arrivals(sizes, story.files(), story.lifetimes(), commits)[
+        "late"
+    ].any()

@@ -153,7 +153,7 @@ def test_a_late_partition_explains_its_large_load() -> None:
     plain = views.timeline.commits.timeline(story.frame(), story.lifetimes())
     assert plain.filter("suspicious")["version"].to_list() == [35, 55]
     sizes = views.partitions.sizes.partition_sizes(story.snapshot())
-    arrivals = views.partitions.sizes.partition_arrivals(sizes, story.files(), story.lifetimes(), story.frame())
+    arrivals = views.partitions.writes.partition_arrivals(sizes, story.files(), story.lifetimes(), story.frame())
     told = views.timeline.commits.timeline(story.frame(), story.lifetimes(), arrivals=arrivals)
     assert told.filter("suspicious")["version"].to_list() == [35]
     assert told["label"][55] == "late month=9"

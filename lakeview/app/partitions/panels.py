@@ -225,7 +225,7 @@ def _writes(address: str, version: int, latest: int, ref: str | None) -> pl.Data
     snapshot = cache.snapshot(address, version)
     order = views.partitions.layout.names(views.partitions.sizes.partition_sizes(snapshot))
     line = answers.timeline_of(address, latest, ref)
-    return views.partitions.sizes.partition_writes(
+    return views.partitions.writes.partition_writes(
         snapshot.files, cache.lifetimes(address, latest, ref), line, partitions=order
     )
 

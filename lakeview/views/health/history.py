@@ -9,7 +9,8 @@ import polars as pl
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.health.kinds import UNREADABLE, finding
-from lakeview.views.partitions.sizes import partition_arrivals, partition_sizes
+from lakeview.views.partitions.sizes import partition_sizes
+from lakeview.views.partitions.writes import partition_arrivals
 from lakeview.views.timeline.readability import LATE, ON_TIME, cadence, readability, readability_runs, runs_text
 from lakeview.views.units import counted, format_age, format_moment, format_version
 

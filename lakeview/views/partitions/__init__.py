@@ -1,5 +1,5 @@
 """How rows and files are distributed over partitions."""
 
-from lakeview.views.partitions import columns, history, keys, layout, sizes
+from lakeview.views.partitions import columns, history, keys, layout, sizes, writes
 
-__all__ = ["columns", "history", "keys", "layout", "sizes"]
+__all__ = ["columns", "history", "keys", "layout", "sizes", "writes"]

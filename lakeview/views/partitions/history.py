@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
-from lakeview.views.partitions.sizes import in_folders
+from lakeview.views.partitions.writes import in_folders
 from lakeview.views.sums import flows, total_of, zero_without_files
 
 PARTITION_HISTORY = pl.Schema(

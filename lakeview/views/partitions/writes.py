@@ -1,0 +1,188 @@
+"""When each partition was written: its loads over time, and those that came late."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import polars as pl
+
+from lakeview.model.column_values import formatted
+from lakeview.model.frames import UTC_MILLIS
+from lakeview.views.sums import total
+from lakeview.views.thresholds import LATE_PARTITION_STEPS, OUT_OF_ORDER_SHARE
+from lakeview.views.timeline.lifetimes import continued
+from lakeview.views.timeline.loads import elapsed
+from lakeview.views.units import version_label
+
+PARTITION_WRITES = pl.Schema(
+    {
+        "partition_text": pl.String(),
+        "timestamp": UTC_MILLIS,
+        "until": UTC_MILLIS,
+        "files": pl.Int64(),
+        "bytes": pl.Int64(),
+        "records": pl.Int64(),
+        "first_version": pl.Int64(),
+        "last_version": pl.Int64(),
+        "open_loads": pl.List(pl.String()),
+        "repaired_loads": pl.List(pl.String()),
+    }
+)
+"""One row a partition and span of time in which commits that changed data added files to it. `bytes` and `records`
+written, null when a file does not tell; the last two name the versions of bad loads, newest first (with a TIMELINE
+only)."""
+
+PARTITION_ARRIVALS = pl.Schema(
+    {
+        "partition_text": pl.String(),
+        "first_version": pl.Int64(),
+        "first_written": UTC_MILLIS,
+        "last_written": UTC_MILLIS,
+        "lag": pl.Duration("ms"),
+        "late": pl.Boolean(),
+        "note": pl.String(),
+    }
+)
+"""One row a partition, in order. `lag`: how long after the first later partition it was first written, null when it
+came before them all; `note` of a late one: how long after it was due, one usual step after those before it."""
+
+_SPANS = ("1h", "6h", "1d", "1w", "2w", "1mo", "3mo", "1y")
+_SPAN_LENGTHS = tuple(timedelta(hours=h) for h in (1, 6, 24, 168, 336, 730, 2190, 8760))
+_MOST_SPANS = 28
+
+
+def partition_writes(
+    files: pl.DataFrame,
+    lifetimes: pl.DataFrame,
+    commits: pl.DataFrame,
+    *,
+    partitions: Sequence[str] | None = None,
+    limit: int = 2000,
+) -> pl.DataFrame:
+    """PARTITION_WRITES from FILES (live), LIFETIMES and COMMITS or TIMELINE; at most `limit` rows.
+
+    A file that is no longer live belongs to the partition whose live files share its folder; others are left out.
+    Commits that only rearrange rows do not count. `partitions` keeps these, in this order.
+    """
+    written = _loads_by_partition(files, lifetimes, commits)
+    if partitions is not None:
+        written = written.filter(pl.col("partition_text").is_in(list(partitions)))
+    if written.is_empty():
+        return pl.DataFrame(schema=PARTITION_WRITES)
+    span = _span(written["timestamp"])
+    start = pl.col("timestamp").dt.truncate(span)
+    order = pl.DataFrame({"partition_text": list(partitions or written["partition_text"].unique().sort())})
+    return (
+        written.sort("written")
+        .group_by("partition_text", start.alias("timestamp"))
+        .agg(
+            files=pl.col("files").sum(),
+            bytes=total("bytes"),
+            records=total("records"),
+            first_version=pl.col("version").first(),
+            last_version=pl.col("version").last(),
+            open_loads=pl.col("name").filter(pl.col("bad") & ~pl.col("repaired")).reverse(),
+            repaired_loads=pl.col("name").filter("bad", "repaired").reverse(),
+        )
+        .with_columns(until=pl.col("timestamp").dt.offset_by(span))
+        .join(order.with_row_index("order"), on="partition_text")
+        .sort("order", "timestamp")
+        .head(limit)
+        .select(PARTITION_WRITES.names())
+        .cast(PARTITION_WRITES)
+    )
+
+
+def partition_arrivals(
+    sizes: pl.DataFrame, files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame
+) -> pl.DataFrame:
+    """PARTITION_ARRIVALS in the order of PARTITION_SIZES: which partition was first written after later ones."""
+    written = (
+        _loads_by_partition(files, lifetimes, commits)
+        .sort("written")
+        .group_by("partition_text")
+        .agg(
+            first_version=pl.col("version").first(),
+            first_written=pl.col("timestamp").min(),
+            last_written=pl.col("timestamp").max(),
+        )
+    )
+    ordered = sizes.select("partition_text").join(written, on="partition_text", how="left", maintain_order="left")
+    # the earliest among the later ones, seen from each partition
+    later_first = pl.col("first_written").cum_min(reverse=True).shift(-1)
+    lag = pl.col("first_written") - later_first
+    steps = ordered["first_written"].drop_nulls().sort().diff().drop_nulls().dt.total_milliseconds()
+    usual = timedelta(milliseconds=_median(steps.filter(steps > 0)))
+    late = (pl.col("lag") > usual * LATE_PARTITION_STEPS).fill_null(False)
+    in_time = late.sum() <= OUT_OF_ORDER_SHARE * pl.len()
+    # due one step after the partitions before it, and before any later one
+    due = pl.min_horizontal(pl.col("first_written").cum_max().shift(1) + usual, later_first)
+    return (
+        ordered.with_columns(lag=pl.when(lag > 0).then(lag))
+        .with_columns(late=late & in_time)
+        .with_columns(note=pl.when("late").then(formatted("{} late", elapsed(pl.col("first_written") - due))))
+        .select(PARTITION_ARRIVALS.names())
+        .cast(PARTITION_ARRIVALS)
+    )
+
+
+def _loads_by_partition(files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
+    """`partition_text, version, written (order), timestamp, files, bytes, records, name, bad, repaired`: one row a
+    partition and commit that changed data and added files to it."""
+    is_judged = "suspicious" in commits.columns
+    order = pl.col("position") if "position" in commits.columns else pl.int_range(pl.len())
+    loads = commits.filter("data_change").select(
+        "version",
+        "timestamp",
+        written=order,
+        name=version_label("version"),
+        bad=pl.col("suspicious") if is_judged else pl.lit(value=False),
+        repaired=pl.col("taken_back_by").is_not_null() if is_judged else pl.lit(value=False),
+    )
+    # a file that stays on with other deleted rows was not written again
+    new = pl.col("added").is_in(loads["version"].implode()) & ~continued(lifetimes)["went_on"]
+    return (
+        _with_partition(files, lifetimes, new)
+        .drop_nulls("partition_text")
+        .group_by("partition_text", version="added")
+        .agg(files=pl.len(), bytes=total("size"), records=total("records"))
+        .join(loads.drop_nulls("timestamp"), on="version")
+    )
+
+
+def _with_partition(files: pl.DataFrame, lifetimes: pl.DataFrame, where: pl.Expr) -> pl.DataFrame:
+    """The wanted LIFETIMES with the partition of each file as `partition_text`, null where nothing tells it."""
+    if lifetimes["path"].equals(files["path"]):  # as a rule where nothing was removed; else texts are compared
+        return lifetimes.hstack([files["partition_text"]]).filter(where)
+    stays = lifetimes.filter(where)
+    partitions = files.select("path", "partition_text")
+    named = partitions.filter(pl.col("path").is_in(stays["path"].implode())).unique("path")
+    placed = stays.join(named, on="path")
+    removed = stays.join(named, on="path", how="anti")
+    return placed if removed.is_empty() else pl.concat([placed, in_folders(removed, partitions.drop_nulls())])
+
+
+def in_folders(removed: pl.DataFrame, partitions_of_files: pl.DataFrame) -> pl.DataFrame:
+    """Files that are no longer live, in the partition of the live files of their folder if those have but one."""
+    folder = pl.col("path").str.extract(r"^(.*)/", 1).fill_null("").alias("folder")
+    folders = (
+        partitions_of_files.group_by(folder)
+        .agg(pl.col("partition_text").first(), partitions=pl.col("partition_text").n_unique())
+        .filter(pl.col("partitions") == 1)
+        .select("folder", "partition_text")
+    )
+    return removed.with_columns(folder).join(folders, on="folder", how="left").drop("folder")
+
+
+def _median(values: pl.Series) -> float:
+    found = values.quantile(0.5, "nearest")
+    return 0.0 if found is None else float(found)
+
+
+def _span(moments: pl.Series) -> str:
+    first, last = moments.sort().to_list()[0], moments.sort().to_list()[-1]
+    for span, length in zip(_SPANS, _SPAN_LENGTHS, strict=True):
+        if (last - first) / length <= _MOST_SPANS:
+            return span
+    return _SPANS[-1]
