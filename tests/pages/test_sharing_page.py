@@ -66,7 +66,8 @@ def test_a_profile_is_uploaded(served: RunningServer, monkeypatch: pytest.Monkey
     assert app.dataframe[0].value["address"][0] == f"{address}#lake.default.months"
     app = open_tab(0)
     app.file_uploader(key=UPLOAD).upload("wrong.share", b"{}", "text/plain").run()
-    assert "is no profile" in text(app)
+    assert "wrong.share is no profile" in text(app)
+    assert ":gray[Where] &ensp; wrong.share" in text(app), "not the file of this server, which is gone"
     monkeypatch.setenv("LAKEVIEW_ROOTS", str(served.profile.parent))
     assert not open_tab(0).get("file_uploader")
 

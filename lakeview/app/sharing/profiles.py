@@ -15,9 +15,9 @@ import streamlit as st
 
 from lakeview.app import cache
 from lakeview.model import config
-from lakeview.model.errors import InvalidRequestError, LakeviewError
+from lakeview.model.errors import InvalidRequestError
 from lakeview.sharing.client.limits import PROFILE_BYTES
-from lakeview.sharing.client.profile import read_profile
+from lakeview.sharing.client.profile import parse_profile
 from lakeview.sharing.server import require_extra
 
 _MOST_UPLOADS = 100
@@ -37,23 +37,18 @@ def can_be_written() -> bool:
     return not config.settings().roots
 
 
-def upload(content: bytes) -> str:
-    """The path of a file with an uploaded profile, under a name that cannot be guessed.
+def upload(name: str, content: bytes) -> str:
+    """The path of a file with an uploaded profile, under a name that cannot be guessed; errors name it as `name`.
 
     InvalidRequestError for what is no profile, UnsupportedTableError for a version or credentials not implemented.
     """
     if len(content) > PROFILE_BYTES:
         raise InvalidRequestError("the file is too large for a profile", fix="upload the file that you were sent")
+    parse_profile(content, name)
     uploads = sorted(_folder().glob("upload-*.share"), key=lambda file: file.stat().st_mtime)
     for oldest in uploads[: -_MOST_UPLOADS + 1]:
         oldest.unlink(missing_ok=True)
-    path = _write("upload", content)
-    try:
-        read_profile(path)
-    except LakeviewError:
-        path.unlink()
-        raise
-    return str(path)
+    return str(_write("upload", content))
 
 
 def _write(purpose: str, content: bytes) -> Path:

@@ -45,7 +45,7 @@ def _upload() -> None:
     file = st.session_state[UPLOAD]
     if file is not None:
         try:
-            st.session_state[PROFILE] = profiles.upload(file.getvalue())
+            st.session_state[PROFILE] = profiles.upload(file.name, file.getvalue())
         except LakeviewError as error:
             st.session_state[_UPLOAD_ERROR] = error
 
