@@ -66,6 +66,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[LakeviewError], str]] = {
     "credentials of an unknown type": (
         OAUTH | {"type": "oauth_jwt_bearer_private_key_jwt"}, UnsupportedTableError, "type oauth_jwt_bearer",
     ),
+    "a token as its type": (OAUTH | {"type": TOKEN}, UnsupportedTableError, "credentials of another type"),
     "no endpoint": ({**PLAIN, "endpoint": ""}, InvalidRequestError, "names no endpoint"),
     "an endpoint that is a file": ({**PLAIN, "endpoint": "file:///etc"}, InvalidRequestError, "names no endpoint"),
     "no token": ({k: v for k, v in PLAIN.items() if k != "bearerToken"}, InvalidRequestError, "has no bearerToken"),

@@ -26,6 +26,8 @@ VERSIONS = (1, 2)
 BEARER, BASIC, OAUTH = "bearer_token", "basic", "oauth_client_credentials"
 _TYPES = {BEARER: BEARER, BASIC: BASIC, OAUTH: OAUTH, "persistent_oauth2.0": OAUTH}
 """The types of credentials that a profile of version 2 names, and the older word for one of them."""
+_OTHER_TYPES = ("oauth_jwt_bearer_private_key_jwt",)
+"""Types that are not implemented. Any other text may be a credential in the wrong field, and is not quoted."""
 
 _SOON = timedelta(days=7)
 _ADDRESS = re.compile(r"(?P<profile>.+)#(?P<share>[^./#]+)\.(?P<schema>[^./#]+)\.(?P<table>[^./#]+)", re.DOTALL)
@@ -177,7 +179,7 @@ def parse_profile(data: bytes, address: str, *, readable_by_others: bool = False
     kind = BEARER if file.share_credentials_version == 1 else _TYPES.get(file.type)
     if kind is None:
         raise UnsupportedTableError(
-            f"the profile {address} asks for credentials of type {file.type}, which this client does not implement",
+            f"the profile {address} asks for credentials of {_type_text(file.type)}, which this client does not implement",
             fix=f"ask for a profile with one of: {', '.join(sorted(set(_TYPES.values())))}",
             place="type",
             kind="unsupported-profile",
@@ -215,6 +217,10 @@ def _login(file: _File, kind: str, address: str) -> tuple[str, Secret]:
     if not secret.isascii() or not secret.isprintable():
         raise _bad(address, f"has a {field} that no header can carry", field)
     return user, Secret(secret)
+
+
+def _type_text(name: str) -> str:
+    return f"type {name}" if name in _OTHER_TYPES else "another type"
 
 
 def _expiry(text: str | None, address: str) -> datetime | None:
