@@ -7,7 +7,8 @@ from contextlib import closing
 from typing import Any
 
 from lakeview.iceberg.catalog.address import CatalogAddress, dotted, parse_address
-from lakeview.iceberg.catalog.client import CatalogClient, Located, catalog_properties
+from lakeview.iceberg.catalog.client import CatalogClient, Located
+from lakeview.iceberg.catalog.connection import catalog_properties
 from lakeview.iceberg.metadata.locate import Place, is_metadata_name, place_of
 from lakeview.iceberg.metadata.locations import relocated
 from lakeview.iceberg.opening import trusting
