@@ -179,7 +179,8 @@ def parse_profile(data: bytes, address: str, *, readable_by_others: bool = False
     kind = BEARER if file.share_credentials_version == 1 else _TYPES.get(file.type)
     if kind is None:
         raise UnsupportedTableError(
-            f"the profile {address} asks for credentials of {_type_text(file.type)}, which this client does not implement",
+            f"the profile {address} asks for credentials of {_type_text(file.type)}, which this client does not "
+            "implement",
             fix=f"ask for a profile with one of: {', '.join(sorted(set(_TYPES.values())))}",
             place="type",
             kind="unsupported-profile",
