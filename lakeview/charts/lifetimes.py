@@ -29,7 +29,7 @@ def life_bands(
     domain = time_domain(moments)
     top = peak(known["high"])
     divisor, title = byte_unit(top, "All bytes ever written, oldest at the bottom")
-    rows = _rows(known, domain[1], divisor, p)
+    rows = _rows(known, until, domain[1], divisor, p)
     y = alt.Y("low:Q", title=None, scale=alt.Scale(domain=[0, top / divisor], nice=False), axis=alt.Axis(tickCount=4))
     bands = (
         alt.Chart(rows)
@@ -57,11 +57,11 @@ _TOOLTIP = (
 )
 
 
-def _rows(cohorts: pl.DataFrame, last: datetime, divisor: float, p: Palette) -> pl.DataFrame:
+def _rows(cohorts: pl.DataFrame, until: datetime, last: datetime, divisor: float, p: Palette) -> pl.DataFrame:
     colours = {"maintenance": p.gray, "change": p.orange, "append": p.orange, "schema": p.violet, "other": p.orange}
     ends = cohorts["ends"].fill_null(last)
     told = cohorts.select("first", "last", "ended_by", "ended_in").rows()
-    ages = (cohorts["ends"] - cohorts["begins"]).to_list()
+    ages = cohorts["ends"].fill_null(until) - cohorts["begins"]
     return pl.DataFrame(
         {
             "timestamp": cohorts["begins"],
@@ -72,7 +72,7 @@ def _rows(cohorts: pl.DataFrame, last: datetime, divisor: float, p: Palette) -> 
             "versions": [_version_range(first, last) for first, last, _, _ in told],
             "since": texts(cohorts["begins"], format_moment),
             "until": ["now" if m is None else format_moment(m) for m in cohorts["ends"]],
-            "life": ["" if age is None else format_age(age) for age in ages],
+            "life": texts(ages, format_age),
             "how": [_ended(by, version) for *_, by, version in told],
             "files": [f"{n:,}" for n in cohorts["files"]],
             "size": texts(cohorts["bytes"], format_bytes),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import polars as pl
 import vl_convert
 
 from lakeview.charts.palette import DARK, LIGHT
@@ -55,3 +56,21 @@ def check_theme(chart: AnyChart, *, dark: bool) -> None:
     check_drawn(chart.to_dict())
     other, text = LIGHT if dark else DARK, chart.to_json()
     assert [colour for colour in (other.blue, other.orange, other.page, other.text) if colour in text] == []
+
+
+def silent_fields(chart: AnyChart, rows: Any = None) -> set[str]:
+    """The fields of tooltips that are empty for some mark: a reader of the tooltip sees a name without a value."""
+    rows = chart.data if isinstance(chart.data, pl.DataFrame) else rows
+    found: set[str] = set()
+    for layer in getattr(chart, "layer", ()):
+        found |= silent_fields(layer, rows)
+    tips = getattr(getattr(chart, "encoding", None), "tooltip", ())
+    for tip in tips if isinstance(tips, list | tuple) else ():
+        values = rows[str(tip.shorthand).rpartition(":")[0]]
+        if values.has_nulls() or values.cast(pl.String).is_in(_SILENT).any():
+            found.add(values.name)
+    return found
+
+
+_SILENT = ["", "None", "NaN", "undefined"]
+"""`null` has a name: that of the bar of a column's nulls."""

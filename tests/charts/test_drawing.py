@@ -6,7 +6,8 @@ import altair as alt
 import polars as pl
 import pytest
 
-from tests.charts.drawing import check_drawn, drawn
+from lakeview.charts.theme import layered
+from tests.charts.drawing import check_drawn, drawn, silent_fields
 
 
 def points(*values: float | None) -> alt.Chart:
@@ -23,3 +24,12 @@ def test_marks_are_counted_by_kind() -> None:
 def test_a_chart_that_draws_nothing_fails(values: tuple[None, ...]) -> None:
     with pytest.raises(AssertionError):
         check_drawn(points(*values).to_dict())
+
+
+@pytest.mark.parametrize("empty", [None, "", "None"], ids=["null", "no text", "the text of None"])
+def test_a_tooltip_with_an_empty_field_is_found_in_any_layer(empty: str | None) -> None:
+    rows = pl.DataFrame({"x": [1.0, 2.0], "note": ["late", empty], "kind": ["a", "b"]})
+    marks = alt.Chart(rows).mark_point().encode(x="x:Q", tooltip=[alt.Tooltip(f"{n}:N") for n in ("kind", "note")])
+    line = alt.Chart(rows).mark_line().encode(x="x:Q")
+    assert silent_fields(marks) == silent_fields(layered(line, marks)) == {"note"}
+    assert silent_fields(line) == set()

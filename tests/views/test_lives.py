@@ -13,6 +13,7 @@ from lakeview.model.frames import COMMITS, LIFETIMES
 from lakeview.model.schema import Field, PrimitiveType, Schema
 from lakeview.views.timeline.downsampling import MOST_MARKS
 from lakeview.views.timeline.lifetimes import MOST_COHORTS
+from tests.charts.drawing import silent_fields
 from tests.views.story import MIB, START, Story, flights
 
 
@@ -103,7 +104,8 @@ def test_files_from_before_the_log_live_from_its_first_version_on() -> None:
     lives = views.timeline.lifetimes.file_lives(lifetimes, views.timeline.commits.timeline(story.frame(), lifetimes))
     assert lives.sort("from")["begins"].to_list()[0] == START
     assert views.timeline.lifetimes.life_cohorts(lives)["first"].to_list() == [None, 1]
-    assert charts.lifetimes.life_bands(views.timeline.lifetimes.life_cohorts(lives), story.now)
+    (bands,) = charts.lifetimes.life_bands(views.timeline.lifetimes.life_cohorts(lives), story.now)
+    assert silent_fields(bands) == set(), "of live files too: how long they have lived"
 
 
 def test_lives_of_nothing() -> None:
