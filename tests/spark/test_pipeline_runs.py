@@ -1,5 +1,5 @@
-"""Whole runs of the project that `lakeview pipeline init` writes, and of a table that it reads as a stream, by Spark
-Declarative Pipelines; the first is killed."""
+"""Whole runs of the project that `lakeview pipeline init` writes, and of a table in S3 that it reads as a stream, by
+Spark Declarative Pipelines; the first is killed."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ import lakeview as lv
 from lakeview.inspection import PipelineInspection, inspect_pipelines
 from lakeview.spark.pipelines.config import FILE
 from lakeview.spark.pipelines.project import write_project
+from lakeview.spark.storage_options import as_spark_options
+from lakeview.storage.access import StoreAccess
+from tests.builders.s3 import Bucket, new_bucket, s3_server
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -32,14 +35,30 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_run_that_is_killed_between_two_publications_is_finished_by_the_next(
-    connect_url: str, tmp_path: Path
+    connect_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both on one Connect server, by processes of their own; the last is the command with --remote, to its end."""
-    raw, shop = tmp_path / "raw", tmp_path / "shop"
+    shop = tmp_path / "shop"
     write_project(shop)
-    (shop / "transformations" / "readings.py").write_text(STREAM.format(raw=str(raw)))
     (shop / FILE).write_text((shop / FILE).read_text().replace("tables:\n", STREAMED))
-    source: Any = lv.create_table(str(raw), pa.schema([("id", pa.int64())]))
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    with s3_server() as endpoint:
+        bucket = new_bucket(endpoint)
+        raw = f"s3://{bucket.name}/raw"
+        options = as_spark_options(StoreAccess(bucket.options))
+        stream = STREAM.format(raw=raw, sink=f"s3://{bucket.name}/readings", options=options)
+        (shop / "transformations" / "readings.py").write_text(stream)
+        source: Any = lv.create_table(raw, pa.schema([("id", pa.int64())]), storage_options=bucket.options)
+        runs_of(shop, source, connect_url)
+        look = inspect_pipelines(str(shop / "lake"), lv.open_table)
+        assert look.runs()["status"].to_list() == ["succeeded", "interrupted"]
+        the_orders_are_those_of_the_input(shop, look)
+        new_rows_of_the_stream_were_published(shop, raw, bucket, look)
+
+
+def runs_of(shop: Path, source: Any, connect_url: str) -> None:
+    """Two, the first of which is killed."""
     source.append(pl.DataFrame({"id": [1, 2]}))
     killed = run("tests.spark.pipeline_kills", str(shop), "published readings", connect_url)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
@@ -47,11 +66,6 @@ def test_a_run_that_is_killed_between_two_publications_is_finished_by_the_next(
         source.append(pl.DataFrame({"id": [new]}))
     done = run("lakeview", "pipeline", "run", str(shop), "--remote", connect_url)
     assert done.returncode == 0, done.stderr
-
-    look = inspect_pipelines(str(shop / "lake"), lv.open_table)
-    assert look.runs()["status"].to_list() == ["succeeded", "interrupted"]
-    the_orders_are_those_of_the_input(shop, look)
-    new_rows_of_the_stream_were_published(shop, raw, look)
 
 
 def the_orders_are_those_of_the_input(shop: Path, look: PipelineInspection) -> None:
@@ -69,7 +83,7 @@ def the_orders_are_those_of_the_input(shop: Path, look: PipelineInspection) -> N
     }  # fmt: skip
 
 
-def new_rows_of_the_stream_were_published(shop: Path, raw: Path, look: PipelineInspection) -> None:
+def new_rows_of_the_stream_were_published(shop: Path, raw: str, bucket: Bucket, look: PipelineInspection) -> None:
     """Each run read and published what had been added to the lakeview table."""
     readings = lv.open_table(str(shop / "lake/readings"))
     assert readings.scan().collect()["id"].sort().to_list() == [1, 2, 3]
@@ -78,21 +92,22 @@ def new_rows_of_the_stream_were_published(shop: Path, raw: Path, look: PipelineI
     assert steps["rows_in"].to_list() == [2, 2]
     last = look.runs()["run_id"][0]
     made = look.upstream(readings.address, readings.latest_version).filter(run_id=last)
-    staged = lv.open_table(str(shop / "staging/readings"))
+    staged = lv.open_table(f"s3://{bucket.name}/readings", storage_options=bucket.options)
     assert set(made.select("step", "input", "input_from", "input_version").rows()) == {
-        ("flow", str(raw), 2, 3), ("publish", staged.address, staged.latest_version, staged.latest_version),
+        ("flow", raw, 2, 3), ("publish", staged.address, staged.latest_version, staged.latest_version),
     }  # fmt: skip
 
 
 STREAM = """
 from pyspark import pipelines as dp
 
-dp.create_sink("readings", format="lakeview", options={{"path": "staging/readings"}})
+ACCESS = {options!r}
+dp.create_sink("readings", format="lakeview", options={{"path": {sink!r}, **ACCESS}})
 
 
 @dp.append_flow(target="readings")
 def new_readings():
-    return spark.readStream.format("lakeview").load({raw!r})
+    return spark.readStream.format("lakeview").options(**ACCESS).load({raw!r})
 """
 STREAMED = """tables:
   readings:

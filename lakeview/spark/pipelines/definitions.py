@@ -30,7 +30,7 @@ from pyspark.sql import SparkSession
 import lakeview as lv
 from lakeview.model.errors import InvalidRequestError, LakeviewError
 from lakeview.spark.pipelines.graph import FORMAT, Answer, FlowNode, Graph, absolute, inputs_in, lakeview_tables
-from lakeview.spark.storage_options import STORAGE_PREFIX
+from lakeview.spark.storage_options import STORAGE_PREFIX, as_spark_options
 
 
 class Registry(SparkConnectGraphElementRegistry):
@@ -45,13 +45,14 @@ class Registry(SparkConnectGraphElementRegistry):
         self._session, self._graph_id, self._user = spark, graph_id, user
         self._sinks: dict[str, str] = {}
         self._sink_options: dict[str, dict[str, str]] = {}
+        self._input_options: dict[str, dict[str, str]] = {}
         self._datasets: list[str] = []
         self._flows: list[FlowNode] = []
 
     @property
     def graph(self) -> Graph:
         """What has been registered."""
-        return Graph(self._sinks, tuple(self._datasets), tuple(self._flows), self._sink_options)
+        return Graph(self._sinks, tuple(self._datasets), tuple(self._flows), self._sink_options, self._input_options)
 
     def register_output(self, output: Output) -> None:
         """Register a dataset or sink."""
@@ -79,10 +80,10 @@ class Registry(SparkConnectGraphElementRegistry):
         with add_pipeline_analysis_context(spark=self._session, dataflow_graph_id=self._graph_id, flow_name=flow.name):
             rows: Any = flow.func()
         relation = rows._plan.plan(cast(Any, self._session).client)
-        versions = {
-            address: lv.open_table(address, storage_options=access.options).latest_version
-            for address, access in lakeview_tables(relation).items()
-        }
+        versions = {}
+        for address, access in lakeview_tables(relation).items():
+            versions[address] = lv.open_table(address, storage_options=access.options).latest_version
+            self._input_options[address] = as_spark_options(access)
         inputs, datasets = inputs_in(relation, versions)
         self._flows.append(FlowNode(flow.target, inputs, datasets))
         planned = SimpleNamespace(_plan=SimpleNamespace(plan=lambda _: relation))

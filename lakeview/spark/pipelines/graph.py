@@ -35,16 +35,22 @@ class FlowNode(msgspec.Struct, frozen=True):
 
 class Graph(msgspec.Struct, frozen=True):
     """A pipeline as its files define it. `sinks`: name -> path, of our format; `sink_options`: name -> the options
-    `storage.<name>` of a sink that has any; `datasets`: tables and views."""
+    `storage.<name>` of a sink that has any; `input_options`: address -> those of a lakeview table that flows read;
+    `datasets`: tables and views."""
 
     sinks: dict[str, str] = {}
     datasets: tuple[str, ...] = ()
     flows: tuple[FlowNode, ...] = ()
     sink_options: dict[str, dict[str, str]] = {}
+    input_options: dict[str, dict[str, str]] = {}
 
     def access_to(self, sink: str | None) -> StoreAccess:
         """What the table of a sink is opened with."""
         return access_of(self.sink_options.get(sink or "", {}))
+
+    def access_to_input(self, address: str) -> StoreAccess:
+        """What a table that flows read is opened with."""
+        return access_of(self.input_options.get(address, {}))
 
     def inputs_of(self, name: str) -> tuple[Input, ...]:
         """What a dataset or sink is made of, through every dataset of the pipeline in between."""

@@ -10,7 +10,7 @@ import msgspec
 
 import lakeview as lv
 from lakeview.model.errors import LakeviewError
-from lakeview.spark.pipelines.graph import FORMAT, Input
+from lakeview.spark.pipelines.graph import FORMAT, Graph, Input
 from lakeview.spark.pipelines.records import Row
 from lakeview.spark.stream_files import Offset
 from lakeview.spark.stream_snapshots import SnapshotOffset
@@ -108,13 +108,14 @@ def flow_lineage(spans: Mapping[str, Span] | None, inputs: Sequence[Input], ids:
     return rows
 
 
-def table_ids(inputs: Sequence[Input]) -> dict[str, str]:
+def table_ids(inputs: Sequence[Input], graph: Graph) -> dict[str, str]:
     """Address -> id, of the inputs that are lakeview tables; one that cannot be opened (any more) is left out."""
     found = {}
     for source in inputs:
         if source.format == FORMAT:
             try:
-                found[source.address] = str(lv.open_table(source.address).snapshot().id)
+                options = graph.access_to_input(source.address).options
+                found[source.address] = str(lv.open_table(source.address, storage_options=options).snapshot().id)
             except LakeviewError:
                 continue
     return found

@@ -24,7 +24,7 @@ from lakeview.model.errors import InvalidRequestError, LakeviewError, NotATableE
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.failures import lakeview_errors
 from lakeview.spark.pipelines.config import PipelineConfig, find_spec, read_config
-from lakeview.spark.pipelines.graph import Graph, Input
+from lakeview.spark.pipelines.graph import Graph
 from lakeview.spark.pipelines.lineage import Checkpoints, flow_lineage, table_ids
 from lakeview.spark.pipelines.publish import Publisher, Step
 from lakeview.spark.pipelines.records import Records, Row, commits_after
@@ -180,11 +180,12 @@ class _Run:
                 sink = delta_table(address, "recorded", "write the sink as Delta", graph.access_to(name))
             except NotATableError:
                 continue  # no flow has written a row yet
-            self._record_commits(name, sink, graph.inputs_of(name), checkpoints)
+            self._record_commits(name, sink, graph, checkpoints)
 
-    def _record_commits(self, name: str, sink: DeltaTable, inputs: tuple[Input, ...], checkpoints: Checkpoints) -> None:
+    def _record_commits(self, name: str, sink: DeltaTable, graph: Graph, checkpoints: Checkpoints) -> None:
         mark = f"flow {sink.snapshot().id}"
-        ids = table_ids(inputs)
+        inputs = graph.inputs_of(name)
+        ids = table_ids(inputs, graph)
         starting = {ids[i.address]: i.starting for i in inputs if i.starting is not None and i.address in ids}
         for commit in commits_after(sink, self._records.recorded(mark)):
             query = commit.parameters.get("queryId")
