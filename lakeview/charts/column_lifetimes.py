@@ -9,6 +9,7 @@ import polars as pl
 
 from lakeview.charts.marks import texts, tooltips
 from lakeview.charts.palette import Palette, palette
+from lakeview.charts.schema_diff import change_text
 from lakeview.charts.theme import AnyChart, Width, finished, layered, time_axis, time_domain
 from lakeview.model.printable import shorten
 from lakeview.views.units import format_moment, format_version
@@ -71,7 +72,7 @@ def column_lanes(
 
 
 _TOOLTIP = (
-    ("column", "column"), ("change", "change"), ("before", "before"), ("after", "after"),
+    ("column", "column"), ("change", "change"),
     ("version", "version"), ("committed", "committed, UTC"), ("writer", "writer"),
 )  # fmt: skip
 
@@ -83,14 +84,19 @@ def _events(events: pl.DataFrame, p: Palette) -> pl.DataFrame:
         "lane",
         "timestamp",
         "column",
-        "change",
-        pl.col("before", "after").fill_null(""),
+        change=_changes(events),
         color=pl.col("change").replace_strict(colours, default=p.violet, return_dtype=pl.String),
         shape=pl.col("change").replace_strict(_SHAPES, default="square", return_dtype=pl.String),
         version=texts(events["version"], format_version),
         committed=texts(events["timestamp"], format_moment),
         writer=writer.fill_null("unknown"),
     )
+
+
+def _changes(events: pl.DataFrame) -> pl.Series:
+    """`type: int → long`, `born: int`: two fields of their own would be empty for most changes."""
+    told = [change_text(before, after) for before, after in events.select("before", "after").iter_rows()]
+    return pl.Series([f"{c}: {text}" if text else c for c, text in zip(events["change"], told, strict=True)])
 
 
 def _quoted(name: str) -> str:

@@ -45,7 +45,7 @@ def _lines(diff: pl.DataFrame, p: Palette) -> pl.DataFrame:
     colours = {"added": p.green_text, "dropped": p.orange_text, "same": p.gray_text}
     if diff.is_empty():
         diff = pl.DataFrame({"column": [""], "change": ["same"], "before": [""], "after": [""], "breaks": [""]})
-    told = [_change_text(before, after) for before, after in diff.select("before", "after").iter_rows()]
+    told = [change_text(before, after) for before, after in diff.select("before", "after").iter_rows()]
     change = diff["change"]
     return pl.DataFrame(
         {
@@ -63,7 +63,8 @@ def _lines(diff: pl.DataFrame, p: Palette) -> pl.DataFrame:
     )
 
 
-def _change_text(before: str | None, after: str | None) -> str:
+def change_text(before: str | None, after: str | None) -> str:
+    """What was before and what is after a change; where both are one or one is not known, that one."""
     if before and after and before != after:
         return f"{before} {_ARROW} {after}"
     return after or before or ""

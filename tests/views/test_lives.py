@@ -220,6 +220,7 @@ def test_column_changes_are_blamed_on_their_commits() -> None:
         ("a", "WRITE", "ann"),
     ]
     (lanes,) = charts.column_lifetimes.column_lanes(views.schema.column_history.column_lives(past), blamed, story.now)
+    assert silent_fields(lanes) == set()
     spec = lanes.to_dict()
     assert "\\u002a\\u0062\\u002a" in str(spec).replace("\\\\", "\\")
     assert (
