@@ -204,8 +204,8 @@ def _file_counts(rows: pl.DataFrame, x: alt.X, p: Palette, width: Width) -> AnyC
 
 
 def _tooltip() -> list[alt.Tooltip]:
-    fields = (("partition", "partition"), ("rows", "rows"), ("size", "bytes"), ("share", "of all bytes"))
-    more = (("files", "files"), ("median", "median file"), ("words", "note"))
+    fields = (("named", "partition"), ("rows", "rows"), ("size", "bytes"), ("share", "of all bytes"))
+    more = (("files", "files"), ("median", "median file"))
     return tooltips((*fields, *more))
 
 
@@ -214,12 +214,18 @@ def _rows(sizes: pl.DataFrame, arrivals: pl.DataFrame | None, p: Palette, *, of:
     if arrivals is not None:
         late = arrivals.filter("late").select("partition_text", "note")
     words = sizes.select("partition_text").join(late, on="partition_text", how="left", maintain_order="left")["note"]
-    words = words.set(sizes["files"] == 0, "✕")
+    is_missing = sizes["files"] == 0
+    # a field of its own would be empty for most partitions
+    partition = sizes["partition_text"].fill_null("unknown")
+    note = words.set(is_missing, "missing")
+    named = pl.select(pl.concat_str(partition, note, separator="; ", ignore_nulls=True)).to_series()
+    words = words.set(is_missing, "✕")
     many = sizes["files"] >= SKEW_TIMES * max(_median(of["files"]), 1.0)
     attention = many & (sizes["median_size"] < SMALL_FILE_BYTES)
     return pl.DataFrame(
         {
             "partition": sizes["partition_text"].fill_null(""),
+            "named": named,
             "words": words.fill_null(""),
             "rows": texts(sizes["records"], exact_count),
             "size": texts(sizes["bytes"], format_bytes),

@@ -18,7 +18,7 @@ from lakeview.charts.theme import AnyChart, byte_unit, count_unit, time_domain
 from lakeview.model.column_values import formatted
 from lakeview.model.frames import COMMITS, FILES, VERSIONS
 from lakeview.model.schema import Field, PrimitiveType, Schema
-from tests.charts.drawing import check_drawn, drawn
+from tests.charts.drawing import check_drawn, drawn, silent_fields
 from tests.views.story import START, Story, flights
 
 pytestmark = pytest.mark.together  # they share a story, and what is drawn of it
@@ -414,12 +414,11 @@ def test_many_partitions_are_the_largest_and_the_title_says_so() -> None:
 def test_a_late_partition_is_named_and_orange(story: Story) -> None:
     sizes = views.partitions.sizes.partition_sizes(story.snapshot())
     arrivals = views.partitions.writes.partition_arrivals(sizes, story.files(), story.lifetimes(), story.frame())
-    rows = {
-        r["partition"]: r
-        for r in rows_of(charts.partitions.partition_bars(sizes, arrivals=arrivals)[0])
-        if "partition" in r
-    }
+    panels = charts.partitions.partition_bars(sizes, arrivals=arrivals)
+    assert [silent_fields(panel) for panel in panels] == [set()] * 3
+    rows = {r["partition"]: r for r in rows_of(panels[0]) if "partition" in r}
     assert (rows["month=9"]["words"], rows["month=9"]["color"]) == ("66 days late", LIGHT.orange)
+    assert (rows["month=9"]["named"], rows["month=1"]["named"]) == ("month=9; 66 days late", "month=1")
     assert (rows["month=12"]["file_color"], rows["month=1"]["file_color"]) == (LIGHT.orange, LIGHT.blue)
 
 
