@@ -54,9 +54,10 @@ def load_trend_chart(
     moments = rows["timestamp"].sort()
     middle = moments.to_list()[0] + (moments.to_list()[-1] - moments.to_list()[0]) / 2
     named = out.sort("value", descending=True).head(_MOST_LABELS)
-    tooltip = tooltips((
-            ("load", "load"), ("committed", "committed, UTC"), ("by", "by"), ("told", "value"), ("usual", "expected"),
-        ))  # fmt: skip
+    # the whole table at a version has no writer and no expected range, nor has one load alone
+    fields = {"load": "load", "committed": "committed, UTC", "by": "by", "told": "value", "usual": "expected"}
+    empty = {"by": not rows["writer"].count(), "usual": not rows["band_low"].count()}
+    tooltip = tooltips((name, title) for name, title in fields.items() if not empty.get(name))
     layers: list[AnyChart] = [
         alt.Chart(rows.drop_nulls("band_low"))
         .mark_area(color=p.band, interpolate="step-after")

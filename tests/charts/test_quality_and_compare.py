@@ -62,6 +62,15 @@ def test_days_are_told_in_the_unit_that_fits_them(days: float, said: str, axis: 
     assert said in {row["told"] for data in drawn["datasets"].values() for row in data if "told" in row}
 
 
+def test_the_tooltip_of_the_whole_table_has_no_writer_and_no_expected_range() -> None:
+    of_loads, of_table = trend(30), trend(30).with_columns(writer=None, band_low=None, band_high=None)
+    titles = []
+    for rows in (of_loads, of_table):
+        (chart,) = charts.quality.load_trend_chart(rows.cast(views.quality.trends.LOAD_TREND), "x")
+        titles.append([tip["title"] for tip in chart.to_dict()["layer"][-1]["encoding"]["tooltip"]])
+    assert titles == [["load", "committed, UTC", "by", "value", "expected"], ["load", "committed, UTC", "value"]]
+
+
 def test_a_long_trend_is_thinned_and_keeps_what_falls_out() -> None:
     (chart,) = charts.quality.load_trend_chart(trend(20_000, odd=777), "x")
     assert marks(chart) <= 3 * MOST_POINTS <= 5_000
