@@ -73,6 +73,12 @@ def test_a_name_that_polars_takes_for_a_pattern_has_no_condition() -> None:
     ]
 
 
+def test_a_blank_text_is_seen_between_quotes() -> None:
+    spread = views.data.distributions.distributions(pl.DataFrame({"name": ["", "", " ", "x"]}))
+    assert spread["label"].to_list() == ["''", "' '", "x"]
+    assert spread["condition"].to_list()[0] == "`name` = ''"
+
+
 @pytest.mark.parametrize("sample", [pl.DataFrame(), pl.DataFrame(schema={"x": pl.Int64()})])
 def test_no_rows_have_no_distribution(sample: pl.DataFrame) -> None:
     assert views.data.distributions.distributions(sample).equals(

@@ -25,8 +25,9 @@ DISTRIBUTIONS = pl.Schema(
     }
 )
 """Some rows a column of the sample, in the order they are drawn. `kind`: bin (of equal width, from its label's value up
-to the next one's), value (one value, most frequent first), others (all further values), nan, null. `share` of the
-sample's rows, one of all; `condition`: SQL text that keeps these rows, null where one condition cannot say it."""
+to the next one's), value (one value, most frequent first), others (all further values), nan, null. `label`: a blank
+text is in quotes. `share` of the sample's rows, one of all; `condition`: SQL text that keeps these rows, null where one
+condition cannot say it."""
 
 
 def distributions(sample: pl.DataFrame) -> pl.DataFrame:
@@ -66,11 +67,17 @@ def _bins(facts: Facts, counts: Sequence[int]) -> list[tuple[str, str, int, str 
 
 
 def _values(facts: Facts, frequencies: Frequencies) -> list[tuple[str, str, int, str | None]]:
-    rows = [("value", value_text(value) or "", count, _equal(facts.name, value)) for value, count in frequencies.top]
+    rows = [("value", _label(value), count, _equal(facts.name, value)) for value, count in frequencies.top]
     rest = facts.rows - facts.nulls - facts.nans - sum(count for _, count in frequencies.top)
     if rest:
         rows.append(("others", counted(frequencies.distinct - len(frequencies.top), "other"), rest, None))
     return rows
+
+
+def _label(value: Any) -> str:
+    """A value as text; one of spaces, or of nothing, between quotes: it would not be seen."""
+    text = value_text(value) or ""
+    return text if text.strip() else f"'{text}'"
 
 
 def _condition(name: str, *conditions: Condition) -> str | None:
