@@ -17,6 +17,7 @@ from streamlit.components.v2 import manifest_scanner
 from lakeview.app import components
 from lakeview.app.query import runner, worker
 from lakeview.app.query.answers import Answer
+from tests.charts.drawing import silent_fields
 from tests.pages import tables
 
 
@@ -82,11 +83,13 @@ def own_processes() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def charts_are_checked() -> Iterator[None]:
-    """Pages send charts without validation: here each shape of a specification is, the first time that it is drawn."""
+    """Pages send charts without validation: here each shape of a specification is, the first time that it is drawn; and
+    no chart has tooltips with empty fields."""
     valid: set[str] = set()
 
     def checked(drawn: components._Unchecked) -> dict[str, Any]:
         spec: dict[str, Any] = drawn.chart.to_dict(validate=False)
+        assert silent_fields(drawn.chart) == set(), "a tooltip names fields without a value"
         shape = json.dumps(_shape(spec), default=str)
         if shape not in valid:
             drawn.chart.to_dict()
