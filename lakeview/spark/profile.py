@@ -5,7 +5,7 @@ are counted after a shuffle that spills to disk, where conditional sums would ev
 driver gets at most a row for each bin of a column.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from typing import Any
 
@@ -78,10 +78,10 @@ class SparkAggregates:
         row = _frame(self._rows.agg(*aggregates)).row(0, named=True)
         return [self._facts(name, positions[name], row) for name in self._kinds]
 
-    def frequencies(self, edges: Mapping[str, Sequence[Any]]) -> dict[str, Frequencies]:
+    def frequencies(self, edges: Mapping[str, Sequence[Any]]) -> Iterator[tuple[str, Frequencies]]:
         """As `Aggregates.frequencies`: one job."""
         if not edges:
-            return {}
+            return
         families: dict[str, dict[int, Sequence[Any]]] = {}
         for position, name in enumerate(self._kinds):
             if name in edges:
@@ -91,13 +91,11 @@ class SparkAggregates:
         frames = [self._family_frequencies(family, columns) for family, columns in families.items()]
         rows = _frame(reduce(partial(DataFrame.unionByName, allowMissingColumns=True), frames))
         by_column = rows.partition_by("column", as_dict=True)
-        frequencies: dict[str, Frequencies] = {}
         for position, (name, kind) in enumerate(self._kinds.items()):
             if name in edges:
                 of_column = by_column.get((position,), rows.clear())
                 top = of_column[f"top {_family(self._rows.schema[position].dataType)}"]
-                frequencies[name] = _column_frequencies(of_column, top, kind, len(edges[name]))
-        return frequencies
+                yield name, _column_frequencies(of_column, top, kind, len(edges[name]))
 
     def _facts(self, name: str, at: str, row: Mapping[str, Any]) -> Facts:
         kind, rows = self._kinds[name], row["rows"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from io import StringIO
 from pathlib import Path
@@ -240,9 +240,10 @@ def test_a_profile_that_stops_gives_the_figures_of_the_columns_that_were_read(
     parts: list[Answer] = []
 
     class Kept(ProfileSoFar):
-        def add(self, profile: pl.DataFrame, rows: int) -> None:
-            super().add(profile, rows)
-            parts.append(Answer(profile, {"rows": rows, "stopped": 1}))
+        def add(self, columns: Sequence[pl.DataFrame], rows: int) -> None:
+            super().add(columns, rows)
+            if (part := self.answer()) is not None:
+                parts.append(part)
 
     whole = worker.answer(request(good, profile=True), lambda _: None, Kept())
     first = parts[0]
@@ -251,6 +252,8 @@ def test_a_profile_that_stops_gives_the_figures_of_the_columns_that_were_read(
     assert first.rows["nulls"].to_list() == [whole.rows["nulls"][0], *[None] * (whole.rows.height - 1)]
     assert first.rows["distinct"].null_count() == whole.rows.height
     assert first.rows[0, "max_text"] == whole.rows[0, "max_text"]
+    known = [part.rows["distinct"].count() for part in parts]
+    assert known == [0, 1, 1, *range(2, whole.rows.height + 1)], "no column waits for the distribution of another"
     assert parts[-1].rows.equals(whole.rows)
     monkeypatch.setattr(runner, "run", lambda *_, **__: first)
     app = open_page("data", good, tab="Profile")

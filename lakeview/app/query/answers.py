@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from time import monotonic
 from typing import NamedTuple
 
@@ -51,16 +52,16 @@ class RowsSoFar:
 
 
 class ProfileSoFar:
-    """The figures of a profile's columns as passes end: the answer where its time ends before all are there."""
+    """The figures of a profile's columns as they become known: the answer where its time ends before all are there."""
 
     def __init__(self) -> None:
-        self._part: Answer | None = None
+        self._part: tuple[Sequence[pl.DataFrame], int] | None = None
         self._any = threading.Event()
         self.seconds_to_answer = 0.0
 
-    def add(self, profile: pl.DataFrame, rows: int) -> None:
-        """Takes the PROFILE of so many rows, as far as it is known, for the last one."""
-        self._part = Answer(profile, {"rows": rows, "stopped": 1})
+    def add(self, columns: Sequence[pl.DataFrame], rows: int) -> None:
+        """Takes the PROFILE of so many rows, as far as it is known, a frame a column, for the last one."""
+        self._part = columns, rows
         self._any.set()
 
     def wait(self, seconds: float) -> bool:
@@ -69,7 +70,10 @@ class ProfileSoFar:
 
     def answer(self) -> Answer | None:
         """The PROFILE, called a part; None before the first column was read."""
-        return self._part
+        if (part := self._part) is None:
+            return None
+        columns, rows = part
+        return Answer(pl.concat(columns), {"rows": rows, "stopped": 1})
 
 
 class DifferenceSoFar:

@@ -7,7 +7,7 @@ follow from the facts. All else (which columns have bins, labels, conditions) is
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal, localcontext
@@ -71,8 +71,9 @@ class Aggregates(Protocol):
     def facts(self) -> list[Facts]:
         """The facts of each column, in the order of the columns: one pass over the rows."""
 
-    def frequencies(self, edges: Mapping[str, Sequence[Any]]) -> Mapping[str, Frequencies]:
-        """The frequencies of these columns by name, with the edges of their bins (empty where values have none)."""
+    def frequencies(self, edges: Mapping[str, Sequence[Any]]) -> Iterable[tuple[str, Frequencies]]:
+        """The frequencies of these columns, each as soon as it is known, with its name, and with the edges of their
+        bins (empty where values have none)."""
 
 
 def has_bins(facts: Facts, distinct: int) -> bool:
@@ -91,9 +92,9 @@ class PolarsAggregates:
         """As `Aggregates.facts`."""
         return list(self._facts.values())
 
-    def frequencies(self, edges: Mapping[str, Sequence[Any]]) -> dict[str, Frequencies]:
+    def frequencies(self, edges: Mapping[str, Sequence[Any]]) -> Iterator[tuple[str, Frequencies]]:
         """As `Aggregates.frequencies`; each column has bins or top values, as it is shown."""
-        return {name: self._column_frequencies(self._facts[name], edges[name]) for name in edges}
+        return ((name, self._column_frequencies(self._facts[name], edges[name])) for name in edges)
 
     def _column_facts(self, name: str) -> Facts:
         values = self._rows[name]

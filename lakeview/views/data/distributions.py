@@ -34,7 +34,7 @@ def distributions(sample: pl.DataFrame) -> pl.DataFrame:
     """DISTRIBUTIONS of the columns of a frame; nested ones show their nulls alone."""
     aggregates = PolarsAggregates(sample)
     facts = aggregates.facts()
-    frequencies = aggregates.frequencies({each.name: each.edges for each in facts if each.is_countable})
+    frequencies = dict(aggregates.frequencies({each.name: each.edges for each in facts if each.is_countable}))
     parts = [column_distribution(each, frequencies.get(each.name)) for each in facts]
     return pl.concat(parts) if parts else pl.DataFrame(schema=DISTRIBUTIONS)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import polars as pl
 import polars.selectors as cs
@@ -33,38 +33,39 @@ _CELLS = 1 << 26
 """Values of columns that are in memory at the same time."""
 
 
-def profile(
-    rows: pl.LazyFrame, on_part: Callable[[pl.DataFrame, int], object] = lambda *_: None
-) -> tuple[pl.DataFrame, int]:
+OnPart = Callable[[Sequence[pl.DataFrame], int], object]
+"""Called with a PROFILE of as many frames as columns, as far as it is known, and how many rows there are."""
+
+
+def profile(rows: pl.LazyFrame, on_part: OnPart = lambda *_: None) -> tuple[pl.DataFrame, int]:
     """PROFILE of all rows, and how many there are. Reads the first column, then as many at once as fit in memory.
 
-    `on_part` gets the same as far as it is known, after each pass: `distinct` and `distribution` come last, and a
-    column that was not read yet has only its type.
+    `on_part` gets it after each pass and then after each column: `distinct` and `distribution` come last, and a column
+    that was not read yet has only its type.
     """
-    schema = rows.collect_schema()
-
-    def whole_schema(part: pl.DataFrame, height: int) -> None:
-        read = set(part["column"])
-        unread = [{"column": name, "type": str(kind)} for name, kind in schema.items() if name not in read]
-        on_part(pl.concat([part, pl.DataFrame(unread, schema=PROFILE)]), height)
-
-    return profile_of(_groups(rows), whole_schema)
+    unread = [
+        pl.DataFrame([{"column": name, "type": str(kind)}], schema=PROFILE)
+        for name, kind in rows.collect_schema().items()
+    ]
+    return profile_of(_groups(rows), lambda parts, height: on_part([*parts, *unread[len(parts) :]], height))
 
 
-def profile_of(
-    groups: Iterable[Aggregates], on_part: Callable[[pl.DataFrame, int], object] = lambda *_: None
-) -> tuple[pl.DataFrame, int]:
-    """PROFILE of the columns that engines add up, group by group, and how many rows there are; `on_part` gets that of
-    the groups so far, of the last one without frequencies."""
-    parts, height = [pl.DataFrame(schema=PROFILE)], 0
+def profile_of(groups: Iterable[Aggregates], on_part: OnPart = lambda *_: None) -> tuple[pl.DataFrame, int]:
+    """PROFILE of the columns that engines add up, group by group, and how many rows there are; `on_part` gets the
+    columns of the groups so far, those of the last one with the frequencies that are known."""
+    parts: list[pl.DataFrame] = []
+    height = 0
     for group in groups:
         facts = group.facts()
         height = max([height, *(each.rows for each in facts)])
-        on_part(pl.concat([*parts, *(_column(each, None) for each in facts)]), height)
-        frequencies = group.frequencies({each.name: each.edges for each in facts if each.is_countable})
-        parts += [_column(each, frequencies.get(each.name)) for each in facts]
-        on_part(pl.concat(parts), height)
-    return pl.concat(parts), height
+        positions = {each.name: position for position, each in enumerate(facts, len(parts))}
+        parts += [_column(each, None) for each in facts]
+        on_part(parts, height)
+        of_group = dict(zip(positions, facts, strict=True))
+        for name, frequencies in group.frequencies({each.name: each.edges for each in facts if each.is_countable}):
+            parts[positions[name]] = _column(of_group[name], frequencies)
+            on_part(parts, height)
+    return pl.concat([pl.DataFrame(schema=PROFILE), *parts]), height
 
 
 def _groups(rows: pl.LazyFrame) -> Iterator[PolarsAggregates]:
