@@ -22,7 +22,14 @@ if (!window.paletteKeys) {
     document.addEventListener("keydown", (event) => {
         const command = event.ctrlKey || event.metaKey || event.altKey;
         if (command && event.key.toLowerCase() === "k") {
-            Object.assign(keys, {typed: "", enter: false, until: Date.now() + 5000});
+            const isThere = document.querySelector("[role=dialog] .st-key-__TARGET__ input");
+            if (isThere || Date.now() < keys.until) {
+                event.preventDefault();
+                event.stopImmediatePropagation();
+            } else {
+                Object.assign(keys, {typed: "", enter: false, until: Date.now() + 5000});
+                document.activeElement?.blur();
+            }
         } else if (Date.now() < keys.until && !command) {
             if (event.key === "Escape") keys.until = 0;
             else if (event.key === "Enter") keys.enter = true;
@@ -34,8 +41,10 @@ if (!window.paletteKeys) {
         }
     }, true);
 }
-</script>"""
-"""What is typed after the palette's key waits until the palette is there: some of it would be other keys' commands."""
+</script>""".replace("__TARGET__", _TARGET)
+"""What is typed after the palette's key waits until the palette is there: some of it would be other keys' commands.
+A field that is typed into gives its text away first: doing so later it would run the page again, which closes the
+palette. The key is pressed once until the palette is there, and while it is."""
 
 _FOCUS = f"""<script>{{
 const keys = window.paletteKeys;
