@@ -180,6 +180,24 @@ def _null_bar(width: int, null_share: float | None, absent_share: float | None) 
     return f"data:image/svg+xml;utf8,{picture.replace('#', '%23')}"
 
 
+def ranges(label: str) -> Column:
+    """What the min and max beside it are, from `range_is` and `coverage`: exact, a bound, or of so many files."""
+
+    def cells(states: pl.Series) -> pl.Series:
+        return pl.Series(
+            [
+                f"{views.units.format_percent(s['coverage'])} of files" if s["range_is"] == "partial" else s["range_is"]
+                for s in states
+            ],
+            dtype=pl.String,
+        )
+
+    meaning = "min and max are exact, a bound that the true ones lie within, or of the files with statistics alone"
+    return Column(
+        st.column_config.TextColumn, label, {"help": meaning}, ("range_is", "coverage"), cells, may_be_cut=True
+    )
+
+
 def size(
     label: str,
     *,

@@ -35,3 +35,13 @@ def value_texts(values: pl.Series) -> pl.Series:
     distinct = values.unique()
     texts = pl.Series([value_text(value) for value in distinct.to_list()], dtype=pl.String)
     return values.replace_strict(distinct, texts, default=None, return_dtype=pl.String) if values.len() else texts
+
+
+def bound_texts(bounds: pl.Series, exact: pl.Series) -> pl.Series:
+    """`value_texts` of min or max. A time that is not `exact` is shown to the millisecond, as writers record it, where
+    the bound is 999 microseconds later ("Timestamp columns are truncated down to milliseconds", delta protocol,
+    Per-file Statistics)."""
+    if isinstance(bounds.dtype, pl.Datetime):
+        later = ~exact.fill_null(value=False) & (bounds.dt.microsecond() % 1_000 == 999)
+        bounds = pl.select(pl.when(later).then(bounds.dt.truncate("1ms")).otherwise(bounds)).to_series()
+    return value_texts(bounds)

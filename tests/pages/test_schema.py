@@ -90,7 +90,7 @@ def test_a_dropped_column_breaks_readers(tmp_path: Path) -> None:
     app = open_page("schema", log.root, tab="What changed")
     assert "1 breaks readers" in text(app)
     row = app.dataframe[0].value.to_dict("records")[-1]
-    assert (row["mark"], row["class"], row["breaks"]) == ("\N{MULTIPLICATION X}", "breaks readers", "readers of it")
+    assert (row["risk"], row["class"], row["breaks"]) == ("\N{MULTIPLICATION X}", "breaks readers", "readers of it")
 
 
 def test_every_change_is_blamed_on_its_commit_and_writer(good: Path) -> None:

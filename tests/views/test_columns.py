@@ -12,7 +12,7 @@ import pytest
 from lakeview import views
 from lakeview.model.frames import FILES
 from lakeview.model.schema import ArrayType, Field, MapType, PrimitiveType, Schema, StructType
-from lakeview.views.values import value_text
+from lakeview.views.values import bound_texts, value_text
 
 LONG, STRING = PrimitiveType("long"), PrimitiveType("string")
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -203,3 +203,14 @@ def test_versions_are_spread_with_both_ends() -> None:
 )
 def test_values_as_text(value: object, text: str | None) -> None:
     assert value_text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("exact", "text"),
+    [(False, "2026-07-01 03:00:00.123000"), (True, "2026-07-01 03:00:00.123999"), (None, "2026-07-01 03:00:00.123000")],
+)
+def test_a_time_that_is_a_bound_is_shown_as_writers_record_it(exact: bool | None, text: str) -> None:
+    bounds = pl.Series([datetime(2026, 7, 1, 3, 0, 0, 123_999, tzinfo=UTC)])
+    assert bound_texts(bounds, pl.Series([exact], dtype=pl.Boolean)).to_list() == [text]
+    finer = pl.Series([datetime(2026, 7, 1, 3, 0, 0, 123_456, tzinfo=UTC)])
+    assert bound_texts(finer, pl.Series([exact], dtype=pl.Boolean)).to_list() == ["2026-07-01 03:00:00.123456"]

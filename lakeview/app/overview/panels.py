@@ -70,7 +70,7 @@ def _retained_tile(now: OpenTable, progress: views.overview.Progress) -> None:
         "Retained bytes",
         views.overview.figure(None if is_bound else stored, stored, views.units.format_bytes),
         views.overview.retained_text(retention.retained_bytes, undated=retention.undated, is_bound=is_bound),
-        note="old versions" if retention.retained_bytes or is_bound else None,
+        note="old" if retention.retained_bytes or is_bound else None,
         help="Bytes of the latest version, and of removed files that versions which can still be read need"
         f"{', of the default branch' if retention.refs > 1 else ''}.",
         trend=None if course is None else views.overview.samples(course, "bytes"),

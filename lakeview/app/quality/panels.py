@@ -156,7 +156,7 @@ def load_table(loads: pl.DataFrame, column: str) -> None:
     frame(
         rows,
         {
-            "odd": columns.mark({True: "✕"}, of="anomaly", help="✕: anomaly, far from the loads around it"),
+            "anomaly": columns.mark({True: "✕"}, help="✕: anomaly, far from the loads around it"),
             "load": columns.version("load", of="version"),
             "committed": columns.timestamp(),
             "writer": columns.text("writer"),
@@ -230,7 +230,7 @@ def partition_table(rows: pl.DataFrame) -> None:
     frame(
         rows,
         {
-            "odd": columns.mark({True: "▲"}, of="unusual"),
+            "unusual": columns.mark({True: "▲"}),
             "partition_text": columns.text("partition"),
             "files": columns.number("files"),
             "records": columns.number("rows"),

@@ -87,14 +87,9 @@ def tree_table(tree: pl.DataFrame) -> None:
         "rules": columns.text("rules", help="defaults, generated and identity columns, clustering, ..."),
         "mark": columns.bound(of="null_share_mark"),
         **columns.null_shares(part, 44),
-        "coverage": columns.percent(
-            "bounds, %", decimals=0, help="the share of files with min and max in their statistics"
-        ),
         "minimum": columns.text("min", of="min_text"),
         "maximum": columns.text("max", of="max_text"),
-        "range": columns.text(
-            "range", of="range_is", help="min and max are exact, a bound, or partial: some files have no statistics"
-        ),
+        "range": columns.ranges("range"),
         "distinct": columns.number(
             "distinct", help="an estimate recorded by a writer, for this version or an earlier one"
         ),
@@ -105,8 +100,6 @@ def tree_table(tree: pl.DataFrame) -> None:
             del shown[name]
     if part["nullable"].all():
         del shown["required"]
-    if (part["coverage"].drop_nulls() == 1.0).all():
-        del shown["coverage"]
     frame(part, shown, key="schema-tree", height=30 * ROW_HEIGHT)
 
 
@@ -164,7 +157,7 @@ def diff_table(changes: pl.DataFrame, before: int, after: int) -> None:
     frame(
         changes,
         {
-            "mark": columns.mark(_CLASS_GLYPHS, of="class", help="✕ breaks readers, ▲ some readers or writers, ✓ safe"),
+            "risk": columns.mark(_CLASS_GLYPHS, of="class", help="✕ breaks readers, ▲ some readers or writers, ✓ safe"),
             "change": columns.change(),
             "column": columns.text("column"),
             "before": columns.text(views.units.format_version(before)),

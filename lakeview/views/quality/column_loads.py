@@ -21,7 +21,7 @@ from lakeview.views.thresholds import (
     RANGE_WIDTHS,
     is_unusual_share,
 )
-from lakeview.views.values import value_texts
+from lakeview.views.values import bound_texts
 
 COLUMN_LOADS = pl.Schema(
     {
@@ -150,8 +150,8 @@ def _column(name: str, head: pl.DataFrame, statistics: pl.DataFrame, *, is_as_wr
             (high.cast(pl.Float64) if numbers else unknown).alias("high"),
             "range_exact",
             _moments(high).alias("newest"),
-            value_texts(low).alias("min_text"),
-            value_texts(high).alias("max_text"),
+            bound_texts(low, found["range_exact"]).alias("min_text"),
+            bound_texts(high, found["range_exact"]).alias("max_text"),
             "load",
         )
         .cast(_PER_LOAD)

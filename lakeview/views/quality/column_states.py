@@ -8,7 +8,7 @@ from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.sums import shown_bounds
 from lakeview.views.timeline.commits import on_branch
 from lakeview.views.timeline.trend import states
-from lakeview.views.values import value_texts
+from lakeview.views.values import bound_texts
 
 COLUMN_STATES = pl.Schema(
     {
@@ -79,8 +79,8 @@ def _column(name: str, line: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataF
             .then(pl.lit("\N{GREATER-THAN OR EQUAL TO}")),
             low=low.cast(pl.Float64) if numbers else unknown,
             high=high.cast(pl.Float64) if numbers else unknown,
-            min_text=value_texts(low),
-            max_text=value_texts(high),
+            min_text=bound_texts(low, statistics["exact"]),
+            max_text=bound_texts(high, statistics["exact"]),
             range_is=pl.when(complete & pl.col("exact"))
             .then(pl.lit("exact"))
             .when(complete)

@@ -10,7 +10,7 @@ import polars as pl
 
 from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType, leaf_name
 from lakeview.views.sums import shown_bounds
-from lakeview.views.values import value_text
+from lakeview.views.values import bound_texts
 
 SCHEMA_TREE = pl.Schema(
     {
@@ -289,12 +289,14 @@ def _range(column: str, part: pl.DataFrame) -> pl.DataFrame:
     exact = bool(ranged["exact"].fill_null(False).all())
     coverage = None if files == 0 else covered / files
     state = None if ranged.is_empty() else "partial" if covered < files else "exact" if exact else "bound"
+    low, high = ranged.select(pl.col("min").min(), pl.col("max").max())
+    sure = pl.Series([exact])
     return pl.DataFrame(
         {
             "path": [column],
             "coverage": pl.Series([coverage], dtype=pl.Float64),
-            "min_text": pl.Series([value_text(ranged["min"].min())], dtype=pl.String),
-            "max_text": pl.Series([value_text(ranged["max"].max())], dtype=pl.String),
+            "min_text": bound_texts(low, sure),
+            "max_text": bound_texts(high, sure),
             "range_is": pl.Series([state], dtype=pl.String),
         }
     )
