@@ -20,16 +20,23 @@ from tests.browser.widths import cut, hidden_columns
 
 pytestmark = pytest.mark.browser
 
-TOURS = {"Delta, light": ("demo/flights", "light"), "Iceberg, dark": ("demo/departures", "dark")}
-"""Table and theme."""
+FORMATS, THEMES = {"Delta": "demo/flights", "Iceberg": "demo/departures"}, ("light", "dark")
+SUITE = (("Delta", "light"), ("Iceberg", "dark"))
+TOURS = [
+    pytest.param(table, theme, id=f"{format_}, {theme}", marks=() if (format_, theme) in SUITE else pytest.mark.breadth)
+    for format_, table in FORMATS.items()
+    for theme in THEMES
+]
+"""Table and theme: each of both in one tour of `make test`, the other pairs in `make breadth`."""
 
 
-@pytest.mark.parametrize(("table", "theme"), TOURS.values(), ids=TOURS)
+@pytest.mark.parametrize(("table", "theme"), TOURS)
 def test_every_page_keeps_the_selection_and_nothing_is_wrong_with_it(
     table: str, theme: str, browser: Browser, server: str, pictures: Path, demo_lake: Path
 ) -> None:
     visitor = somebody(browser, server, theme=theme)
     selection = SELECTIONS[table](demo_lake)
+    picture = f"{{}}-{table.rpartition('/')[2]}-{{}}-{theme}.png"
     found = []
     visitor.open(f"/?{urlencode(selection)}")
     for name, entry in PAGES.items():
@@ -38,12 +45,12 @@ def test_every_page_keeps_the_selection_and_nothing_is_wrong_with_it(
             assert urlsplit(visitor.page.url).path == f"/{name}"
             assert visitor.parameters() == selection
         visitor.charts()
-        visitor.page.screenshot(path=pictures / f"{name}-wide-{theme}.png")
+        visitor.page.screenshot(path=pictures / picture.format(name, "wide"))
         wrong = [*hidden(visitor, dark=theme == "dark"), *hidden_columns(visitor, "wide")]
         visitor.page.set_viewport_size({"width": WIDTHS["narrow"], "height": HEIGHT})
         visitor.settle()
         visitor.charts()
-        visitor.page.screenshot(path=pictures / f"{name}-narrow-{theme}.png")
+        visitor.page.screenshot(path=pictures / picture.format(name, "narrow"))
         wrong += [*cut(visitor), *hidden_columns(visitor, "narrow")]
         if theme == "light":  # keys meet the same controls in the dark, and wide; a small picture is drawn sooner
             wrong += walk(visitor, is_whole=entry.default)
