@@ -5,7 +5,8 @@ machine.
 
 Each job runs in a fresh process on a table (`make_tables.py`) with a checkpoint of all its files in parts, and ten
 commits after it. Seconds without the start of Spark's session; memory is the peak of the Python process (the driver)
-above what it held before. Both have to count the same files and bytes; a checkpoint has the same bytes, and is deleted.
+above what it held before, and the peak of the JVM, which in local mode has the executors too. Both have to count the
+same files and bytes; a checkpoint has the same bytes, and is deleted.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import polars as pl
 
 import lakeview as lv
 from benches.make_tables import files_table
-from benches.memory import peak, settled
+from benches.memory import peak, peak_of, settled
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.checkpoint.parts import PART_BYTES
 
@@ -87,13 +88,18 @@ ENGINES = ("one machine", "spark")
 
 def work(job: str, engine: str, address: str) -> None:
     """One job in this process: its cost as a line of JSON."""
+    jvm = None
     if engine == "spark":
         from lakeview.spark import session
 
-        session(short_job=True).range(1).count()
+        started = session(short_job=True)
+        started.range(1).count()
+        assert started._jvm is not None
+        jvm = started._jvm.java.lang.ProcessHandle.current().pid()
     before, start = settled(), time.perf_counter()
     found = JOBS[job][engine](address)
-    print(json.dumps({"seconds": time.perf_counter() - start, "memory": peak() - before, "found": found}))
+    seconds, held = time.perf_counter() - start, peak() - before
+    print(json.dumps({"seconds": seconds, "memory": held, "jvm": 0 if jvm is None else peak_of(jvm), "found": found}))
 
 
 def cost_of(job: str, engine: str, address: str) -> dict[str, Any]:
@@ -117,14 +123,15 @@ def main() -> None:
     parser.add_argument("--files", type=int, nargs="*", default=[100_000, 1_000_000])
     parser.add_argument("--jobs", nargs="*", choices=JOBS, default=list(JOBS))
     options = parser.parse_args()
-    print("| job | files | one machine, s | Spark, s | one machine, MB | driver, MB |")
-    print("|---|---|---|---|---|---|")
+    print("| job | files | one machine, s | Spark, s | one machine, MB | driver, MB | JVM, MB |")
+    print("|---|---|---|---|---|---|---|")
     for count, job in product(options.files, options.jobs):
         address = str(files_table(count, "parts").path)
         cost = {engine: cost_of(job, engine, address) for engine in ENGINES}
         if cost["one machine"]["found"] != cost["spark"]["found"]:
             raise SystemExit(f"the two differ: {cost}")
         seconds, memory = ([cost[e][what] for e in ENGINES] for what in ("seconds", "memory"))
+        memory.append(cost["spark"]["jvm"])
         cells = [job, f"{count:,}", *(f"{s:.1f}" for s in seconds), *(f"{m / 2**20:.0f}" for m in memory)]
         print("|", " | ".join(cells), "|", flush=True)
 

@@ -10,10 +10,16 @@ _STATUS = Path("/proc/self/status")
 _CLEAR = Path("/proc/self/clear_refs")
 
 
-def memory(line: str) -> int:
-    """Bytes in a line of this process's status, such as VmHWM."""
-    (found,) = (text.split()[1] for text in _STATUS.read_text().splitlines() if text.startswith(f"{line}:"))
+def memory(line: str, status: Path = _STATUS) -> int:
+    """Bytes in a line of a process's status, such as VmHWM; of this one without a file."""
+    (found,) = (text.split()[1] for text in status.read_text().splitlines() if text.startswith(f"{line}:"))
     return int(found) * 1024
+
+
+def peak_of(process: int) -> int:
+    """Most memory that another process has held so far, in bytes; Linux alone says it, elsewhere 0."""
+    status = Path(f"/proc/{process}/status")
+    return memory("VmHWM", status) if status.exists() else 0
 
 
 def peak() -> int:
