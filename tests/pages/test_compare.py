@@ -79,6 +79,17 @@ def test_of_many_different_rows_the_first_are_shown_and_all_are_there_to_downloa
     assert len(app.dataframe[-1].value) == 250
 
 
+def test_kinds_are_counted_among_the_rows_that_are_there_and_say_so(
+    good: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some = Answer(pl.DataFrame({"_difference": [1, 1], "month": [2, 3]}), {"gained": 40, "lost": 0, "read": 60})
+    monkeypatch.setattr("lakeview.app.query.runner.run", lambda *_, **__: some)
+    app = open_page("compare", good, version="3", base="1")
+    assert not app.exception
+    (pills,) = app.get("button_group")
+    assert pills.proto.label == "Show, of the first 2 different rows"
+
+
 def test_a_base_may_come_later(good: Path) -> None:
     app = open_page("compare", good, version="1", base="3")
     assert not app.exception

@@ -89,17 +89,15 @@ def rows_table(difference: views.compare.rows.RowDifference, now: OpenTable, pai
         pairs = views.compare.row_pairs.row_pairs(difference.rows, key)
         counts = dict(pairs[views.compare.row_pairs.CHANGE].value_counts().iter_rows())
         kinds = [kind for kind in _KINDS if counts.get(kind)]
+        is_part = difference.rows.height < difference.gained + difference.lost
         chosen = st.pills(
-            "Show",
+            f"Show, of the first {difference.rows.height:,} different rows" if is_part else "Show",
             kinds,
             selection_mode="multi",
             format_func=lambda kind: f"{kind} {_KINDS.get(kind, '')} {counts.get(kind, 0):,}",
             key=linked("kinds", [], kinds, many=True),
         )
     shown = pairs.filter(pl.col(views.compare.row_pairs.CHANGE).is_in(chosen)) if chosen else pairs
-    total = difference.gained + difference.lost
-    if difference.rows.height < total:
-        st.markdown(f":small[:gray[of the first {difference.rows.height:,} different rows]]")
     if shown.height > MOST_SHOWN:
         st.markdown(f":small[:gray[the first {MOST_SHOWN} of {shown.height:,}; the header's download has all]]")
     after = views.data.changes.first_after(now.look.timeline(), pair.before.version, pair.after.version)
