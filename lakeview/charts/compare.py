@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import altair as alt
 import polars as pl
 
@@ -138,8 +140,11 @@ def shift_chart(shift: pl.DataFrame, *, dark: bool = False, width: Width = "cont
         ("left", 9, -8, f"!({has_right}) && !({has_left})"),
     ):
         at = alt.X(f"{side}:Q", title=None, scale=scale)
-        words = base.transform_filter(test).mark_text(align="left" if gap > 0 else "right", dx=gap, dy=lift)
-        layers.append(words.encode(x=at, y=y, text="label:N", color=alt.value(p.text)))
+        words = base.transform_filter(test).encode(x=at, y=y, text="label:N", color=alt.value(p.text))
+        align: Literal["left", "right"] = "left" if gap > 0 else "right"
+        # a rim of the page's colour: the pale bar would cross the words out
+        layers.append(words.mark_text(align=align, dx=gap, dy=lift, stroke=p.page, strokeWidth=9, strokeJoin="round"))
+        layers.append(words.mark_text(align=align, dx=gap, dy=lift))
     return [finished(layered(*layers), p, height=_ROW * rows.height, title=None, width=width)]
 
 

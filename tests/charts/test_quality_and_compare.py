@@ -158,6 +158,8 @@ def test_shifts_label_only_what_moved(dark: bool) -> None:
     pale = chart.to_dict()["layer"][0]
     assert (pale["mark"]["type"], pale["mark"]["color"]) == ("bar", palette(dark).absent)
     assert [row["absent_text"] for row in chart.to_dict()["datasets"][pale["data"]["name"]]] == ["25.0 % before v3"]
+    words = [layer["mark"].get("stroke") for layer in chart.to_dict()["layer"] if layer["mark"]["type"] == "text"]
+    assert words == [palette(dark).page, None] * 3, "the bar does not cross the words out"
     told = [row["label"] for rows_ in chart.to_dict()["datasets"].values() for row in rows_ if "label" in row]
     assert told[1:3] == ["10.0 % \N{RIGHTWARDS ARROW} 50.0 %", "new, \N{LESS-THAN OR EQUAL TO} 70.0 %"]
     assert charts.compare.shift_chart(pl.DataFrame(schema=views.compare.statistics.STATISTICS_SHIFT)) == []
