@@ -35,6 +35,7 @@ def config(p: Palette) -> dict[str, Any]:
         "background": "transparent",
         "font": _FONT,
         "view": {"stroke": None},
+        "mark": {"tooltip": False},  # Streamlit's is true: marks without a tooltip name their fields, colours and all
         "title": {
             "anchor": "start",
             "frame": "group",

@@ -110,6 +110,7 @@ def test_every_chart_compiles_in_both_themes_and_in_their_own_colours(
         for panel in panels:
             spec = panel.to_dict()
             assert spec["config"]["title"]["color"] == palette(dark).text, name
+            assert spec["config"]["mark"]["tooltip"] is False, "Streamlit's default names the fields of every mark"
             assert spec["padding"] == {"left": 0, "right": 6, "top": 2, "bottom": 2}, name
             text = json.dumps(spec)
             assert not [colour for colour in strange if colour in text], name
