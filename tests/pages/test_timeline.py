@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import streamlit as st
+from streamlit.testing.v1 import AppTest
 
 import lakeview as lv
 from lakeview.app import timeline_filters
@@ -162,6 +163,13 @@ def test_words_of_a_link_that_are_no_filter_filter_nothing(good: Path) -> None:
     assert len(app.dataframe[0].value) == 7
 
 
+def charts_to_select_in(app: AppTest) -> set[str]:
+    """The ids of the charts in which something can be clicked or dragged."""
+    found = {chart.proto.id for chart in app.get("vega_lite_chart")} - {""}
+    assert found
+    return found
+
+
 def at(day: int, hour: int = 6) -> datetime:
     """A moment of March as the slider has them: in UTC, without saying so."""
     return datetime(2026, 3, day, hour, tzinfo=UTC).replace(tzinfo=None)
@@ -175,9 +183,11 @@ def test_a_range_of_time_in_a_link_narrows_commits_and_sets_the_slider(good: Pat
 
 def test_the_slider_writes_its_range_to_the_url_and_any_time_takes_it_away(good: Path) -> None:
     app = open_page("timeline", good)
+    before = charts_to_select_in(app)
     app.slider(key="range").set_range(at(5), at(7, 7)).run()
     assert (app.query_params["from"], app.query_params["to"]) == ("2026-03-05T06:00", "2026-03-07T07:00")
     assert app.dataframe[0].value["version"].to_list() == ["v6", "v5", "v4"]
+    assert charts_to_select_in(app).isdisjoint(before), "of charts that stay a browser keeps the gray brush"
     app.button(key="any-time").click().run()
     assert "from" not in app.query_params
     assert len(app.dataframe[0].value) == 7
