@@ -13,6 +13,7 @@ import streamlit as st
 
 from lakeview.app import cache, columns, selection, tables
 from lakeview.app.components import escape, frame, link
+from lakeview.app.pages import PAGES
 from lakeview.app.row_links import row_link
 from lakeview.model import errors
 from lakeview.model.addresses import normalise
@@ -80,7 +81,8 @@ def show(error: errors.LakeviewError, *, here: str | None = None) -> None:
             if way_out.again:
                 _try_again()
             # a link to the latest version helps with a version in the link that is none, not with a filter
-            if way_out.page != here and (way_out.page != "overview" or error.place == selection.VERSION):
+            leads_on = way_out.page != "overview" or error.place == selection.VERSION
+            if leads_on and way_out.page != here and not _is_of_other_table(way_out.page, here):
                 link(way_out.page, way_out.label, selection.link(**way_out.changes))
             name = selection.remembered().table
             folder = name if isinstance(error, errors.NotATableError) and here != "lake" else None
@@ -89,6 +91,11 @@ def show(error: errors.LakeviewError, *, here: str | None = None) -> None:
             st.markdown(f":small[:gray[{escape(error.kind)}]]")
         if folder is not None:
             _tables_near(folder)
+
+
+def _is_of_other_table(page: str, here: str | None) -> bool:
+    """True for a page about the chosen table where the page `here` is not, nor is an error on it."""
+    return here is not None and PAGES[page].of_table and not PAGES[here].of_table
 
 
 def _tables_near(folder: str) -> None:

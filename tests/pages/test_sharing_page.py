@@ -92,6 +92,14 @@ def test_a_profile_is_browsed_and_a_table_opened(served: RunningServer) -> None:
     assert all(served.token not in str(t.value) for t in app.table)
 
 
+def test_a_profile_of_a_later_version_leads_to_no_log(served: RunningServer) -> None:
+    later = served.profile.with_name("later.share")
+    later.write_text(json.dumps(json.loads(served.profile.read_text()) | {"shareCredentialsVersion": 3}))
+    app = open_tab(0, **{PROFILE: str(later)})
+    assert "is of version 3; this client knows up to 2" in text(app)
+    assert not any("log" in link.proto.label for link in app.get("page_link"))
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
