@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 import lakeview as lv
 from lakeview.app import cache
 from lakeview.app.pages import PAGES
-from lakeview.app.sharing.recipient import PROFILE, SHARE, TABS, UPLOAD
+from lakeview.app.sharing.recipient import ANOTHER, PROFILE, SHARE, TABS, UPLOAD
 from lakeview.sharing.server.overview import ShareConfiguration
 from lakeview.sharing.server.tokens import TokenFile
 from tests.breadth import with_breadth
@@ -64,12 +64,14 @@ def test_a_profile_is_uploaded(served: RunningServer, monkeypatch: pytest.Monkey
     assert address is not None
     assert Path(address).stat().st_mode & 0o777 == 0o600
     assert app.dataframe[0].value["address"][0] == f"{address}#lake.default.months"
-    app = open_tab(0)
+    app.button(key=ANOTHER).click().run()
+    assert not app.text_input(key=PROFILE).value
     app.file_uploader(key=UPLOAD).upload("wrong.share", b"{}", "text/plain").run()
     assert "wrong.share is no profile" in text(app)
     assert ":gray[Where] &ensp; wrong.share" in text(app), "not the file of this server, which is gone"
     monkeypatch.setenv("LAKEVIEW_ROOTS", str(served.profile.parent))
     assert not open_tab(0).get("file_uploader")
+    assert not [button for button in open_tab(0, **{PROFILE: str(served.profile)}).button if button.key == ANOTHER]
 
 
 def test_the_demo_lake_is_shared_by_a_click(no_demo_lake: Path) -> None:

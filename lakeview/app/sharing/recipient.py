@@ -20,7 +20,7 @@ from lakeview.sharing.client.portable_tasks import reach
 from lakeview.sharing.client.profile import Profile, read_profile
 
 TABS = ("As a recipient", "What is shared", "What was read")
-PROFILE, SHARE, UPLOAD = SHARING_PROFILE, "share-name", "profile-upload"
+PROFILE, SHARE, UPLOAD, ANOTHER = SHARING_PROFILE, "share-name", "profile-upload", "another-profile"
 _UPLOAD_ERROR = "_profile-upload-error"
 _SELECTION = "_chosen-on-sharing"
 
@@ -34,8 +34,11 @@ def profile_input() -> str:
         icon=":material/badge:",
         help="Its path or address. The credential in it is sent to its server only, and shown nowhere.",
     )
-    if profiles.can_be_written() and not st.session_state[PROFILE]:
-        st.file_uploader("Or upload it", key=UPLOAD, on_change=_upload, max_upload_size=1)
+    if profiles.can_be_written():
+        if st.session_state[PROFILE]:  # of which the server may say that it has expired
+            st.button("Upload another", icon=":material/upload:", type="tertiary", key=ANOTHER, on_click=_forget)
+        else:
+            st.file_uploader("Or upload it", key=UPLOAD, on_change=_upload, max_upload_size=1)
     if (error := st.session_state.pop(_UPLOAD_ERROR, None)) is not None:
         raise error
     return str(st.session_state[PROFILE]).strip()
@@ -48,6 +51,10 @@ def _upload() -> None:
             st.session_state[PROFILE] = profiles.upload(file.name, file.getvalue())
         except LakeviewError as error:
             st.session_state[_UPLOAD_ERROR] = error
+
+
+def _forget() -> None:
+    st.session_state[PROFILE] = ""
 
 
 def shared_tables() -> None:
