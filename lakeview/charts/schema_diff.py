@@ -5,6 +5,7 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
+from lakeview.charts.marks import tooltips
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, finished, layered
 from lakeview.model.printable import shorten
@@ -33,7 +34,7 @@ def schema_diff_chart(
             y=y,
             text=f"{name}:N",
             color=alt.Color("color:N" if name == "what" else "ink:N", scale=None),
-            tooltip=[alt.Tooltip(f"{n}:N") for n in ("change", "column", "before", "after", "breaks")],
+            tooltip=tooltips((("column", "column"), ("whole", "change"))),
         )
         for name, share in _COLUMNS
     ]
@@ -44,17 +45,20 @@ def schema_diff_chart(
 def _lines(diff: pl.DataFrame, p: Palette) -> pl.DataFrame:
     colours = {"added": p.green_text, "dropped": p.orange_text, "same": p.gray_text}
     if diff.is_empty():
-        diff = pl.DataFrame({"column": [""], "change": ["same"], "before": [""], "after": [""], "breaks": [""]})
+        diff = pl.DataFrame(
+            {"column": ["the schema"], "change": ["same"], "before": [""], "after": [""], "breaks": [""]}
+        )
     told = [change_text(before, after) for before, after in diff.select("before", "after").iter_rows()]
     change = diff["change"]
+    breaks = [f"breaks {b}" if b else "" for b in diff["breaks"]]
+    # one field of the tooltip, for parts of it are empty for most changes
+    whole = [f"{c}: {text}".removesuffix(": ") for c, text in zip(change, told, strict=True)]
     return pl.DataFrame(
         {
             "line": range(diff.height),
-            "change": change,
+            "whole": ["; ".join(filter(None, each)) for each in zip(whole, breaks, strict=True)],
             "column": [shorten(text, _LENGTHS["column"]) for text in diff["column"]],
-            "before": diff["before"].fill_null(""),
-            "after": diff["after"].fill_null(""),
-            "breaks": [shorten(f"breaks {b}" if b else "", _LENGTHS["breaks"]) for b in diff["breaks"]],
+            "breaks": [shorten(text, _LENGTHS["breaks"]) for text in breaks],
             "what": [f"{_GLYPHS.get(c, '~')} {c}" for c in change],
             "told": [shorten(text, _LENGTHS["told"]) for text in told],
             "color": change.replace_strict(colours, default=p.violet_text, return_dtype=pl.String),

@@ -114,6 +114,7 @@ def test_every_chart_compiles_in_both_themes_and_in_their_own_colours(
             assert spec["padding"] == {"left": 0, "right": 6, "top": 2, "bottom": 2}, name
             text = json.dumps(spec)
             assert not [colour for colour in strange if colour in text], name
+            assert silent_fields(panel) == set(), name
             if not dark:  # the same marks in other colours
                 check_drawn(spec)
 
