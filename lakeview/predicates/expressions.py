@@ -40,12 +40,11 @@ def parse(where: pl.Expr) -> Node:
 def conjuncts(where: pl.Expr) -> list[pl.Expr]:
     """Returns the conditions that a filter joins by AND at its top, in order; the filter alone where it joins none."""
     try:
-        parts = list(_joined(json.loads(where.meta.serialize(format="json"))))
-        if len(parts) < 2:
-            return [where]
-        return [pl.Expr.deserialize(io.StringIO(json.dumps(part)), format="json") for part in parts]
-    except (RecursionError, pl.exceptions.PolarsError, ValueError):
+        parts = [_expression(part) for part in _joined(json.loads(where.meta.serialize(format="json")))]
+    except RecursionError:
         return [where]
+    found = [part for part in parts if part is not None]
+    return found if 1 < len(found) == len(parts) else [where]
 
 
 def _joined(value: Any) -> Iterator[Any]:
@@ -99,10 +98,24 @@ def _literal(value: Any) -> pl.Series | None:
     """A part without columns, evaluated: one value or, for membership, several."""
     if _columns(value):
         return None
+    match value:
+        case {"Literal": {"Dyn": {"Float": float(number)}} | {"Scalar": {"Float64": float(number)}}}:
+            return pl.Series([number], dtype=pl.Float64)
+    found = _expression(value)
     try:
-        return pl.select(pl.Expr.deserialize(io.StringIO(json.dumps(value)), format="json")).to_series()
+        return None if found is None else pl.select(found).to_series()
+    except pl.exceptions.PolarsError:
+        return None
+
+
+def _expression(value: Any) -> pl.Expr | None:
+    """A part as an expression; None if polars does not read it, or not as it is: polars' reader of JSON makes of one
+    float in ten its neighbour."""
+    try:
+        found = pl.Expr.deserialize(io.StringIO(json.dumps(value)), format="json")
     except (pl.exceptions.PolarsError, ValueError):
         return None
+    return found if json.loads(found.meta.serialize(format="json")) == value else None
 
 
 def _constant(value: Any) -> Node:
