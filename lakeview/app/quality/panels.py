@@ -166,7 +166,7 @@ def load_table(loads: pl.DataFrame, column: str) -> None:
             "baseline": columns.percent("baseline", of="usual", help="the expected null share, %"),
             "min_text": columns.text("min"),
             "max_text": columns.text("max"),
-            "back": columns.version("repaired by", of="taken_back_by"),
+            "back": columns.version("repaired", of="taken_back_by", help="by the version that removed its rows"),
         },
         key="loads",
         **row_link("loads", rows, "timeline", lambda row: selection.link(commit=row["version"])),
