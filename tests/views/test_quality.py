@@ -260,6 +260,15 @@ def test_loads_by_the_day_after_loads_by_the_month_have_a_band_of_their_own() ->
     assert band.filter((pl.col("band_low") < 800) | (pl.col("band_high") > 1200)).is_empty()
 
 
+def test_a_load_that_adds_a_column_is_one_of_the_loads() -> None:
+    _, timeline = told([{"rows": 30_000 + place % 3 * 300} for place in range(10)])
+    month = pl.col("timestamp") + pl.duration(days=30) * pl.int_range(pl.len())
+    lane = pl.when(pl.int_range(pl.len()) == 5).then(pl.lit("schema")).otherwise("lane")
+    trend = views.quality.trends.rows_trend(timeline.with_columns(timestamp=month, lane=lane))
+    assert trend["version"].to_list() == timeline["version"].to_list()
+    assert trend.filter((pl.col("band_low") < 29_000) | (pl.col("band_high") > 32_000)).is_empty()
+
+
 def test_trends_mark_only_what_falls_out() -> None:
     lifetimes, timeline = told([*USUAL, {"nulls": 900, "max": 6000, "rows": 1000}])
     changes = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
