@@ -45,3 +45,8 @@ def bound_texts(bounds: pl.Series, exact: pl.Series) -> pl.Series:
         later = ~exact.fill_null(value=False) & (bounds.dt.microsecond() % 1_000 == 999)
         bounds = pl.select(pl.when(later).then(bounds.dt.truncate("1ms")).otherwise(bounds)).to_series()
     return value_texts(bounds)
+
+
+def statistic(column: pl.DataFrame, name: str, dtype: pl.DataType) -> pl.Series:
+    """One part of a column of STATISTICS that was unnested, such as `min`; nulls of a type where it has none."""
+    return column[name] if name in column.columns else pl.Series(name, [None] * column.height, dtype=dtype)

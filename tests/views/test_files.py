@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import polars as pl
 import pytest
 
@@ -115,6 +117,10 @@ def test_a_page_knows_who_added_a_file_and_its_range() -> None:
     ranged = views.files.sizes.file_page(sized(1, 2), statistics=stats, column="path")
     assert ranged.select("null_count", "min_text", "max_text").rows() == [(1, "a", "b"), (None, None, None)]
     assert views.files.sizes.file_page(sized(1), statistics=stats, column="no such")["min_text"].to_list() == [None]
+    cut = datetime(2026, 1, 1, 4, 0, 0, 999, tzinfo=UTC)
+    times = statistics({"path": [(cut, cut, 0)]}).with_columns(pl.col("path").struct.with_fields(exact=False))
+    ranged = views.files.sizes.file_page(sized(1), statistics=times, column="path")
+    assert ranged["max_text"].to_list() == ["2026-01-01 04:00:00"]
 
 
 def test_a_file_removed_and_added_again_was_added_last() -> None:

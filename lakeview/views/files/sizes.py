@@ -14,7 +14,7 @@ from lakeview.views.files.rows import least_records
 from lakeview.views.sums import at_least, total
 from lakeview.views.thresholds import SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW
 from lakeview.views.units import BYTE_UNITS, EN_DASH, format_percent
-from lakeview.views.values import value_text
+from lakeview.views.values import bound_texts, statistic
 
 FILE_SIZES = pl.Schema(
     {
@@ -217,12 +217,12 @@ def _with_range(page: pl.DataFrame, statistics: pl.DataFrame | None, column: str
         {"path": statistics["_path"], "deletion_vector": statistics["_deletion_vector"], "said": statistics[column]}
     ).filter(pl.col("path").is_in(page["path"].implode()))
     page = page.join(said, on=["path", "deletion_vector"], how="left", nulls_equal=True, maintain_order="left")
-    # one page of files: a row at a time is fine here
-    told = [row or {} for row in page["said"].to_list()]
+    parts = page["said"].struct.unnest()
+    exact = statistic(parts, "exact", pl.Boolean())
     return page.with_columns(
-        pl.Series("null_count", [t.get("null_count") for t in told], dtype=pl.Int64),
-        pl.Series("min_text", [value_text(t.get("min")) for t in told], dtype=pl.String),
-        pl.Series("max_text", [value_text(t.get("max")) for t in told], dtype=pl.String),
+        null_count=statistic(parts, "null_count", pl.Int64()),
+        min_text=bound_texts(statistic(parts, "min", pl.Null()), exact),
+        max_text=bound_texts(statistic(parts, "max", pl.Null()), exact),
     )
 
 

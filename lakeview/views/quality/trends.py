@@ -83,7 +83,7 @@ def state_trend(states: pl.DataFrame, column: str, measure: str) -> pl.DataFrame
 
 def rows_trend(timeline: pl.DataFrame) -> pl.DataFrame:
     """LOAD_TREND of the rows of each append, from TIMELINE: outside where it is an anomaly there and is more than
-    LOAD_TIMES the max of the loads around, or less than the min by as much. An append that changes the schema is one."""
+    LOAD_TIMES the max of the loads around, or less than the min by as much. Some appends change the schema."""
     evolves = (pl.col("lane") == "schema") & pl.col("data_change") & (pl.col("files_removed").fill_null(0) == 0)
     loads = timeline.filter(((pl.col("lane") == "append") | evolves) & (pl.col("files_added").fill_null(1) > 0))
     days = pl.col("timestamp").diff().dt.total_milliseconds() / _DAY_MS

@@ -10,7 +10,7 @@ import polars as pl
 
 from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType, leaf_name
 from lakeview.views.sums import shown_bounds
-from lakeview.views.values import bound_texts
+from lakeview.views.values import bound_texts, statistic
 
 SCHEMA_TREE = pl.Schema(
     {
@@ -121,7 +121,7 @@ def files_without_statistics(statistics: pl.DataFrame) -> pl.DataFrame:
     known = pl.Series([False], dtype=pl.Boolean).new_from_index(0, statistics.height)
     for column in statistics.columns:
         if column not in ("_path", "_deletion_vector"):
-            known = known | _part(statistics[column].struct.unnest(), "null_count", pl.Int64()).is_not_null()
+            known = known | statistic(statistics[column].struct.unnest(), "null_count", pl.Int64()).is_not_null()
     return statistics.filter(~known)
 
 
@@ -177,11 +177,11 @@ def _by_file(
             {
                 "records": counts["records"],
                 "deleted": counts["deleted"],
-                "null_count": _part(said, "null_count", pl.Int64()),
-                "null_count_exact": _part(said, "null_count_exact", pl.Boolean()),
-                "exact": _part(said, "exact", pl.Boolean()),
-                "min": _part(said, "min", pl.Null()),
-                "max": _part(said, "max", pl.Null()),
+                "null_count": statistic(said, "null_count", pl.Int64()),
+                "null_count_exact": statistic(said, "null_count_exact", pl.Boolean()),
+                "exact": statistic(said, "exact", pl.Boolean()),
+                "min": statistic(said, "min", pl.Null()),
+                "max": statistic(said, "max", pl.Null()),
             }
         )
         yield column, part
@@ -214,10 +214,6 @@ def counts_of(statistics: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
     keys = pl.DataFrame({"path": path, "dv": vector})
     once = wanted.unique(["path", "dv"])
     return keys.join(once, on=["path", "dv"], how="left", nulls_equal=True, maintain_order="left")
-
-
-def _part(statistics: pl.DataFrame, name: str, dtype: pl.DataType) -> pl.Series:
-    return statistics[name] if name in statistics.columns else pl.Series(name, [None] * statistics.height, dtype=dtype)
 
 
 def _share(column: str, part: pl.DataFrame, records: int | None, least: int | None = None) -> pl.DataFrame:
