@@ -91,20 +91,26 @@ def theirs(name: str, address: str, rows: int) -> Callable[[], Any]:
     table = deltalake.DeltaTable(address)
     given = frame(rows, rows // 10).to_arrow()
     merging = source(rows).to_arrow()
+    # the codec and level that lakeview writes with
+    same: Any = deltalake.WriterProperties(compression="ZSTD", compression_level=1)
 
     def merge() -> None:
-        found = table.merge(merging, "target.id = source.id", source_alias="source", target_alias="target")
+        found = table.merge(
+            merging, "target.id = source.id", source_alias="source", target_alias="target", writer_properties=same
+        )
         found.when_matched_update_all().when_not_matched_insert_all().execute()
 
     jobs: dict[str, Callable[[], Any]] = {
-        "append": lambda: deltalake.write_deltalake(table, given, mode="append"),
-        "overwrite": lambda: deltalake.write_deltalake(table, given, mode="overwrite"),
+        "append": lambda: deltalake.write_deltalake(table, given, mode="append", writer_properties=same),
+        "overwrite": lambda: deltalake.write_deltalake(table, given, mode="overwrite", writer_properties=same),
         "merge": merge,
-        "delete in every file": lambda: table.delete("part = 13"),
-        "delete in one file": lambda: table.delete("id BETWEEN 5 AND 1000"),
-        "update in every file": lambda: table.update(predicate="part = 13", updates={"price": "price * 2"}),
-        "optimize": table.optimize.compact,
-        "z-order": lambda: table.optimize.z_order(["price", "x"]),
+        "delete in every file": lambda: table.delete("part = 13", writer_properties=same),
+        "delete in one file": lambda: table.delete("id BETWEEN 5 AND 1000", writer_properties=same),
+        "update in every file": lambda: table.update(
+            predicate="part = 13", updates={"price": "price * 2"}, writer_properties=same
+        ),
+        "optimize": lambda: table.optimize.compact(writer_properties=same),
+        "z-order": lambda: table.optimize.z_order(["price", "x"], writer_properties=same),
         "vacuum": lambda: table.vacuum(0, dry_run=False, enforce_retention_duration=False),
         "checkpoint": table.create_checkpoint,
     }
