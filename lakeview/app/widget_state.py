@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 _PAGE, _SEEN, _DEFAULTS = "_held_on", "_held", "_defaults"
 
@@ -37,8 +38,9 @@ def linked(
     and raises ValueError for what is none.
     """
     texts = None if options is None else {_text(option): option for option in options}
-    link = st.query_params.get_all(key)
     seen: dict[str, list[str]] = st.session_state.setdefault(_SEEN, {})
+    url = st.query_params.get_all(key)
+    link = seen[key] if key in seen and _is_part() else url
     _follow_default(key, default, link)
     is_unknown = texts is not None and bool(link) and not any(text in texts for text in link)
     if is_unknown and st.session_state.get(key, default) == default:
@@ -50,11 +52,20 @@ def linked(
         state = st.session_state[key]
     else:
         state = default
-    st.session_state[key] = state
-    seen[key] = _parameters(state, default, many=many)
-    if seen[key] != link:
-        _write(key, seen[key])
+    parameters = _parameters(state, default, many=many)
+    if texts is not None or key not in st.session_state or seen.get(key) != parameters:
+        st.session_state[key] = state  # set once, not with every run: a run that ends would undo what is being typed
+    seen[key] = parameters
+    if parameters != url:
+        _write(key, parameters)
     return key
+
+
+def _is_part() -> bool:
+    """True where a fragment runs alone: never because of a link, and its own is that of the moment when the browser
+    asked for it, before what it has been sent since."""
+    run = get_script_run_ctx()
+    return run is not None and bool(run.fragment_ids_this_run)
 
 
 def _follow_default(key: str, default: Any, link: list[str]) -> None:

@@ -65,8 +65,6 @@ def build(path: str | Path, *, now: datetime, progress: Progress = lambda _: Non
         # what this process does while Spark is at work in its own
         with ThreadPoolExecutor(max_workers=1) as aside, ExitStack() as at_end:
             at_end.callback(given_up.set)
-            flights = aside.submit(read_flights, calendar.shift)
-            written = [aside.submit(write, *_claims(folder, calendar))]
             say("starting Spark")
             server = local_server(
                 "lakeview demo",
@@ -76,6 +74,9 @@ def build(path: str | Path, *, now: datetime, progress: Progress = lambda _: Non
                 short_job=True,
                 shuffle_partitions=2,
             )
+            # not before: a start sets variables of this process, and native code that reads one meanwhile may crash
+            flights = aside.submit(read_flights, calendar.shift)
+            written = [aside.submit(write, *_claims(folder, calendar))]
             tables = _iceberg_tables(server.spark, place, folder, calendar)
             written += [aside.submit(write, name, commits) for name, commits in tables]
             source = to_spark(server.spark, flights.result(), Path(scratch))

@@ -84,11 +84,12 @@ def session(
 
     `memory` is the driver's heap (with a local master: everyone's), fixed once the JVM runs. `java` is a Java home or
     executable, see `find_java`. `short_job` tunes the JVM for a run of a minute or two. `extra` adds to or replaces the
-    settings; `environment` adds to the JVM's variables, fixed like its heap. Under spark-submit, which brings its own
-    JVM, that one is used, with the master, memory and Python that it was given. `remote`: the address of a Spark
-    Connect server (`sc://host:port`), which has all of these already. Raises MissingExtraError without a usable Java
-    (for `remote`: without Spark Connect's packages), LakeviewError when the JVM does not start, InvalidRequestError for
-    a `remote` where this Python has a classic session.
+    settings; `environment` adds to the JVM's variables, fixed like its heap. The start sets variables of this process
+    too, as pyspark does: native code that reads one meanwhile, in another thread, may crash. Under spark-submit, which
+    brings its own JVM, that one is used, with the master, memory and Python that it was given. `remote`: the address of
+    a Spark Connect server (`sc://host:port`), which has all of these already. Raises MissingExtraError without a usable
+    Java (for `remote`: without Spark Connect's packages), LakeviewError when the JVM does not start,
+    InvalidRequestError for a `remote` where this Python has a classic session.
     """
     spark_settings = settings(master=master, memory=memory, shuffle_partitions=shuffle_partitions, short_job=short_job)
     submitted = _PORT in os.environ

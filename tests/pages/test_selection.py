@@ -10,7 +10,7 @@ import pytest
 from streamlit.runtime.state.query_params import QueryParams
 from streamlit.testing.v1 import AppTest
 
-from lakeview.app import cache, selection
+from lakeview.app import cache, selection, widget_state
 from lakeview.app import tables as app_tables
 from lakeview.app.lake import survey
 from lakeview.app.pages import PAGES
@@ -246,6 +246,53 @@ def test_another_link_sets_what_is_chosen_and_what_it_does_not_know_is_the_defau
     app.query_params["order"] = "path"  # as a step back would
     app.run()
     assert app.selectbox(key="order").value == "path"
+
+
+def test_a_run_that_changes_nothing_leaves_what_is_typed_meanwhile_alone() -> None:
+    app = AppTest.from_string(KEPT).run()
+    assert app.text_input(key="where").proto.set_value  # as the page opens
+    assert not app.run().text_input(key="where").proto.set_value
+    app.text_input(key="where").set_value("a > 1").run()
+    assert not app.run().text_input(key="where").proto.set_value
+    assert app.text_input(key="where").value == "a > 1"
+
+
+SOMETIMES = """
+import streamlit as st
+from lakeview.app.widget_state import begin, linked
+
+begin("here")
+if st.toggle("Filter", value=True, key="filter"):
+    st.text_input("Where", key=linked("where"))
+"""
+
+
+def test_what_was_typed_is_there_again_when_its_field_is() -> None:
+    app = AppTest.from_string(SOMETIMES).run()
+    app.text_input(key="where").set_value("a > 1").run()
+    app.run()
+    app.toggle(key="filter").set_value(False).run()
+    assert not app.text_input
+    app.toggle(key="filter").set_value(True).run()
+    assert app.text_input(key="where").value == "a > 1"
+    assert app.query_params["where"] == "a > 1"
+
+
+def test_a_part_that_the_browser_asked_for_earlier_does_not_undo_what_was_chosen_since(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = AppTest.from_string(KEPT).run()
+    app.selectbox(key="order").set_value("size").run()
+    app.text_input(key="where").set_value("a > 1").run()
+    monkeypatch.setattr(widget_state, "_is_part", lambda: True)
+    app.query_params.clear()  # as the link was when it asked
+    app.run()
+    assert (app.selectbox(key="order").value, app.text_input(key="where").value) == ("size", "a > 1")
+    assert dict(app.query_params) == {"order": "size", "where": "a > 1"}
+    monkeypatch.undo()
+    app.query_params.clear()  # as a step back would
+    app.run()
+    assert (app.selectbox(key="order").value, app.text_input(key="where").value) == ("path", "")
 
 
 def test_an_unchanged_selection_is_not_written_again(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,11 +70,11 @@ def progressive(survey: Survey[_Read], draw: Callable[[Survey[_Read]], None]) ->
     def drawn() -> None:
         if survey.left:
             st.progress(1 - survey.left / survey.reads, f"{survey.reads - survey.left:,} of {survey.reads:,} logs read")
-        elif st.session_state.pop(_GOING, None):
-            st.rerun()  # the whole page: the clock stops, and the download has all of it
-        st.session_state[_GOING] = survey.left > 0
         draw(survey)
         follow()  # a click in a fragment runs the fragment alone
+        if survey.left == 0 and st.session_state.pop(_GOING, False):
+            st.rerun()  # the whole page: the clock stops, and the download has all of it
+        st.session_state[_GOING] = survey.left > 0
 
     drawn()
 
