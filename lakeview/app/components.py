@@ -12,7 +12,7 @@ import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from lakeview.app import selection, widths
+from lakeview.app import selection, uploads, widths
 from lakeview.app.columns import Column, cells_and_columns
 from lakeview.app.pages import PAGES
 from lakeview.app.widget_state import linked
@@ -285,5 +285,6 @@ class _Unchecked:
 
 
 def _details(finding: Finding) -> str | None:
-    parts = {"limit": finding.threshold, "where": finding.place, "rule": finding.rule, "remedy": finding.remedy}
+    place = uploads.public_text(finding.place or "")
+    parts = {"limit": finding.threshold, "where": place, "rule": finding.rule, "remedy": finding.remedy}
     return "  \n".join(f"{name}: {escape(text)}" for name, text in parts.items() if text) or None

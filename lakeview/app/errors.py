@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import polars as pl
 import streamlit as st
 
-from lakeview.app import cache, columns, selection, tables
+from lakeview.app import cache, columns, selection, tables, uploads
 from lakeview.app.components import escape, frame, link
 from lakeview.app.pages import PAGES
 from lakeview.app.row_links import row_link
@@ -46,6 +46,7 @@ _WAYS_OUT: Mapping[type[errors.LakeviewError], _WayOut] = {
     errors.SharingError: _WayOut("cloud_off", "start", "Choose another table", _OTHER_TABLE, again=True),
     errors.LakeviewError: _WayOut("error", "start", "Start"),
 }
+_UPLOAD = _WayOut("badge", "sharing", "Upload a profile", _OTHER_TABLE)
 
 
 def begin() -> None:
@@ -70,13 +71,16 @@ def messages(*, here: str | None = None, caught: list[errors.LakeviewError] | No
 def show(error: errors.LakeviewError, *, here: str | None = None) -> None:
     """Draws one error: what was found, where, what to do, and one way out."""
     way_out = next(_WAYS_OUT[kind] for kind in type(error).__mro__ if kind in _WAYS_OUT)
+    fix = error.fix
+    if (upload_again := uploads.fix(error.kind, error.place)) is not None:
+        way_out, fix = _UPLOAD, upload_again
     with st.container(border=True, gap="small"):
         st.markdown(f":red[:material/{way_out.icon}:] &ensp; **{escape(_as_typed(_sentence(error.message)))}**")
         if error.place:
             place = "the filter" if error.place == "where" else error.place  # the parameter's name, said of itself
             st.markdown(f":gray[Where] &ensp; {escape(_as_typed(place))}")
-        if error.fix:
-            st.markdown(f":gray[Do] &ensp; {escape(_as_typed(_sentence(error.fix)))}")
+        if fix:
+            st.markdown(f":gray[Do] &ensp; {escape(_as_typed(_sentence(fix)))}")
         with st.container(horizontal=True, vertical_alignment="center"):
             if way_out.again:
                 _try_again()
@@ -85,7 +89,8 @@ def show(error: errors.LakeviewError, *, here: str | None = None) -> None:
             if leads_on and way_out.page != here and not _is_of_other_table(way_out.page, here):
                 link(way_out.page, way_out.label, selection.link(**way_out.changes))
             name = selection.remembered().table
-            folder = name if isinstance(error, errors.NotATableError) and here != "lake" else None
+            is_folder = isinstance(error, errors.NotATableError) and way_out is not _UPLOAD
+            folder = name if is_folder and here != "lake" else None
             if folder is not None:
                 link("lake", "List all tables below it", {"root": folder})
             st.markdown(f":small[:gray[{escape(error.kind)}]]")
@@ -111,7 +116,9 @@ def _tables_near(folder: str) -> None:
 
 def public_text(text: str, typed: str = "") -> str:
     """A text of an error without the folders that lead to where the server runs and to its user's home: a page shows
-    what lies below them as one would type it there. What somebody has typed is left as it is."""
+    what lies below them as one would type it there. What somebody has typed is left as it is; a profile that was
+    uploaded bears the name that it had."""
+    text = uploads.public_text(text)
     for folder, messages in ((os.getcwd(), "."), (os.path.expanduser("~"), "~")):
         if len(folder) > 1 and folder not in typed:
             above = "" if messages == "." else f"{messages}{os.sep}"
@@ -151,7 +158,7 @@ def _look_again() -> None:
             cache.latest.clear(tables.address(chosen.table), chosen.ref)
 
 
-_ARTICLES = ("the ", "a ", "an ", "no ", "this ")
+_ARTICLES = ("the ", "a ", "an ", "no ", "there ", "this ")
 """Words that begin a sentence; any other first word may be a name, whose case is its own."""
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from lakeview.app import cache
+from lakeview.app import cache, uploads
 from lakeview.model import config
 from lakeview.model.errors import LakeviewError, NotATableError
 
@@ -96,7 +96,7 @@ def picker_name(text: str) -> str:
 
 def label(name: str) -> str:
     """How a name is shown: the last two parts of an address."""
-    parts = [part for part in name.replace("\\", "/").split("/") if part]
+    parts = [part for part in uploads.public_text(name).replace("\\", "/").split("/") if part]
     return " / ".join(parts[-2:]) or name
 
 

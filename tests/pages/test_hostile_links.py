@@ -67,7 +67,7 @@ def test_an_address_of_something_else_is_refused_in_words(address: str, tmp_path
         ("~/nope", "~/nope is no table"),
         ("..", ".. is no table"),
         (".", ". is no table"),
-        ("nope.json#a.b.c", "there is no profile at nope.json"),
+        ("nope.json#a.b.c", "There is no profile at nope.json"),
         ("demo/nope", "demo/nope is no table: the demo lake is not built"),
     ],
 )

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 import lakeview as lv
 from lakeview.app import cache
 from lakeview.app.pages import PAGES
+from lakeview.app.sharing import profiles
 from lakeview.app.sharing.recipient import ANOTHER, PROFILE, SHARE, TABS, UPLOAD
 from lakeview.sharing.server.overview import ShareConfiguration
 from lakeview.sharing.server.tokens import TokenFile
@@ -72,6 +73,31 @@ def test_a_profile_is_uploaded(served: RunningServer, monkeypatch: pytest.Monkey
     monkeypatch.setenv("LAKEVIEW_ROOTS", str(served.profile.parent))
     assert not open_tab(0).get("file_uploader")
     assert not [button for button in open_tab(0, **{PROFILE: str(served.profile)}).button if button.key == ANOTHER]
+
+
+@pytest.mark.parametrize(
+    ("page", "kept", "said"),
+    [
+        (
+            "health",
+            True,
+            ("**The profile ann.share (uploaded) expired on 2020-01-01 at", "for a new profile, and upload"),
+        ),
+        ("health", False, ("**There is no profile at ann.share (uploaded).**", "Upload the profile again")),
+        ("sharing", True, ("**The profile ann.share (uploaded) expired on 2020-01-01 at",)),
+    ],
+    ids=["expired, of a table", "removed, of a table", "expired, browsed"],
+)
+def test_an_uploaded_profile_is_named_as_its_owner_knows_it(page: str, kept: bool, said: tuple[str, ...]) -> None:
+    document = {"shareCredentialsVersion": 1, "endpoint": "http://localhost:1", "bearerToken": "lvs_x"}
+    path = profiles.upload("ann.share", json.dumps(document | {"expirationTime": "2020-01-01T00:00:00Z"}).encode())
+    if not kept:
+        Path(path).unlink()
+    app = open_page(page, **({PROFILE: path} if page == "sharing" else {"table": f"{path}#lake.default.months"}))
+    for words in said:
+        assert words.lower() in text(app).lower()
+    assert str(Path(path).parent) not in text(app), "the server's own folder"
+    assert page == "sharing" or any("Upload a profile" in link.proto.label for link in app.get("page_link"))
 
 
 def test_the_demo_lake_is_shared_by_a_click(no_demo_lake: Path) -> None:

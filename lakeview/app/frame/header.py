@@ -9,7 +9,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import answers, cache, code_samples, downloads, errors, selection
+from lakeview.app import answers, cache, code_samples, downloads, errors, selection, uploads
 from lakeview.app.components import escape
 from lakeview.app.frame import pickers
 from lakeview.app.session import OpenTable
@@ -174,7 +174,7 @@ def _view(now: OpenTable, page: str) -> code_samples.View:
     return code_samples.View(
         page=page,
         table_format=now.table.format,
-        address=now.address,
+        address=uploads.own_address(now.address),
         version=now.version,
         base=base,
         where=typed.get("where") or None,

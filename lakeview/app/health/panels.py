@@ -10,7 +10,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import cache, columns, commits
+from lakeview.app import cache, columns, commits, uploads
 from lakeview.app.components import dark, escape, finding_lines, frame, grid, nothing, stack, tile
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
@@ -152,7 +152,8 @@ def _reasons(finding: Finding) -> str:
 
 
 def _rule_and_place(finding: Finding) -> str:
-    return _in_small({"rule": finding.rule, "where": finding.place, "remedy": finding.remedy})
+    place = uploads.public_text(finding.place or "")
+    return _in_small({"rule": finding.rule, "where": place, "remedy": finding.remedy})
 
 
 def _in_small(parts: Mapping[str, str | None]) -> str:
@@ -168,7 +169,7 @@ def findings_table(every: Sequence[Finding], *, key: str) -> None:
             "finding": [f.claim for f in every],
             "evidence": [f.evidence for f in every],
             "rule": [f.rule for f in every],
-            "where": [f.place for f in every],
+            "where": [uploads.public_text(f.place or "") for f in every],
             "remedy": [f.remedy for f in every],
         },
         schema_overrides=dict.fromkeys(("rule", "where", "remedy"), pl.String()),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import json
-import secrets
 import shutil
 import socket
 import tempfile
@@ -13,7 +12,7 @@ from pathlib import Path
 import msgspec
 import streamlit as st
 
-from lakeview.app import cache
+from lakeview.app import cache, uploads
 from lakeview.model import config
 from lakeview.model.errors import InvalidRequestError
 from lakeview.sharing.client.limits import PROFILE_BYTES
@@ -27,7 +26,7 @@ _MOST_UPLOADS = 100
 @st.cache_resource(show_spinner=False)
 def _folder() -> Path:
     """A folder that only this server's user can read, removed when the server ends."""
-    folder = Path(tempfile.mkdtemp(prefix="lakeview-profiles-"))
+    folder = Path(tempfile.mkdtemp(prefix=uploads.FOLDER))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
@@ -45,14 +44,14 @@ def upload(name: str, content: bytes) -> str:
     if len(content) > PROFILE_BYTES:
         raise InvalidRequestError("the file is too large for a profile", fix="upload the file that you were sent")
     parse_profile(content, name)
-    uploads = sorted(_folder().glob("upload-*.share"), key=lambda file: file.stat().st_mtime)
-    for oldest in uploads[: -_MOST_UPLOADS + 1]:
+    earlier = sorted(_folder().glob("upload-*"), key=lambda file: file.stat().st_mtime)
+    for oldest in earlier[: -_MOST_UPLOADS + 1]:
         oldest.unlink(missing_ok=True)
-    return str(_write("upload", content))
+    return str(_write("upload", name, content))
 
 
-def _write(purpose: str, content: bytes) -> Path:
-    path = _folder() / f"{purpose}-{secrets.token_urlsafe(16)}.share"
+def _write(purpose: str, name: str, content: bytes) -> Path:
+    path = uploads.path(_folder(), purpose, name)
     path.touch(mode=0o600)
     path.write_bytes(content)
     return path
@@ -74,4 +73,4 @@ def demo_share(lake: str) -> str:
     port = int(listener.getsockname()[1])
     hub, document = open_folder(msgspec.structs.replace(settings, port=port), cache.now)
     serve_in_background(hub, listener)
-    return str(_write("demo", json.dumps(document).encode()))
+    return str(_write("demo", "demo-lake.share", json.dumps(document).encode()))
