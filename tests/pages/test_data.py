@@ -119,7 +119,7 @@ def test_a_filter_that_is_no_sql_is_refused(good: Path) -> None:
 def test_a_filter_on_a_column_that_is_not_there_is_refused(good: Path) -> None:
     app = open_page("data", good, where="nope > 3")
     assert not app.exception
-    assert "there is no column nope" in text(app)
+    assert "There is no column nope" in text(app)
 
 
 def test_a_filter_whose_types_do_not_fit_is_refused(good: Path) -> None:

@@ -492,7 +492,7 @@ def test_what_was_cancelled_is_not_begun_again_and_others_keep_their_answers(mon
         return budget.button("Read", request, cheap, allowed, key=key, on_arrival=True)
 
     assert is_asked("rows", "a")
-    budget.forget()  # the run of the page ends
+    budget.forget(InvalidRequestError("no"))  # the run of the page ends
     assert not is_asked("rows", "a")
     assert is_asked("rows", "b")
 
@@ -510,16 +510,29 @@ def test_what_was_cancelled_is_not_begun_again_and_others_keep_their_answers(mon
     assert reads == [first, second]
 
 
-def test_a_query_that_ends_without_an_answer_says_so_and_waits_to_be_asked_again(
-    good: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("view", "ending", "reason"),
+    [
+        ({"where": "month = 2"}, StopException(), "the query was stopped before it had an answer"),
+        ({"tab": "Profile"}, StopException(), "the profile was stopped before its first column was done"),
+        (
+            {"tab": "Profile"},
+            runner._stopped(Request("t", 1, 9, 1, profile=True), 30, 7),
+            "the profile was stopped after 30 seconds, before its first column was done",
+        ),
+    ],
+    ids=["rows cancelled", "profile cancelled", "profile out of time"],
+)
+def test_a_query_that_ends_without_an_answer_says_why_and_waits_to_be_asked_again(
+    view: dict[str, str], ending: BaseException, reason: str, good: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def run(*_: object, **__: object) -> Answer:
-        raise StopException
+        raise ending
 
     monkeypatch.setattr(runner, "run", run)
-    app = open_page("data", good, where="month = 2")
+    app = open_page("data", good, **view)
     assert "Ended without an answer" not in text(app)
-    assert "**Ended without an answer** :gray[cancelled, or failed; press to ask again]" in text(app.run())
+    assert f"**Ended without an answer** :gray[{reason}; press to ask again]" in text(app.run())
 
 
 @pytest.mark.parametrize("is_part_known", [True, False])

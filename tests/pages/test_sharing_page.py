@@ -234,7 +234,7 @@ def test_another_table_in_place_of_the_audit_log_is_told(
 
 def test_a_configuration_that_is_none_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAKEVIEW_SHARE", str(tmp_path / "gone.yaml"))
-    assert "There is no configuration file gone.yaml" in text(open_tab(1)).replace("there is", "There is")
+    assert "There is no configuration file gone.yaml" in text(open_tab(1))
 
 
 @pytest.mark.parametrize("name", with_breadth(["months", "vectors"], ["mapped", "some"]))  # parquet and delta responses

@@ -42,7 +42,7 @@ def test_a_query_of_all_files_is_priced_so(good: Path) -> None:
     [
         ("drop table t", "DROP is no SELECT"),
         ("select * from read_csv('/etc/passwd')", "read_csv is no function of a query here"),
-        ("select * from other", "there is no table other here"),
+        ("select * from other", "There is no table other here"),
         ("", "The query is empty"),
     ],
 )

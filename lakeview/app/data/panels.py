@@ -110,8 +110,8 @@ def read_rows(now: OpenTable, request: Request, reading: Reading, allowed: budge
         with st.spinner("Reading rows", show_time=True):
             try:
                 answer = first_rows(now.address, request.version, request.limit, allowed.seconds)
-            except LakeviewError:
-                budget.forget()  # else every later run would begin it again
+            except LakeviewError as error:
+                budget.forget(error)  # else every later run would begin it again
                 raise
         budget.say_if_stopped(answer, allowed.seconds)
         return answer

@@ -10,13 +10,15 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import selection
+from lakeview.app import errors, selection
+from lakeview.app.components import escape
 from lakeview.app.query import runner, spark
 from lakeview.app.query.answers import Answer
 from lakeview.app.query.worker import MAX_RESULT_BYTES, Request
 from lakeview.app.widget_state import linked
 from lakeview.jobs import Progress
 from lakeview.jobs import Request as SparkRequest
+from lakeview.model.errors import LakeviewError
 
 BUDGETS = {"256 MiB": 1 << 28, "1 GiB": 1 << 30, "4 GiB": 1 << 32}
 SECONDS: dict[str, float] = {"10 s": 10, "30 s": 30, "2 min": 120, "10 min": 600}
@@ -96,7 +98,8 @@ def button(
     request, queries = (selection.remembered().table, request), _queries()
     size = cost.size or 0
     fits = size <= budget.size
-    arrives = on_arrival and cost.size is not None and cost.size <= CHEAP and queries.ended_requests.get(key) != request
+    ended, reason = queries.ended_requests.get(key, (None, ""))
+    arrives = on_arrival and cost.size is not None and cost.size <= CHEAP and ended != request
     if fits and arrives:
         queries.requests[key] = request
     bound = "reads at most" if at_most else "reads"
@@ -117,17 +120,17 @@ def button(
     is_requested = fits and bool(queries.requests.get(key) == request)
     if is_requested:
         queries.current = key
-    elif fits and queries.ended_requests.get(key) == request:
+    elif fits and ended == request:
         st.markdown(
-            ":orange[:material/timer:] **Ended without an answer** :gray[cancelled, or failed; press to ask again]"
+            f":orange[:material/timer:] **Ended without an answer** :gray[{escape(reason)}; press to ask again]"
         )
     return is_requested
 
 
-def forget() -> None:
-    """Ends the request of the last button: it is not begun again without a press."""
+def forget(error: LakeviewError) -> None:
+    """Ends the request of the last button, which failed: it is not begun again without a press."""
     queries = _queries()
-    queries.end(queries.current)
+    queries.end(queries.current, errors.public_text(error.message))
 
 
 @dataclass(slots=True)
@@ -135,22 +138,22 @@ class _Queries:
     """The queries of one session. A plain object: a run of the page that Streamlit has ended may still write to it,
     while each look into the session's state would end that run once more.
 
-    `requests`, `ended_requests`: those asked for, and given up, by the keys of their buttons; `current`: the key of the
-    last button whose request was asked for; `is_again`: it was pressed for what was there already; `answers`: the last
-    ones by request; `running`: requests of which a run of the page has not let go yet.
+    `requests`, `ended_requests`: those asked for, and given up with the reason, by the keys of their buttons;
+    `current`: the key of the last button whose request was asked for; `is_again`: it was pressed for what was there
+    already; `answers`: the last ones by request; `running`: requests of which a run of the page has not let go yet.
     """
 
     requests: dict[str, object] = field(default_factory=dict)
-    ended_requests: dict[str, object] = field(default_factory=dict)
+    ended_requests: dict[str, tuple[object, str]] = field(default_factory=dict)
     current: str | None = None
     is_again: bool = False
     answers: dict[Request | SparkRequest, _PastAnswer] = field(default_factory=dict)
     running: dict[Request | SparkRequest, threading.Event] = field(default_factory=dict)
 
-    def end(self, key: str | None) -> None:
+    def end(self, key: str | None, reason: str) -> None:
         """The request of this button is not begun again without a press."""
         if key is not None and (request := self.requests.pop(key, None)) is not None:
-            self.ended_requests[key] = request
+            self.ended_requests[key] = request, reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,9 +227,10 @@ def _run(request: Request | SparkRequest, budget: Budget, queries: _Queries, key
         return runner.run(
             request, seconds=budget.seconds, on_wait=_progress_line(bar.progress, request, budget), on_part=on_part
         )
-    except BaseException:
-        if not is_part_known:
-            queries.end(key)  # else every later run would begin it again
+    except BaseException as error:
+        if not is_part_known:  # every later run would begin it again
+            stopped = "a job on Spark was stopped" if isinstance(request, SparkRequest) else request.stopped_early
+            queries.end(key, errors.public_text(error.message) if isinstance(error, LakeviewError) else stopped)
         raise
     finally:
         queries.running.pop(request).set()

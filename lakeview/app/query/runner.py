@@ -133,9 +133,11 @@ def _answer(process: QueryProcess, request: Request) -> Answer:
 
 
 def _stopped(request: Request, seconds: float, rows: int) -> errors.InvalidRequestError:
-    what = "query" if request.base is None else "comparison"
-    read = f"the {what} was stopped after {seconds:g} seconds, with {rows_text(request, rows)}"
-    return _over(read, f"allow it more seconds, or {request.cheaper}")
+    what = "profile" if request.profile else "query" if request.base is None else "comparison"
+    so_far = "before its first column was done" if request.profile else f"with {rows_text(request, rows)}"
+    return _over(
+        f"the {what} was stopped after {seconds:g} seconds, {so_far}", f"allow it more seconds, or {request.cheaper}"
+    )
 
 
 def _over(message: str, fix: str) -> errors.InvalidRequestError:

@@ -78,6 +78,15 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.seconds > 0 and self.seed is None and (self.sql is None or self.is_rowwise)
 
     @property
+    def stopped_early(self) -> str:
+        """What became of it where it was stopped before there was a part to show."""
+        if self.profile:
+            return "the profile was stopped before its first column was done"
+        if self.base is not None:
+            return "the comparison was stopped before its first row was read"
+        return "the query was stopped before it had an answer"
+
+    @property
     def cheaper(self) -> str:
         """What to do that takes less time and memory, of what the page offers beside this request."""
         if self.base is not None:
