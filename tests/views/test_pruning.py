@@ -193,6 +193,13 @@ def test_the_profile_counts_files_along_the_values() -> None:
     assert views.pruning.clustering.depth_profile(stats, files_of([5]), "nobody").is_empty()
 
 
+def test_the_profile_shows_bounds_of_times_as_writers_record_them() -> None:
+    low, high = (datetime(2026, 7, 1, hour, 0, 0, ms, tzinfo=UTC) for hour, ms in ((3, 0), (4, 123_999)))
+    stats = statistics({"at": [(low, high, 0)]}, exact=False)
+    profile = views.pruning.clustering.depth_profile(stats, files_of([5]), "at")
+    assert profile["value_text"].to_list() == ["2026-07-01 03:00:00", "2026-07-01 04:00:00.123000"]
+
+
 def lives(*rows: tuple[int | None, int | None, int, int]) -> pl.DataFrame:
     """LIFETIMES with the range of `delay`: added, removed, least, greatest."""
     frame = pl.DataFrame(

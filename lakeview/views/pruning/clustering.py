@@ -15,7 +15,7 @@ from lakeview.model.schema import ArrayType, MapType, Schema, leaf_name
 from lakeview.views.schema.columns import counts_of, spread_evenly
 from lakeview.views.timeline.live_intervals import with_positions
 from lakeview.views.units import counted
-from lakeview.views.values import value_text
+from lakeview.views.values import bound_texts
 
 CLUSTERING = pl.Schema(
     {
@@ -120,11 +120,11 @@ def depth_profile(statistics: pl.DataFrame, files: pl.DataFrame, column: str) ->
     chosen = ordered[spread_evenly(range(ordered.height), _MOST_PLACES)]
     ends = pl.DataFrame({"low": codes["low"].sort(), "high": codes["high"].sort()})
     depth = _depth_at(ends, chosen["code"])
-    texts = pl.Series([value_text(v) for v in values.gather(chosen["row"]).to_list()], dtype=pl.String)
+    exact = pl.concat([ranged["exact"], ranged["exact"]])
     return pl.DataFrame(
         {
             "place": pl.int_range(chosen.height, eager=True),
-            "value_text": texts,
+            "value_text": bound_texts(values.gather(chosen["row"]), exact.gather(chosen["row"])),
             "depth": depth,
             "reads": depth + unknown,
         }
