@@ -14,7 +14,7 @@ from lakeview import views
 from lakeview.app import widths
 from lakeview.charts.palette import palette
 
-PALE_HELP = "pale: rows of files that were written before the column existed; all of them are null there"
+PALE_HELP = "pale, absent: rows of files that were written before the column existed; all of them are null there"
 _CELL_PADDING = 16
 BOUND_HELP = "≥ or ≤: a bound; ≈: some files do not count; empty: exact"
 
@@ -163,6 +163,12 @@ def null_shares(rows: pl.DataFrame, bar: int) -> dict[str, Column]:
     if "absent_text" in rows.columns:
         found["absent"] = text("absent", of="absent_text", null="", help=PALE_HELP)
     return found
+
+
+def pale_key(rows: pl.DataFrame) -> None:
+    """A line below a table with `null_shares` that says what is pale in its bars, where any is."""
+    if rows["absent_share"].null_count() < rows.height:
+        st.markdown(f":small[:gray[{PALE_HELP}]]")
 
 
 def _null_bar(width: int, null_share: float | None, absent_share: float | None) -> str | None:

@@ -18,8 +18,13 @@ _LABEL_CHARACTERS = 18
 _MOMENT = r"^(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}:\d{2})"
 
 
-def distribution_bars(rows: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> AnyChart:
-    """The rows of DISTRIBUTIONS of one column; null and NaN in gray, told in the title too."""
+def distribution_bars(
+    rows: pl.DataFrame, *, absent: str | None = None, dark: bool = False, width: Width = "container"
+) -> AnyChart:
+    """The rows of DISTRIBUTIONS of one column; null and NaN in gray, told in the title too.
+
+    `absent`: the `absent_text` of SCHEMA_TREE, which part of the rows is from before the column existed.
+    """
     p = palette(dark)
     shown = rows.with_columns(
         position=pl.int_range(pl.len()),
@@ -29,7 +34,8 @@ def distribution_bars(rows: pl.DataFrame, *, dark: bool = False, width: Width = 
         short=shorten_column(pl.col("label"), _LABEL_CHARACTERS),
     )
     bins = shown.filter(pl.col("kind") == "bin")
-    title = alt.TitleParams(_title(rows), frame="bounds", dx=0, limit=260)
+    before = alt.Undefined if absent is None else f"{absent}: absent from the files"
+    title = alt.TitleParams(_title(rows), subtitle=before, frame="bounds", dx=0, limit=260)
     if bins.height:
         return finished(_histogram(bins, p), p, height=_HEIGHT, title=title, width=width)
     return finished(_bars(shown, p), p, height=max(_HEIGHT, 18 * shown.height), title=title, width=width)

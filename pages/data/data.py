@@ -38,8 +38,9 @@ if profiled.open:
             downloads.offer("profile", profile_answer.rows.drop("distribution"))
             downloads.offer("distributions", spread)
             profile.sentence(now, request, reading, profile_answer.counts["rows"])
-            profile.table(profile_answer.rows.drop("distribution"), request, reading, now)
-            profile.distributions(spread, request)
+            described = profile.with_schema(profile_answer.rows.drop("distribution"), request, reading, now)
+            profile.table(described)
+            profile.distributions(spread, described, request)
 
     with profiled, errors.messages(here="data"), card("Null share by column", panels.nulls_note(now), key="nulls"):
         shares = now.look.columns().shares

@@ -95,6 +95,13 @@ def test_every_distribution_has_a_picture(name: str, dark: bool) -> None:
     assert name in chart["title"]["text"]
 
 
+def test_the_rows_from_before_a_column_existed_are_named_below_its_name() -> None:
+    spread = views.data.distributions.distributions(SAMPLE.select("moment"))
+    named = charts.distributions.distribution_bars(spread, absent="40.8 % before v9").to_dict()
+    assert named["title"]["subtitle"] == "40.8 % before v9: absent from the files"
+    assert "subtitle" not in charts.distributions.distribution_bars(spread).to_dict()["title"]
+
+
 def test_the_ends_of_moments_are_days_and_on_one_day_times() -> None:
     def ends(values: pl.Series) -> list[str]:
         spread = views.data.distributions.distributions(values.to_frame("moment"))

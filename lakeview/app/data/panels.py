@@ -174,4 +174,5 @@ def null_table(shares: pl.DataFrame, tree: pl.DataFrame) -> None:
         key="null-shares",
         **row_link("null-shares", rows, "quality", lambda row: selection.link(column=row["column"])),
     )
+    columns.pale_key(rows)
     link("quality", "History by version", selection.link(tab=QUALITY_WHOLE_TABLE))

@@ -73,15 +73,19 @@ def _sentence(request: Request, reading: Reading, rows: int) -> str:
     return f"A sample of {version}{where}: the {views.units.counted(rows, 'row')} of {reading.files_text}"
 
 
-def table(profile: pl.DataFrame, request: Request, reading: Reading, now: OpenTable) -> None:
-    """PROFILE, one row a column, with the types of the table's schema; of all rows also the nulls of files that were
-    written before a column existed."""
+def with_schema(profile: pl.DataFrame, request: Request, reading: Reading, now: OpenTable) -> pl.DataFrame:
+    """PROFILE with the types of the table's schema, `absent_share` and `absent_text` of SCHEMA_TREE: the nulls of files
+    that were written before a column existed, null where not all rows were read."""
     look = Inspection(now.look.frames, request.version)
     is_whole = request.where is None and reading.paths is None and look.is_small
     tree = look.columns().tree if is_whole else views.schema.columns.schema_tree(look.snapshot.schema)
     types = {field.name: str(field.type) for field in now.snapshot_of(request.version).schema.fields}
     profile = profile.with_columns(type=pl.col("column").replace_strict(types, default=pl.col("type")))
-    profile = views.schema.tree.with_absent_shares(profile, tree)
+    return views.schema.tree.with_absent_shares(profile, tree)
+
+
+def table(profile: pl.DataFrame) -> None:
+    """One row a column of a PROFILE that `with_schema` returned."""
     frame(
         profile,
         {
@@ -95,11 +99,13 @@ def table(profile: pl.DataFrame, request: Request, reading: Reading, now: OpenTa
         key="profile",
         **row_link("profile", profile, "quality", lambda row: selection.link(column=row["column"])),
     )
+    columns.pale_key(profile)
 
 
-def distributions(spread: pl.DataFrame, request: Request) -> None:
+def distributions(spread: pl.DataFrame, profile: pl.DataFrame, request: Request) -> None:
     """A small picture a column, of those chosen in the URL; a click on a bar, or on a row of the table that is their
-    twin, picks a value."""
+    twin, picks a value. The rows from before a column existed are named below its name, from `profile`."""
+    absent = dict(profile.select("column", "absent_text").iter_rows())
     names = spread["column"].unique(maintain_order=True).to_list()
     chosen = st.multiselect(
         "Columns",
@@ -115,9 +121,10 @@ def distributions(spread: pl.DataFrame, request: Request) -> None:
     _picked_value(spread, request)
     with grid(230):
         for part in parts:
-            position = names.index(part["column"][0])  # a column's own, whichever are chosen
+            name = part["column"][0]
+            position = names.index(name)  # a column's own, whichever are chosen
             with st.container():
-                pictures = [charts.distributions.distribution_bars(part, dark=dark())]
+                pictures = [charts.distributions.distribution_bars(part, absent=absent.get(name), dark=dark())]
                 stack(pictures, key=f"distribution-{position}", on_pick=partial(_pick_bar, part["condition"].to_list()))
     with fold("As a table: a tick picks the value of its row", "values-table"):
         facets = pl.concat(parts).head(MAX_ROWS) if parts else spread
