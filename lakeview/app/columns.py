@@ -30,7 +30,8 @@ class Column:
     `of`: the frame's column that it shows, or a struct of those; the one of its own name without. `format` makes the
     cells of the values.
     `in_bytes`: the values are sizes, shown in the unit that suits their median; the heading names it.
-    `may_be_cut`: long cells end in dots where there is no room for them; a double click shows the whole text.
+    `may_be_cut`: long cells end in dots where there is no room for them; a double click shows the whole text. They are
+    not cut below `least` pixels.
     `pixels`: the width of cells that are no texts.
     `may_be_absent`: a table has no such column where all its cells are empty.
     """
@@ -42,6 +43,7 @@ class Column:
     format: Format | None = None
     in_bytes: bool = False
     may_be_cut: bool = False
+    least: int = 0
     may_be_absent: bool = False
     pixels: int = 0
 
@@ -58,7 +60,9 @@ class Column:
             return widths.needs(label, [], least=self.pixels)
         word = self.options.get("display_text")
         texts = widths.longest(cells, self.options.get("format")) if word is None else [word]
-        return widths.needs(label, [*texts, unknown] if cells.null_count() else texts, may_be_cut=self.may_be_cut)
+        return widths.needs(
+            label, [*texts, unknown] if cells.null_count() else texts, may_be_cut=self.may_be_cut, uncut=self.least
+        )
 
 
 def cells_and_columns(
@@ -89,9 +93,11 @@ def text(
     null: str | None = None,
     words: Mapping[str, str] | None = None,
     right: bool = False,
+    least: int = 0,
     help: str | None = None,  # noqa: A002 (streamlit's own name for it)
 ) -> Column:
-    """Text, of other types as polars writes it; `null` stands for null; `words` replace values of a closed set."""
+    """Text, of other types as polars writes it; `null` stands for null; `words` replace values of a closed set. Cells
+    are not cut below `least` pixels."""
 
     def cells(values: pl.Series) -> pl.Series:
         texts = values.cast(pl.String)
@@ -99,7 +105,7 @@ def text(
         return texts if null is None else texts.fill_null(null)
 
     options = {"help": help} | ({"alignment": "right"} if right else {})
-    return Column(st.column_config.TextColumn, label, options, of, cells, may_be_cut=not right)
+    return Column(st.column_config.TextColumn, label, options, of, cells, may_be_cut=not right, least=least)
 
 
 def link(label: str, word: str, *, of: str | None = None) -> Column:
@@ -146,10 +152,11 @@ def percent(
 def null_shares(rows: pl.DataFrame, bar: int) -> dict[str, Column]:
     """The null shares of columns, `null_share`, in percent and as bars of so many pixels.
 
-    Pale is the part of files that were written before the column existed, `absent_share`; `absent_text` names it.
+    Pale is the part of files that were written before the column existed, `absent_share`; `absent_text` names it. No
+    bars for 0 pixels.
     """
     if rows["absent_share"].null_count() == rows.height:
-        return {"null": percent("null, %", of="null_share", bar=True)}
+        return {"null": percent("null, %", of="null_share", bar=bar > 0)}
     width = bar - _CELL_PADDING
     pale = Column(
         st.column_config.ImageColumn,
@@ -159,10 +166,22 @@ def null_shares(rows: pl.DataFrame, bar: int) -> dict[str, Column]:
         lambda shares: pl.Series([_null_bar(width, **share) for share in shares], dtype=pl.String),
         pixels=bar,
     )
-    found = {"null": percent("null, %", of="null_share"), "bar": pale}
+    found = {"null": percent("null, %", of="null_share")} | ({"bar": pale} if bar > 0 else {})
     if "absent_text" in rows.columns:
-        found["absent"] = text("absent", of="absent_text", null="", help=PALE_HELP)
+        found["absent"] = absent()
     return found
+
+
+def absent() -> Column:
+    """The share of the rows from before a column existed, and when that was: `40.8 before v9`."""
+
+    def cells(texts: pl.Series) -> pl.Series:
+        return texts.str.replace(" %", "", literal=True).fill_null("")
+
+    options = {"help": PALE_HELP}
+    return Column(
+        st.column_config.TextColumn, "absent, %", options, "absent_text", cells, may_be_cut=True, least=widths.NAME
+    )
 
 
 def pale_key(rows: pl.DataFrame) -> None:
@@ -186,22 +205,15 @@ def _null_bar(width: int, null_share: float | None, absent_share: float | None) 
     return f"data:image/svg+xml;utf8,{picture.replace('#', '%23')}"
 
 
-def ranges(label: str) -> Column:
-    """What the min and max beside it are, from `range_is` and `coverage`: exact, a bound, or of so many files."""
+def bound_text(label: str, *, of: str) -> Column:
+    """A min or max of SCHEMA_TREE: of timestamps the minute where that is all of it."""
 
-    def cells(states: pl.Series) -> pl.Series:
-        return pl.Series(
-            [
-                f"{views.units.format_percent(s['coverage'])} of files" if s["range_is"] == "partial" else s["range_is"]
-                for s in states
-            ],
-            dtype=pl.String,
-        )
+    def cells(values: pl.Series) -> pl.Series:
+        rows = values.struct.unnest()
+        minute = rows[of].str.replace(r"^(\d{4}-\d\d-\d\d \d\d:\d\d):00$", "$1")
+        return minute.zip_with(rows["type"].str.starts_with("timestamp"), rows[of])
 
-    meaning = "min and max are exact, a bound that the true ones lie within, or of the files with statistics alone"
-    return Column(
-        st.column_config.TextColumn, label, {"help": meaning}, ("range_is", "coverage"), cells, may_be_cut=True
-    )
+    return Column(st.column_config.TextColumn, label, {}, ("type", of), cells, may_be_cut=True)
 
 
 def size(

@@ -23,6 +23,8 @@ _LETTERS = {
     **dict.fromkeys("0123456789", 6.2),
     **dict.fromkeys("mwMW%+\N{MINUS SIGN}", 9.6),
 }
+NAME = 116
+"""Pixels of a name of some 16 letters, which is not cut however many columns there are."""
 _SHORTEST = 56
 """Pixels that a column of texts has at least, where they are cut."""
 _LONGEST = 200
@@ -42,11 +44,12 @@ def heading_width(label: str) -> int:
     return _AROUND + round(sum(_LETTERS.get(letter, _USUAL_LETTER) for letter in label[:_LONGEST]))
 
 
-def needs(label: str, texts: Iterable[str], *, least: int = 0, may_be_cut: bool = False) -> Needs:
-    """What a column with this heading and these cells needs, `least` pixels in any case. Headings are never cut."""
+def needs(label: str, texts: Iterable[str], *, least: int = 0, may_be_cut: bool = False, uncut: int = 0) -> Needs:
+    """What a column with this heading and these cells needs, `least` pixels in any case. Headings are never cut, nor
+    are cells that fit into `uncut` pixels."""
     heading = max(heading_width(label), least)
     whole = max(heading, *map(heading_width, texts), 0)
-    return Needs(whole, max(heading, min(whole, _SHORTEST)) if may_be_cut else whole)
+    return Needs(whole, max(heading, min(whole, max(_SHORTEST, uncut))) if may_be_cut else whole)
 
 
 def fitted(columns: Sequence[Needs], place: int) -> list[int]:

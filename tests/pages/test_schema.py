@@ -55,8 +55,8 @@ def test_a_table_without_rules_has_no_place_for_them(good: Path) -> None:
 
 @pytest.mark.parametrize(
     ("page", "tables", "parameters"),
-    [("schema", 1, {}), ("data", 2, {"tab": "Profile"}), ("overview", 1, {})],
-    ids=["schema", "profile and null shares", "overview"],
+    [("data", 2, {"tab": "Profile"}), ("overview", 1, {})],
+    ids=["profile and null shares", "overview"],
 )
 def test_the_part_before_a_column_existed_is_pale_and_named(
     good: Path, page: str, tables: int, parameters: dict[str, str]
@@ -73,6 +73,13 @@ def test_the_part_before_a_column_existed_is_pale_and_named(
         assert f"width='0.0' {pale}" not in late["bar"]
         assert pale in late["bar"]
         assert str(late["since"] if page == "overview" else late["absent"]).endswith("v4")
+
+
+def test_the_part_before_a_column_existed_is_named_beside_its_null_share(good: Path) -> None:
+    rows = open_page("schema", good).dataframe[0].value.set_index("name")
+    assert rows["absent"]["cancelled"].endswith(" before v4")
+    assert float(rows["absent"]["cancelled"].split()[0]) <= rows["null"]["cancelled"]
+    assert rows["absent"]["carrier"] == ""
 
 
 def test_a_difference_says_what_it_breaks_and_why(good: Path) -> None:

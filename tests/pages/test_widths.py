@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from lakeview.app import widths
+from lakeview.app import columns, widths
 
 
 def test_columns_have_what_they_need_where_there_is_room() -> None:
@@ -19,6 +19,20 @@ def test_the_widest_texts_give_way_and_numbers_and_headings_do_not() -> None:
     place = number.whole + short.whole + 100
     assert widths.fitted([number, short, long], place) == [number.whole, short.whole, 100]
     assert widths.fitted([number, short, long], 0) == [number.whole, short.least, widths.heading_width("a comment")]
+
+
+def test_names_are_not_cut_while_other_texts_are() -> None:
+    name = widths.needs("column", ["departure_delay"], may_be_cut=True, uncut=widths.NAME)
+    comment = widths.needs("comment", ["word " * 40], may_be_cut=True)
+    assert widths.fitted([name, comment], 0) == [name.whole, comment.least]
+    assert widths.fitted([widths.needs("column", ["x" * 300], may_be_cut=True, uncut=widths.NAME)], 0) == [widths.NAME]
+
+
+def test_seconds_of_a_whole_minute_are_left_out_of_timestamps_alone() -> None:
+    texts = ["2026-07-01 03:00:00", "2026-07-01 03:00:05", None, "2026-07-01 03:00:00"]
+    rows = pl.DataFrame({"type": ["timestamp", "timestamp_ntz", "timestamp", "string"], "text": texts})
+    cells, _ = columns.bound_text("min", of="text").cells(rows.to_struct())
+    assert cells.to_list() == ["2026-07-01 03:00", *texts[1:]]
 
 
 def test_longest_cells_are_those_of_the_numbers_format() -> None:

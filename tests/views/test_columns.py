@@ -214,3 +214,20 @@ def test_a_time_that_is_a_bound_is_shown_as_writers_record_it(exact: bool | None
     assert bound_texts(bounds, pl.Series([exact], dtype=pl.Boolean)).to_list() == [text]
     finer = pl.Series([datetime(2026, 7, 1, 3, 0, 0, 123_456, tzinfo=UTC)])
     assert bound_texts(finer, pl.Series([exact], dtype=pl.Boolean)).to_list() == ["2026-07-01 03:00:00.123456"]
+
+
+@pytest.mark.parametrize(
+    ("states", "note"),
+    [
+        pytest.param([("exact", 1.0), ("exact", 1.0), (None, 0.0)], ["min and max are exact"], id="all exact"),
+        pytest.param([("bound", 1.0)], ["min and max are bounds"], id="all bounds"),
+        pytest.param([("partial", 0.864)] * 2, ["min and max of 86.4 % of files"], id="of so many files"),
+        pytest.param([("partial", 0.5), ("partial", 0.6)], ["min and max of a part of the files"], id="of some files"),
+        pytest.param([("partial", 0.864), ("exact", 1.0)], ["partial: min and max of 86.4 % of files"], id="two kinds"),
+        pytest.param([("partial", 0.5), ("partial", 0.6), ("exact", 1.0)], [], id="each its own"),
+        pytest.param([(None, None)], [], id="none known"),
+    ],
+)
+def test_what_min_and_max_are_is_noted_once(states: list[tuple[str | None, float | None]], note: list[str]) -> None:
+    schema = {"range_is": pl.String(), "coverage": pl.Float64()}
+    assert views.schema.tree.range_note(pl.DataFrame(states, schema=schema, orient="row")) == note

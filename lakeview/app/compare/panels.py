@@ -228,7 +228,7 @@ def shift_picture(rows: pl.DataFrame, pair: Pair) -> None:
                 "before": columns.percent(f"null {base}, %", decimals=2),
                 "after_mark": columns.bound(),
                 "after": columns.percent(f"null {shown}, %", decimals=2),
-                "absent": columns.text("absent", of="absent_text", help=columns.PALE_HELP),
+                "absent": columns.absent(),
                 "min_before": columns.text(f"min {base}"),
                 "min_after": columns.text(f"min {shown}"),
                 "max_before": columns.text(f"max {base}"),

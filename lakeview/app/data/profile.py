@@ -10,7 +10,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import columns, selection
+from lakeview.app import columns, selection, widths
 from lakeview.app.components import MAX_ROWS, dark, escape, fold, frame, grid, link, stack
 from lakeview.app.data import filters
 from lakeview.app.data.filters import Request
@@ -89,9 +89,9 @@ def table(profile: pl.DataFrame) -> None:
     frame(
         profile,
         {
-            "column": columns.text("column"),
+            "column": columns.text("column", least=widths.NAME),
             "type": columns.text("type"),
-            **columns.null_shares(profile, 96),
+            **columns.null_shares(profile, 44),
             "distinct": columns.number("distinct"),
             "min_text": columns.text("min"),
             "max_text": columns.text("max"),

@@ -8,7 +8,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import answers, columns
+from lakeview.app import answers, columns, widths
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, dark, escape, fold, frame, link, nothing, stack
 from lakeview.app.row_links import row_link
 from lakeview.app.selection import hold
@@ -25,6 +25,7 @@ _CLASS_GLYPHS = {
     "breaks writers": "\N{BLACK UP-POINTING TRIANGLE}",
     "safe": "\N{CHECK MARK}",
 }
+_RANGE_HELP = "min and max are exact, a bound that the true ones lie within, or of a part of the files alone"
 _FILTER = "find"
 _MANY_COLUMNS = 20
 
@@ -60,11 +61,12 @@ def constraints_table(rules: pl.DataFrame) -> None:
 
 
 def tree_note(now: OpenTable, tree: pl.DataFrame) -> str:
-    """How many columns, how many of them nested, and when the schema last changed."""
+    """How many columns, how many of them nested, when the schema last changed, and what min and max are."""
     return " · ".join(
         [
             *views.schema.tree.column_counts(tree),
             *views.schema.column_history.last_change(answers.schemas_up_to(now)),
+            *views.schema.tree.range_note(tree),
         ]
     )
 
@@ -81,15 +83,15 @@ def tree_table(tree: pl.DataFrame) -> None:
     part = tree.slice((page - 1) * MAX_ROWS, MAX_ROWS)
     shown = {
         "id": columns.text("id"),
-        "name": columns.text("column", of="label"),
+        "name": columns.text("column", of="label", least=widths.NAME),
         "type": columns.text("type"),
         "required": columns.text("not null", of="nullable", words={"true": "", "false": "\N{CHECK MARK}"}),
         "rules": columns.text("rules", help="defaults, generated and identity columns, clustering, ..."),
         "mark": columns.bound(of="null_share_mark"),
-        **columns.null_shares(part, 44),
-        "minimum": columns.text("min", of="min_text"),
-        "maximum": columns.text("max", of="max_text"),
-        "range": columns.ranges("range"),
+        **columns.null_shares(part, 0),
+        "minimum": columns.bound_text("min", of="min_text"),
+        "maximum": columns.bound_text("max", of="max_text"),
+        "range": columns.text("range", of="range_is", help=_RANGE_HELP),
         "distinct": columns.number(
             "distinct", help="an estimate recorded by a writer, for this version or an earlier one"
         ),
@@ -100,6 +102,8 @@ def tree_table(tree: pl.DataFrame) -> None:
             del shown[name]
     if part["nullable"].all():
         del shown["required"]
+    if part["range_is"].n_unique() == 1:  # the note says so
+        del shown["range"]
     frame(part, shown, key="schema-tree", height=30 * ROW_HEIGHT)
 
 

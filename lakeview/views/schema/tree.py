@@ -6,7 +6,7 @@ import polars as pl
 
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.schema.columns import SCHEMA_TREE
-from lakeview.views.units import counted
+from lakeview.views.units import counted, format_percent
 
 COLUMN_TREE = pl.Schema({**SCHEMA_TREE, "label": pl.String(), "rules": pl.String(), "distinct": pl.Int64()})
 """SCHEMA_TREE with `label`, the name indented by its depth; the column's rules in words and an estimate of its distinct
@@ -47,6 +47,21 @@ def column_counts(tree: pl.DataFrame) -> list[str]:
     """How many top-level columns SCHEMA_TREE has and, if any, how many nested ones: `["4 columns", "2 nested"]`."""
     nested = tree.filter(pl.col("depth") > 0).height
     return [counted(tree.height - nested, "column"), *([f"{nested:,} nested"] if nested else [])]
+
+
+def range_note(tree: pl.DataFrame) -> list[str]:
+    """What min and max of SCHEMA_TREE are, where that is one thing for all columns, or for those of some files:
+    `["partial: min and max of 86.4 % of files"]`."""
+    states = tree.drop_nulls("range_is").select("range_is", "coverage").unique()
+    partial = states.filter(pl.col("range_is") == "partial")["coverage"]
+    of_files = f"min and max of {format_percent(partial[0])} of files" if partial.len() == 1 else ""
+    match states["range_is"].unique().to_list():
+        case ["partial"]:
+            return [of_files or "min and max of a part of the files"]
+        case [state]:
+            return ["min and max are exact" if state == "exact" else "min and max are bounds"]
+        case _:
+            return [f"partial: {of_files}"] if of_files else []
 
 
 def search(tree: pl.DataFrame, text: str) -> pl.DataFrame:
