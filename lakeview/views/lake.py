@@ -54,6 +54,7 @@ LAKE = pl.Schema(
         "versions": pl.Int64(),
         "retained": pl.Int64(),
         "retained_bound": pl.Boolean(),
+        "retained_gap": pl.String(),
         "judged": pl.String(),
     }
 )
@@ -62,7 +63,7 @@ LAKE = pl.Schema(
 table why it is so; `page` shows the finding best; `age` of the last commit that changed data and the `usual` gap
 between such commits. `records` are at least so many where `records_bound`; `small_share`: of the files, those below 1
 MiB; `versions` that can be read; `retained`: bytes of files that only old versions need, at least so many where
-`retained_bound`; `judged`: what the verdict is made from.
+`retained_bound`, unknown for the reason `retained_gap`; `judged`: what the verdict is made from.
 What is not known, and all of a table that was not read, is null."""
 
 LAKE_COLUMNS = pl.Schema(
@@ -117,6 +118,7 @@ class LakeEntry:
     versions: int | None = None
     retained: int | None = None
     retained_bound: bool | None = None
+    retained_gap: str | None = None
     judged: str | None = None
 
 
@@ -157,7 +159,8 @@ def lake_entry(entry: LakeEntry, evidence: Evidence, now: datetime) -> LakeEntry
     judged = NEWEST if evidence.lifetimes is None else LOG if evidence.statistics is None else WHOLE
     entry = _with_findings(entry, findings(evidence, now))
     rhythm = cadence(evidence.commits, now)
-    retained, is_bound = _retained(evidence.retention)
+    gap = _retained_gap(evidence.retention)
+    retention = None if gap is not None else evidence.retention
     facts = file_facts(snapshot.files, snapshot.delete_files)
     return replace(
         entry,
@@ -172,18 +175,29 @@ def lake_entry(entry: LakeEntry, evidence: Evidence, now: datetime) -> LakeEntry
         late=rhythm.late,
         small_share=facts.small_files / facts.files if facts.files else None,
         versions=int(evidence.versions["readable"].sum()),
-        retained=retained,
-        retained_bound=is_bound,
+        retained=None if retention is None else retention.retained_bytes,
+        retained_bound=None if retention is None else retention.bound is not None,
+        retained_gap=gap,
         judged=judged,
     )
 
 
-def _retained(retention: Retention | None) -> tuple[int | None, bool | None]:
-    """Bytes that only old versions need, and whether they are a bound; nothing where nothing is known: at least 0 is
-    no news."""
-    if retention is None or retention.undated or (retention.bound is not None and not retention.retained_bytes):
-        return None, None
-    return retention.retained_bytes, retention.bound is not None
+def _retained_gap(retention: Retention | None) -> str | None:
+    """Why the bytes that only old versions need are unknown; None where they are known. At least 0 is no news."""
+    if retention is None:
+        return "the whole log was not read"
+    if retention.undated:
+        return "commits have no timestamps"
+    return None if retention.retained_bytes else retention.bound
+
+
+def gap_notes(entries: pl.DataFrame) -> list[str]:
+    """Of which tables of LAKE the bytes of old versions are unknown, a note for each reason: `["airlines: commits have
+    no timestamps"]`."""
+    gaps = entries.drop_nulls("retained_gap").group_by("retained_gap", maintain_order=True).agg("name")
+    return [
+        f"{names[0] if len(names) == 1 else counted(len(names), 'table')}: {gap}" for gap, names in gaps.iter_rows()
+    ]
 
 
 def state_of(findings: Sequence[Finding]) -> LakeState:

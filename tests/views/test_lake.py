@@ -93,9 +93,8 @@ def test_the_whole_log_makes_the_verdict_of_the_overview(tmp_path: Path) -> None
     assert found.retained == look.retention_simulation().retained_bytes > 0
     costs = look.retention_simulation()
     nothing_old = replace(evidence, retention=replace(costs, files=costs.files.clear()))
-    assert views.lake.lake_entry(LakeEntry("t", "t", "delta"), nothing_old, NOW).retained is None, (
-        "at least 0 is no news"
-    )
+    empty = views.lake.lake_entry(LakeEntry("t", "t", "delta"), nothing_old, NOW)
+    assert (empty.retained, empty.retained_gap) == (None, costs.bound), "at least 0 is no news"
     without = views.lake.lake_entry(LakeEntry("t", "t", "delta"), replace(evidence, statistics=None), NOW)
     assert without.judged == "log but statistics"
 
@@ -105,6 +104,12 @@ def test_what_only_the_whole_log_tells_is_unknown_without_it(tmp_path: Path) -> 
     evidence = Evidence(table.snapshot(), versions=table.versions(), commits=table.history())
     found = views.lake.lake_entry(LakeEntry("t", "t", "delta"), evidence, NOW)
     assert (found.judged, found.retained, found.retained_bound) == ("newest version, commits", None, None)
+    assert found.retained_gap == "the whole log was not read"
+
+
+def test_why_old_bytes_are_unknown_is_noted_once_a_reason() -> None:
+    gaps = pl.DataFrame({"name": ["a", "b", "c", "d"], "retained_gap": ["no time", "no log", None, "no log"]})
+    assert views.lake.gap_notes(gaps) == ["a: no time", "2 tables: no log"]
 
 
 def test_a_table_of_very_many_commits_or_values_is_not_read_whole(

@@ -136,9 +136,7 @@ def _table(entries: pl.DataFrame) -> None:
             "old bytes",
             width=66,
             alignment="right",
-            help="bytes of files that only old versions need. Unknown where the whole log was not read or "
-            "commits have no time, and where none was counted but branches, delete files or an older history may need "
-            "some",
+            help="bytes of files that only old versions need",
         ),
     }
     for name in ("format", "small"):  # where it is the same for all tables there is no difference to see
@@ -150,6 +148,8 @@ def _table(entries: pl.DataFrame) -> None:
             frame(
                 cells, columns, key=key, row_height=BROKEN_LINES, height=10 * BROKEN_LINES, unknown="unknown", **options
             )
+    if notes := views.lake.gap_notes(rows):
+        st.markdown(f":small[:gray[old bytes unknown &ensp; {escape('; '.join(notes))}]]")
     if entries.height > MAX_ROWS:
         st.markdown(f":small[:gray[the first {MAX_ROWS:,} of {entries.height:,}; the download has all]]")
 
