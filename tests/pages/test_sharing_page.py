@@ -54,6 +54,7 @@ def test_without_anything_the_page_says_how_to_begin() -> None:
     assert not app.exception
     assert "by the profile file that you were sent" in text(app)
     assert "lakeview share serve server.yaml" in app.code[0].value
+    assert max(map(len, app.code[0].value.splitlines())) < 70, "on a page 900 pixels wide nothing scrolls sideways"
     assert not app.tabs
 
 

@@ -46,9 +46,12 @@ _DAYS = {"7 days": 7, "30 days": 30, "1 year": 365}
 _MOST_LIVE = 2
 _READ = "_audit-read"
 
-_HOW = """lakeview share serve lake --profile me.share   # every table below a folder
-lakeview share serve server.yaml               # shares, recipients, an audit log
-LAKEVIEW_SHARE=server.yaml lakeview app        # this page shows what is shared, and who read what"""
+_HOW = """# every table below a folder
+lakeview share serve lake --profile me.share
+# shares, recipients, an audit log
+lakeview share serve server.yaml
+# what is shared, and who read what, on this page
+LAKEVIEW_SHARE=server.yaml lakeview app"""
 
 WHOLE_FILES = Finding(
     "files-shared-whole",
