@@ -11,7 +11,7 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import cache, columns, commits, uploads
-from lakeview.app.components import dark, escape, finding_lines, frame, grid, nothing, stack, tile
+from lakeview.app.components import BROKEN_LINES, dark, escape, finding_lines, frame, grid, nothing, stack, tile
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
 from lakeview.model.findings import Finding, Severity
@@ -175,7 +175,8 @@ def findings_table(every: Sequence[Finding], *, key: str) -> None:
         schema_overrides=dict.fromkeys(("rule", "where", "remedy"), pl.String()),
     )
     some = [name for name in rows.columns if (rows[name] != "").any()]
-    frame(rows, {name: columns.text(name) for name in some}, key=key, height=12 * 28, unknown="")
+    shown = {name: columns.text(name) for name in some}
+    frame(rows, shown, key=key, row_height=BROKEN_LINES, height=12 * BROKEN_LINES, unknown="")
 
 
 def history_note(retention: views.retention.simulation.Retention) -> str:
@@ -237,8 +238,10 @@ def doctor(now: OpenTable) -> list[Finding] | None:
     with st.spinner("Reading the log"):
         found = now.look.frames.doctor()
     problems = [f for f in found if f.severity is not Severity.PASS]
-    finding_lines(problems, limit=_MAX_TOLD, here="health", below=_rule_and_place)  # a table would cut their texts
-    rest = [*problems[_MAX_TOLD:], *(f for f in found if f.severity is Severity.PASS)]
-    if rest:
+    passes = [f for f in found if f.severity is Severity.PASS]
+    st.markdown(f"**{findings_note(found)}**" if problems else f"**All {len(passes):,} checks pass**")
+    finding_lines(problems, limit=_MAX_TOLD, here="health", below=_rule_and_place)
+    finding_lines(passes, limit=_MAX_TOLD, here="health", below=_rule_and_place)
+    if rest := [*problems[_MAX_TOLD:], *passes[_MAX_TOLD:]]:
         findings_table(rest, key="doctor")
     return found
