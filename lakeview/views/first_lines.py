@@ -11,6 +11,8 @@ from lakeview.views.timeline.commits import on_branch
 from lakeview.views.units import counted, format_age, format_change, format_count, format_date, format_version
 
 _FEW = 3
+_VERBS = ("added", "dropped", "renamed", "moved")
+"""The changes of SCHEMA_DIFF that say what became of a column; the others name what changed of it."""
 
 
 def timeline_line(timeline: pl.DataFrame, now: datetime) -> str:
@@ -48,7 +50,10 @@ def schema_line(changes: pl.DataFrame, columns: int, schemas: int) -> str:
     if changes.is_empty():
         return f"{have}; no change of the schema is known"
     version, timestamp = changes.select("version", "timestamp").row(-1)
-    words = [f"{change} {column}" for column, change in changes.select("column", "change").head(_FEW).iter_rows()]
+    words = [
+        f"{change if change in _VERBS else f'{change} of'} {column}"
+        for column, change in changes.select("column", "change").head(_FEW).iter_rows()
+    ]
     more = f" and {changes.height - _FEW:,} more" if changes.height > _FEW else ""
     when = "" if timestamp is None else f" on {format_date(timestamp)}"
     earlier = f"; {counted(schemas - 2, 'change')} before" if schemas > 2 else ""

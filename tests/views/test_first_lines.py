@@ -33,7 +33,18 @@ def test_the_schema_says_what_changed_last() -> None:
     changes = pl.DataFrame(rows, schema=SCHEMA_CHANGES, orient="row")
     text = "7 columns; changed last by v4: added c0, added c1, added c2 and 2 more; 1 change before"
     assert schema_line(changes, 7, 3) == text
+    widened = changes.head(2).with_columns(change=pl.Series(["type", "renamed"]))
+    assert schema_line(widened, 7, 2) == "7 columns; changed last by v4: type of c0, renamed c1"
     assert schema_line(changes.clear(), 1, 1) == "1 column; no change of the schema is known"
+
+
+def test_the_only_schema_is_no_change() -> None:
+    last_change = views.schema.column_history.last_change
+    schemas = pl.DataFrame({"version": [1, 4], "timestamp": [Story().now, Story().now]})
+    assert last_change(schemas)[0].startswith("last change v4, ")
+    assert last_change(schemas.head(1))[0].startswith("the same since v1, ")
+    assert last_change(schemas.tail(1).with_columns(timestamp=pl.lit(None))) == ["last change unknown"]
+    assert last_change(schemas.clear()) == []
 
 
 def test_pruning_names_the_columns_whose_filters_skip_most_and_least() -> None:

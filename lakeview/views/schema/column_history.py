@@ -114,9 +114,11 @@ def blame(history: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
 
 
 def last_change(schemas: pl.DataFrame) -> list[str]:
-    """When the newest of SCHEMAS came, as text: `["last change v3, 2026-03-04"]`; [] without any."""
+    """When the newest of SCHEMAS came, as text: `["last change v3, 2026-03-04"]`; of the only one `["the same since v0,
+    2026-03-01"]`; [] without any."""
+    words = "last change" if schemas.height > 1 or schemas["timestamp"].has_nulls() else "the same since"
     return [
-        f"last change {'unknown' if timestamp is None else f'{format_version(version)}, {format_date(timestamp)}'}"
+        f"{words} {'unknown' if timestamp is None else f'{format_version(version)}, {format_date(timestamp)}'}"
         for version, timestamp in schemas.select("version", "timestamp").tail(1).iter_rows()
     ]
 
