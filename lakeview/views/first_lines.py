@@ -7,8 +7,17 @@ from datetime import datetime
 
 import polars as pl
 
+from lakeview.model.findings import Finding, Severity
 from lakeview.views.timeline.commits import on_branch
-from lakeview.views.units import counted, format_age, format_change, format_count, format_date, format_version
+from lakeview.views.units import (
+    counted,
+    format_age,
+    format_bytes,
+    format_change,
+    format_count,
+    format_date,
+    format_version,
+)
 
 _FEW = 3
 _VERBS = ("added", "dropped", "renamed", "moved")
@@ -72,6 +81,16 @@ def pruning_line(clustering: pl.DataFrame) -> str:
 
 def _of_files(row: dict[str, object]) -> str:
     return f"{format_count(max(1.0, float(str(row['reads']))))} of {counted(int(str(row['files'])), 'file')}"
+
+
+def files_line(findings: Sequence[Finding], files: int, size: int | None, ideal: int | None) -> str:
+    """That none of the findings is a problem in the layout of so many files and bytes, of which `ideal` ones would hold
+    the table; "" where one is."""
+    if any(finding.severity is not Severity.PASS for finding in findings):
+        return ""
+    enough = "" if ideal is None or ideal >= files else f", where {ideal:,} would do"
+    of = "" if size is None else f", {format_bytes(size)}"
+    return f"No problem found in the layout of {counted(files, 'file')}{of}{enough}"
 
 
 def partitions_line(partitions: int, keys: Sequence[str], arrivals: pl.DataFrame) -> str:

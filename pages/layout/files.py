@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lakeview import charts, views
 from lakeview.app import answers, downloads, errors, metadata_panels, session
-from lakeview.app.components import card, dark, finding_lines, nothing, stack
+from lakeview.app.components import card, dark, finding_lines, first_line, nothing, stack
 from lakeview.app.file_layout import file_layout
 from lakeview.app.files import layout, panels
 
@@ -21,10 +21,11 @@ if live.is_empty():
         )
 else:
     findings = answers.layout_findings(now, "files")
+    whole = file_layout(now)
+    first_line(views.first_lines.files_line(findings, live.height, now.snapshot.size_bytes, whole.facts.ideal_files))
     if findings:
         with card(key="files-findings"):
             finding_lines(findings, here="files")
-    whole = file_layout(now)
     choice = panels.filters(whole)
     files = panels.passing_files(now, choice)
     bins = panels.bins(now, whole, choice)

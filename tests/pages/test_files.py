@@ -26,6 +26,10 @@ def test_the_listing_is_narrowed_and_ordered_by_a_link(good: Path) -> None:
     assert table_with(app, "file")["file"].to_list() == [f"load-{m}.parquet" for m in (1, 2, 3)]
 
 
+def test_the_first_line_says_that_the_layout_is_no_problem(good: Path) -> None:
+    assert "**No problem found in the layout of 3 files, " in text(open_page("files", good))
+
+
 def test_filters_drive_the_picture_and_the_figures(good: Path) -> None:
     app = open_page("files", good, path="load-2", sizes="<64 KiB")
     assert not app.exception

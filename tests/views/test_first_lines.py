@@ -9,7 +9,8 @@ import pytest
 
 from lakeview import views
 from lakeview.inspection.schemas import SCHEMA_CHANGES
-from lakeview.views.first_lines import partitions_line, pruning_line, schema_line, timeline_line
+from lakeview.model.findings import Finding, Severity
+from lakeview.views.first_lines import files_line, partitions_line, pruning_line, schema_line, timeline_line
 from tests.views.story import Story
 
 
@@ -53,6 +54,15 @@ def test_pruning_names_the_columns_whose_filters_skip_most_and_least() -> None:
     assert pruning_line(clustering) == "A filter for one value of b reads 1 of 9 files on average, of a 9 of 9 files"
     assert pruning_line(clustering.head(1)) == "A filter for one value of a reads 9 of 9 files on average"
     assert pruning_line(clustering.tail(1)) == ""
+
+
+def test_files_without_a_problem_say_how_many_would_do() -> None:
+    passes, small = Finding("a", Severity.PASS, "Every file"), Finding("b", Severity.NOTE, "Small files")
+    text = "No problem found in the layout of 44 files, 2.00 MiB, where 23 would do"
+    assert files_line([passes], 44, 2 << 20, 23) == text
+    assert files_line([], 1, 10, 1) == "No problem found in the layout of 1 file, 10 B"
+    assert files_line([], 2, None, None) == "No problem found in the layout of 2 files"
+    assert files_line([passes, small], 44, 2 << 20, 23) == ""
 
 
 @pytest.mark.parametrize(
