@@ -157,6 +157,13 @@ def test_bases_worth_choosing_are_offered_each_once(good: lv.Table) -> None:
     assert views.compare.versions.base_choices(line(good), 0) == []
 
 
+def test_of_more_rows_than_are_shown_lost_and_gained_ones_come_by_turns() -> None:
+    kinds = ["delete"] * 5 + ["insert"] * 3
+    changes = pl.LazyFrame({"a": range(8), "_change_type": kinds})
+    shown = [views.compare.rows.row_difference(changes, limit).rows["a"].to_list() for limit in (4, 7, 8)]
+    assert shown == [[0, 5, 1, 6], [0, 5, 1, 6, 2, 7, 3], [0, 5, 1, 6, 2, 7, 3, 4]]
+
+
 def test_rows_that_were_only_copied_are_no_difference() -> None:
     changes = pl.LazyFrame(
         {

@@ -23,7 +23,8 @@ _FEWEST_BYTES = 32 << 20
 class RowDifference:
     """`gained` and `lost` rows of a version against its base, exact; `read` rows looked at.
 
-    `rows`: at most MOST_ROWS of them, with `_difference`: how often more (or less) the version has each.
+    `rows`: at most MOST_ROWS of them, lost and gained ones by turns, with `_difference`: how often more (or less) the
+    version has each.
     `undecided`: None for the whole difference. Of a part the rows read in one version alone that files of the other may
     have; `gained` and `lost` are then the rows that certainly differ, the fewest there are.
     """
@@ -136,6 +137,11 @@ class RowDifferenceSum:
         return int(net.filter(net > 0).sum())
 
     def _first_rows(self, sums: pl.DataFrame) -> pl.DataFrame:
-        rows = sums.bottom_k(self._limit, by="at").sort("at").select(NET, *self._columns)
+        # by turns, so that rows which a rewrite changed stand side by side, and neither side takes all places
+        sides = [
+            sums.filter(side).bottom_k(self._limit, by="at").sort("at") for side in (pl.col(NET) < 0, pl.col(NET) > 0)
+        ]
+        ranked = pl.concat([side.with_row_index("turn") for side in sides])
+        rows = ranked.sort("turn", maintain_order=True).head(self._limit).select(NET, *self._columns)
         rows.columns = [NET, *(f"{name}_" if name == NET else name for name in self._names)]
         return rows
