@@ -158,12 +158,12 @@ def _look_again() -> None:
             cache.latest.clear(tables.address(chosen.table), chosen.ref)
 
 
-_ARTICLES = ("the ", "a ", "an ", "no ", "there ", "this ")
+_FIRST_WORDS = ("the ", "a ", "an ", "no ", "there ", "this ", "version ", "data file ")
 """Words that begin a sentence; any other first word may be a name, whose case is its own."""
 
 
 def _sentence(text: str) -> str:
     text = text.strip()
-    if text.startswith(_ARTICLES):
+    if text.startswith(_FIRST_WORDS):
         text = text[0].upper() + text[1:]
     return text if not text or text.endswith((".", "?", "!")) else f"{text}."

@@ -25,6 +25,12 @@ def test_a_link_opens_the_version_it_names(good: Path) -> None:
     assert "You are looking at v2, 4 versions behind the latest" in text(app).replace("**", "")
 
 
+def test_a_link_to_no_version_does_not_say_that_it_is_shown(good: Path) -> None:
+    said = text(open_page("files", good, version="9999"))
+    assert "**v9999 is no version of this table.**" in said
+    assert "You are looking at" not in said
+
+
 def test_a_link_without_a_version_says_which_is_shown(good: Path) -> None:
     app = open_page("overview", good)
     assert app.query_params["version"] == "6"

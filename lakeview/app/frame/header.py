@@ -110,7 +110,8 @@ def old_version(now: OpenTable) -> None:
         return
     behind = _behind(now)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        shown = f"**You are looking at {views.units.format_version(now.version)}**, {behind}."
+        label = views.units.format_version(now.version)
+        shown = f"**You are looking at {label}**, {behind}." if behind else f"**{label} is no version of this table.**"
         st.markdown(f":orange[:material/history:] &ensp; {shown}", width="content")
         st.button(
             f"Go to {views.units.format_version(now.latest)}",
@@ -121,13 +122,19 @@ def old_version(now: OpenTable) -> None:
         )
 
 
-def _behind(now: OpenTable) -> str:
+def _behind(now: OpenTable) -> str | None:
+    """How far the version shown is from the latest; None where the table has no such version."""
     beside = answers.place_off_the_line(now)
     if beside is not None:
         return escape(beside)
     newest_first = pickers.commit_dates(now)
     number = list(newest_first).index(str(now.version)) if str(now.version) in newest_first else None
-    return "not the latest" if number is None else f"{views.units.counted(number, 'version')} behind the latest"
+    if number is not None:
+        return f"{views.units.counted(number, 'version')} behind the latest"
+    with suppress(LakeviewError):  # a log that cannot be listed: the page says why
+        if now.version not in now.versions["version"]:
+            return None
+    return "not the latest"
 
 
 def _knows(now: OpenTable, version: int) -> bool:
