@@ -12,8 +12,14 @@ TEXT_LENGTH = 80
 """Values longer than this are cut, with an ellipsis."""
 
 
-def value_text(value: object) -> str | None:
-    """One value of a column as text: moments in ISO order, bytes in hex, long text cut."""
+DIGITS, FEW_DIGITS = 15, 6
+"""Digits of a floating-point number: more would show how it is stored; and of one that a picture labels."""
+_SINGLE_DIGITS = 7
+
+
+def value_text(value: object, digits: int = DIGITS) -> str | None:
+    """One value of a column as text: moments in ISO order, bytes in hex, long text cut; of a floating-point number at
+    most so many significant digits."""
     match value:
         case None:
             return None
@@ -22,7 +28,8 @@ def value_text(value: object) -> str | None:
         case bytes():
             text = value.hex()
         case float():
-            text = f"{value:g}" if abs(value) < 1e15 else repr(value)
+            # writers of Parquet record a min of 0.0 as -0.0 (parquet.thrift, ColumnOrder): adding 0 takes the sign away
+            text = f"{value + 0.0:.{digits}g}" if abs(value) < 1e15 else repr(value)
         case bool():
             text = "true" if value else "false"
         case _:
@@ -32,9 +39,14 @@ def value_text(value: object) -> str | None:
 
 def value_texts(values: pl.Series) -> pl.Series:
     """`value_text` of each value; each distinct value is formatted once."""
-    distinct = values.unique()
-    texts = pl.Series([value_text(value) for value in distinct.to_list()], dtype=pl.String)
+    distinct, digits = values.unique(), digits_of(values.dtype)
+    texts = pl.Series([value_text(value, digits) for value in distinct.to_list()], dtype=pl.String)
     return values.replace_strict(distinct, texts, default=None, return_dtype=pl.String) if values.len() else texts
+
+
+def digits_of(dtype: pl.DataType) -> int:
+    """Digits that values of this type have."""
+    return _SINGLE_DIGITS if dtype == pl.Float32() else DIGITS
 
 
 def bound_texts(bounds: pl.Series, exact: pl.Series) -> pl.Series:

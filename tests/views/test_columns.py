@@ -12,7 +12,7 @@ import pytest
 from lakeview import views
 from lakeview.model.frames import FILES
 from lakeview.model.schema import ArrayType, Field, MapType, PrimitiveType, Schema, StructType
-from lakeview.views.values import bound_texts, value_text
+from lakeview.views.values import bound_texts, value_text, value_texts
 
 LONG, STRING = PrimitiveType("long"), PrimitiveType("string")
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -195,6 +195,8 @@ def test_versions_are_spread_with_both_ends() -> None:
         pytest.param(True, "true", id="a boolean"),
         pytest.param(1.5, "1.5", id="a float"),
         pytest.param(0.1 + 0.2, "0.3", id="no noise"),
+        pytest.param(1234567.89, "1234567.89", id="all digits of a price"),
+        pytest.param(-0.0, "0", id="a zero as writers record it"),
         pytest.param(date(2026, 7, 1), "2026-07-01", id="a date"),
         pytest.param(datetime(2026, 7, 1, 3, tzinfo=UTC), "2026-07-01 03:00:00", id="a moment in UTC"),
         pytest.param(b"\x00\xff", "00ff", id="bytes in hex"),
@@ -203,6 +205,11 @@ def test_versions_are_spread_with_both_ends() -> None:
 )
 def test_values_as_text(value: object, text: str | None) -> None:
     assert value_text(value) == text
+
+
+def test_numbers_of_single_precision_have_the_digits_that_they_have() -> None:
+    single = pl.Series([0.1, 7.7, 1048.361, None], dtype=pl.Float32())
+    assert value_texts(single).to_list() == ["0.1", "7.7", "1048.361", None]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import polars as pl
 from lakeview.views.data.aggregates import Facts, Frequencies, PolarsAggregates, has_bins
 from lakeview.views.data.preview import Condition, where_text
 from lakeview.views.units import counted
-from lakeview.views.values import value_text
+from lakeview.views.values import FEW_DIGITS, value_text
 
 DISTRIBUTIONS = pl.Schema(
     {
@@ -62,7 +62,7 @@ def _bins(facts: Facts, counts: Sequence[int]) -> list[tuple[str, str, int, str 
         # the last bin ends with the largest value: NaN is above every number
         end = Condition(column, "<=", facts.high) if following is None else Condition(column, "<", following)
         condition = _condition(facts.name, Condition(column, ">=", edge), end)
-        rows.append(("bin", value_text(edge) or "", count, condition))
+        rows.append(("bin", value_text(edge, FEW_DIGITS) or "", count, condition))
     return rows
 
 
@@ -76,7 +76,7 @@ def _values(facts: Facts, frequencies: Frequencies) -> list[tuple[str, str, int,
 
 def _label(value: Any) -> str:
     """A value as text; one of spaces, or of nothing, between quotes: it would not be seen."""
-    text = value_text(value) or ""
+    text = value_text(value, FEW_DIGITS) or ""
     return text if text.strip() else f"'{text}'"
 
 

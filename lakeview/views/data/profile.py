@@ -10,7 +10,7 @@ import polars.selectors as cs
 
 from lakeview.views.data.aggregates import Aggregates, Facts, Frequencies, PolarsAggregates
 from lakeview.views.data.distributions import DISTRIBUTIONS, column_distribution
-from lakeview.views.values import value_text
+from lakeview.views.values import digits_of, value_text
 
 _VALUES = pl.Schema({name: kind for name, kind in DISTRIBUTIONS.items() if name != "column"})
 
@@ -94,8 +94,8 @@ def _column(facts: Facts, frequencies: Frequencies | None) -> pl.DataFrame:
         "null_share": facts.nulls / facts.rows if facts.rows else None,
         # all NaN are one value
         "distinct": None if frequencies is None else frequencies.distinct + bool(facts.nans),
-        "min_text": value_text(only_nan if facts.low is None else facts.low),
-        "max_text": value_text(only_nan if facts.high is None else facts.high),
+        "min_text": value_text(only_nan if facts.low is None else facts.low, digits_of(facts.dtype)),
+        "max_text": value_text(only_nan if facts.high is None else facts.high, digits_of(facts.dtype)),
         "distribution": column_distribution(facts, frequencies).drop("column").to_dicts() or None,
     }
     return pl.DataFrame([row], schema=PROFILE)

@@ -24,7 +24,7 @@ from lakeview.predicates.tree import (
     paths,
 )
 from lakeview.views.sums import total, total_of
-from lakeview.views.values import TEXT_LENGTH, value_text
+from lakeview.views.values import TEXT_LENGTH, digits_of, value_text
 
 REASONS = ("kept", "partition", "range", "nulls")
 """The verdicts on a file: a filter reads it, or it is skipped by its partition, by min and max, by its nulls."""
@@ -190,7 +190,7 @@ def _example(name: str, type_: str, values: pl.Series) -> str | None:
     known = values.alias("values").drop_nulls().sort()  # a series of a name like ^x$ would take it for a pattern
     if not known.len() or '"' in name or "`" in name:
         return None
-    text = value_text(known[known.len() // 2])
+    text = value_text(known[known.len() // 2], digits_of(known.dtype))
     if text is None or "'" in text or ELLIPSIS in text:
         return None
     quoted = name if name.isidentifier() else f'"{name}"'
