@@ -98,6 +98,8 @@ def test_what_cannot_be_run_says_why(asked: dict[str, Any], said: str, good: Pat
     with pytest.raises(InvalidRequestError) as refused:
         ask(good, **asked)
     assert said in refused.value.message
+    if "where" in asked:
+        assert refused.value.fix == "compare each column with a value of its own type: delay is integer"
     assert refused.value.fix
 
 

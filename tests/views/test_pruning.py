@@ -128,6 +128,16 @@ def test_what_is_no_condition_is_refused_with_the_types_of_its_columns(where: st
     assert (raised.value.message, raised.value.fix, raised.value.kind) == (message, fix, "bad-predicate")
 
 
+def test_what_polars_refuses_is_told_without_advice_for_python() -> None:
+    schema = Schema((Field("at", PrimitiveType("timestamp")),))
+    with pytest.raises(InvalidRequestError) as refused:
+        views.pruning.plan.check_condition(predicate("at > 'yesterday'"), schema)
+    assert "string value" in refused.value.message
+    assert "python" not in refused.value.message
+    assert refused.value.fix is not None
+    assert "at is timestamp" in refused.value.fix
+
+
 def test_conditions_that_hold_or_do_not_pass() -> None:
     for where in ("delay > 3", "carrier LIKE 'A%' OR delay IS NULL", "TRUE", "abs(delay) = 3"):
         views.pruning.plan.check_condition(predicate(where), SCHEMA)

@@ -181,7 +181,7 @@ def answer(
         else:
             rows = _rows(table, request, on_read, so_far.add)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise _cannot(request, error) from error
+        raise _cannot(table, request, error) from error
     if (size := rows.estimated_size()) > MAX_RESULT_BYTES:
         actual, limit = views.units.format_bytes(size), views.units.format_bytes(MAX_RESULT_BYTES)
         raise errors.InvalidRequestError(
@@ -255,8 +255,8 @@ def _counted(rows: pl.LazyFrame, on_rows: _OnRows) -> pl.LazyFrame:
     return rows.map_batches(passed, predicate_pushdown=True, projection_pushdown=True, streamable=True)
 
 
-def _cannot(request: Request, error: BaseException) -> errors.InvalidRequestError:
-    why = next(iter(str(error).strip().splitlines()), type(error).__name__)
+def _cannot(table: lv.Table, request: Request, error: BaseException) -> errors.InvalidRequestError:
+    why = views.pruning.plan.reason(error)
     if request.sql is not None:
         return errors.InvalidRequestError(
             f"the query cannot be run: {why}", fix="correct it and run it again", place="sql", kind="bad-query"
@@ -269,9 +269,10 @@ def _cannot(request: Request, error: BaseException) -> errors.InvalidRequestErro
         )
     if request.where is None:
         return errors.InvalidRequestError(f"the rows cannot be read: {why}", fix="choose another version", place="rows")
+    types = views.pruning.plan.types_text(predicate(request.where), table.snapshot(request.version).schema)
     return errors.InvalidRequestError(
         f"the rows cannot be filtered by {request.where}: {why}",
-        fix="compare each column with a value of its own type",
+        fix=f"compare each column with a value of its own type{f': {types}' if types else ''}",
         place="where",
     )
 

@@ -52,6 +52,7 @@ it, so that it skips no file; `files` and `bytes` it alone would read, then the 
 _MAX_VALUES = 5
 _POLARS_WORDS = re.compile(r"dyn (?:int|float): |col\(\"([^\"]*)\"\)")
 """How polars marks columns and numbers when it writes an expression."""
+_PYTHON_ADVICE = re.compile(r" \(create native python .*\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +88,7 @@ def check_condition(where: pl.Expr, schema: Schema) -> None:
     Columns are those of the schema: `lakeview.predicates.expressions.check_columns` comes before.
     """
     names = [name for name in dict.fromkeys(where.meta.root_names()) if name not in schema.unreadable]
-    types = {name: str(field.type) for name, field in ((f.name, f) for f in schema) if name in names}
-    told = ", ".join(f"{name} is {type_}" for name, type_ in types.items())
+    told = types_text(where, schema)
     try:
         empty = pl.DataFrame(schema=schema.select(names).to_polars())
         # nothing is optimised: to look for equal parts of two thousand conditions takes minutes
@@ -96,7 +96,7 @@ def check_condition(where: pl.Expr, schema: Schema) -> None:
         found = asked.schema["condition"]
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise InvalidRequestError(
-            f"this condition cannot be evaluated: {str(error).splitlines()[0] if str(error) else type(error).__name__}",
+            f"this condition cannot be evaluated: {reason(error)}",
             fix=f"compare each column with a value of its own type: {told}" if told else "name a column",
             place="where",
             kind="bad-predicate",
@@ -108,6 +108,18 @@ def check_condition(where: pl.Expr, schema: Schema) -> None:
             place="where",
             kind="bad-predicate",
         )
+
+
+def types_text(where: pl.Expr, schema: Schema) -> str:
+    """The types of the columns that a filter speaks of: `delay is integer, day is date`."""
+    names = [name for name in dict.fromkeys(where.meta.root_names()) if name not in schema.unreadable]
+    return ", ".join(f"{field.name} is {field.type}" for field in schema if field.name in names)
+
+
+def reason(error: BaseException) -> str:
+    """Why polars refused a condition or query, in one line, without its advice for those who write Python."""
+    line = next(iter(str(error).strip().splitlines()), type(error).__name__)
+    return _PYTHON_ADVICE.sub("", line)
 
 
 def file_verdicts(plan: pl.DataFrame, where: pl.Expr, statistics: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
