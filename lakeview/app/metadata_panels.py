@@ -185,7 +185,7 @@ def delete_files(now: OpenTable) -> None:
             {
                 "file": columns.text("file"),
                 "kind": columns.text("kind"),
-                "partition": columns.text("partition", of="partition_text"),
+                "partition": columns.partition(),
                 "size": columns.size("size"),
                 "deletes": columns.number("deletes", of="records", help="positions, or values, that it lists"),
                 "modified": columns.timestamp("added, UTC", of="modified"),

@@ -35,6 +35,12 @@ def test_seconds_of_a_whole_minute_are_left_out_of_timestamps_alone() -> None:
     assert cells.to_list() == ["2026-07-01 03:00", *texts[1:]]
 
 
+def test_a_partition_of_several_keys_is_shown_by_its_values() -> None:
+    texts = pl.Series(["month=2026-05", "month=2026-09/origin=JFK", None])
+    assert columns.partition().cells(texts)[0].to_list() == ["2026-05", "2026-09/JFK", None]
+    assert columns.partition().cells(texts[:1])[0].to_list() == ["month=2026-05"]
+
+
 def test_longest_cells_are_those_of_the_numbers_format() -> None:
     assert widths.longest(pl.Series([-5, 1_234_567, None]), "localized") == ["-5", "1,234,567"]
     assert widths.longest(pl.Series([0.25, 99.96]), "%.1f") == ["0.2", "100.0"]

@@ -201,7 +201,7 @@ def _table(rows: pl.DataFrame, name: str | None, layout: views.files.sizes.FileL
         below = f"{below}, and below its partition's folder".removeprefix(", and ")
     shown = {
         "file": columns.text("file", help=below or None),
-        "partition": columns.text("partition", of="partition_text"),
+        "partition": columns.partition(),
         "size": columns.size("size"),
         "rows": columns.number("rows", of="records"),
         "deleted": columns.number("deleted", of="deleted_records"),
