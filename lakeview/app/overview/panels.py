@@ -19,6 +19,8 @@ from lakeview.model.findings import Finding, Severity
 
 _MAX_PROPERTIES = 40
 MOST_FINDINGS = 3
+_NAME = 100
+"""Pixels of a column's name beside the other columns of the glance, in a card of half the page."""
 
 
 def tiles(now: OpenTable, timeline: pl.DataFrame) -> None:
@@ -166,7 +168,7 @@ def schema_glance(now: OpenTable) -> None:
     frame(
         rows,
         {
-            "column": columns.text("column"),
+            "column": columns.text("column", least=_NAME),
             "type": columns.text("type"),
             "mark": columns.bound(of="null_share_mark"),
             **columns.null_shares(rows, 40),
