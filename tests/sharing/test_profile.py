@@ -141,6 +141,13 @@ def test_a_profile_that_is_not_there_or_not_allowed(tmp_path: Path) -> None:
         read_profile(tmp_path / "none.share", config=Config(roots=(str(tmp_path / "elsewhere"),)))
 
 
+@pytest.mark.parametrize("address", ["http://localhost:1", "https://share.example.com", "s3://bucket"])
+def test_the_address_of_a_server_is_no_profile(address: str) -> None:
+    with pytest.raises(NotATableError, match="which names no file") as refused:
+        read_profile(address)
+    assert refused.value.fix == "give the path or address of the profile file that you were sent"
+
+
 ADDRESSES = {
     "a local profile": ("team.share#s.d.t", ("team.share", TableName("s", "d", "t"))),
     "a profile in a store, of any name": ("s3://b/p.json#s.d.t", ("s3://b/p.json", TableName("s", "d", "t"))),

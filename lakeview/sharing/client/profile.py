@@ -132,6 +132,14 @@ def read_profile(address: str | os.PathLike[str], *, config: Config | None = Non
     type of credentials that is not implemented, AccessDeniedError outside the allowed roots.
     """
     place = normalise(os.fspath(address), decode=True)
+    scheme, mark, path = place.partition("://")
+    if mark and "/" not in path:
+        raise NotATableError(
+            f"there is no profile at {scheme}://{path}, which names no file",
+            fix="give the path or address of the profile file that you were sent",
+            place=place,
+            kind="no-profile",
+        )
     folder, _, name = place.rpartition("/")
     storage = open_storage(folder or "/", options=options, config=config)
     try:
