@@ -44,7 +44,7 @@ class Filters:
 
 def counted(commits: pl.DataFrame, timeline: pl.DataFrame) -> str:
     """How many commits are listed, and of how many if filters leave some out."""
-    every = views.units.counted(timeline.height, "commit")
+    every = views.timeline.commits.count_text(timeline)
     return f"{every if commits.height == timeline.height else f'{commits.height:,} of {every}'} · newest first"
 
 

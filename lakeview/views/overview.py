@@ -9,7 +9,7 @@ from datetime import datetime
 import polars as pl
 
 from lakeview.views.files.sizes import FileFacts
-from lakeview.views.timeline.commits import on_branch, up_to
+from lakeview.views.timeline.commits import count_text, on_branch, up_to
 from lakeview.views.units import counted, format_bytes, format_change, format_count, format_version
 
 _LONG_NAME = 9
@@ -94,7 +94,7 @@ def span_title(timeline: pl.DataFrame) -> str:
 def span_note(timeline: pl.DataFrame) -> str:
     """How many commits, and by how many writers."""
     writers = timeline["writer"].drop_nulls().n_unique()
-    commits = counted(timeline.height, "commit")
+    commits = count_text(timeline)
     return f"{commits}, {counted(writers, 'writer')}" if writers else commits
 
 

@@ -140,3 +140,10 @@ def test_changes_are_read_from_the_commit_after_the_base() -> None:
     assert views.data.changes.first_after(line, 9, 2) is None
     assert [views.data.changes.first_of_last(line, 2, n) for n in (1, 2, 9)] == [2, 1, 0]
     assert views.data.changes.first_of_last(line, 9, 1) is None
+
+
+def test_commits_off_the_branch_are_counted_by_name() -> None:
+    line = pl.concat([timeline((0, 1, 0), (1, 1, 1)), timeline((9, 7, 3), lane="off-branch")])
+    assert views.timeline.commits.count_text(line) == "3 commits, 1 off-branch"
+    assert views.timeline.commits.count_text(line.head(2)) == "2 commits"
+    assert views.overview.span_note(line).startswith("3 commits, 1 off-branch")

@@ -13,6 +13,7 @@ from lakeview.model.column_values import formatted
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.timeline.loads import BAD_LOAD, LATE_PARTITION, mark_loads
 from lakeview.views.timeline.trend import states
+from lakeview.views.units import counted
 
 TIMELINE = pl.Schema(
     {
@@ -82,6 +83,12 @@ _OPERATION_LANES = {
 def on_branch(timeline: pl.DataFrame) -> pl.DataFrame:
     """The commits of TIMELINE that are on the branch shown."""
     return timeline.filter(pl.col("lane") != "off-branch")
+
+
+def count_text(timeline: pl.DataFrame) -> str:
+    """How many commits TIMELINE has: `17 commits, 4 off-branch`."""
+    beside = timeline.height - on_branch(timeline).height
+    return f"{counted(timeline.height, 'commit')}{f', {beside:,} off-branch' if beside else ''}"
 
 
 def up_to(timeline: pl.DataFrame, version: int) -> pl.DataFrame:
