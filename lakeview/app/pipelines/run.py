@@ -10,7 +10,7 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.app import columns, display_rows, errors
-from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, escape, frame, link, nothing
+from lakeview.app.components import BROKEN_LINES, MAX_ROWS, ROW_HEIGHT, escape, frame, link, nothing
 from lakeview.app.selection import Selection
 from lakeview.app.widget_state import linked
 from lakeview.inspection import PipelineInspection
@@ -18,6 +18,8 @@ from lakeview.model.printable import shorten
 
 STEPS_NOTE = "in the order in which they began, UTC; rows as the step counts them"
 EXPECTATIONS_NOTE = "what rows have to satisfy, those with failed rows first"
+_EXPECTATION = 102
+"""Pixels of an expectation's name, which is broken beyond them."""
 _MOST_OF_A_SAMPLE = 4_000
 _MOST_OF_A_CONDITION = 1_000
 
@@ -56,7 +58,7 @@ def expectations(look: PipelineInspection, run_id: str) -> None:
         return
     shown = {
         "sign": columns.mark(help="▲ rows failed, ✕ the action refused them, ✓ all rows satisfied it"),
-        "expectation": columns.text("expectation"),
+        "expectation": columns.text("expectation", least=_EXPECTATION),
         "dataset": columns.text("dataset"),
         "action": columns.text("action"),
         "condition": columns.text("condition"),
@@ -75,7 +77,8 @@ def expectations(look: PipelineInspection, run_id: str) -> None:
         rows.with_columns(signs.otherwise(pl.lit("\N{BLACK UP-POINTING TRIANGLE}")).alias("sign")),
         shown,
         key="expectations-table",
-        height=10 * ROW_HEIGHT,
+        row_height=BROKEN_LINES,  # their names and conditions are sentences
+        height=10 * BROKEN_LINES,
     )
     _more(rows, "expectations")
     failures = {_label(row): row for row in rows.filter(pl.col("rows_failed") > 0).head(MAX_ROWS).iter_rows(named=True)}
