@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 
 import polars as pl
 import pytest
@@ -163,6 +163,16 @@ ALIKE = [
 @pytest.mark.parametrize("text", ALIKE, ids=[text[:50] for text in ALIKE])
 def test_a_condition_means_what_it_means_to_polars(text: str) -> None:
     assert ROWS.filter(predicate(text)).equals(ROWS.filter(pl.sql_expr(text)))
+
+
+@pytest.mark.parametrize("moment", ["2024-01-31 11:02:00+01:00", "2024-01-31T10:02Z", "2024-01-31 05:02:00-0500"])
+def test_a_timestamp_with_an_offset_is_a_moment_in_utc(moment: str) -> None:
+    """To polars it is the time without the offset: another moment."""
+    moments = ROWS.select(pl.col("t").dt.replace_time_zone("UTC"))
+    expected = [datetime(2024, 1, 31, 10, 2, tzinfo=UTC)]
+    assert moments.filter(predicate(f"t = TIMESTAMP '{moment}'"))["t"].to_list() == expected
+    with pytest.raises(pl.exceptions.PolarsError):  # a time of no zone is no moment
+        ROWS.filter(predicate(f"t = TIMESTAMP '{moment}'"))
 
 
 NUMBERS = st.sampled_from(["a", "b", "0", "1", "-3", "2.5", "a + 1", "b * a", "(a - b)", "-a", "COALESCE(a, 1)"])
