@@ -31,6 +31,8 @@ from lakeview.storage import Storage, open_storage
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_PolarsType = pl.DataType | type[pl.DataType]
+
 TABLES = pl.Schema({"address": pl.String(), "format": pl.String(), "name": pl.String()})
 """One row a table; `name` is its path below the root. A folder with the logs of both formats is a Delta table."""
 
@@ -129,7 +131,7 @@ def readable_folders(address: str, config: Config | None = None) -> tuple[str, .
 
 def create_table(
     address: str | os.PathLike[str],
-    schema: Schema | pa.Schema,
+    schema: Schema | pa.Schema | Mapping[str, _PolarsType],
     *,
     partition_by: Sequence[str] = (),
     properties: Mapping[str, str] | None = None,
@@ -142,7 +144,8 @@ def create_table(
     storage_options: Mapping[str, Any] | None = None,
     config: Config | None = None,
 ) -> DeltaTable:
-    """Create an empty table. `schema` is lakeview's or Arrow's; `engine` and `user` are recorded with the commit.
+    """Create an empty table. `schema` is lakeview's, Arrow's or polars', or names polars' types; `engine` and
+    `user` are recorded with the commit.
 
     CommitConflictError if there is a table already, InvalidRequestError for a schema, partitioning or property that
     no table can have, UnsupportedTableError for a format, type, feature or property that is not written.
@@ -154,7 +157,7 @@ def create_table(
     storage = open_storage(address, options=storage_options, config=config, decode=True)
     create_log(
         storage,
-        schema if isinstance(schema, Schema) else Schema.from_arrow(schema),
+        _schema(schema),
         partition_by=partition_by,
         properties=properties,
         name=name,
@@ -169,7 +172,7 @@ def create_table(
 def convert_to_delta(
     address: str | os.PathLike[str],
     *,
-    partition_by: Schema | pa.Schema | None = None,
+    partition_by: Schema | pa.Schema | Mapping[str, _PolarsType] | None = None,
     clock: Clock = system_clock,
     storage_options: Mapping[str, Any] | None = None,
     config: Config | None = None,
@@ -184,9 +187,23 @@ def convert_to_delta(
     from lakeview.delta.write.first_commit import convert
 
     storage = open_storage(address, options=storage_options, config=config, decode=True)
-    partitions = partition_by if isinstance(partition_by, Schema) else Schema.from_arrow(partition_by or [])
-    convert(storage, partitions, clock)
+    convert(storage, Schema() if partition_by is None else _schema(partition_by), clock)
     return DeltaTable(storage)
+
+
+def _schema(schema: Schema | pa.Schema | Mapping[str, _PolarsType]) -> Schema:
+    if isinstance(schema, Schema):
+        return schema
+    if isinstance(schema, Mapping):
+        try:
+            schema = pl.DataFrame(schema=schema).to_arrow().schema
+        except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+            raise InvalidRequestError(
+                f"the schema names what is no type that rows can have: {error}",
+                fix="name types such as pl.Int64 and pl.String",
+                place="schema",
+            ) from error
+    return Schema.from_arrow(schema)
 
 
 def _refuse_catalog(catalog: Mapping[str, Any] | None) -> None:

@@ -128,6 +128,20 @@ def test_a_new_table_asks_no_more_of_others_than_it_needs(
     assert found.writer_features == (None if writer is None else tuple(writer))
 
 
+def test_the_schema_of_a_table_may_be_that_of_a_polars_frame(tmp_path: Path) -> None:
+    schema = pl.Schema(
+        {
+            "id": pl.Int64(),
+            "at": pl.Datetime("us", "UTC"),
+            "price": pl.Decimal(12, 2),
+            "place": pl.Struct({"city": pl.String()}),
+            "tags": pl.List(pl.String()),
+        }
+    )
+    lv.create_table(str(tmp_path), schema, partition_by=["id"])
+    assert lv.open_table(str(tmp_path)).snapshot().schema.to_polars() == schema
+
+
 def test_a_table_is_not_created_over_another(tmp_path: Path) -> None:
     orders(tmp_path)
     before = files_on_disk(tmp_path)
@@ -149,6 +163,10 @@ IMPOSSIBLE: list[tuple[str, dict[str, Any], type[LakeviewError], str]] = [
      "partition_by": ["a"]}, InvalidRequestError, "a is array<long>, which cannot be a partition column"),
     ("a type no table holds", {"schema": pa.schema([("a", pa.duration("s"))])}, UnsupportedTableError,
      "which a table cannot hold"),
+    ("a polars type no table holds", {"schema": pl.Schema({"a": pl.Duration()})}, UnsupportedTableError,
+     "which a table cannot hold"),
+    ("a polars type of its own", {"schema": {"a": pl.Int128}}, InvalidRequestError, "what is no type that rows can"),
+    ("no type at all", {"schema": {"a": "long"}}, InvalidRequestError, "what is no type that rows can have"),
     ("another format", {"format": "iceberg"}, UnsupportedTableError, "lakeview does not write iceberg tables"),
     ("a feature that is not written", {"properties": {"delta.enableIcebergCompatV1": "true"}}, UnsupportedTableError,
      "icebergCompatV1"),
