@@ -88,7 +88,7 @@ def check_condition(where: pl.Expr, schema: Schema) -> None:
     Columns are those of the schema: `lakeview.predicates.expressions.check_columns` comes before.
     """
     names = [name for name in dict.fromkeys(where.meta.root_names()) if name not in schema.unreadable]
-    told = types_text(where, schema)
+    column_types = types_text(where, schema)
     try:
         empty = pl.DataFrame(schema=schema.select(names).to_polars())
         # nothing is optimised: to look for equal parts of two thousand conditions takes minutes
@@ -97,14 +97,16 @@ def check_condition(where: pl.Expr, schema: Schema) -> None:
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise InvalidRequestError(
             f"this condition cannot be evaluated: {reason(error)}",
-            fix=f"compare each column with a value of its own type: {told}" if told else "name a column",
+            fix=f"compare each column with a value of its own type: {column_types}"
+            if column_types
+            else "name a column",
             place="where",
             kind="bad-predicate",
         ) from error
     if found not in (pl.Boolean(), pl.Null()):
         raise InvalidRequestError(
             f"this is a value ({str(found).lower()}), and no condition that holds or does not",
-            fix=f"compare it with something: {told}" if told else "name a column and compare it",
+            fix=f"compare it with something: {column_types}" if column_types else "name a column and compare it",
             place="where",
             kind="bad-predicate",
         )

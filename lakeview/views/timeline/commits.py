@@ -87,8 +87,8 @@ def on_branch(timeline: pl.DataFrame) -> pl.DataFrame:
 
 def count_text(timeline: pl.DataFrame) -> str:
     """How many commits TIMELINE has: `17 commits, 4 off-branch`."""
-    beside = timeline.height - on_branch(timeline).height
-    return f"{counted(timeline.height, 'commit')}{f', {beside:,} off-branch' if beside else ''}"
+    off_branch = timeline.height - on_branch(timeline).height
+    return f"{counted(timeline.height, 'commit')}{f', {off_branch:,} off-branch' if off_branch else ''}"
 
 
 def up_to(timeline: pl.DataFrame, version: int) -> pl.DataFrame:
