@@ -12,6 +12,7 @@ from lakeview.cli.commands import command, echo_frame, open_address
 from lakeview.cli.versions import at_option, ref_option, snapshot_named, version_number, version_option, version_text
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import printable
+from lakeview.predicates.evaluation import reason
 
 where_option = click.option("--where", help="A condition in SQL: only rows that satisfy it.")
 columns_option = click.option(
@@ -34,7 +35,7 @@ def rows_read(what: str) -> Iterator[None]:
         yield
     except pl.exceptions.PolarsError as error:
         raise InvalidRequestError(
-            f"the rows cannot be {what}: {next(iter(str(error).splitlines()), '')}",
+            f"the rows cannot be {what}: {reason(error)}",
             fix="compare each column with a value of its own type",
             place="where",
         ) from error

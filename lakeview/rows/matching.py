@@ -6,6 +6,7 @@ import polars as pl
 import pyarrow as pa
 
 from lakeview.model.errors import InvalidRequestError
+from lakeview.predicates.evaluation import not_evaluated
 
 
 def frame_of(batch: pa.RecordBatch) -> pl.DataFrame:
@@ -19,12 +20,7 @@ def evaluated(frame: pl.DataFrame, expression: pl.Expr, subject: str) -> pl.Seri
     try:
         found = frame.select(expression.alias("value")).to_series()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise InvalidRequestError(
-            f"{subject} cannot be evaluated: {str(error).splitlines()[0]}",
-            fix="compare columns with values of their own types",
-            place="where",
-            kind="bad-predicate",
-        ) from error
+        raise not_evaluated(subject, error, "compare columns with values of their own types") from error
     if found.len() not in (1, frame.height):
         raise InvalidRequestError(
             f"{subject} has {found.len():,} values for {frame.height:,} rows",

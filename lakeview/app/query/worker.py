@@ -33,6 +33,7 @@ from lakeview.app.query.sandbox import limit_memory
 from lakeview.model import errors
 from lakeview.model.snapshot_sources import as_declared
 from lakeview.predicates import predicate
+from lakeview.predicates.evaluation import reason
 from lakeview.predicates.query import QUERY_TABLE, query, sources_refused
 from lakeview.views.data.profile import profile
 from lakeview.views.data.sampling import sample_rows
@@ -256,7 +257,7 @@ def _counted(rows: pl.LazyFrame, on_rows: _OnRows) -> pl.LazyFrame:
 
 
 def _cannot(table: lv.Table, request: Request, error: BaseException) -> errors.InvalidRequestError:
-    why = views.pruning.plan.reason(error)
+    why = reason(error)
     if request.sql is not None:
         return errors.InvalidRequestError(
             f"the query cannot be run: {why}", fix="correct it and run it again", place="sql", kind="bad-query"

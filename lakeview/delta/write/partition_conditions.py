@@ -8,6 +8,7 @@ import polars as pl
 
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema, polars_type
+from lakeview.predicates.evaluation import not_evaluated
 from lakeview.predicates.row_wise import row_wise
 
 _MOST_PARTITIONS = 100
@@ -74,9 +75,4 @@ def _evaluated(values: pl.DataFrame, condition: pl.Expr, name: str) -> pl.Series
     try:
         return values.select(condition.alias("chosen")).to_series()
     except pl.exceptions.PolarsError as error:
-        raise InvalidRequestError(
-            f"{name} cannot be evaluated: {str(error).splitlines()[0]}",
-            fix="compare partition columns with values of their own types",
-            place="where",
-            kind=_KIND,
-        ) from error
+        raise not_evaluated(name, error, "compare partition columns with values of their own types") from error

@@ -17,6 +17,7 @@ from lakeview.model.errors import ConstraintViolationError, InvalidRequestError,
 from lakeview.model.printable import shorten
 from lakeview.model.schema import Schema, polars_type
 from lakeview.predicates.condition import row_expression
+from lakeview.predicates.evaluation import reason
 from lakeview.rows.conform import check_nulls, conform_batch
 
 _MOMENTS = ("current_timestamp", "now", "current_date", "curdate")
@@ -141,7 +142,7 @@ class RowRules:
         try:
             return values.cast(polars_type(self.schema[rule.name].type))
         except pl.exceptions.PolarsError as error:
-            raise _not_evaluated(rule, str(error).splitlines()[0]) from error
+            raise _not_evaluated(rule, reason(error)) from error
 
     def _default(self, rule: Expression, count: int, clock: Clock) -> pl.Series:
         type_ = polars_type(self.schema[rule.name].type)
@@ -153,7 +154,7 @@ class RowRules:
         try:
             return values.cast(type_).new_from_index(0, count)
         except pl.exceptions.PolarsError as error:
-            raise _not_evaluated(rule, str(error).splitlines()[0]) from error
+            raise _not_evaluated(rule, reason(error)) from error
 
     def _frame(self, rows: pa.RecordBatch) -> pl.DataFrame:
         """The columns that some rule names: others may be of types that polars has no form for."""
@@ -211,7 +212,7 @@ def _values(frame: pl.DataFrame, expression: pl.Expr, rule: Expression) -> pl.Se
     try:
         found = frame.select(expression.alias("value")).to_series()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise _not_evaluated(rule, str(error).splitlines()[0]) from error
+        raise _not_evaluated(rule, reason(error)) from error
     return found if found.len() == frame.height else found.new_from_index(0, frame.height)
 
 

@@ -21,6 +21,7 @@ from lakeview.model.errors import CommitConflictError, InvalidRequestError, NotA
 from lakeview.model.schema import Field, PrimitiveType, Schema
 from lakeview.model.table import Table
 from lakeview.predicates import predicate
+from lakeview.predicates.evaluation import not_evaluated
 from lakeview.sharing.server.delta_lines import public_field
 from lakeview.sharing.server.delta_source import DeltaSource
 from lakeview.sharing.server.refresh import look_again
@@ -138,11 +139,8 @@ class ViewSource(DeltaSource):
                 rows = rows.filter(condition)
             return rows.select(columns).collect(engine="streaming")
         except pl.exceptions.PolarsError as error:
-            raise InvalidRequestError(
-                f"the view's condition {self._view.where!r} cannot be evaluated: {str(error).splitlines()[0]}",
-                fix="compare columns with values of their own types",
-                kind="bad-predicate",
-            ) from error
+            fix = "compare columns with values of their own types"
+            raise not_evaluated(f"the view's condition {self._view.where!r}", error, fix) from error
 
 
 def _open_copy(address: str) -> DeltaTable | None:

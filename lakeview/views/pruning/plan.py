@@ -13,6 +13,7 @@ from lakeview.model.printable import ELLIPSIS, shorten
 from lakeview.model.schema import Schema, leaf_name
 from lakeview.model.snapshot import Snapshot
 from lakeview.predicates.bounds import Bounds, may_match
+from lakeview.predicates.evaluation import not_evaluated
 from lakeview.predicates.expressions import parse
 from lakeview.predicates.printing import SQLPrinter
 from lakeview.predicates.tree import (
@@ -52,7 +53,6 @@ it, so that it skips no file; `files` and `bytes` it alone would read, then the 
 _MAX_VALUES = 5
 _POLARS_WORDS = re.compile(r"dyn (?:int|float): |col\(\"([^\"]*)\"\)")
 """How polars marks columns and numbers when it writes an expression."""
-_PYTHON_ADVICE = re.compile(r" \(create native python .*\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +95,8 @@ def check_condition(where: pl.Expr, schema: Schema) -> None:
         asked = empty.lazy().select(where.alias("condition")).collect(optimizations=pl.QueryOptFlags.none())
         found = asked.schema["condition"]
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise InvalidRequestError(
-            f"this condition cannot be evaluated: {reason(error)}",
-            fix=f"compare each column with a value of its own type: {column_types}"
-            if column_types
-            else "name a column",
-            place="where",
-            kind="bad-predicate",
-        ) from error
+        fix = f"compare each column with a value of its own type: {column_types}" if column_types else "name a column"
+        raise not_evaluated("this condition", error, fix) from error
     if found not in (pl.Boolean(), pl.Null()):
         raise InvalidRequestError(
             f"this is a value ({str(found).lower()}), and no condition that holds or does not",
@@ -116,12 +110,6 @@ def types_text(where: pl.Expr, schema: Schema) -> str:
     """The types of the columns that a filter speaks of: `delay is integer, day is date`."""
     names = [name for name in dict.fromkeys(where.meta.root_names()) if name not in schema.unreadable]
     return ", ".join(f"{field.name} is {field.type}" for field in schema if field.name in names)
-
-
-def reason(error: BaseException) -> str:
-    """Why polars refused a condition or query, in one line, without its advice for those who write Python."""
-    line = next(iter(str(error).strip().splitlines()), type(error).__name__)
-    return _PYTHON_ADVICE.sub("", line)
 
 
 def file_verdicts(plan: pl.DataFrame, where: pl.Expr, statistics: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
