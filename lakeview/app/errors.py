@@ -46,7 +46,7 @@ _WAYS_OUT: Mapping[type[errors.LakeviewError], _WayOut] = {
     errors.SharingError: _WayOut("cloud_off", "start", "Choose another table", _OTHER_TABLE, again=True),
     errors.LakeviewError: _WayOut("error", "start", "Start"),
 }
-_UPLOAD = _WayOut("badge", "sharing", "Upload a profile", _OTHER_TABLE)
+_SHARING = _WayOut("badge", "sharing", "Open the Sharing page", _OTHER_TABLE)
 
 
 def begin() -> None:
@@ -72,8 +72,8 @@ def show(error: errors.LakeviewError, *, here: str | None = None) -> None:
     """Draws one error: what was found, where, what to do, and one way out."""
     way_out = next(_WAYS_OUT[kind] for kind in type(error).__mro__ if kind in _WAYS_OUT)
     fix = error.fix
-    if (upload_again := uploads.fix(error.kind, error.place)) is not None:
-        way_out, fix = _UPLOAD, upload_again
+    if (on_sharing := uploads.fix(error.kind, error.place)) is not None:
+        way_out, fix = _SHARING, on_sharing
     with st.container(border=True, gap="small"):
         st.markdown(f":red[:material/{way_out.icon}:] &ensp; **{escape(_as_typed(_sentence(error.message)))}**")
         if error.place:
@@ -89,7 +89,7 @@ def show(error: errors.LakeviewError, *, here: str | None = None) -> None:
             if leads_on and way_out.page != here and not _is_of_other_table(way_out.page, here):
                 link(way_out.page, way_out.label, selection.link(**way_out.changes))
             name = selection.remembered().table
-            is_folder = isinstance(error, errors.NotATableError) and way_out is not _UPLOAD
+            is_folder = isinstance(error, errors.NotATableError) and way_out is not _SHARING
             folder = name if is_folder and here != "lake" else None
             if folder is not None:
                 link("lake", "List all tables below it", {"root": folder})

@@ -65,12 +65,13 @@ def default() -> str | None:
 
 
 def address(name: str) -> str:
-    """The address behind a name: that of the offer of this name, else the name itself is an address.
+    """The address behind a name: that of the offer of this name or of an uploaded profile, else the name itself is an
+    address.
 
-    NotATableError for a table that the demo lake does not hold.
+    NotATableError for a table that the demo lake does not hold, and for an uploaded profile that is not there any more.
     """
     if not name.startswith(f"{DEMO}/"):
-        return name
+        return uploads.address(name)
     known = {offer.name: offer.address for offer in demo_tables()}
     if name not in known:
         holds = "holds no table of this name" if known else "is not built"

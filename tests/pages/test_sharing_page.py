@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import lakeview as lv
-from lakeview.app import cache
+from lakeview.app import cache, uploads
 from lakeview.app.pages import PAGES
 from lakeview.app.sharing import profiles
 from lakeview.app.sharing.recipient import ANOTHER, PROFILE, SHARE, TABS, UPLOAD
@@ -62,10 +63,13 @@ def test_a_profile_is_uploaded(served: RunningServer, monkeypatch: pytest.Monkey
     app = open_tab(0)
     app.file_uploader(key=UPLOAD).upload("ann.share", served.profile.read_bytes(), "text/plain").run()
     assert not app.exception
-    address = app.text_input(key=PROFILE).value
-    assert address is not None
-    assert Path(address).stat().st_mode & 0o777 == 0o600
-    assert app.dataframe[0].value["address"][0] == f"{address}#lake.default.months"
+    name = app.text_input(key=PROFILE).value
+    assert name is not None
+    assert re.fullmatch(r"uploaded/[\w-]{22}/ann\.share", name), "links hold no folder of the server"
+    assert Path(uploads.address(name)).stat().st_mode & 0o777 == 0o600
+    assert app.dataframe[0].value["address"][0] == "ann.share#lake.default.months", "as on a machine of its owner"
+    overview = open_page("overview", f"{name}#lake.default.months")
+    assert {m.label: m.value for m in overview.metric}["Rows"] == "12"
     app.button(key=ANOTHER).click().run()
     assert not app.text_input(key=PROFILE).value
     app.file_uploader(key=UPLOAD).upload("wrong.share", b"{}", "text/plain").run()
@@ -84,21 +88,22 @@ def test_a_profile_is_uploaded(served: RunningServer, monkeypatch: pytest.Monkey
             True,
             ("**The profile ann.share (uploaded) expired on 2020-01-01 at", "for a new profile, and upload"),
         ),
-        ("health", False, ("**There is no profile at ann.share (uploaded).**", "Upload the profile again")),
+        ("health", False, ("**The profile ann.share (uploaded) is not here any more.**", "Upload the profile again")),
         ("sharing", True, ("**The profile ann.share (uploaded) expired on 2020-01-01 at",)),
+        ("sharing", False, ("**The profile ann.share (uploaded) is not here any more.**", "Upload the profile again")),
     ],
-    ids=["expired, of a table", "removed, of a table", "expired, browsed"],
+    ids=["expired, of a table", "removed, of a table", "expired, browsed", "removed, browsed"],
 )
 def test_an_uploaded_profile_is_named_as_its_owner_knows_it(page: str, kept: bool, said: tuple[str, ...]) -> None:
     document = {"shareCredentialsVersion": 1, "endpoint": "http://localhost:1", "bearerToken": "lvs_x"}
-    path = profiles.upload("ann.share", json.dumps(document | {"expirationTime": "2020-01-01T00:00:00Z"}).encode())
+    name = profiles.upload("ann.share", json.dumps(document | {"expirationTime": "2020-01-01T00:00:00Z"}).encode())
     if not kept:
-        Path(path).unlink()
-    app = open_page(page, **({PROFILE: path} if page == "sharing" else {"table": f"{path}#lake.default.months"}))
+        Path(uploads.address(name)).unlink()
+    app = open_page(page, **({PROFILE: name} if page == "sharing" else {"table": f"{name}#lake.default.months"}))
     for words in said:
         assert words.lower() in text(app).lower()
-    assert str(Path(path).parent) not in text(app), "the server's own folder"
-    assert page == "sharing" or any("Upload a profile" in link.proto.label for link in app.get("page_link"))
+    assert str(uploads.folder()) not in text(app), "the server's own folder"
+    assert page == "sharing" or any("Open the Sharing page" in link.proto.label for link in app.get("page_link"))
 
 
 def test_the_demo_lake_is_shared_by_a_click(no_demo_lake: Path) -> None:
@@ -107,7 +112,9 @@ def test_the_demo_lake_is_shared_by_a_click(no_demo_lake: Path) -> None:
     app.button(key="share-the-demo").click().run()
     assert not app.exception
     assert app.dataframe[0].value["table"].to_list() == ["flights"]
-    assert lv.open_table(app.dataframe[0].value["address"][0]).snapshot().num_records == 60
+    table = app.dataframe[0].value["address"][0].partition("#")[2]
+    address = uploads.address(f"{app.text_input(key=PROFILE).value}#{table}")
+    assert lv.open_table(address).snapshot().num_records == 60
 
 
 def test_a_profile_is_browsed_and_a_table_opened(served: RunningServer) -> None:

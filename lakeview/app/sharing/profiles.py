@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import atexit
 import json
-import shutil
 import socket
-import tempfile
-from pathlib import Path
 
 import msgspec
 import streamlit as st
@@ -23,43 +19,29 @@ _MOST_UPLOADS = 100
 """Of more the oldest are removed."""
 
 
-@st.cache_resource(show_spinner=False)
-def _folder() -> Path:
-    """A folder that only this server's user can read, removed when the server ends."""
-    folder = Path(tempfile.mkdtemp(prefix=uploads.FOLDER))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
-
-
 def can_be_written() -> bool:
     """False where tables are opened below configured roots only: this folder is none of them."""
     return not config.settings().roots
 
 
 def upload(name: str, content: bytes) -> str:
-    """The path of a file with an uploaded profile, under a name that cannot be guessed; errors name it as `name`.
+    """The name in links of an uploaded profile (`uploads`); errors name it as `name`.
 
     InvalidRequestError for what is no profile, UnsupportedTableError for a version or credentials not implemented.
     """
     if len(content) > PROFILE_BYTES:
         raise InvalidRequestError("the file is too large for a profile", fix="upload the file that you were sent")
     parse_profile(content, name)
-    earlier = sorted(_folder().glob("upload-*"), key=lambda file: file.stat().st_mtime)
+    earlier = sorted(uploads.folder().glob("uploaded-*"), key=lambda file: file.stat().st_mtime)
     for oldest in earlier[: -_MOST_UPLOADS + 1]:
         oldest.unlink(missing_ok=True)
-    return str(_write("upload", name, content))
-
-
-def _write(purpose: str, name: str, content: bytes) -> Path:
-    path = uploads.path(_folder(), purpose, name)
-    path.touch(mode=0o600)
-    path.write_bytes(content)
-    return path
+    return uploads.write("uploaded", name, content)
 
 
 @st.cache_resource(show_spinner=False)
 def demo_share(lake: str) -> str:
-    """The path of a profile that opens the demo lake in this folder, served on a loopback port until this process ends.
+    """The name in links of a profile that opens the demo lake in this folder, served on a loopback port until this
+    process ends.
 
     MissingExtraError without the extra `server`.
     """
@@ -73,4 +55,4 @@ def demo_share(lake: str) -> str:
     port = int(listener.getsockname()[1])
     hub, document = open_folder(msgspec.structs.replace(settings, port=port), cache.now)
     serve_in_background(hub, listener)
-    return str(_write("demo", "demo-lake.share", json.dumps(document).encode()))
+    return uploads.write("served", "demo-lake.share", json.dumps(document).encode())

@@ -145,9 +145,8 @@ def shares(configuration: ShareConfiguration) -> None:
         else:
             widths = {"share": 100, "schema": 100, "table": 150, "recipients": 150, "history": 140, "view": 200}
             shown = {name: column.TextColumn(name, width=width) for name, width in widths.items()}
-            choose(
-                shared, {**shown, "location": column.TextColumn("location", width=380)}, "location", key="shared-out"
-            )
+            shown["location"] = column.TextColumn("location", width=380)
+            choose(shared, shown, shared["location"].to_list(), key="shared-out")
     with grid(400):
         with card("Recipients", "a share is granted whole"):
             frame(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import cache, downloads, errors, selection
+from lakeview.app import cache, downloads, errors, selection, uploads
 from lakeview.app.components import ROW_HEIGHT, card, facts, finding_lines, frame, grid, nothing
 from lakeview.app.pages import PAGES, SHARING_PROFILE
 from lakeview.app.sharing import profiles
@@ -26,7 +26,7 @@ _SELECTION = "_chosen-on-sharing"
 
 
 def profile_input() -> str:
-    """The address of a profile: typed, or that of one uploaded; "" for none."""
+    """The profile: its address as typed, or the name of one uploaded; "" for none."""
     st.text_input(
         "Profile",
         key=linked(PROFILE),
@@ -60,12 +60,12 @@ def _forget() -> None:
 def shared_tables() -> None:
     """The profile, who it is for, and the tables that its server shares with it."""
     with card("Read what is shared with you", "by the profile file that you were sent", key="share-profile"):
-        address = profile_input()
-    if address:
-        _browse(read_profile(address))
+        name = profile_input()
+    if name:
+        _browse(name, read_profile(uploads.address(name)))
 
 
-def _browse(profile: Profile) -> None:
+def _browse(name: str, profile: Profile) -> None:
     finding_lines(profile.findings(cache.now()))
     shares = _shares(profile.address)["share"].to_list()
     with grid(400):
@@ -78,7 +78,9 @@ def _browse(profile: Profile) -> None:
             st.selectbox("Share", shares, key=linked(SHARE, shares[0], shares), label_visibility="collapsed")
             st.markdown(f":small[:gray[{views.units.counted(len(shares), 'share')}]]")
     share = st.session_state[SHARE]
-    tables = _tables(profile.address, share)
+    found = _tables(profile.address, share)
+    links = [f"{name}#{table.rpartition('#')[2]}" for table in found["address"]]
+    tables = found.with_columns(address=pl.Series([uploads.own_address(link) for link in links], dtype=pl.String()))
     downloads.offer(f"tables of {share}", tables)
     with card(f"Tables of {share}", f"{views.units.counted(tables.height, 'table')}: choose one to open it"):
         if tables.is_empty():
@@ -91,25 +93,25 @@ def _browse(profile: Profile) -> None:
             "id": column.TextColumn("id", width=290),
             "address": column.TextColumn("address, as lakeview takes it", width=520),
         }
-        choose(tables, shown, "address", key="shared-tables")
+        choose(tables, shown, links, key="shared-tables")
 
 
-def choose(rows: pl.DataFrame, cells: Mapping[str, object], address: str, *, key: str) -> None:
-    """A table of tables: a row that is chosen is opened, at what its column `address` says."""
+def choose(rows: pl.DataFrame, cells: Mapping[str, object], names: Sequence[str], *, key: str) -> None:
+    """A table of tables: a row that is chosen is opened, under its name in `names`."""
     frame(
         rows,
         cells,
         key=key,
         height=16 * ROW_HEIGHT,
         selection_mode="single-row",
-        on_select=lambda: _select(key, rows[address].to_list()),
+        on_select=lambda: _select(key, names),
     )
 
 
-def _select(key: str, addresses: list[str]) -> None:
+def _select(key: str, names: Sequence[str]) -> None:
     rows = st.session_state[key]["selection"]["rows"]
     if rows:
-        selection.select(addresses[rows[0]])
+        selection.select(names[rows[0]])
         st.session_state[_SELECTION] = True
 
 
