@@ -249,6 +249,7 @@ USED: list[tuple[str, Any, str]] = [
     ),
     ("by writers", lambda t: t.unset_properties(["delta.columnMapping.maxColumnId"]), "writers keep for themselves"),
     ("under that name", lambda t: t.rename_column("tags", "CITY"), "case aside"),
+    ("without a name", lambda t: t.rename_column("tags", " "), "' ' names no column"),
 ]
 
 

@@ -159,6 +159,8 @@ IMPOSSIBLE: list[tuple[str, dict[str, Any], type[LakeviewError], str]] = [
     ("an unknown partition column", {"partition_by": ["planet"]}, InvalidRequestError, "planet is not in the schema"),
     ("partition columns only", {"partition_by": ["id", "city"]}, InvalidRequestError, "every column is a partition"),
     ("a partition column twice", {"partition_by": ["city", "city"]}, InvalidRequestError, "city is named twice"),
+    ("a partition column without a name", {"schema": pa.schema([("", "int64"), ("b", "int64")]), "partition_by": [""]},
+     InvalidRequestError, "a partition column has an empty name"),
     ("a list as partition column", {"schema": pa.schema([("a", pa.list_(pa.int64())), ("b", "int64")]),
      "partition_by": ["a"]}, InvalidRequestError, "a is array<long>, which cannot be a partition column"),
     ("a type no table holds", {"schema": pa.schema([("a", pa.duration("s"))])}, UnsupportedTableError,

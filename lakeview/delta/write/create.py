@@ -127,6 +127,11 @@ def check_schema(schema: Schema, partition_by: Sequence[str]) -> None:
             f"partition column {unknown[0]} is not in the schema", place=unknown[0], kind="unknown-column"
         )
     for name in partition_by:
+        if not name:
+            raise InvalidRequestError(
+                "a partition column has an empty name, which its folders could not bear", fix="give the column a name",
+                place="partition_by", kind="empty-name",
+            )  # fmt: skip
         if isinstance(schema[name].type, StructType | ArrayType | MapType) or schema[name].type == VARIANT:
             raise InvalidRequestError(f"{name} is {schema[name].type}, which cannot be a partition column", place=name)
         if partition_by.count(name) > 1:

@@ -42,7 +42,9 @@ def add(schema: Schema, path: Path, field: Field) -> Schema:
 
 
 def rename(schema: Schema, path: Path, name: str) -> Schema:
-    """The field at a path under another name. InvalidRequestError where the name is taken."""
+    """The field at a path under another name. InvalidRequestError where the name is empty or taken."""
+    if not name.strip():
+        raise InvalidRequestError(f"{name!r} names no column", fix="give the column a name", place=".".join(path))
     siblings = _fields_beside(schema, path)
     if any(f.name.casefold() == name.casefold() and f.name != path[-1] for f in siblings):
         raise InvalidRequestError(
