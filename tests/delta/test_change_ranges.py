@@ -222,6 +222,14 @@ def test_rows_removed_with_the_schema_they_had_are_not_read_as_nulls(history: De
     assert changes(history, 3) == [("insert", 3, "two")]
 
 
+def test_rows_removed_with_other_columns_have_those_that_are_left(history: DeltaHistory) -> None:
+    history.create({"id": "integer", "t": "string"}).commit(history.data("a", {"id": [1], "t": ["x"]}))
+    history.commit(metadata({"id": "long", "u": "string"}), remove("a"))
+    assert changes(history, 2) == [("delete", 2, 1, None)]
+    with pytest.raises(InvalidRequestError, match="in version 2 column t was dropped"):
+        opened(history).changes(1)
+
+
 def test_times_of_many_commits_are_those_of_history(history: DeltaHistory) -> None:
     table = opened(counted(history, 40))
     times = dict(table.history().select("version", "timestamp").iter_rows())

@@ -9,7 +9,7 @@ from datetime import datetime
 import polars as pl
 
 from lakeview.delta.data.change_plan import CHANGE_FILES, change_files
-from lakeview.delta.data.change_schema import incompatibility
+from lakeview.delta.data.change_schema import common_incompatibility, incompatibility
 from lakeview.delta.data.changes import ChangeScan
 from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_WRITER_VERSION, column_mapping_mode
@@ -172,9 +172,12 @@ def _feed(protocol: TableProtocol, metadata: Metadata) -> bool:
 
 def _check_schemas(log: TableLog, layouts: Sequence[Layout], schema: Schema, start: int, end: int) -> None:
     for i, layout in enumerate(layouts):
-        if (why := incompatibility(layout.schema, schema)) is None:
+        # "as we won't be reading any data prior to it": Spark checks no schema before that of the first version
+        # (CDCReader.changesToDF), and what that version removes has the columns that are left
+        compare = common_incompatibility if layout.version < start else incompatibility
+        if (why := compare(layout.schema, schema)) is None:
             continue
-        later = [x.version for x in layouts[i + 1 :] if incompatibility(layout.schema, x.schema) is not None]
+        later = [x.version for x in layouts[i + 1 :] if compare(layout.schema, x.schema) is not None]
         since = later[0] if later else end
         raise InvalidRequestError(
             f"changes {start} to {end} of {log.storage.root} cannot be read with one schema: in version {since} {why}",

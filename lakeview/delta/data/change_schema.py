@@ -14,36 +14,48 @@ def incompatibility(before: Schema, after: Schema) -> str | None:
     Columns may have been added, types widened, values allowed to be null. Columns are the same if their physical names
     are: so a column that column mapping renamed or dropped is found out, and not read as null.
     """
-    return _fields(before.fields, after.fields, "")
+    return _fields(before.fields, after.fields, "", common=False)
 
 
-def _fields(before: Sequence[Field], after: Sequence[Field], above: str) -> str | None:
+def common_incompatibility(before: Schema, after: Schema) -> str | None:
+    """Why values written with one schema cannot be read with another one; None if they can.
+
+    Only types count, and only those of columns of both. Columns are the same as for `incompatibility`.
+    """
+    return _fields(before.fields, after.fields, "", common=True)
+
+
+def _fields(before: Sequence[Field], after: Sequence[Field], above: str, *, common: bool) -> str | None:
     later = {f.physical_name or f.name: f for f in after}
     for field in before:
         column = f"{above}.{field.name}" if above else field.name
         found = later.get(field.physical_name or field.name)
+        if found is None and common:
+            continue
         if found is None:
             return f"column {column} was dropped"
-        if found.name != field.name:
+        if found.name != field.name and not common:
             return f"column {column} was renamed to {found.name}"
-        if field.nullable and not found.nullable:
+        if field.nullable and not found.nullable and not common:
             return f"column {column} must not be null any more"
-        if (why := _types(field.type, found.type, column)) is not None:
+        if (why := _types(field.type, found.type, column, common=common)) is not None:
             return why
     return None
 
 
-def _types(before: DataType, after: DataType, column: str) -> str | None:
+def _types(before: DataType, after: DataType, column: str, *, common: bool) -> str | None:
     match before, after:
         case StructType(fields), StructType(later):
-            return _fields(fields, later, column)
+            return _fields(fields, later, column, common=common)
         case ArrayType(element, nulls), ArrayType(later, allowed):
-            return _elements(element, later, f"{column}.element", tightened=nulls and not allowed)
+            tightened = nulls and not allowed and not common
+            return _elements(element, later, f"{column}.element", tightened=tightened, common=common)
         case MapType(key, value, nulls), MapType(later_key, later_value, allowed):
-            keys = _types(key, later_key, f"{column}.key")
-            return keys or _elements(value, later_value, f"{column}.value", tightened=nulls and not allowed)
+            tightened = nulls and not allowed and not common
+            keys = _types(key, later_key, f"{column}.key", common=common)
+            return keys or _elements(value, later_value, f"{column}.value", tightened=tightened, common=common)
     return None if widens(before, after) else f"column {column} was changed from {before} to {after}"
 
 
-def _elements(before: DataType, after: DataType, column: str, *, tightened: bool) -> str | None:
-    return f"column {column} must not be null any more" if tightened else _types(before, after, column)
+def _elements(before: DataType, after: DataType, column: str, *, tightened: bool, common: bool) -> str | None:
+    return f"column {column} must not be null any more" if tightened else _types(before, after, column, common=common)
