@@ -12,7 +12,7 @@ from lakeview.delta.write.identity import check_identities
 from lakeview.delta.write.schema_changes import Path, column_path
 from lakeview.delta.write.stored_columns import holds_variants
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import Field, Schema, StructType
+from lakeview.model.schema import Field, PrimitiveType, Schema, StructType, polars_type
 from lakeview.predicates.row_wise import row_wise
 
 Assignments: TypeAlias = Mapping[str, str | pl.Expr]
@@ -55,10 +55,24 @@ def check_assignments(
                     place="assignments",
                     kind="twice-assigned",
                 )
-        found[path] = Assigned(row_wise(value, columns, "assignments"), holds_variants(field))
+        assigned = row_wise(value, columns, "assignments")
+        if isinstance(value, str):
+            assigned = _constant(assigned, field)
+        found[path] = Assigned(assigned, holds_variants(field))
     if not is_new:
         check_identities({path[0] for path in found}, table)
     return found
+
+
+def _constant(value: pl.Expr, field: Field) -> pl.Expr:
+    """A constant of SQL as a value of the field: 1.5 is a decimal to polars, and any number with a point to users."""
+    if field.type not in (PrimitiveType("float"), PrimitiveType("double")) or value.meta.root_names():
+        return value
+    try:
+        (dtype,) = pl.LazyFrame().select(value).collect_schema().dtypes()
+    except pl.exceptions.PolarsError:  # the error of evaluating it names the column
+        return value
+    return value.cast(polars_type(field.type)) if isinstance(dtype, pl.Decimal) else value
 
 
 def _field(table: Schema, path: Path) -> Field:
