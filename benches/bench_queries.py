@@ -15,7 +15,7 @@ from time import perf_counter, sleep
 import lakeview as lv
 from lakeview.app.query import runner
 from lakeview.app.query.idle import IDLE
-from lakeview.app.query.worker import Request
+from lakeview.app.query.request import Request
 
 _PAUSE = 3.0
 """Seconds between two queries, in which the next process starts."""

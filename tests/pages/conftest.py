@@ -17,6 +17,7 @@ from streamlit.components.v2 import manifest_scanner
 from lakeview.app import components
 from lakeview.app.query import runner, worker
 from lakeview.app.query.answers import Answer
+from lakeview.app.query.request import Request
 from tests.charts.drawing import silent_fields
 from tests.pages import tables
 
@@ -66,9 +67,7 @@ def queries_in_this_process(request: pytest.FixtureRequest, monkeypatch: pytest.
     """Queries are answered here: a process for each costs more than the page that asks. Tests of the processes have
     `own_processes` among their fixtures."""
 
-    def answer(
-        query: worker.Request, *, seconds: float, on_wait: Callable[[runner.Progress], object], **_: object
-    ) -> Answer:
+    def answer(query: Request, *, seconds: float, on_wait: Callable[[runner.Progress], object], **_: object) -> Answer:
         on_wait(runner.Progress(0.0, 0, begun=True))
         return worker.answer(query, lambda _: None)
 

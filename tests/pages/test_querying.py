@@ -20,7 +20,7 @@ from lakeview.app.query import budget, idle, runner, worker
 from lakeview.app.query.answers import Answer, DifferenceSoFar, ProfileSoFar, RowsSoFar
 from lakeview.app.query.idle import IdleProcesses
 from lakeview.app.query.process import QueryProcess
-from lakeview.app.query.worker import Request
+from lakeview.app.query.request import Request
 from lakeview.app.selection import Selection
 from lakeview.delta.table import DeltaTable
 from lakeview.discovery import readable_folders

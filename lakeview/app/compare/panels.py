@@ -13,6 +13,7 @@ from lakeview import charts, views
 from lakeview.app import cache, columns, selection
 from lakeview.app.components import dark, escape, fold, frame, grid, nothing, stack, tile
 from lakeview.app.memo import cached
+from lakeview.app.null_shares import absent_column
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 from lakeview.app.widths import HALF
@@ -228,7 +229,7 @@ def shift_picture(rows: pl.DataFrame, pair: Pair) -> None:
                 "before": columns.percent(f"null {base}, %", decimals=2),
                 "after_mark": columns.bound(),
                 "after": columns.percent(f"null {shown}, %", decimals=2),
-                "absent": columns.absent(),
+                "absent": absent_column(),
                 "min_before": columns.text(f"min {base}"),
                 "min_after": columns.text(f"min {shown}"),
                 "max_before": columns.text(f"max {base}"),

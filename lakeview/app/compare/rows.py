@@ -11,7 +11,7 @@ from lakeview.app.compare.panels import Pair
 from lakeview.app.components import ROW_HEIGHT, dark, escape, nothing, pandas_rows
 from lakeview.app.memo import cached
 from lakeview.app.query import budget, runner
-from lakeview.app.query.worker import Request
+from lakeview.app.query.request import Request
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
 

@@ -11,7 +11,7 @@ from lakeview.app.components import frame
 from lakeview.app.data.filters import LIMITS
 from lakeview.app.query import budget, runner
 from lakeview.app.query.answers import Answer
-from lakeview.app.query.worker import Request
+from lakeview.app.query.request import Request
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked

@@ -12,12 +12,13 @@ from lakeview import views
 from lakeview.app import cache, columns, display_rows, selection
 from lakeview.app.components import escape, frame, link, nothing
 from lakeview.app.data.filters import Request
+from lakeview.app.null_shares import null_columns, pale_key
 from lakeview.app.pages import QUALITY_WHOLE_TABLE
 from lakeview.app.query import budget, runner
 from lakeview.app.query.answers import Answer
 from lakeview.app.query.arrival import first_rows
 from lakeview.app.query.budget import Cost
-from lakeview.app.query.worker import Request as Query
+from lakeview.app.query.request import Request as Query
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 from lakeview.model.errors import LakeviewError
@@ -166,7 +167,7 @@ def null_table(shares: pl.DataFrame, tree: pl.DataFrame) -> None:
         {
             "column": columns.text("column"),
             "mark": columns.bound(),
-            **columns.null_shares(rows, 60),
+            **null_columns(rows, 60),
             "null_count": columns.number("nulls"),
             "records": columns.number("rows counted"),
             "counted": columns.text("in files", of="files_text"),
@@ -174,5 +175,5 @@ def null_table(shares: pl.DataFrame, tree: pl.DataFrame) -> None:
         key="null-shares",
         **row_link("null-shares", rows, "quality", lambda row: selection.link(column=row["column"])),
     )
-    columns.pale_key(rows)
+    pale_key(rows)
     link("quality", "History by version", selection.link(tab=QUALITY_WHOLE_TABLE))

@@ -15,9 +15,10 @@ from lakeview.app.components import MAX_ROWS, dark, escape, fold, frame, grid, l
 from lakeview.app.data import filters
 from lakeview.app.data.filters import Request
 from lakeview.app.data.panels import Reading, any_file, unreadable_text
+from lakeview.app.null_shares import null_columns, pale_key
 from lakeview.app.query import budget, runner
 from lakeview.app.query.answers import Answer
-from lakeview.app.query.worker import Request as Query
+from lakeview.app.query.request import Request as Query
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
@@ -91,7 +92,7 @@ def table(profile: pl.DataFrame) -> None:
         {
             "column": columns.text("column", least=widths.NAME),
             "type": columns.text("type"),
-            **columns.null_shares(profile, 44),
+            **null_columns(profile, 44),
             "distinct": columns.number("distinct"),
             "min_text": columns.text("min"),
             "max_text": columns.text("max"),
@@ -99,7 +100,7 @@ def table(profile: pl.DataFrame) -> None:
         key="profile",
         **row_link("profile", profile, "quality", lambda row: selection.link(column=row["column"])),
     )
-    columns.pale_key(profile)
+    pale_key(profile)
 
 
 def distributions(spread: pl.DataFrame, profile: pl.DataFrame, request: Request) -> None:

@@ -14,7 +14,7 @@ from lakeview.app.data.filters import LIMITS
 from lakeview.app.query import budget, runner
 from lakeview.app.query.answers import Answer
 from lakeview.app.query.budget import Budget, Cost
-from lakeview.app.query.worker import Request
+from lakeview.app.query.request import Request
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
 from lakeview.model.errors import InvalidRequestError, LakeviewError

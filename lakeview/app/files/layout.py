@@ -12,7 +12,7 @@ from lakeview.app.file_layout import file_layout
 from lakeview.app.files import panels
 from lakeview.app.memo import cached
 from lakeview.app.query import budget, runner
-from lakeview.app.query.worker import Request
+from lakeview.app.query.request import Request
 from lakeview.app.session import OpenTable
 from lakeview.model.physical import PhysicalFile
 

@@ -8,6 +8,7 @@ import streamlit as st
 from lakeview import views
 from lakeview.app import columns, session
 from lakeview.app.components import MAX_ROWS, frame, nothing
+from lakeview.app.null_shares import null_columns
 from lakeview.app.row_links import row_link
 from lakeview.app.widget_state import linked
 
@@ -37,7 +38,7 @@ def draw(every: pl.DataFrame) -> None:
             "column": columns.text("column"),
             "type": columns.text("type"),
             "mark": columns.bound(of="null_share_mark"),
-            **columns.null_shares(rows, 54),
+            **null_columns(rows, 54),
             "table": columns.text("table"),
             "minimum": columns.text("min", of="min_text"),
             "maximum": columns.text("max", of="max_text"),

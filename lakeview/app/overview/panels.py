@@ -11,6 +11,7 @@ from lakeview import views
 from lakeview.app import answers, columns, selection
 from lakeview.app.components import escape, facts, finding_lines, frame, grid, link, tile
 from lakeview.app.file_layout import file_layout
+from lakeview.app.null_shares import null_columns
 from lakeview.app.pages import PAGES
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
@@ -171,7 +172,7 @@ def schema_glance(now: OpenTable) -> None:
             "column": columns.text("column", least=_NAME),
             "type": columns.text("type"),
             "mark": columns.bound(of="null_share_mark"),
-            **columns.null_shares(rows, 40),
+            **null_columns(rows, 40),
             "statistics": columns.text("statistics"),
             "since": columns.version("since"),
         },

@@ -11,6 +11,7 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.app import columns, selection
 from lakeview.app.components import MAX_ROWS, card, dark, escape, finding_lines, fold, frame, link, nothing, stack
+from lakeview.app.null_shares import null_columns
 from lakeview.app.pages import QUALITY_WHOLE_TABLE
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
@@ -235,7 +236,7 @@ def partition_table(rows: pl.DataFrame) -> None:
             "files": columns.number("files"),
             "records": columns.number("rows"),
             "mark": columns.bound(),
-            **columns.null_shares(rows, 120),
+            **null_columns(rows, 120),
             "min_text": columns.text("min"),
             "max_text": columns.text("max"),
             "range_is": columns.text("range is"),

@@ -11,7 +11,7 @@ import streamlit as st
 from lakeview.app.memo import cached
 from lakeview.app.query import runner
 from lakeview.app.query.answers import Answer
-from lakeview.app.query.worker import Request
+from lakeview.app.query.request import Request
 
 
 class _PartError(Exception):

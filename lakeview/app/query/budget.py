@@ -14,7 +14,7 @@ from lakeview.app import errors, selection
 from lakeview.app.components import escape
 from lakeview.app.query import runner, spark
 from lakeview.app.query.answers import Answer
-from lakeview.app.query.worker import MAX_RESULT_BYTES, Request
+from lakeview.app.query.request import MAX_RESULT_BYTES, Request
 from lakeview.app.widget_state import linked
 from lakeview.jobs import Progress
 from lakeview.jobs import Request as SparkRequest

@@ -20,7 +20,7 @@ from lakeview import views
 from lakeview.app.query.answers import Answer
 from lakeview.app.query.idle import IDLE
 from lakeview.app.query.process import QueryProcess
-from lakeview.app.query.worker import Request
+from lakeview.app.query.request import Request
 from lakeview.discovery import readable_folders
 from lakeview.model import errors
 

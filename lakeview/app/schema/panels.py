@@ -10,6 +10,7 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.app import answers, columns, widths
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, dark, escape, fold, frame, link, nothing, stack
+from lakeview.app.null_shares import null_columns
 from lakeview.app.row_links import row_link
 from lakeview.app.selection import hold
 from lakeview.app.selection import link as selected
@@ -88,7 +89,7 @@ def tree_table(tree: pl.DataFrame) -> None:
         "required": columns.text("not null", of="nullable", words={"true": "", "false": "\N{CHECK MARK}"}),
         "rules": columns.text("rules", help="defaults, generated and identity columns, clustering, ..."),
         "mark": columns.bound(of="null_share_mark"),
-        **columns.null_shares(part, 0),
+        **null_columns(part, 0),
         "minimum": columns.bound_text("min", of="min_text"),
         "maximum": columns.bound_text("max", of="max_text"),
         "range": columns.text("range", of="range_is", help=_RANGE_HELP),
