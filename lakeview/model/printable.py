@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
+
 import polars as pl
 
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
@@ -22,3 +25,30 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
+
+
+def example_text(value: object) -> str:
+    """A value of a row as messages show it, near to SQL: null, 'text', 1.50, 2024-01-31, X'00FF', {a: 1}; cut at 80
+    characters."""
+    return shorten(_example(value), _EXAMPLE_LENGTH)
+
+
+_EXAMPLE_LENGTH = 80
+
+
+def _example(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case bytes():
+            return f"X'{value[:_EXAMPLE_LENGTH].hex().upper()}'"
+        case date() | Decimal():  # a datetime is a date
+            return str(value)
+        case dict():
+            return f"{{{', '.join(f'{name}: {_example(inner)}' for name, inner in value.items())}}}"
+        case list():
+            return f"[{', '.join(map(_example, value))}]"
+        case _:
+            return repr(value)

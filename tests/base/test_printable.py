@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from decimal import Decimal
+
 import polars as pl
 import pytest
 
-from lakeview.model.printable import ELLIPSIS, shorten, shorten_column
+from lakeview.model.printable import ELLIPSIS, example_text, shorten, shorten_column
 
 
 @pytest.mark.parametrize(
@@ -21,3 +24,17 @@ from lakeview.model.printable import ELLIPSIS, shorten, shorten_column
 def test_a_text_is_cut_to_a_length_that_counts_the_ellipsis(text: str, short: str) -> None:
     assert shorten(text, 4) == short
     assert pl.DataFrame({"a": [text]}).select(shorten_column(pl.col("a"), 4)).item() == short
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "null"),
+        ("a'b", '"a\'b"'),
+        (datetime(2024, 1, 1, tzinfo=UTC), "2024-01-01 00:00:00+00:00"),
+        ({"a": [Decimal("1.50"), True], "b": b"\xff"}, "{a: [1.50, true], b: X'FF'}"),
+        ("x" * 99, f"'{'x' * 78}{ELLIPSIS}"),
+    ],
+)
+def test_a_value_in_a_message_is_not_written_as_in_python(value: object, text: str) -> None:
+    assert example_text(value) == text

@@ -95,7 +95,7 @@ def test_identity_values_are_never_given_twice(history: DeltaHistory) -> None:
 BROKEN: list[tuple[str, list[dict[str, Any]], dict[str, str], dict[str, Any], type[LakeviewError], str]] = [
     ("a constraint", [ID], check("id > 0"), {"Id": [1, -1, 0]}, ConstraintViolationError,
      r"2 of 3 rows break constraint c \(id > 0\); the first is row 1, from 0: Id = -1"),
-    ("a constraint, by null", [ID], check("id > 0"), {"Id": [None]}, ConstraintViolationError, "Id = None"),
+    ("a constraint, by null", [ID], check("id > 0"), {"Id": [None]}, ConstraintViolationError, "Id = null"),
     ("an invariant", [field("Id", "long", **{"delta.invariants": "Id > 3"})], {}, {"Id": [2]},
      ConstraintViolationError, "constraint Id"),
     ("a generated column", [ID, field("g", "long", **{"delta.generationExpression": "id * 2"})], {},

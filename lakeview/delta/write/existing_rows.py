@@ -9,7 +9,7 @@ import polars as pl
 from lakeview.delta.write.live_files import LiveFile
 from lakeview.delta.write.row_rules import Expression
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, UnsupportedTableError
-from lakeview.model.printable import shorten
+from lakeview.model.printable import example_text, shorten
 from lakeview.model.schema import Schema
 from lakeview.predicates.condition import row_expression
 from lakeview.predicates.expressions import parse
@@ -54,7 +54,7 @@ def check_rows(files: Iterable[LiveFile], storage: Storage, condition: pl.Expr, 
             bad = frame.filter(~holds.cast(pl.Boolean).fill_null(value=False))
             if bad.height and not broken:
                 row = bad.row(0, named=True)
-                example = ", ".join(f"{n} = {shorten(repr(v), 80)}" for n, v in row.items()) + f" in {file.task.path}"
+                example = ", ".join(f"{n} = {example_text(v)}" for n, v in row.items()) + f" in {file.task.path}"
             broken += bad.height
     if broken:
         raise ConstraintViolationError(

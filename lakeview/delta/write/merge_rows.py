@@ -22,7 +22,7 @@ from lakeview.delta.write.stored_columns import readable_rows
 from lakeview.delta.write.update import rules_of_changes, with_tracking
 from lakeview.model.clock import Clock
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.printable import shorten
+from lakeview.model.printable import example_text
 from lakeview.model.schema import Field, Schema, StructType
 from lakeview.predicates.joins import JoinCondition, join_condition
 from lakeview.rows.matching import evaluated, frame_of
@@ -170,7 +170,7 @@ class MergeRows:
         twice = pairs.filter(pairs[POSITION].is_duplicated()).sort(POSITION)
         rows = twice.filter(pl.col(POSITION) == twice[POSITION][0])
         row = self._source.frame.row(rows[SOURCE_ROW][0], named=True)
-        key = ", ".join(f"{other} = {shorten(repr(row[other]), 80)}" for _, other in self._condition.keys)
+        key = ", ".join(f"{other} = {example_text(row[other])}" for _, other in self._condition.keys)
         raise InvalidRequestError(
             f"{rows.height} rows of the source match one row of the table"
             f"{f' ({key})' if key else ''}: which of them counts is not known",

@@ -14,7 +14,7 @@ from lakeview.delta.write.identity import Allocate, Identity, identities
 from lakeview.delta.write.stored_columns import readable_rows, with_variant_binaries
 from lakeview.model.clock import Clock
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, UnsupportedTableError
-from lakeview.model.printable import shorten
+from lakeview.model.printable import example_text, shorten
 from lakeview.model.schema import Schema, polars_type
 from lakeview.predicates.condition import row_expression
 from lakeview.predicates.evaluation import reason
@@ -107,7 +107,7 @@ class RowRules:
         place = broken.arg_max() or 0
         row = frame.row(place, named=True)
         names = [rule.name, *self._expressions[rule.text].meta.root_names()]
-        shown = ", ".join(f"{n} = {shorten(repr(row[n]), 80)}" for n in dict.fromkeys(names) if n in row)
+        shown = ", ".join(f"{n} = {example_text(row[n])}" for n in dict.fromkeys(names) if n in row)
         raise ConstraintViolationError(
             f"{broken.sum():,} of {frame.height:,} rows break {what}; "
             f"the first is row {first + place:,}, from 0: {shown}",
