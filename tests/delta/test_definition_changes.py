@@ -260,6 +260,20 @@ def test_columns_in_use_stay(tmp_path: Path, change: Any, words: str) -> None:
         change(table)
 
 
+def test_the_rule_of_a_column_goes_with_it(tmp_path: Path) -> None:
+    doubled = Field("g", LONG, metadata={"delta.generationExpression": "id * 2"})
+    limited = Field("i", LONG, metadata={"delta.invariants": "i < 9"})
+    table = lv.create_table(str(tmp_path), Schema((Field("id", LONG), doubled, limited)), properties=MAPPED)
+    table.rename_column("g", "twice")
+    with pytest.raises(InvalidRequestError, match="id cannot be dropped: the rule twice"):
+        table.drop_column("id")
+    with pytest.raises(InvalidRequestError, match="i cannot be renamed: the rule i"):
+        table.rename_column("i", "j")
+    for name in ("twice", "i"):
+        table.drop_column(name)
+    assert table.snapshot().schema.names == ["id"]
+
+
 def test_row_tracking_begins_for_rows_of_the_same_commit_too(tmp_path: Path) -> None:
     table = made(tmp_path)
     with table.transaction() as txn:

@@ -251,16 +251,21 @@ class DefinitionChanges(PendingCommit):
             )
 
     def _refuse_used(self, path: Sequence[str], verb: str) -> None:
-        """InvalidRequestError if a constraint or a generated column names the column."""
+        """InvalidRequestError if a constraint or a generated column names the column. A rule of the column itself goes
+        with it, and the expression of a generated one is about others."""
         schema, properties = self.definition.schema, self.definition.properties
+        itself = leaf_name(tuple(path))
         for column, kind, name, text in recorded_rules(schema, properties):
             if kind not in ("check", "generated", "invariant"):
+                continue
+            is_own = column is not None and f"{column}.".startswith(f"{itself}.")
+            if is_own and (verb == "dropped" or kind == "generated"):
                 continue
             try:
                 names = row_expression(text, schema, "spark").meta.root_names()
             except (InvalidRequestError, UnsupportedTableError):
                 names = [path[0]] if path[0].casefold() in text.casefold() else []
-            if path[0] in names or column == path[0]:
+            if path[0] in names or is_own:
                 raise _used(path, verb, f"the rule {name or column} ({text}) is about it")
 
 
