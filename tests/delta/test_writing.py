@@ -175,6 +175,13 @@ IMPOSSIBLE: list[tuple[str, dict[str, Any], type[LakeviewError], str]] = [
 ]  # fmt: skip
 
 
+def test_a_partition_value_may_be_longer_than_the_name_of_a_folder(tmp_path: Path) -> None:
+    table = lv.create_table(str(tmp_path), {"p": pl.String, "id": pl.Int64}, partition_by=["p"])
+    frame = pl.DataFrame({"p": ["p" * 300, "\N{LATIN SMALL LETTER U WITH DIAERESIS}" * 50], "id": [1, 2]})
+    table.append(frame)
+    assert sorted(table.scan().collect().rows()) == sorted(frame.rows())
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "words"), [row[1:] for row in IMPOSSIBLE], ids=[f"with {row[0]}" for row in IMPOSSIBLE]
 )

@@ -97,10 +97,17 @@ class DataFile:
         )
 
 
+_LONGEST_NAME = 255
+"""Characters of a name on most file systems; those of a folder are of ASCII."""
+_SHORT_PREFIX = 2
+
+
 def _path(context: WriteContext, recorded: dict[str, str | None]) -> str:
     # "Data files MUST be uniquely named and MUST NOT be overwritten"
     prefix = context.folder_prefix()
     folders = [prefix] if prefix else [_folder(*value) for value in recorded.items()]
+    if any(len(folder) > _LONGEST_NAME for folder in folders):
+        folders = [uuid.uuid4().hex[:_SHORT_PREFIX]]
     kind = "part"
     if context.change_data:
         folders.insert(0, "_change_data")
