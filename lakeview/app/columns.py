@@ -26,6 +26,7 @@ class Column:
 
     `of`: the frame's column that it shows, or a struct of those; the one of its own name without. `format` makes the
     cells of the values.
+    `number_format` takes the cells and gives the format of numbers, where it depends on them.
     `in_bytes`: the values are sizes, shown in the unit that suits their median; the heading names it.
     `may_be_cut`: long cells end in dots where there is no room for them; a double click shows the whole text. They are
     not cut below `least` pixels.
@@ -38,6 +39,7 @@ class Column:
     options: Mapping[str, Any]
     of: str | tuple[str, ...] | None = None
     format: Format | None = None
+    number_format: Callable[[pl.Series], str] | None = None
     in_bytes: bool = False
     may_be_cut: bool = False
     least: int = 0
@@ -51,12 +53,16 @@ class Column:
             return values / size, f"{self.label}, {unit}"
         return values if self.format is None else self.format(values), self.label
 
+    def options_for(self, cells: pl.Series) -> dict[str, Any]:
+        """Streamlit's options of the column with these cells."""
+        return {**self.options} if self.number_format is None else {**self.options, "format": self.number_format(cells)}
+
     def needs(self, cells: pl.Series, label: str, unknown: str) -> widths.Needs:
         """The pixels that the column needs; null is shown as `unknown`."""
         if self.pixels:
             return widths.needs(label, [], least=self.pixels)
         word = self.options.get("display_text")
-        texts = widths.longest(cells, self.options.get("format")) if word is None else [word]
+        texts = widths.longest(cells, self.options_for(cells).get("format")) if word is None else [word]
         return widths.needs(
             label, [*texts, unknown] if cells.null_count() else texts, may_be_cut=self.may_be_cut, uncut=self.least
         )
@@ -74,8 +80,8 @@ def cells_and_columns(
     labels = {name: drawn[name][1] or name for name in shown}
     needed = [columns[name].needs(cells, labels[name], unknown) for name, cells in shown.items()]
     return pl.DataFrame(shown), {
-        name: columns[name].kind(labels[name], width=width, **columns[name].options)
-        for name, width in zip(shown, widths.fitted(needed, place), strict=True)
+        name: columns[name].kind(labels[name], width=width, **columns[name].options_for(cells))
+        for (name, cells), width in zip(shown.items(), widths.fitted(needed, place), strict=True)
     }
 
 
@@ -148,22 +154,31 @@ def percent(
     bar: bool = False,
     help: str | None = None,  # noqa: A002
 ) -> Column:
-    """A share of one in percent; as a bar with `bar`. The heading names the unit."""
-    options: dict[str, Any] = {"format": f"%.{decimals}f", "help": help}
+    """A share of one in percent, as `views.units.percent_figure` has it; as a bar with `bar`. The heading names the
+    unit."""
+    fixed = f"%.{decimals}f"
+
+    def cells(shares: pl.Series) -> pl.Series:
+        figures = [None if share is None else views.units.percent_figure(share, decimals) for share in shares]
+        return pl.Series(figures, dtype=pl.Float64)
+
+    def number_format(figures: pl.Series) -> str:
+        return fixed if (figures == figures.round(decimals)).all() else widths.PLAIN
+
     kind = st.column_config.ProgressColumn if bar else st.column_config.NumberColumn
-    options |= {"min_value": 0, "max_value": 100} if bar else {}
-    return Column(kind, label, options, of, lambda shares: shares * 100, pixels=widths.BAR if bar else 0)
+    options = {"help": help} | ({"min_value": 0, "max_value": 100} if bar else {})
+    return Column(kind, label, options, of, cells, number_format, pixels=widths.BAR if bar else 0)
 
 
-def bound_text(label: str, *, of: str) -> Column:
-    """A min or max of SCHEMA_TREE: of timestamps the minute where that is all of it."""
+def bound_text(label: str, *, of: str, least: int = 0) -> Column:
+    """A min or max, of a type `type`: of timestamps the minute where that is all of it; not cut below `least` pixels."""
 
     def cells(values: pl.Series) -> pl.Series:
         rows = values.struct.unnest()
         minute = rows[of].str.replace(r"^(\d{4}-\d\d-\d\d \d\d:\d\d):00$", "$1")
         return minute.zip_with(rows["type"].str.starts_with("timestamp"), rows[of])
 
-    return Column(st.column_config.TextColumn, label, {}, ("type", of), cells, may_be_cut=True)
+    return Column(st.column_config.TextColumn, label, {}, ("type", of), cells, may_be_cut=True, least=least)
 
 
 def size(

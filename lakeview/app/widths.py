@@ -23,8 +23,12 @@ _LETTERS = {
     **dict.fromkeys("0123456789", 6.2),
     **dict.fromkeys("mwMW%+\N{MINUS SIGN}", 9.6),
 }
+PLAIN = "plain"
+"""Streamlit's format of numbers with all their digits and no zeros after them."""
 NAME = 116
 """Pixels of a name of some 16 letters, which is not cut however many columns there are."""
+MINUTE = 107
+"""Pixels of a timestamp to the minute."""
 _SHORTEST = 56
 """Pixels that a column of texts has at least, where they are cut."""
 _LONGEST = 200
@@ -64,10 +68,13 @@ def fitted(columns: Sequence[Needs], place: int) -> list[int]:
 
 
 def longest(cells: pl.Series, number_format: str | None) -> list[str]:
-    """The longest cells as they are shown: of numbers the lowest and highest, in C's `printf` format or `localized`."""
+    """The longest cells as they are shown: of numbers the lowest and highest, in C's `printf` format or `localized`;
+    all of them where each has digits of its own."""
     if cells.dtype == pl.String:
         position = cells.str.len_chars().arg_max()
         return [] if position is None else [cells[position]]
+    if number_format == PLAIN:
+        return [f"{cell:f}".rstrip("0") for cell in cells.drop_nulls()]
     ends = [end for end in (cells.min(), cells.max()) if isinstance(end, int | float)]
     if number_format is None:
         return [str(end) for end in ends]

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import polars as pl
 
-_STEPS = 1_000
-"""Shares are shown to a tenth of a percent."""
+_STEPS, _FINE_STEPS = 1_000, 100_000
+"""Shares are shown to a tenth of a percent, those nearer to none or all to a thousandth."""
 
 
 def shown_bounds(share: str = "null_share", mark: str = "mark") -> pl.Expr:
@@ -14,13 +14,21 @@ def shown_bounds(share: str = "null_share", mark: str = "mark") -> pl.Expr:
 
     `mark`: the column that says "≥" of a lower bound and "≤" of an upper one. Other shares stay as they are.
     """
-    steps = (pl.col(share) * _STEPS).round(6)  # 0.003 is no more than three thousandths
+    value = pl.col(share)
+
+    def away(steps: int) -> pl.Expr:
+        scaled = (value * steps).round(6)  # 0.003 is no more than three thousandths
+        is_lower = pl.col(mark) == "\N{GREATER-THAN OR EQUAL TO}"
+        return pl.when(is_lower).then(scaled.floor()).otherwise(scaled.ceil()) / steps
+
+    is_bound = pl.col(mark).is_in(["\N{GREATER-THAN OR EQUAL TO}", "\N{LESS-THAN OR EQUAL TO}"])
+    is_coarse = away(_STEPS).is_in([0.0, 1.0])
     return (
-        pl.when(pl.col(mark) == "\N{GREATER-THAN OR EQUAL TO}")
-        .then(steps.floor() / _STEPS)
-        .when(pl.col(mark) == "\N{LESS-THAN OR EQUAL TO}")
-        .then(steps.ceil() / _STEPS)
-        .otherwise(pl.col(share))
+        pl.when(is_bound & is_coarse)
+        .then(away(_FINE_STEPS))
+        .when(is_bound)
+        .then(away(_STEPS))
+        .otherwise(value)
         .alias(share)
     )
 

@@ -1,7 +1,8 @@
 """Numbers, sizes, ages and moments to the text people read.
 
 Rows have three figures and k, M, G, or comma groups where exact; bytes are binary and named (MiB, GiB), never MB;
-percent has one decimal; moments are UTC. What is not known is "unknown", never 0.
+percent has one decimal, or two figures of what is nearly none or all; moments are UTC. What is not known is "unknown",
+never 0.
 """
 
 from __future__ import annotations
@@ -49,15 +50,28 @@ def byte_unit(value: float) -> tuple[str, int]:
 
 
 def format_percent(share: float | None) -> str:
-    """A share of one as `2.4 %`; what is not quite none or not quite all says so."""
+    """A share of one as `2.4 %`; what is not quite none or not quite all as `percent_figure` has it: `0.02 %`."""
     if share is None:
         return UNKNOWN
+    figure = percent_figure(share)
+    if 0 < figure < 0.0001:
+        return "<0.0001 %"
+    if 99.9999 < figure < 100:
+        return ">99.9999 %"
+    text = f"{abs(figure):.1f}" if figure == round(figure, 1) else f"{abs(figure):.5f}".rstrip("0")
+    return _signed(figure, f"{text} %")
+
+
+def percent_figure(share: float, decimals: int = 1) -> float:
+    """A share of one in percent with so many decimals. What these would make 0 or 100, and is not, has two significant
+    figures of its distance: 0.02, 99.98."""
     percent = share * 100
-    if 0 < percent < 0.05:
-        return "<0.1 %"
-    if 99.95 <= percent < 100:
-        return ">99.9 %"
-    return _signed(percent, f"{abs(percent):.1f} %")
+    figure = round(percent, decimals)
+    if figure == 0:
+        return float(f"{percent:.2g}")
+    if figure == 100:
+        return round(100 - float(f"{100 - percent:.2g}"), 12)
+    return figure
 
 
 def format_age(age: timedelta | None) -> str:

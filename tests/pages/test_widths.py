@@ -41,6 +41,16 @@ def test_a_partition_of_several_keys_is_shown_by_its_values() -> None:
     assert columns.partition().cells(texts[:1])[0].to_list() == ["month=2026-05"]
 
 
+def test_a_share_that_is_not_quite_none_or_all_has_digits_enough_to_say_so() -> None:
+    percent = columns.percent("null, %")
+    cells, _ = percent.cells(pl.Series([0.0, 0.0002, 0.83851, 0.9998, 1.0, None]))
+    assert cells.to_list() == [0.0, 0.02, 83.9, 99.98, 100.0, None]
+    assert percent.options_for(cells)["format"] == "plain"
+    assert widths.longest(cells[1:4], widths.PLAIN) == ["0.02", "83.9", "99.98"]
+    cells, _ = percent.cells(pl.Series([0.0, 0.83851, None]))
+    assert percent.options_for(cells)["format"] == "%.1f"
+
+
 def test_longest_cells_are_those_of_the_numbers_format() -> None:
     assert widths.longest(pl.Series([-5, 1_234_567, None]), "localized") == ["-5", "1,234,567"]
     assert widths.longest(pl.Series([0.25, 99.96]), "%.1f") == ["0.2", "100.0"]
