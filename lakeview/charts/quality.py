@@ -3,6 +3,7 @@ red while its rows are in the latest version, orange once they were removed."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Literal
 
 import altair as alt
@@ -11,7 +12,7 @@ import polars as pl
 from lakeview.charts.marks import texts, tooltips
 from lakeview.charts.palette import palette
 from lakeview.charts.theme import AnyChart, Width, count_unit, finished, layered, span_unit, time_axis, time_domain
-from lakeview.views.units import format_count, format_moment, format_percent, format_version
+from lakeview.views.units import format_age, format_count, format_moment, format_percent, format_version
 
 TrendKind = Literal["share", "count", "number", "days"]
 
@@ -41,6 +42,8 @@ def load_trend_chart(
     elif kind == "days":
         divisor, unit = span_unit(_largest(known["value"].abs()))
         title = f"{title}, {unit}"
+    if known["band_days"].count():
+        title = f"{title}; band by the days passed"
     rows = _texts(_sampled(known), kind, divisor, unit).with_columns(pl.col("value", "band_low", "band_high") / divisor)
     domain = time_domain(rows["timestamp"])
     x = time_axis(domain, labels=True)
@@ -121,13 +124,17 @@ def _texts(rows: pl.DataFrame, kind: TrendKind, divisor: float, unit: str) -> pl
             [
                 "unknown"
                 if low is None or high is None
-                else f"{text(max(low, 0.0) if kind != 'number' else low)} to {text(high)}"
-                for low, high in rows.select("band_low", "band_high").iter_rows()
+                else f"{text(max(low, 0.0) if kind != 'number' else low)} to {text(high)}{_after(days)}"
+                for low, high, days in rows.select("band_low", "band_high", "band_days").iter_rows()
             ],
             dtype=pl.String,
         ),
         label=pl.Series([f"{v}, {load}" for v, load in zip(values, loads, strict=True)], dtype=pl.String),
     )
+
+
+def _after(days: float | None) -> str:
+    return "" if days is None else f" after {format_age(timedelta(days=days))}"
 
 
 def _scale(rows: pl.DataFrame, kind: TrendKind) -> tuple[alt.Scale, alt.Axis]:

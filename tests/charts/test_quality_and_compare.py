@@ -18,7 +18,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 def trend(loads: int, odd: int | None = None) -> pl.DataFrame:
     rows = [
-        (i, START + timedelta(hours=i), "feed", 900.0 if i == odd else 1.0 + i % 3, "", 0.0, 4.0, i == odd, False)
+        (i, START + timedelta(hours=i), "feed", 900.0 if i == odd else 1.0 + i % 3, "", 0.0, 4.0, i == odd, False, None)
         for i in range(loads)
     ]
     return pl.DataFrame(rows, schema=views.quality.trends.LOAD_TREND, orient="row")
@@ -69,6 +69,14 @@ def test_the_tooltip_of_the_whole_table_has_no_writer_and_no_expected_range() ->
         (chart,) = charts.quality.load_trend_chart(rows.cast(views.quality.trends.LOAD_TREND), "x")
         titles.append([tip["title"] for tip in chart.to_dict()["layer"][-1]["encoding"]["tooltip"]])
     assert titles == [["load", "committed, UTC", "by", "value", "expected"], ["load", "committed, UTC", "value"]]
+
+
+def test_a_band_of_rows_by_the_days_passed_says_so() -> None:
+    (chart,) = charts.quality.load_trend_chart(trend(3).with_columns(band_days=pl.Series([None, 61.0, 0.5])), "Rows")
+    drawn = chart.to_dict()
+    assert "Rows; band by the days passed" in str(drawn)
+    expected = {row["usual"] for data in drawn["datasets"].values() for row in data if "usual" in row}
+    assert expected == {"0 to 4", "0 to 4 after 61 days", "0 to 4 after 12 h"}
 
 
 def test_a_long_trend_is_thinned_and_keeps_what_falls_out() -> None:

@@ -257,6 +257,9 @@ def test_loads_by_the_day_after_loads_by_the_month_have_a_band_of_their_own() ->
         timestamp=pl.Series([start + timedelta(days=day) for day in days]).dt.cast_time_unit("ms")
     )
     band = views.quality.trends.rows_trend(timeline).tail(18)
+    assert band["band_days"].to_list() == [1.0] * 18, (
+        "not of rows a load: those of the months are among the loads around"
+    )
     assert band.filter((pl.col("band_low") < 800) | (pl.col("band_high") > 1200)).is_empty()
 
 

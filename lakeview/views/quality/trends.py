@@ -29,11 +29,13 @@ LOAD_TREND = pl.Schema(
         "band_high": pl.Float64(),
         "outside": pl.Boolean(),
         "repaired": pl.Boolean(),
+        "band_days": pl.Float64(),
     }
 )
 """One row a load, oldest first. `value` null where unknown, `mark` "" exact, "≤" or "≥" a bound, "≈" of some files;
 the band is the median of the loads around ± 3 median absolute deviations, null where too few have a value; `repaired`:
-a later load removed it again."""
+a later load removed it again; `band_days`: the days since the load before, where the band is of rows a day times
+these, null where it is of rows a load."""
 
 _DAY_MS = 86_400_000
 
@@ -169,9 +171,8 @@ def _banded_by_gap(rows: pl.DataFrame) -> pl.DataFrame:
         for banded in (by_load, rates)
     )
     is_steadier = (rate_width < width).fill_null(value=False) & (rows["gap"] > 0).fill_null(value=False)
-    return by_load.with_columns(
-        pl.when(is_steadier).then(rates[end] * rows["gap"]).otherwise(end).alias(end) for end in ends
-    )
+    of_days = [pl.when(is_steadier).then(rates[end] * rows["gap"]).otherwise(end).alias(end) for end in ends]
+    return by_load.with_columns(*of_days, band_days=pl.when(is_steadier).then("gap"))
 
 
 def _banded(rows: pl.DataFrame) -> pl.DataFrame:
@@ -192,5 +193,6 @@ def _banded(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _finished(rows: pl.DataFrame, outside: str) -> pl.DataFrame:
     repaired = pl.col("taken_back_by").is_not_null() if "taken_back_by" in rows.columns else pl.lit(value=False)
-    found = rows.with_columns(outside=pl.col(outside).fill_null(value=False), repaired=repaired)
+    days = pl.col("band_days") if "band_days" in rows.columns else pl.lit(None, dtype=pl.Float64)
+    found = rows.with_columns(outside=pl.col(outside).fill_null(value=False), repaired=repaired, band_days=days)
     return found.select(LOAD_TREND.names()).cast(LOAD_TREND)
