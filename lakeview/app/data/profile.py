@@ -87,16 +87,18 @@ def with_schema(profile: pl.DataFrame, request: Request, reading: Reading, now: 
 
 def table(profile: pl.DataFrame) -> None:
     """One row a column of a PROFILE that `with_schema` returned."""
+    shown = {
+        "column": columns.text("column", least=widths.NAME),
+        "type": columns.text("type"),
+        **null_columns(profile, 44),
+        "distinct": columns.number("distinct"),
+        "min_text": columns.bound_text("min", of="min_text", least=widths.MINUTE),
+        "max_text": columns.bound_text("max", of="max_text", least=widths.MINUTE),
+    }
+    shown.pop("absent", None)  # pale in the bars, and named below the pictures: the page has no room for it
     frame(
         profile,
-        {
-            "column": columns.text("column", least=widths.NAME),
-            "type": columns.text("type"),
-            **null_columns(profile, 44),
-            "distinct": columns.number("distinct"),
-            "min_text": columns.text("min"),
-            "max_text": columns.text("max"),
-        },
+        shown,
         key="profile",
         **row_link("profile", profile, "quality", lambda row: selection.link(column=row["column"])),
     )

@@ -13,6 +13,7 @@ from lakeview import charts, views
 from lakeview.app import cache, columns, downloads, errors
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, dark, escape, frame, nothing, stack
 from lakeview.app.pipelines import records
+from lakeview.app.pipelines.run import without_zeros
 from lakeview.app.roots import root_input
 from lakeview.app.widget_state import linked
 from lakeview.inspection import PipelineInspection
@@ -94,7 +95,7 @@ def _run_table(rows: pl.DataFrame) -> None:
         "rows_out": columns.number("rows out"),
         "rows_dropped": columns.number("dropped"),
         "rows_quarantined": columns.number("quarantined"),
-        "failed": columns.text("failed", help="rows, each counted once an expectation, and expectations"),
+        "failed": columns.number("failed", of="rows_failed", help="rows, each counted once an expectation"),
         "error": columns.text("error"),
         "pipeline": columns.text("pipeline"),
     }
@@ -105,10 +106,9 @@ def _run_table(rows: pl.DataFrame) -> None:
     frame(
         rows.with_columns(
             outcome=_signs(rows),
-            failed=pl.Series(map(_failed, rows["rows_failed"], rows["expectations_failed"]), dtype=pl.String),
             error=pl.Series([e and errors.public_text(e) for e in rows["error"]], dtype=pl.String),
         ),
-        shown,
+        without_zeros(rows, shown),
         key="runs-table",
         height=8 * ROW_HEIGHT,
         selection_mode="single-row",
@@ -121,12 +121,6 @@ def _signs(rows: pl.DataFrame) -> pl.Series:
     signs = charts.pipelines.SIGNS
     outcomes = zip(views.pipelines.run_outcomes(rows), rows["status"], strict=True)
     return pl.Series([f"{signs.get(outcome, '')} {status}".lstrip() for outcome, status in outcomes], dtype=pl.String)
-
-
-def _failed(rows: int | None, expectations: int | None) -> str | None:
-    if not rows or not expectations:
-        return None if rows is None else "none"
-    return f"{views.units.counted(rows, 'row')}, {views.units.counted(expectations, 'expectation')}"
 
 
 def _take_row(ids: list[str]) -> None:

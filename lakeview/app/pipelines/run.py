@@ -9,7 +9,8 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import columns, display_rows, errors
+from lakeview.app import columns, display_rows, errors, widths
+from lakeview.app.columns import Column
 from lakeview.app.components import BROKEN_LINES, MAX_ROWS, ROW_HEIGHT, escape, frame, link, nothing
 from lakeview.app.selection import Selection
 from lakeview.app.widget_state import linked
@@ -18,8 +19,8 @@ from lakeview.model.printable import shorten
 
 STEPS_NOTE = "in the order in which they began, UTC; rows as the step counts them"
 EXPECTATIONS_NOTE = "what rows have to satisfy, those with failed rows first"
-_EXPECTATION = 102
-"""Pixels of an expectation's name, which is broken beyond them."""
+_EXPECTATION, _CONDITION, _DATASET, _STATUS = 102, 130, 85, 75
+"""Pixels of texts that are broken beyond them, or cut."""
 _MOST_OF_A_SAMPLE = 4_000
 _MOST_OF_A_CONDITION = 1_000
 
@@ -32,8 +33,8 @@ def steps(look: PipelineInspection, run_id: str) -> None:
         return
     shown = {
         "step": columns.text("step"),
-        "dataset": columns.text("dataset"),
-        "status": columns.text("status"),
+        "dataset": columns.text("dataset", least=widths.NAME),
+        "status": columns.text("status", least=_STATUS),
         "started": columns.clock("started", of="started"),
         "duration_ms": columns.duration("duration"),
         "rows_in": columns.number("rows in"),
@@ -42,7 +43,7 @@ def steps(look: PipelineInspection, run_id: str) -> None:
         "rows_quarantined": columns.number("quarantined"),
         "version": columns.version("made", help="the version that it made"),
     }
-    frame(rows, shown, key="steps", height=10 * ROW_HEIGHT)
+    frame(rows, without_zeros(rows, shown), key="steps", height=10 * ROW_HEIGHT)
     _more(rows, "steps")
     for step, dataset, error in rows.drop_nulls("error").select("step", "dataset", "error").head(5).iter_rows():
         what = f"{step} of {dataset}" if dataset else step
@@ -59,13 +60,12 @@ def expectations(look: PipelineInspection, run_id: str) -> None:
     shown = {
         "sign": columns.mark(help="▲ rows failed, ✕ the action refused them, ✓ all rows satisfied it"),
         "expectation": columns.text("expectation", least=_EXPECTATION),
-        "dataset": columns.text("dataset"),
-        "action": columns.text("action"),
-        "condition": columns.text("condition"),
+        "dataset": columns.text("dataset", least=_DATASET, help="with the version that this run made"),
+        "action": columns.text("action", least=_STATUS),
+        "condition": columns.text("condition", least=_CONDITION),
         "rows_checked": columns.number("checked", help="rows"),
         "rows_failed": columns.number("failed", help="rows"),
         "failed_share": columns.percent("failed, %"),
-        "version": columns.version("version", null="none", help="of the dataset, made by this run"),
     }
     signs = (
         pl.when(pl.col("rows_failed") == 0)
@@ -73,8 +73,12 @@ def expectations(look: PipelineInspection, run_id: str) -> None:
         .when(pl.col("action") == "fail")
         .then(pl.lit("\N{MULTIPLICATION X}"))
     )
+    published = map(views.pipelines.version_name, rows["dataset"], rows["version"])
     frame(
-        rows.with_columns(signs.otherwise(pl.lit("\N{BLACK UP-POINTING TRIANGLE}")).alias("sign")),
+        rows.with_columns(
+            signs.otherwise(pl.lit("\N{BLACK UP-POINTING TRIANGLE}")).alias("sign"),
+            pl.Series("dataset", list(published), dtype=pl.String),
+        ),
         shown,
         key="expectations-table",
         row_height=BROKEN_LINES,  # their names and conditions are sentences
@@ -90,6 +94,12 @@ def expectations(look: PipelineInspection, run_id: str) -> None:
             width=420,
         )
         _failed_rows(failures[chosen])
+
+
+def without_zeros(rows: pl.DataFrame, cells: Mapping[str, Column]) -> dict[str, Column]:
+    """The columns but those of dropped and quarantined rows where no row was."""
+    empty = {name for name in ("rows_dropped", "rows_quarantined") if not (rows[name] != 0).any()}
+    return {name: column for name, column in cells.items() if name not in empty}
 
 
 def _failed_rows(row: Mapping[str, Any]) -> None:

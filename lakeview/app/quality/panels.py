@@ -9,7 +9,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import columns, selection
+from lakeview.app import columns, selection, widths
 from lakeview.app.components import MAX_ROWS, card, dark, escape, finding_lines, fold, frame, link, nothing, stack
 from lakeview.app.null_shares import null_columns
 from lakeview.app.pages import QUALITY_WHOLE_TABLE
@@ -154,21 +154,24 @@ def load_table(loads: pl.DataFrame, column: str) -> None:
     rows = views.quality.column_loads.newest_first(loads, column)
     if rows.height > MAX_ROWS:
         st.markdown(f":small[:gray[the newest {MAX_ROWS:,} of {rows.height:,} loads; the download has all]]")
+    shown = {
+        "anomaly": columns.mark({True: "✕"}, label="bad", help="✕: anomaly, far from the loads around it"),
+        "load": columns.version("load", of="version"),
+        "committed": columns.timestamp(),
+        "writer": columns.text("writer", least=widths.NAME),
+        "records": columns.number("rows"),
+        "mark": columns.bound(help="≤: a bound; ≈: some files only; empty: exact"),
+        "null": columns.percent("null, %", of="null_share"),
+        "baseline": columns.percent("baseline", of="usual", help="the expected null share, %"),
+        "min_text": columns.text("min"),
+        "max_text": columns.text("max"),
+        "back": columns.version("fixed", of="taken_back_by", help="by the version that removed its rows"),
+    }
+    if rows["taken_back_by"].null_count() == rows.height:
+        del shown["back"]
     frame(
         rows,
-        {
-            "anomaly": columns.mark({True: "✕"}, help="✕: anomaly, far from the loads around it"),
-            "load": columns.version("load", of="version"),
-            "committed": columns.timestamp(),
-            "writer": columns.text("writer"),
-            "records": columns.number("rows"),
-            "mark": columns.bound(help="≤: a bound; ≈: some files only; empty: exact"),
-            "null": columns.percent("null, %", of="null_share"),
-            "baseline": columns.percent("baseline", of="usual", help="the expected null share, %"),
-            "min_text": columns.text("min"),
-            "max_text": columns.text("max"),
-            "back": columns.version("repaired", of="taken_back_by", help="by the version that removed its rows"),
-        },
+        shown,
         key="loads",
         **row_link("loads", rows, "timeline", lambda row: selection.link(commit=row["version"])),
     )
