@@ -171,7 +171,7 @@ def percent(
 
 
 def bound_text(label: str, *, of: str, least: int = 0) -> Column:
-    """A min or max, of a type `type`: of timestamps the minute where that is all of it; not cut below `least` pixels."""
+    """A min or max, of a type `type`: of timestamps the minute where that is all of it. `least` pixels are not cut."""
 
     def cells(values: pl.Series) -> pl.Series:
         rows = values.struct.unnest()
