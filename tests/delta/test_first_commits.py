@@ -129,6 +129,12 @@ def test_numbers_of_files_may_differ_in_width(tmp_path: Path) -> None:
     assert [f for f in table.check() if f.severity.value == "error"] == []
 
 
+def test_a_column_called_as_the_path_of_a_field_has_no_statistics_of_it(tmp_path: Path) -> None:
+    folder(tmp_path, a=pa.table({"a.b": [1, 2], "a": pa.array([{"b": 100}, {"b": 200}])}))
+    table = lv.convert_to_delta(tmp_path)
+    assert table.scan().filter(pl.col("a.b") == 2).collect().height == 1
+
+
 def test_folders_tell_partitions_in_the_types_that_are_given(tmp_path: Path) -> None:
     for day, first in (("2026-01-01", 0), ("__HIVE_DEFAULT_PARTITION__", 5)):
         (tmp_path / f"day={day}" / "n=7").mkdir(parents=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
@@ -154,8 +155,11 @@ def _statistics(footer: pq.FileMetaData) -> str:
     high: dict[str, Any] = {}
     nulls: dict[str, int] = {}
     schema = footer.schema.to_arrow_schema()
+    paths = Counter(footer.schema.column(i).path for i in range(footer.num_columns))
     for index, chunks in _chunks(footer):
         name = footer.schema.column(index).path
+        if paths[name] > 1:  # a column that is called a.b, and field b of column a
+            continue
         if name not in schema.names or any(c.statistics is None or not c.statistics.has_null_count for c in chunks):
             continue
         nulls[name] = sum(c.statistics.null_count for c in chunks)
