@@ -137,13 +137,13 @@ def test_a_column_called_as_the_path_of_a_field_has_no_statistics_of_it(tmp_path
 
 def test_folders_tell_partitions_in_the_types_that_are_given(tmp_path: Path) -> None:
     for day, first in (("2026-01-01", 0), ("__HIVE_DEFAULT_PARTITION__", 5)):
-        (tmp_path / f"day={day}" / "n=7").mkdir(parents=True)
-        pq.write_table(rows(first), tmp_path / f"day={day}/n=7/f.parquet")
-    table = lv.convert_to_delta(tmp_path, partition_by=pa.schema([("day", pa.date32()), ("n", pa.int32())]))
+        (tmp_path / f"day={day}" / "_n=7").mkdir(parents=True)
+        pq.write_table(rows(first), tmp_path / f"day={day}/_n=7/f.parquet")
+    table = lv.convert_to_delta(tmp_path, partition_by=pa.schema([("day", pa.date32()), ("_n", pa.int32())]))
     found = table.scan().collect().sort("id")
     assert found["day"].to_list() == [date(2026, 1, 1)] * 5 + [None] * 5
-    assert found["n"].unique().to_list() == [7]
-    assert table.snapshot().partition_columns == ["day", "n"]
+    assert found["_n"].unique().to_list() == [7]
+    assert table.snapshot().partition_columns == ["day", "_n"]
 
 
 def test_statistics_are_counted_again_where_they_are_missing_or_wrong(tmp_path: Path) -> None:

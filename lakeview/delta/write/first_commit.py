@@ -67,7 +67,7 @@ def convert(storage: Storage, partitions: Schema, clock: Clock) -> None:
     CommitConflictError if there is a table.
     """
     listing = storage.walk().filter(pl.col("name").str.ends_with(".parquet"))
-    names = [n for n in listing["name"] if not any(part.startswith(("_", ".")) for part in n.split("/"))]
+    names = [n for n in listing["name"] if not any(_is_hidden(part, partitions) for part in n.split("/"))]
     if not names:
         raise InvalidRequestError(
             f"{storage.root} holds no Parquet file that could be part of a table", fix="give a folder of data files"
@@ -100,6 +100,12 @@ def convert(storage: Storage, partitions: Schema, clock: Clock) -> None:
     told = {"numFiles": str(len(adds)), "partitionedBy": msgspec.json.encode(partitions.names).decode()}
     metrics = {"numConvertedFiles": str(len(adds))}
     put_first(storage, "CONVERT", told, metrics, lowest_protocol(metadata, storage.root), metadata, now, _named(adds))
+
+
+def _is_hidden(part: str, partitions: Schema) -> bool:
+    """Whether a file or folder is no part of a table by its name: a folder of a partition column is one."""
+    folder = _FOLDER.fullmatch(part)
+    return part.startswith(("_", ".")) and (folder is None or unquote(folder[1]) not in partitions)
 
 
 def _named(actions: Sequence[AddFile | DomainMetadata]) -> list[tuple[str, Any]]:
