@@ -133,6 +133,23 @@ def actions(table: DeltaTable) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
+def test_the_metrics_of_several_operations_are_those_of_the_commit(tmp_path: Path) -> None:
+    table = lv.create_table(str(tmp_path), {"id": pl.Int64})
+    for first in (0, 2, 4):
+        table.append(pl.DataFrame({"id": [first, first + 1]}))
+    with table.transaction("UPDATE") as txn:
+        txn.update({"id": "-id"}, "id = 1")
+        txn.update({"id": "-id"}, "id BETWEEN 2 AND 3")
+        txn.delete("id >= 4")
+        txn.append(pl.DataFrame({"id": [9]}))
+    commit = actions(table)
+    metrics = commit["commitInfo"][0]["operationMetrics"]
+    assert (metrics["numUpdatedRows"], metrics["numDeletedRows"], metrics["numCopiedRows"]) == ("3", "2", "1")
+    assert int(metrics["numAddedFiles"]) == len(commit["add"]) == 3
+    assert int(metrics["numAddedBytes"]) == sum(a["size"] for a in commit["add"])
+    assert int(metrics["numRemovedFiles"]) == len(commit["remove"]) == 3
+
+
 def test_a_vector_grows_and_its_file_goes_with_its_last_row(tmp_path: Path) -> None:
     table = made(tmp_path, VECTORS, ())
     table.delete("id = 1")

@@ -21,7 +21,8 @@ _OWN_METRICS = frozenset({"DELETE", "UPDATE", "MERGE", "OPTIMIZE", "RESTORE", "C
 
 @dataclass
 class Entry:
-    """The provenance of one commit. `metrics` may grow until it is made; `txn_id` makes it known again."""
+    """The provenance of one commit. `metrics` are given, `counts` are what its operations did so far; `txn_id` makes
+    it known again."""
 
     operation: str
     parameters: dict[str, Any]
@@ -30,7 +31,13 @@ class Entry:
     user_metadata: str | None
     engine: str
     clock: Clock
+    counts: dict[str, int] = field(default_factory=dict)
     txn_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+    def count(self, metrics: Mapping[str, int]) -> None:
+        """Take what an operation did, in the words of operationMetrics: numbers add up to those of others before it."""
+        for name, number in metrics.items():
+            self.counts[name] = number + (self.counts.get(name, 0) if name.startswith("num") else 0)
 
     @cached_property
     def _tried(self) -> int:
@@ -43,12 +50,17 @@ class Entry:
         read_version: int,
         blind: bool,
         files: Mapping[str, int],
+        whole_files: Mapping[str, int],
         in_commit: datetime | None,
         level: str,
         row_ids_kept: bool,
     ) -> dict[str, Any]:
-        """The commitInfo action. `files`: what its files add up to, in the words of a WRITE."""
-        counts = {**({} if self.operation in _OWN_METRICS else files), **self.metrics}
+        """The commitInfo action. `files`: what its files add up to, in the words of a WRITE; `whole_files`: those that
+        came and went, in the words of other operations, for what these count."""
+        counts = {**self.counts, **({} if self.operation in _OWN_METRICS else files)}
+        if self.operation != "RESTORE":  # which counts files that get another deletion vector
+            counts |= {name: number for name, number in whole_files.items() if name in counts}
+        counts |= self.metrics
         info: dict[str, Any] = {} if in_commit is None else {"inCommitTimestamp": milliseconds(in_commit)}
         info |= {
             "timestamp": self._tried,

@@ -120,6 +120,18 @@ class FileChanges:
         }
         return found if None in counts else {**found, "numOutputRows": sum(c for c in counts if c is not None)}
 
+    def whole_files(self) -> dict[str, int]:
+        """How many files come and go, and their bytes, by each name that operationMetrics have for it. Files that
+        stay, with another deletion vector or other statistics, do not count."""
+        paths = [path for path, _ in self.keys()]
+        stays = self.live_again | (self.removed_paths & set(paths))
+        added = [add.size for add, path in zip(self.adds, paths, strict=True) if path not in stays]
+        removed = [remove.size or 0 for (path, _), remove in self.removes.items() if path not in stays]
+        return {
+            "numAddedFiles": len(added), "numTargetFilesAdded": len(added), "numAddedBytes": sum(added),
+            "numRemovedFiles": len(removed), "numTargetFilesRemoved": len(removed), "numRemovedBytes": sum(removed),
+        }  # fmt: skip
+
     def actions(self, adds: Iterable[AddFile]) -> Iterator[tuple[str, Any]]:
         """The actions in the order of the commit, removes first; `adds`: with what only the commit knows."""
         for remove in self.removes.values():

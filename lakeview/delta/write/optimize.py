@@ -78,7 +78,7 @@ def optimize(
         done += _size(group)
         if progress is not None:
             progress(done, total)
-    txn.entry.metrics.update(optimize_metrics(found))
+    txn.entry.count(optimize_metrics(found))
     return found
 
 

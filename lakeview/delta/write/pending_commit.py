@@ -213,9 +213,9 @@ class PendingCommit:
         self.files.withdraw({change.file.key for change in self._vector_changes})
         self._vector_changes = [change for change in changes if change.positions]
         replace_vectors(self._vector_changes, self.files, self._storage, self.context().folder_prefix(), self.clock)
-        if "numDeletedRows" in self.entry.metrics:
+        if "numDeletedRows" in self.entry.counts:
             now = sum(len(change.positions) for change in self._vector_changes)
-            self.entry.metrics["numDeletedRows"] -= before - now
+            self.entry.counts["numDeletedRows"] -= before - now
 
     def _encode(self, version: int) -> bytes:
         """The bytes of the commit as that version."""
@@ -227,6 +227,7 @@ class PendingCommit:
             read_version=self._base.version,
             blind=bool(adds) and not self.files.removes and self._reads is None,
             files=self.files.metrics(),
+            whole_files=self.files.whole_files(),
             in_commit=in_commit,
             level=isolation_level(self.definition.properties),
             row_ids_kept=bool(adds) and tracks_rows(self.definition),

@@ -85,4 +85,4 @@ def merge_rows(txn: Transaction, merge: Merge) -> None:
         rows.insert(txn.append)
         txn.entry.parameters.update(merge.parameters())
         txn.finish(work, {})
-        txn.entry.metrics.update(merge_metrics(work.counts, rows.counts, txn.files.adds[before:]))
+        txn.entry.count(merge_metrics(work.counts, rows.counts, txn.files.adds[before:]))

@@ -185,7 +185,7 @@ class Transaction(WholeFiles):
         self._reads_metadata = True
         self.reads(EVERY)
         metrics = restore(self, self._base, then)
-        self.entry.metrics.update(metrics)
+        self.entry.count(metrics)
         changes = metrics["numRemovedFiles"] or metrics["numRestoredFiles"] or self.domains
         self._touched = self._touched or bool(changes) or self.definition.changes_metadata
 
@@ -253,7 +253,7 @@ class Transaction(WholeFiles):
     def finish(self, work: RowChanges, metrics: Mapping[str, int]) -> None:
         """Take what an operation did into the commit, and its counts into operationMetrics."""
         self._vector_changes += work.finish()
-        self.entry.metrics.update({**work.counts, **metrics})
+        self.entry.count({**work.counts, **metrics})
         self._touched = self._touched or bool(self.files.removes or self.files.adds)
 
     def row_work(self) -> RowWork:
@@ -272,5 +272,5 @@ class Transaction(WholeFiles):
             self._vector_changes += outcome.vectors
             self._rearrangements += outcome.moves
             counts += outcome.counts
-        self.entry.metrics.update({**counts, **metrics})
+        self.entry.count({**counts, **metrics})
         self._touched = self._touched or bool(self.files.removes or self.files.adds)

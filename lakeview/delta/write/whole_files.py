@@ -94,7 +94,7 @@ class WholeFiles(DefinitionChanges):
 
     def _delete_files(self, where: str | pl.Expr | None) -> int | None:
         gone = self._remove(where, None, data_change=True)
-        self.entry.metrics.update(numRemovedFiles=gone.height, numRemovedBytes=int(gone["size"].sum()))
+        self.entry.count({"numRemovedFiles": gone.height, "numRemovedBytes": int(gone["size"].sum())})
         rows = gone["records"] - gone["deleted_records"]
         return None if rows.has_nulls() else int(rows.sum())
 

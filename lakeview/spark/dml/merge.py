@@ -127,7 +127,7 @@ class _Merging:
         done = [o.done for o in (*outcomes, *inserts)]
         counts = sum((o.counts for o in done), Counter())
         txn.take(done, {})
-        txn.entry.metrics.update(merge_metrics(counts, rows, txn.files.adds))
+        txn.entry.count(merge_metrics(counts, rows, txn.files.adds))
 
     def _condition(self) -> pl.Expr | None:
         """What rows of the table the merge can change, as a condition by which files are skipped."""
