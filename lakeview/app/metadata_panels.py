@@ -7,7 +7,7 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import answers, columns, downloads, selection
-from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, card, dark, fold, frame, grid, stack, tile
+from lakeview.app.components import BROKEN_LINES, MAX_ROWS, ROW_HEIGHT, card, dark, fold, frame, grid, stack, tile
 from lakeview.app.session import OpenTable
 
 _WHY = {
@@ -19,6 +19,8 @@ _WHY = {
     "expired": "expired since",
 }
 _TAB = "tab"
+_SPEC, _RANGES = 160, 110
+"""Pixels of what a spec partitions by, and of a manifest's ranges, that are not cut; the latter break lines."""
 _DEFAULT = {"true": "new files", "false": ""}
 
 
@@ -110,7 +112,7 @@ def partition_specs(now: OpenTable) -> None:
             use,
             {
                 "spec": columns.text("spec", of="spec_id"),
-                "text": columns.text("partitioned by"),
+                "text": columns.text("partitioned by", least=_SPEC),
                 "state": columns.text(""),
                 "files": columns.number("files", help="live files"),
                 "rows": columns.number("rows", help="rows of the data files, before deletes"),
@@ -151,23 +153,28 @@ def manifests(now: OpenTable) -> None:
 
 
 def _manifest_table(manifests: pl.DataFrame) -> None:
+    rows = views.files.manifests.manifest_rows(manifests)
+    shown = {
+        "file": columns.text("manifest"),
+        "content": columns.text("of"),
+        "size": columns.size("size"),
+        "files": columns.number("files"),
+        "rows": columns.number("rows"),
+        "files_deleted": columns.number("removed"),
+        "spec_id": columns.text("spec"),
+        "partitions": columns.text("ranges", least=_RANGES),
+        "overlaps": columns.number("overlap", help="how many other manifests its ranges overlap"),
+        "added_version": columns.version("added by"),
+    }
+    if (rows["files_deleted"] == 0).all():
+        del shown["files_deleted"]
     frame(
-        views.files.manifests.manifest_rows(manifests),
-        {
-            "file": columns.text("manifest"),
-            "content": columns.text("of"),
-            "size": columns.size("size"),
-            "files": columns.number("files"),
-            "rows": columns.number("rows"),
-            "files_deleted": columns.number("removed"),
-            "spec_id": columns.text("spec"),
-            "partitions": columns.text("ranges"),
-            "overlaps": columns.number("overlap", help="how many other manifests its ranges overlap"),
-            "added_version": columns.version("added by"),
-        },
+        rows,
+        shown,
         key="manifests-table",
         unknown="unknown",
-        height=12 * ROW_HEIGHT,
+        row_height=BROKEN_LINES,  # ranges of several fields are long
+        height=8 * BROKEN_LINES,
     )
 
 

@@ -186,7 +186,7 @@ def partition_picture(rows: pl.DataFrame) -> None:
     with fold("As a table", "partitions-table"):
         frame(
             rows,
-            {"partition_text": columns.text("partition"), **counts},
+            {"partition_text": columns.partition(), **counts},
             key="partition-rows",
             place=HALF,
             unknown="unknown",

@@ -11,6 +11,8 @@ from lakeview.app.components import ROW_HEIGHT, escape, fold, frame, nothing
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
 
+_ENGINE = 243
+"""Pixels of the longest name of an engine."""
 _ANSWERS = {
     "read": {"yes": "\N{CHECK MARK} reads", "no": "\N{MULTIPLICATION X} fails", "unknown": "? unknown"},
     "write": {
@@ -75,13 +77,15 @@ def _table(engines: pl.DataFrame, key: str) -> None:
         read=sorted_["read"].replace_strict(_ANSWERS["read"]), write=sorted_["write"].replace_strict(_ANSWERS["write"])
     )
     shown = {
-        "engine": columns.text("engine"),
+        "engine": columns.text("engine", least=_ENGINE),
         "read": columns.text("read"),
         "write": columns.text("write"),
         "because of": columns.text("because of", of="cause"),
         "checked": columns.text("checked"),
         "source": columns.link("source", "source"),
     }
+    if (rows["checked"] == views.engines.compatibility.rules_date().isoformat()).all():  # the note has the day
+        del shown["checked"]
     if engines["write"].eq("never").all():
         del shown["write"]
     frame(rows, shown, key=key, height=(rows.height + 1) * ROW_HEIGHT + 8, unknown="")

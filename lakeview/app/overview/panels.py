@@ -90,7 +90,7 @@ def _files_tile(now: OpenTable, progress: views.overview.Progress, files: views.
         note=None if small else progress.since,
         help="Data files of this version, exact, from the log.",
         trend=views.overview.samples(progress.past, "files"),
-        attention=_is_finding(now, "files"),
+        attention=_has_finding(now, "small-files"),
     )
 
 
@@ -199,10 +199,6 @@ def identity(now: OpenTable) -> None:
         }
         | dict(list((s.properties or {}).items())[:_MAX_PROPERTIES])
     )
-
-
-def _is_finding(now: OpenTable, page: str) -> bool:
-    return any(finding.page == page and finding.severity in ("broken", "attention") for finding in now.look.findings())
 
 
 def _has_finding(now: OpenTable, finding_id: str) -> bool:

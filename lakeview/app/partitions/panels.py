@@ -252,7 +252,7 @@ def size_table(sizes: pl.DataFrame, snapshot: Snapshot) -> None:
     frame(
         rows,
         {
-            "partition": columns.text("partition", of="partition_text", null="unknown"),
+            "partition": columns.partition(),
             "mark": columns.bound(),
             "rows": columns.number("rows", of="records"),
             "files": columns.number("files"),

@@ -81,7 +81,7 @@ def violations_table(rows: pl.DataFrame) -> None:
             "committed": columns.timestamp(),
             "writer": columns.text("writer"),
             "operation": columns.text("operation"),
-            "partition_text": columns.text("partition"),
+            "partition_text": columns.partition(),
             "records_violating": columns.number("rows violate it, at least"),
             "path": columns.path("file", views.files.sizes.common_folder(rows["path"])),
         },

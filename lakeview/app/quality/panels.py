@@ -235,7 +235,7 @@ def partition_table(rows: pl.DataFrame) -> None:
         rows,
         {
             "unusual": columns.mark({True: "▲"}),
-            "partition_text": columns.text("partition"),
+            "partition_text": columns.partition(),
             "files": columns.number("files"),
             "records": columns.number("rows"),
             "mark": columns.bound(),
