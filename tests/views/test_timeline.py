@@ -134,6 +134,15 @@ def test_a_load_of_usual_size_taken_back_alone_stands_out_too() -> None:
     assert line["note"][8] == "repaired by v9 after 4 h"
 
 
+@pytest.mark.parametrize("operation", ["UPDATE", "MERGE", "DELETE", "overwrite"])
+def test_a_load_whose_files_were_rewritten_for_some_of_its_rows_is_no_bad_load(operation: str) -> None:
+    story = usual_loads(Story()).append(1000).after(hours=3).overwrite(8, records=1000)
+    history = story.frame()
+    last = pl.col("version") == 9
+    history = history.with_columns(operation=pl.when(last).then(pl.lit(operation)).otherwise("operation"))
+    assert not views.timeline.commits.timeline(history, story.lifetimes())["suspicious"].any()
+
+
 def test_a_table_that_is_refreshed_as_a_whole_takes_nothing_back() -> None:
     story = Story().append(1000)
     for _ in range(8):

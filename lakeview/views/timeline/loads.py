@@ -23,6 +23,9 @@ BAD_LOAD = "bad load"
 LATE_PARTITION = "late "
 """What the name of a load that brought a late partition begins with."""
 
+_OF_ROWS = ("DELETE", "UPDATE", "MERGE", "overwrite")
+"""Operations that may rewrite a load's files because of some of their rows; Iceberg's `overwrite` is any of these."""
+
 
 def mark_loads(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.DataFrame:
     """COMMITS with `row`, `lane` and states, oldest first, with `suspicious`, `taken_back_by` and `note` added."""
@@ -34,7 +37,9 @@ def mark_loads(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.Data
     taken = pl.col("taken_back_by").is_not_null() & (unusual | ~routine)
     return (
         marked.sort("row")
-        .with_columns(suspicious=unusual | taken, taken_back_by=pl.when(taken).then("taken_back_by"))
+        .with_columns(
+            suspicious=unusual | (taken & ~pl.col("is_rewritten")), taken_back_by=pl.when(taken).then("taken_back_by")
+        )
         .with_columns(note=pl.when("suspicious").then(_note()))
     )
 
@@ -70,13 +75,25 @@ def _with_usual(ordered: pl.DataFrame) -> pl.DataFrame:
 
 
 def _taken_back(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.DataFrame:
-    """`row`, `taken_back_by`: loads removed by one later change that removed little else and left other files."""
-    empty = pl.Schema({"row": pl.Int64(), "taken_back_by": pl.Int64(), "taken_back_at": ordered.schema["timestamp"]})
+    """`row`, `taken_back_by`: loads removed by one later change that removed little else and left other files;
+    `is_rewritten`: other files came in their place, perhaps with most of the same rows, which says nothing of the load.
+    """
+    empty = pl.Schema(
+        {
+            "row": pl.Int64(),
+            "taken_back_by": pl.Int64(),
+            "taken_back_at": ordered.schema["timestamp"],
+            "is_rewritten": pl.Boolean(),
+        }
+    )
     if lifetimes is None or lifetimes.is_empty():
         return pl.DataFrame(schema=empty)
     loads = ordered.filter(pl.col("lane") == "append").select(pl.col("version").alias("added"), "row")
     changes = ordered.filter(pl.col("lane") == "change").select(
-        pl.col("version").alias("removed"), taken_back_at="timestamp", change_row="row", removed_files="files_removed"
+        pl.col("version").alias("removed"),
+        taken_back_at="timestamp",
+        change_row="row",
+        is_rewritten=pl.col("operation").is_in(_OF_ROWS) & (pl.col("files_added").fill_null(1) > 0),
     )
     if loads.is_empty() or changes.is_empty():
         return pl.DataFrame(schema=empty)
@@ -102,7 +119,7 @@ def _taken_back(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.Dat
             & (pl.col("both") >= REVERTED_SHARE * pl.col("removed_bytes"))
             & (pl.col("files_before") > pl.col("both_files"))
         )
-        .select("row", pl.col("removed").alias("taken_back_by"), "taken_back_at")
+        .select("row", pl.col("removed").alias("taken_back_by"), "taken_back_at", "is_rewritten")
         .unique("row", keep="first", maintain_order=True)
     )
 
