@@ -8,6 +8,7 @@ from datetime import datetime
 import polars as pl
 
 from lakeview.model.findings import Finding, Severity
+from lakeview.views.schema.column_history import last_change
 from lakeview.views.timeline.commits import on_branch
 from lakeview.views.units import (
     counted,
@@ -52,11 +53,12 @@ def _rows(added: int | None, removed: int | None) -> str:
     return ": as many rows" if added == removed else f": {format_change(added - removed)} rows"
 
 
-def schema_line(changes: pl.DataFrame, columns: int, schemas: int) -> str:
-    """How many columns there are, and what changed last: from SCHEMA_CHANGES between the newest two of so many
-    schemas."""
+def schema_line(changes: pl.DataFrame, columns: int, schemas: pl.DataFrame) -> str:
+    """How many columns there are, and what changed last: from SCHEMA_CHANGES between the newest two of SCHEMAS."""
     have = counted(columns, "column")
     if changes.is_empty():
+        if schemas.height == 1 and not schemas["timestamp"].has_nulls():
+            return f"{have}, {last_change(schemas)[0]}"
         return f"{have}; no change of the schema is known"
     version, timestamp = changes.select("version", "timestamp").row(-1)
     words = [
@@ -65,7 +67,7 @@ def schema_line(changes: pl.DataFrame, columns: int, schemas: int) -> str:
     ]
     more = f" and {changes.height - _FEW:,} more" if changes.height > _FEW else ""
     when = "" if timestamp is None else f" on {format_date(timestamp)}"
-    earlier = f"; {counted(schemas - 2, 'change')} before" if schemas > 2 else ""
+    earlier = f"; {counted(schemas.height - 2, 'change')} before" if schemas.height > 2 else ""
     return f"{have}; changed last by {format_version(version)}{when}: {', '.join(words)}{more}{earlier}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import polars as pl
 import pytest
@@ -33,10 +33,12 @@ def test_the_schema_says_what_changed_last() -> None:
     rows = [(4, None, f"c{i}", "added", None, "int", None, None) for i in range(5)]
     changes = pl.DataFrame(rows, schema=SCHEMA_CHANGES, orient="row")
     text = "7 columns; changed last by v4: added c0, added c1, added c2 and 2 more; 1 change before"
-    assert schema_line(changes, 7, 3) == text
+    schemas = pl.DataFrame({"version": [1, 2, 4], "timestamp": [datetime(2026, 3, 4, tzinfo=UTC)] * 3})
+    assert schema_line(changes, 7, schemas) == text
     widened = changes.head(2).with_columns(change=pl.Series(["type", "renamed"]))
-    assert schema_line(widened, 7, 2) == "7 columns; changed last by v4: type of c0, renamed c1"
-    assert schema_line(changes.clear(), 1, 1) == "1 column; no change of the schema is known"
+    assert schema_line(widened, 7, schemas.tail(2)) == "7 columns; changed last by v4: type of c0, renamed c1"
+    assert schema_line(changes.clear(), 1, schemas.head(1)) == "1 column, the same since v1, 2026-03-04"
+    assert schema_line(changes.clear(), 1, schemas.clear()) == "1 column; no change of the schema is known"
 
 
 def test_the_only_schema_is_no_change() -> None:

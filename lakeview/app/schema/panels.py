@@ -35,7 +35,7 @@ def answer(now: OpenTable) -> str:
     """How many columns there are, and what changed last."""
     known = answers.schemas_up_to(now)
     changes = schema_changes(readable_schemas(now.look.frames, known.tail(2)))
-    return views.first_lines.schema_line(changes, len(now.snapshot.schema), known.height)
+    return views.first_lines.schema_line(changes, len(now.snapshot.schema), known)
 
 
 def tree(now: OpenTable) -> pl.DataFrame:
