@@ -6,6 +6,7 @@ that climb out of the root are opened only below the allowed roots. What is not 
 
 from __future__ import annotations
 
+import errno
 import os
 import posixpath
 import random
@@ -25,7 +26,7 @@ import polars as pl
 from lakeview.model.addresses import below, is_absolute, is_local, normalise
 from lakeview.model.column_values import moments
 from lakeview.model.config import Config
-from lakeview.model.errors import AccessDeniedError, StoreUnavailableError, UnsupportedTableError
+from lakeview.model.errors import AccessDeniedError, InvalidRequestError, StoreUnavailableError, UnsupportedTableError
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.storage.options import COORDINATOR
 
@@ -280,6 +281,13 @@ class Translated:
         if isinstance(error, PermissionError):
             raise AccessDeniedError(
                 f"the store refuses access to {self._path}", fix="check the permissions", place=self._path
+            ) from error
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+            raise InvalidRequestError(
+                f"the path of {self._path} is longer than the file system allows",
+                fix="check the address; on most file systems a name has at most 255 bytes, and a path 4,096",
+                place=self._path,
+                kind="path-too-long",
             ) from error
         if isinstance(error, OSError | TimeoutError) and not isinstance(error, StoreUnavailableError):
             raise StoreUnavailableError(

@@ -236,6 +236,14 @@ def test_a_full_disk_is_an_unavailable_store_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_path_that_the_file_system_has_no_room_for_is_said_to_be_too_long(tmp_path: Path) -> None:
+    store = open_storage(str(tmp_path / ("x" * 300)))
+    for ask in (store.read, store.list_from):
+        with pytest.raises(InvalidRequestError, match="the path of f is longer than the file system allows") as refused:
+            ask("f")
+        assert (refused.value.kind, "255 bytes" in (refused.value.fix or "")) == ("path-too-long", True)
+
+
 class Flaky(fsspec.AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
     """A store that fails a number of times before it answers."""
 
