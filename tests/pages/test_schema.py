@@ -72,7 +72,8 @@ def test_the_part_before_a_column_existed_is_pale_and_named(
         assert f"width='0.0' {pale}" in old["bar"]
         assert f"width='0.0' {pale}" not in late["bar"]
         assert pale in late["bar"]
-        assert str(late["since"] if page == "overview" else late["absent"]).endswith("v4")
+        if "distinct" not in late:  # the profile's pictures name it
+            assert str(late["since"] if page == "overview" else late["absent"]).endswith("v4")
 
 
 def test_the_part_before_a_column_existed_is_named_beside_its_null_share(good: Path) -> None:
