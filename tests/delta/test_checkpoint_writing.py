@@ -314,6 +314,14 @@ def test_a_whole_checkpoint_of_another_writer_stays(tmp_path: Path, parts: int |
     assert [f.read_bytes() for f in files] == theirs, "readers may be at it"
 
 
+def test_a_version_has_no_checkpoint_in_two_numbers_of_parts(tmp_path: Path) -> None:
+    busy_history(tmp_path)
+    for parts in (3, 2):
+        write_checkpoint(opened(tmp_path), 4, parts=parts)
+    names = sorted(path.name for path in (tmp_path / "_delta_log").glob("*.checkpoint.*"))
+    assert names == [f"{4:020d}.checkpoint.{part:010d}.{3:010d}.parquet" for part in (1, 2, 3)]
+
+
 @pytest.mark.parametrize("parts", [0, -1, 10_001, 10**9])
 def test_a_number_of_parts_that_cannot_be_is_refused(tmp_path: Path, parts: int) -> None:
     DeltaHistory(tmp_path).create()

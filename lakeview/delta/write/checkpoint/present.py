@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
-from lakeview.delta.log.log_segment import CheckpointFiles
-from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS
+from lakeview.delta.log.log_segment import CheckpointFiles, checkpoints_of
+from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS, log_files
 from lakeview.model.addresses import is_absolute
 from lakeview.storage import Storage
 
@@ -24,6 +24,14 @@ def is_whole(storage: Storage, checkpoint: Checkpoint) -> bool:
         return False
     present = {name for name, _, _ in storage.entries_from(SIDECARS)} if checkpoint.sidecars else set()
     return all(is_absolute(name) or name in present for name in checkpoint.sidecars)
+
+
+def has_other_parts(storage: Storage, version: int, parts: int) -> bool:
+    """Whether a version has a whole checkpoint in another number of parts. The Delta kernel reads no version with two
+    such sets: it takes the parts of one for those of the other ("should have 3 parts, but it has 2")."""
+    files = log_files(storage.entries_from(LOG_FOLDER, f"{version:020d}.checkpoint."))
+    sets = checkpoints_of(f for f in files if f.kind == "part" and f.version == version)
+    return any(len(c.names) != parts and is_whole(storage, Checkpoint(storage, c)) for c in sets)
 
 
 def is_present(storage: Storage, version: int, names: Sequence[str]) -> bool:
