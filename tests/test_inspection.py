@@ -143,3 +143,14 @@ def test_a_table_whose_columns_are_all_in_folder_names_has_states_of_none(tmp_pa
 
 def test_a_frame_of_no_findings_has_its_columns() -> None:
     assert findings_frame([]).schema == FINDINGS
+
+
+@pytest.mark.parametrize("keys", [["day"], ["day", "shop"]], ids=["one key", "two keys are no sequence"])
+def test_a_load_brings_a_late_partition_where_partitions_are_a_sequence(tmp_path: Path, keys: list[str]) -> None:
+    columns = {"day": "integer", "shop": "string", "x": "integer"}
+    history = DeltaHistory(tmp_path / "t").create(columns, partition_by=tuple(keys))
+    for day in (1, 3, 4, 5, 2):
+        values = {key: {"day": str(day), "shop": "a"}[key] for key in keys}
+        history.commit(add("/".join([*values.values(), "f"]), records=10, partition=values))
+    labels = lv.inspect(lv.open_table(history.address)).timeline()["label"]
+    assert labels[-1] == ("late day=2" if keys == ["day"] else None)

@@ -48,7 +48,7 @@ def timeline_line(timeline: pl.DataFrame, now: datetime) -> str:
 
 
 def _rows(added: int | None, removed: int | None) -> str:
-    if added is None or removed is None:
+    if added is None or removed is None or not (added or removed):
         return ""
     return ": as many rows" if added == removed else f": {format_change(added - removed)} rows"
 
