@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 
 import polars as pl
@@ -18,8 +19,8 @@ _SINGLE_DIGITS = 7
 
 
 def value_text(value: object, digits: int = DIGITS) -> str | None:
-    """One value of a column as text: moments in ISO order, bytes in hex, long text cut; of a floating-point number at
-    most so many significant digits."""
+    """One value of a column as text: moments in ISO order, bytes in hex, nested values as JSON, long text cut; of a
+    floating-point number at most so many significant digits."""
     match value:
         case None:
             return None
@@ -32,6 +33,8 @@ def value_text(value: object, digits: int = DIGITS) -> str | None:
             text = f"{value + 0.0:.{digits}g}" if abs(value) < 1e15 else repr(value)
         case bool():
             text = "true" if value else "false"
+        case dict() | list():
+            text = json.dumps(value, ensure_ascii=False, default=value_text)
         case _:
             text = str(value)
     return shorten(text, TEXT_LENGTH)

@@ -252,6 +252,7 @@ def test_rows_of_versions_with_the_same_deletes_differ_by_their_files(tmp_path: 
     assert versions[3].num_records is None, "a position may be named twice"
     differences = [views.compare.versions.file_difference(*pair).rows for pair in pairwise(versions[1:])]
     assert differences == [None, 3], "of the commit that deletes it is not known"
+    assert ", the same data files, 1 delete file written." in views.compare.versions.sentence(versions[1], versions[2])
 
 
 @pytest.mark.parametrize(("counted", "change"), [(True, "shifted"), (False, "same")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import polars as pl
@@ -76,6 +77,16 @@ def test_the_key_is_the_fewest_columns_that_name_rows_on_both_sides(
     came: list[dict[str, Any]], went: list[dict[str, Any]], expected: list[str]
 ) -> None:
     assert found_key(rows(came, went)) == expected
+
+
+def test_times_and_nested_values_read_as_on_other_pages() -> None:
+    zoned = datetime(2026, 3, 4, 5, tzinfo=UTC)
+    at = zoned.replace(tzinfo=None)
+    came = [{"at": at, "zoned": zoned, "s": {"x": 1, "on": at.date()}}]
+    later = [{"at": at.replace(microsecond=500), "zoned": zoned, "s": {"x": None, "on": None}}]
+    added, removed = row_pairs(rows(came, later), []).rows()
+    assert added[2:] == ("2026-03-04 05:00:00", "2026-03-04 05:00:00", '{"x": 1, "on": "2026-03-04"}')
+    assert removed[2:] == ("2026-03-04 05:00:00.000500", "2026-03-04 05:00:00", '{"x": null, "on": null}')
 
 
 def test_cells_keep_all_digits_and_nested_values_are_compared() -> None:

@@ -110,10 +110,12 @@ def _cells(old: pl.Series, new: pl.Series, changed: pl.Series) -> pl.Series:
 
 
 def _texts(values: pl.Series) -> pl.Series:
-    """Values as text, numbers with all their digits."""
+    """Values as text, numbers with all their digits; of timestamps no fraction of a second that is zero, and no UTC."""
     if values.dtype.is_nested() or values.dtype == pl.Binary:
         return pl.Series([value_text(value) for value in values.to_list()], dtype=pl.String)
     texts = values.cast(pl.String)
+    if values.dtype.is_temporal():
+        texts = texts.str.replace(r"(\.0+)?(\+00:00)?$", "")
     return pl.Series([None if text is None else shorten(text, TEXT_LENGTH) for text in texts], dtype=pl.String)
 
 

@@ -43,7 +43,7 @@ _BEFORE_DAY = timedelta(days=1)
 @dataclass(frozen=True, slots=True)
 class FileDifference:
     """What happened to the files as a whole; `rows` the difference of live rows, None where a side is unknown, as bytes
-    are where the log does not tell a file's."""
+    are where the log does not tell a file's. Delete files are those of Iceberg."""
 
     added: int
     removed: int
@@ -52,6 +52,8 @@ class FileDifference:
     bytes_added: int | None
     bytes_removed: int | None
     rows: int | None
+    deletes_added: int = 0
+    deletes_removed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +69,21 @@ def file_difference(before: Snapshot, after: Snapshot) -> FileDifference:
     by_partition = partition_difference(before, after)
     totals = by_partition.select(total(name) for name in PARTITION_DIFF.names()[1:]).row(0, named=True)
     added, removed, redeleted = totals["files_added"], totals["files_removed"], totals["files_redeleted"]
+    old, new = (s.delete_files.select("path", "deletion_vector").sort("path") for s in (before, after))
     rows = None
     if before.num_records is not None and after.num_records is not None:
         rows = after.num_records - before.num_records
-    elif not redeleted and None not in (totals["records_added"], totals["records_removed"]):
-        # what the files of both have deleted is not known, and is the same if the same files delete
-        sides = [snapshot.delete_files.select("path", "deletion_vector").sort("path") for snapshot in (before, after)]
-        if sides[0].equals(sides[1]):
-            rows = totals["records_added"] - totals["records_removed"]
+    # what the files of both have deleted is not known, and is the same if the same files delete
+    elif not redeleted and None not in (totals["records_added"], totals["records_removed"]) and old.equals(new):
+        rows = totals["records_added"] - totals["records_removed"]
     same = after.num_files - added - redeleted
-    return FileDifference(added, removed, redeleted, same, totals["bytes_added"], totals["bytes_removed"], rows)
+    sizes = (totals["bytes_added"], totals["bytes_removed"])
+    deletes = (_without(new, old), _without(old, new))
+    return FileDifference(added, removed, redeleted, same, *sizes, rows, *deletes)
+
+
+def _without(files: pl.DataFrame, others: pl.DataFrame) -> int:
+    return files.join(others, on=files.columns, how="anti", nulls_equal=True).height
 
 
 def partition_difference(before: Snapshot, after: Snapshot) -> pl.DataFrame:
@@ -169,17 +176,23 @@ def _columns(before: Snapshot, after: Snapshot) -> list[str]:
 
 
 def _file_words(difference: FileDifference) -> list[str]:
+    deletes = [
+        f"{counted(count, 'delete file')} {word}"
+        for count, word in ((difference.deletes_added, "written"), (difference.deletes_removed, "removed"))
+        if count
+    ]
     if not (difference.added or difference.removed or difference.redeleted):
-        return ["the same files"]
+        return [f"the same {'data ' if deletes else ''}files", *deletes]
     sides = [
         (difference.added, f"written ({format_bytes(difference.bytes_added)})"),
         (difference.removed, f"removed ({format_bytes(difference.bytes_removed)})"),
         (difference.redeleted, "with other deleted rows"),
     ]
     changed = [(count, words) for count, words in sides if count]
-    return [
+    files = [
         f"{f'{count:,}' if place else counted(count, 'file')} {words}" for place, (count, words) in enumerate(changed)
     ]
+    return [*files, *deletes]
 
 
 def _by(between: pl.DataFrame) -> str:
