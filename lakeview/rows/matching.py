@@ -6,6 +6,7 @@ import polars as pl
 import pyarrow as pa
 
 from lakeview.model.errors import InvalidRequestError
+from lakeview.model.schema import Schema
 from lakeview.predicates.evaluation import not_evaluated
 
 
@@ -31,15 +32,21 @@ def evaluated(frame: pl.DataFrame, expression: pl.Expr, subject: str) -> pl.Seri
     return found if found.len() == frame.height else found.new_from_index(0, frame.height)
 
 
-def matching_rows(frame: pl.DataFrame, where: pl.Expr) -> pl.Series:
+def check_condition(where: pl.Expr, schema: Schema, subject: str = "the condition") -> None:
+    """InvalidRequestError as `matching_rows`, before any row is read: where all files are skipped, none is."""
+    names = list(dict.fromkeys(where.meta.root_names()))
+    matching_rows(pl.DataFrame(schema=schema.select(names).to_polars()), where, subject)
+
+
+def matching_rows(frame: pl.DataFrame, where: pl.Expr, subject: str = "the condition") -> pl.Series:
     """Whether the condition is true of each row; null is not true.
 
     InvalidRequestError (kind bad-predicate) where it is none, or cannot be evaluated.
     """
-    chosen = evaluated(frame, where, "the condition")
+    chosen = evaluated(frame, where, subject)
     if chosen.dtype not in (pl.Boolean, pl.Null):
         raise InvalidRequestError(
-            f"the condition is {chosen.dtype}, not true or false",
+            f"{subject} is {chosen.dtype}, not true or false",
             fix="write a comparison",
             place="where",
             kind="bad-predicate",

@@ -232,6 +232,10 @@ REFUSED: list[tuple[str, Any, str]] = [
      .when_matched_update(), "would never be reached"),
     ("a column that the table lacks", lambda t: t.merge(pl.DataFrame({"id": [999], "x": [1]}), ["id"])
      .when_not_matched_insert().execute(), "no column x"),
+    ("a condition of a clause that is a value", lambda t: t.merge(rows([999], 0, "x"), ["id"])
+     .when_matched_delete(where="source.name").execute(), "the condition of a clause is String, not true or false"),
+    ("a condition that is a value", lambda t: t.merge(rows([1], 0, "x"), "target.id = source.id AND target.name")
+     .when_matched_delete().execute(), "the condition of the merge is String, not true or false"),
     ("a value of another type", lambda t: t.merge(rows([1], 0, "x"), ["id"])
      .when_matched_update({"price": "source.name"}).execute(), "does not fit"),
 ]  # fmt: skip

@@ -196,6 +196,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("an unknown column", lambda t: t.delete("planet = 1"), "no column planet"),
     ("a condition that is none", lambda t: t.delete("id + 1"), "not true or false"),
     ("text for a number", lambda t: t.delete("id = 'x'"), "cannot be evaluated"),
+    ("text for a condition, all files skipped", lambda t: t.delete("city"), "the condition is String, not true"),
     ("an unknown column set", lambda t: t.update({"planet": "1"}), "no column planet"),
     ("an expression of an unknown column", lambda t: t.update({"id": "planet"}), "no column planet"),
     ("no assignment", lambda t: t.update({}), "without assignments"),

@@ -12,7 +12,9 @@ from lakeview.delta.write.merge import SOURCE, TARGET, Clause
 from lakeview.delta.write.schema_changes import Path
 from lakeview.model.schema import Schema
 from lakeview.predicates.row_wise import row_wise
-from lakeview.rows.matching import evaluated
+from lakeview.rows.matching import check_condition, evaluated, matching_rows
+
+_SUBJECT = "the condition of a clause"
 
 
 @dataclass(frozen=True)
@@ -45,12 +47,14 @@ class ClauseRule:
         """For which rows of both sides the clause's condition is true."""
         if self.where is None:
             return pl.repeat(True, frame.height, eager=True)
-        return evaluated(frame, self.where, "the condition of a clause").cast(pl.Boolean).fill_null(value=False)
+        return matching_rows(frame, self.where, _SUBJECT)
 
 
 def clause_rule(clause: Clause, sides: Schema, table: Schema, source: Schema) -> ClauseRule:
     """A clause over rows of these columns, `sides`. InvalidRequestError for one that is no clause of this table."""
     where = None if clause.where is None else row_wise(clause.where, sides)
+    if where is not None:
+        check_condition(where, sides, _SUBJECT)
     if clause.does == "delete":
         return ClauseRule(clause, where, {})
     if clause.assignments is None:

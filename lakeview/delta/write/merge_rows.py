@@ -25,9 +25,10 @@ from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import example_text
 from lakeview.model.schema import Field, Schema, StructType
 from lakeview.predicates.joins import JoinCondition, join_condition
-from lakeview.rows.matching import evaluated, frame_of
+from lakeview.rows.matching import check_condition, frame_of, matching_rows
 from lakeview.storage import Storage
 
+_SUBJECT = "the condition of the merge"
 _MOST_PAIRS = 4_000_000
 """Rows of a join without keys that are compared at once."""
 
@@ -47,6 +48,8 @@ class MergeRows:
         given = self._source.schema
         sides = (Field(TARGET, StructType(schema.fields)), Field(SOURCE, StructType(given.fields)))
         self._condition: JoinCondition = join_condition(merge.on, Schema(sides))
+        if self._condition.rest is not None:
+            check_condition(self._condition.rest, Schema(sides), _SUBJECT)
         own = tuple(f for f in schema if f.name not in (TARGET, SOURCE))
         others = tuple(f for f in given if f.name not in (TARGET, SOURCE))
 
@@ -159,8 +162,7 @@ class MergeRows:
             target = pairs.select(POSITION).join(frame, on=POSITION, how="left", maintain_order="left")
             source = self._source.at(pairs[SOURCE_ROW])
             both = both_sides(pl.DataFrame(height=pairs.height), {TARGET: target, SOURCE: source})
-            holds = evaluated(both, self._condition.rest, "the condition of the merge")
-            pairs = pairs.filter(holds.cast(pl.Boolean))
+            pairs = pairs.filter(matching_rows(both, self._condition.rest, _SUBJECT))
         yield pairs
 
     def _refuse_ambiguous(self, pairs: pl.DataFrame) -> None:

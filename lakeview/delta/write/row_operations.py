@@ -23,6 +23,7 @@ from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.update import changed_rows
 from lakeview.model.clock import Clock
 from lakeview.predicates.tree import Node
+from lakeview.rows.matching import check_condition
 from lakeview.storage import Storage
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def change_rows(txn: Transaction, where: pl.Expr, assignments: Assignments | Non
 
     What an update makes of rows that go by deletion vectors is in files of its own, of many files together.
     """
+    check_condition(where, txn.schema)
     txn.reads(where)
     with txn.row_changes() as work:
         count = change_files(work, txn.live_files(where), where, assignments, txn.clock)

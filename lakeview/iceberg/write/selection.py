@@ -18,7 +18,7 @@ from lakeview.model.errors import ConstraintViolationError, UnsupportedTableErro
 from lakeview.model.schema import Schema
 from lakeview.predicates.expressions import parse
 from lakeview.predicates.row_wise import row_wise
-from lakeview.rows.matching import frame_of, matching_rows
+from lakeview.rows.matching import check_condition, frame_of, matching_rows
 
 EVERY = pl.lit(value=True)
 """The condition that all rows satisfy."""
@@ -63,8 +63,7 @@ class ByCondition:
         if where is None:
             return cls(EVERY)
         condition = row_wise(where, schema)
-        names = list(dict.fromkeys(condition.meta.root_names()))
-        matching_rows(pl.DataFrame(schema=schema.select(names).to_polars()), condition)
+        check_condition(condition, schema)
         return cls(condition)
 
     @property
