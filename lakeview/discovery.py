@@ -1,4 +1,8 @@
-"""An address to a table: which format it is, and which tables lie under a root."""
+"""An address to a table: which format it is, and which tables lie under a root.
+
+The readers of a format, and the writers, are imported where an address or a call asks for them: opening a Delta table
+loads half of the modules that all formats take.
+"""
 
 from __future__ import annotations
 
@@ -13,23 +17,22 @@ import polars as pl
 
 from lakeview.delta.log.paths import LOG_FOLDER
 from lakeview.delta.table import DeltaTable
-from lakeview.delta.write.create import create_log
-from lakeview.iceberg.catalog import find_catalog_tables, is_catalog_address, open_catalog_table
+from lakeview.iceberg.catalog.address import is_catalog_address
 from lakeview.iceberg.metadata.locate import FOLDER as METADATA_FOLDER
 from lakeview.iceberg.metadata.locate import is_metadata_name
-from lakeview.iceberg.opening import open_iceberg
-from lakeview.iceberg.table import IcebergTable
 from lakeview.model.addresses import is_local, normalise
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.config import Config, settings
 from lakeview.model.errors import InvalidRequestError, LakeviewError, NotATableError, UnsupportedTableError
 from lakeview.model.schema import Schema
 from lakeview.sharing.client.profile import parse_address
-from lakeview.sharing.client.table import SharedTable, open_shared
 from lakeview.storage import Storage, open_storage
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from lakeview.iceberg.table import IcebergTable
+    from lakeview.sharing.client.table import SharedTable
 
 _PolarsType = pl.DataType | type[pl.DataType]
 
@@ -75,25 +78,37 @@ def open_table(
     A folder with the logs of both formats is opened as a Delta table.
     """
     if is_catalog_address(os.fspath(address)):
+        from lakeview.iceberg.catalog.table import open_catalog_table
+
         return open_catalog_table(
             os.fspath(address), catalog=catalog, storage_options=storage_options, config=config, relocate=relocate
         )
     _refuse_catalog(catalog)
     if parse_address(os.fspath(address)) is not None:
+        from lakeview.sharing.client.table import open_shared
+
         return open_shared(address, storage_options=storage_options, config=config)
     opened = open_storage(address, options=storage_options, config=config, decode=True)
     explicit = is_metadata_name(opened.root)
     try:
         if not explicit:
             return DeltaTable(opened)
-        return open_iceberg(opened.root, storage_options=storage_options, config=config, relocate=relocate)
+        return _iceberg(opened, storage_options, config, relocate)
     except NotATableError as error:
         if explicit:
             raise
         try:
-            return open_iceberg(opened.root, storage_options=storage_options, config=config, relocate=relocate)
+            return _iceberg(opened, storage_options, config, relocate)
         except NotATableError:
             raise _no_table(opened, _table_above(opened, storage_options, config)) from error
+
+
+def _iceberg(
+    storage: Storage, options: Mapping[str, Any] | None, config: Config | None, relocate: Mapping[str, str] | None
+) -> IcebergTable:
+    from lakeview.iceberg.opening import open_iceberg
+
+    return open_iceberg(storage.root, storage_options=options, config=config, relocate=relocate)
 
 
 def scan(
@@ -154,6 +169,8 @@ def create_table(
         raise UnsupportedTableError(
             f"lakeview does not write {format} tables", fix="use format='delta'", kind="unsupported-format"
         )
+    from lakeview.delta.write.create import create_log
+
     storage = open_storage(address, options=storage_options, config=config, decode=True)
     create_log(
         storage,
@@ -269,6 +286,8 @@ def find_tables(
     AccessDeniedError outside the allowed roots.
     """
     if is_catalog_address(os.fspath(root)):
+        from lakeview.iceberg.catalog.table import find_catalog_tables
+
         named = find_catalog_tables(os.fspath(root), catalog=catalog, config=config)
         return pl.DataFrame([(address, "iceberg", name) for address, name in named], schema=TABLES, orient="row")
     _refuse_catalog(catalog)

@@ -1,9 +1,30 @@
-"""Spark: sessions, and `format("lakeview")` for reading and writing tables with it. The only home of pyspark."""
+"""Spark: sessions, and `format("lakeview")` for reading and writing tables with it. The only home of pyspark.
 
-from lakeview.spark.datasource import register
-from lakeview.spark.dml import DeltaTable
-from lakeview.spark.failures import lakeview_errors
-from lakeview.spark.session import session
-from lakeview.spark.table import table
+What is here loads when it is first used: Spark imports the data source, which lies below, in many processes.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lakeview.spark.datasource import register
+    from lakeview.spark.dml import DeltaTable
+    from lakeview.spark.failures import lakeview_errors
+    from lakeview.spark.sessions import session
+    from lakeview.spark.tables import table
 
 __all__ = ["DeltaTable", "lakeview_errors", "register", "session", "table"]
+
+_MODULES = {
+    "DeltaTable": "dml", "lakeview_errors": "failures", "register": "datasource", "session": "sessions",
+    "table": "tables",
+}  # fmt: skip
+"""No module has the name of what it holds: once imported, it would stand in its place."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'lakeview.spark' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"lakeview.spark.{_MODULES[name]}"), name)

@@ -1,21 +1,25 @@
 """An address to the Delta table that is there, or to the reason why Spark cannot do with it what was asked; a table to
 what its tasks open its store with."""
 
-from typing import TypeAlias
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.iceberg.table import IcebergTable
 from lakeview.model.errors import UnsupportedTableError
-from lakeview.sharing.client.table import SharedTable
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
-OpenTable: TypeAlias = DeltaTable | IcebergTable | SharedTable
+if TYPE_CHECKING:
+    from lakeview.iceberg.table import IcebergTable
+    from lakeview.sharing.client.table import SharedTable
+
+    OpenTable: TypeAlias = DeltaTable | IcebergTable | SharedTable
 
 
 def task_access(table: OpenTable) -> StoreAccess:
     """What tasks open the table's store with; nothing for a share, whose tasks have signed URLs."""
-    return NO_OPTIONS if isinstance(table, SharedTable) else StoreAccess.of(table.storage)
+    return StoreAccess.of(table.storage) if hasattr(table, "storage") else NO_OPTIONS
 
 
 def delta_table(path: str, purpose: str, fix: str, access: StoreAccess = NO_OPTIONS) -> DeltaTable:

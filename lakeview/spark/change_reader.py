@@ -1,8 +1,11 @@
 """What commits, or two versions, changed to Spark partitions of files, and those to Arrow batches with CHANGES."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -15,13 +18,16 @@ from lakeview.model.schema import Schema
 from lakeview.model.table_body import TableBody
 from lakeview.rows.parquet import read_task
 from lakeview.rows.tasks import FileTask
-from lakeview.spark.addresses import OpenTable, task_access
+from lakeview.spark.addresses import task_access
 from lakeview.spark.option_values import flag, moment, number, path_of
 from lakeview.spark.options import known_options
 from lakeview.spark.reader import pack
 from lakeview.spark.storage_options import access_of
 from lakeview.spark.types import arrow_schema
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
+
+if TYPE_CHECKING:
+    from lakeview.spark.addresses import OpenTable
 
 _FEED, _DIFFERENCE = "readchangefeed", "differencefrom"
 _NAMES = (
@@ -49,7 +55,7 @@ class ChangeOptions:
         return by_name.get(_FEED, "false").lower() != "false" or _DIFFERENCE in by_name
 
     @staticmethod
-    def parse(options: Mapping[str, str]) -> "ChangeOptions":
+    def parse(options: Mapping[str, str]) -> ChangeOptions:
         """Raises InvalidRequestError for an unknown option and for a value or a combination that cannot be meant."""
         options = known_options(options, _NAMES, "reading changes")
         if flag(options, _FEED, default=False) and _DIFFERENCE in options:
@@ -65,7 +71,7 @@ class ChangeOptions:
             )
         return ChangeOptions(path_of(options), start, end, difference=False, access=access_of(options))
 
-    def pin(self) -> "ChangeOptions":
+    def pin(self) -> ChangeOptions:
         """With the version that is the latest now, where no end is given."""
         return self if self.end is not None else replace(self, end=self.table().latest_version)
 

@@ -1,4 +1,7 @@
-"""`format("lakeview")`: Spark's options and schemas to a reader of one version, or a writer of one commit."""
+"""`format("lakeview")`: Spark's options and schemas to a reader of one version, or a writer of one commit.
+
+Spark imports this in a process of its own for each step: writers and streams are imported where they are asked for.
+"""
 
 import re
 from collections.abc import Mapping
@@ -18,11 +21,8 @@ from lakeview.model.errors import InvalidRequestError, NotATableError
 from lakeview.spark.change_reader import ChangeOptions, LakeviewChangeReader
 from lakeview.spark.options import ReadOptions, WriteOptions
 from lakeview.spark.reader import LakeviewReader
-from lakeview.spark.sinks import sink
 from lakeview.spark.storage_options import STORAGE_PREFIX
 from lakeview.spark.stream_options import StreamOptions, without_stream_options
-from lakeview.spark.stream_reader import LakeviewStreamReader
-from lakeview.spark.stream_writer import LakeviewStreamWriter
 from lakeview.spark.types import to_spark
 
 _REDACTED_OPTIONS = "spark.sql.redaction.options.regex"
@@ -65,15 +65,21 @@ class LakeviewDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """A writer of rows that have these columns."""
+        from lakeview.spark.sinks import sink
+
         return sink(WriteOptions.parse(self.options, overwrite=overwrite), schema, overwrite=overwrite)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """A reader of what these columns hold, and of what is added to them. Spark passes the schema by this name."""
+        from lakeview.spark.stream_reader import LakeviewStreamReader
+
         options = StreamOptions.parse(self.options)
         return LakeviewStreamReader(options, self._version(options), schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         """A writer of micro-batches; `overwrite`: each replaces all rows (output mode complete)."""
+        from lakeview.spark.stream_writer import LakeviewStreamWriter
+
         return LakeviewStreamWriter(self.options, schema, overwrite=overwrite)
 
     def _version(self, options: ReadOptions | StreamOptions) -> int:

@@ -14,7 +14,7 @@ from lakeview.model.errors import InvalidRequestError, LakeviewError
 from lakeview.spark.failures import lakeview_error
 from lakeview.spark.profile import profile
 from lakeview.spark.replay import roll_up
-from lakeview.spark.session import jvm_has_ended, session
+from lakeview.spark.sessions import jvm_has_ended, session
 
 OnStep = Callable[[str], None]
 Rows = tuple[pl.DataFrame, dict[str, int]]

@@ -15,7 +15,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as spark_types
 
 import lakeview as lv
-from lakeview.spark.table import table
+from lakeview.spark.tables import table
 from lakeview.views.data.aggregates import TOP, Facts, Frequencies
 from lakeview.views.data.profile import profile_of
 

@@ -42,6 +42,14 @@ def test_the_readers_do_not_load(library: str) -> None:
     assert library not in loaded(IMPORT, TOUCH, SHOW)
 
 
+@pytest.mark.parametrize("statement", ["lv.open_table", "import lakeview.spark.datasource"])
+def test_opening_a_delta_table_loads_no_writer_and_no_other_format(statement: str) -> None:
+    modules = loaded(IMPORT, statement, SHOW)
+    assert "lakeview.delta.table" in modules, "the list of loaded modules is not what it seems"
+    others = {"lakeview.delta.write.writer", "lakeview.iceberg.table", "lakeview.sharing.client.table", "sqlglot"}
+    assert not others & modules
+
+
 def test_the_app_settles_how_memory_is_given_back_before_any_allocator_is_loaded() -> None:
     early = """
 import builtins, os, runpy, sys

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from lakeview.spark import session
 from lakeview.spark.pipelines.server import connect_settings, url
-from lakeview.spark.session import python_path
+from lakeview.spark.sessions import python_path
 
 WORKERS = Path(__file__).with_name("workers")
 """What Python workers import when they start."""

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from lakeview.model.errors import InvalidRequestError, LakeviewError
 from lakeview.spark.gateway import SECURITY_FLAG, VECTOR_FLAG, launch_command, scala_version, spark_home, start_gateway
 from lakeview.spark.java import Java, find_java
-from lakeview.spark.session import session, settings
+from lakeview.spark.sessions import session, settings
 
 pytestmark = [pytest.mark.spark]
 

@@ -14,7 +14,7 @@ import pytest
 import lakeview as lv
 from lakeview.jobs import JobCancelledError, Progress, Request, SparkJobs, State
 from lakeview.model.errors import LakeviewError, NotATableError
-from lakeview.spark.session import settings
+from lakeview.spark.sessions import settings
 from lakeview.views.data.profile import profile
 
 pytestmark = pytest.mark.spark

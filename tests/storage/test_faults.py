@@ -120,7 +120,7 @@ def test_missing_credentials_name_the_store_and_the_option(deaf: str) -> None:
     with pytest.raises(AccessDeniedError, match="no credentials were found for Azure, which container lake") as caught:
         lv.open_table(ADDRESSES["azure"], storage_options={"msi_endpoint": deaf})
     assert "AZURE_STORAGE_ACCOUNT_KEY" in str(caught.value.fix)
-    assert time.monotonic() - begun < SECONDS
+    assert time.monotonic() - begun < 2 * SECONDS, "of two stores"
 
 
 def test_an_azure_address_without_an_account_names_the_option() -> None:

@@ -17,7 +17,7 @@ from lakeview.predicates.qualifiers import qualifiers, with_qualifiers
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.dml import changes
 from lakeview.spark.dml.merge import empty_source, merge
-from lakeview.spark.table import table
+from lakeview.spark.tables import table
 from lakeview.storage.access import StoreAccess
 
 Values = Mapping[str, str]

@@ -1,10 +1,12 @@
 """A version of a table to a DataFrame: by Spark's own Parquet reader where it can, else by the Python data source."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -16,11 +18,14 @@ from lakeview.predicates import predicate
 from lakeview.predicates.condition import translate
 from lakeview.rows.tasks import FileTask
 from lakeview.sharing.client.table import SharedTable
-from lakeview.spark.addresses import OpenTable, task_access
+from lakeview.spark.addresses import task_access
 from lakeview.spark.native import native_rows, quoted
 from lakeview.spark.native_files import divide
 from lakeview.spark.storage_options import as_spark_options
 from lakeview.spark.types import to_spark
+
+if TYPE_CHECKING:
+    from lakeview.spark.addresses import OpenTable
 
 
 def table(
