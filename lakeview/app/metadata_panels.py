@@ -19,7 +19,7 @@ _WHY = {
     "expired": "expired since",
 }
 _TAB = "tab"
-_SPEC, _RANGES = 160, 110
+_SPEC, _RANGES = 160, 96
 """Pixels of what a spec partitions by, and of a manifest's ranges, that are not cut; the latter break lines."""
 _DEFAULT = {"true": "new files", "false": ""}
 
