@@ -29,3 +29,23 @@ def test_a_refused_condition_is_explained_without_advice_for_python(where: str, 
     with pytest.raises(InvalidRequestError, match="the condition cannot be evaluated: ") as caught:
         matching_rows(FRAME, row_expression(where, SCHEMA))
     assert re.search(words, caught.value.message)
+
+
+SHORT = pl.DataFrame(
+    {"x": [127, 1], "s": [{"v": 2**31 - 1}, {"v": 1}]}, {"x": pl.Int8, "s": pl.Struct({"v": pl.Int32})}
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("X + 1", [128, 2]),
+        ("-(x) * x", [-16129, -1]),
+        ("s.v + 1 < 0", [False, False]),
+        ("abs(x) - x / 2", [63.5, 0.5]),
+        ("CASE WHEN x > 1 THEN x ELSE x + 1 END", [127, 2]),
+    ],
+)
+def test_arithmetic_over_short_integers_does_not_wrap_around(text: str, values: list[object]) -> None:
+    expression = row_expression(text, Schema.from_arrow(SHORT.to_arrow().schema))
+    assert SHORT.select(expression.alias("value"))["value"].to_list() == values
