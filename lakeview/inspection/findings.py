@@ -45,16 +45,12 @@ def present(look: Inspection) -> list[Finding]:
 def lake_evidence(look: Inspection) -> Evidence:
     """The Evidence by which a table is judged among many; of a large table without the whole log or statistics."""
     frames, snapshot = look.frames, look.snapshot
-    evidence = Evidence(snapshot, versions=frames.of_log("readable versions"), commits=look.branch_commits())
-    if not views.lake.is_shallow(snapshot, frames.history):
-        return evidence
+    newest = Evidence(snapshot, versions=frames.of_log("readable versions"), commits=look.branch_commits())
     try:
-        evidence = replace(
-            evidence,
-            lifetimes=frames.lifetimes,
-            retention=look.retention_simulation(),
-            log=frames.of_log("log files"),
-        )
+        newest = replace(newest, log=frames.of_log("log files"))  # at most one listing
+        if not views.lake.is_shallow(snapshot, frames.history):
+            return newest
+        evidence = replace(newest, lifetimes=frames.lifetimes, retention=look.retention_simulation())
         if not views.lake.has_few_statistics(snapshot):
             return evidence
         statistics = frames.recorded_statistics(look.version)
@@ -66,4 +62,4 @@ def lake_evidence(look: Inspection) -> Evidence:
             contradictions=look.contradictions(),
         )
     except LakeviewError:  # the newest version can be read, but not the whole log
-        return Evidence(snapshot, versions=evidence.versions, commits=evidence.commits)
+        return newest

@@ -83,13 +83,14 @@ LAKE_COLUMNS = pl.Schema(
 
 WHOLE = "the whole log"
 LOG = "log but statistics"
-NEWEST = "newest version, commits"
+NEWEST = "newest version, commits, log listing"
 
 MOST_FILES = 50_000
 MOST_COMMITS = 2_000
 MOST_STATISTICS = 500_000
-"""Tables of more files or commits are judged by their newest version and their commits alone, and those of more
-statistics (files times columns) without them: a lake holds many tables, and each is read in about a second."""
+"""Tables of more files or commits are judged by their newest version, their commits and the listing of their log alone,
+and those of more statistics (files times columns) without them: a lake holds many tables, and each is read in about a
+second."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,8 @@ def test_a_large_table_is_judged_by_its_newest_version_and_says_so(
     tables.good(tmp_path / "t")
     monkeypatch.setattr(sys.modules["lakeview.views.lake"], "MOST_FILES", 2)
     rows = listed(read(tmp_path))
-    assert rows["judged"].to_list() == ["newest version, commits"]
+    assert rows["judged"].to_list() == ["newest version, commits, log listing"]
+    assert rows["remark"][0].endswith("; judged by newest version, commits, log listing")
     assert rows["retained"].isna().all()
 
 

@@ -103,7 +103,7 @@ def test_what_only_the_whole_log_tells_is_unknown_without_it(tmp_path: Path) -> 
     table = piled_up(tmp_path / "t")
     evidence = Evidence(table.snapshot(), versions=table.versions(), commits=table.history())
     found = views.lake.lake_entry(LakeEntry("t", "t", "delta"), evidence, NOW)
-    assert (found.judged, found.retained, found.retained_bound) == ("newest version, commits", None, None)
+    assert (found.judged, found.retained, found.retained_bound) == (views.lake.NEWEST, None, None)
     assert found.retained_gap == "the whole log was not read"
 
 
@@ -123,6 +123,19 @@ def test_a_table_of_very_many_commits_or_values_is_not_read_whole(
     assert not views.lake.has_few_statistics(snapshot)
     monkeypatch.setattr(sys.modules["lakeview.views.lake"], "MOST_COMMITS", 3)
     assert not views.lake.is_shallow(snapshot, commits)
+
+
+def test_a_table_of_very_many_commits_has_a_stale_checkpoint_as_on_the_overview(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tables.LogWriter(tmp_path).create()
+    metadata = log.metadata(tables.FIELDS)["metaData"] | {"configuration": {"delta.checkpointInterval": "1"}}
+    for _ in range(9):
+        log.commit("SET TBLPROPERTIES", {"metaData": metadata})
+    monkeypatch.setattr(sys.modules["lakeview.views.lake"], "MOST_COMMITS", 3)
+    evidence = lv.inspect(lv.open_table(tmp_path), clock=lambda: NOW).lake_evidence()
+    assert evidence.lifetimes is None
+    assert "The checkpoint is stale" in {each.claim for each in views.health.findings.findings(evidence, NOW)}
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -106,8 +106,8 @@ def _table(entries: pl.DataFrame) -> None:
     """What to look at, and how large each table is: side by side, or one under the other where that is too narrow."""
     rows = entries.head(MAX_ROWS)
     column = st.column_config
-    is_judged_alike = rows["judged"].n_unique() == 1
-    made_of = pl.lit("") if is_judged_alike else pl.concat_str(pl.lit("; judged by "), "judged").fill_null("")
+    is_partial = pl.col("judged") != views.lake.WHOLE
+    made_of = pl.when(is_partial).then(pl.concat_str(pl.lit("; judged by "), "judged")).otherwise(pl.lit(""))
     cells = rows.with_columns(
         pl.col("state").replace_strict({state.value: sign for state, sign in charts.lake.SIGNS.items()}),
         pl.col("format").str.to_titlecase(),
