@@ -60,6 +60,7 @@ def lake_evidence(look: Inspection) -> Evidence:
             rules=look.constraints(),
             loads=look.quality(),
             contradictions=look.contradictions(),
+            audit=look.audit_at_once(),
         )
     except LakeviewError:  # the newest version can be read, but not the whole log
         return newest

@@ -253,12 +253,17 @@ class Inspection:
         files = self.frames.of_log("log files")
         return not files.is_empty() and int(files["size"].sum()) <= MAX_AUDIT_BYTES
 
-    def audit_findings(self) -> list[Finding]:
-        """The laws that commits violate, by law and engine; none for a long log, whose audit is asked for."""
+    def audit_at_once(self) -> pl.DataFrame | None:
+        """AUDIT; None for a long log, whose audit is asked for, and for one that cannot be read whole."""
         try:
-            return views.audit.findings.audit_findings(self.audit()) if self.is_audited_at_once else []
+            return self.audit() if self.is_audited_at_once else None
         except LakeviewError:  # a log that cannot be read whole is the log doctor's matter
-            return []
+            return None
+
+    def audit_findings(self) -> list[Finding]:
+        """The laws that commits violate, by law and engine; none where the audit is asked for."""
+        audit = self.audit_at_once()
+        return [] if audit is None else views.audit.findings.audit_findings(audit)
 
     def past_findings(self) -> list[Finding]:
         """Those of `findings` that need the readability of every version."""

@@ -99,6 +99,17 @@ def test_the_whole_log_makes_the_verdict_of_the_overview(tmp_path: Path) -> None
     assert without.judged == "log but statistics"
 
 
+def test_a_commit_that_violates_a_law_breaks_a_table_as_on_the_overview(tmp_path: Path) -> None:
+    log = tables.LogWriter(tmp_path).create()
+    before, after = (log.add(f"{rows}-rows", tables.flights(1, rows=rows), 1)["add"] for rows in (50, 40))
+    log.commit("WRITE", {"add": before})
+    removed = tables.remove({"add": before})["remove"] | {"dataChange": False}
+    log.commit("OPTIMIZE", {"remove": removed}, {"add": after | {"dataChange": False}})
+    look = lv.inspect(lv.open_table(tmp_path), clock=lambda: NOW)
+    found = views.lake.lake_entry(LakeEntry("t", "t", "delta"), look.lake_evidence(), NOW)
+    assert (found.state, found.verdict) == (LakeState.BROKEN, views.health.findings.verdict(look.findings()))
+
+
 def test_what_only_the_whole_log_tells_is_unknown_without_it(tmp_path: Path) -> None:
     table = piled_up(tmp_path / "t")
     evidence = Evidence(table.snapshot(), versions=table.versions(), commits=table.history())

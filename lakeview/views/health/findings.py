@@ -10,6 +10,7 @@ import polars as pl
 
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.snapshot import Snapshot
+from lakeview.views.audit.findings import audit_findings
 from lakeview.views.health.history import (
     arrival_findings,
     cadence_findings,
@@ -59,7 +60,7 @@ FINDINGS = pl.Schema(
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """The input of `findings`: a Snapshot, and where they were read VERSIONS, COMMITS, STATISTICS, LIFETIMES, what a
-    cleanup finds, LOG_FILES, the proofs of constraints, PARTITION_ARRIVALS, SUDDEN and CONTRADICTIONS.
+    cleanup finds, LOG_FILES, the proofs of constraints, PARTITION_ARRIVALS, SUDDEN, CONTRADICTIONS and AUDIT.
 
     What is None is not judged; without SUDDEN loads are judged by their rows alone."""
 
@@ -74,6 +75,7 @@ class Evidence:
     arrivals: pl.DataFrame | None = None
     loads: pl.DataFrame | None = None
     contradictions: pl.DataFrame | None = None
+    audit: pl.DataFrame | None = None
 
 
 def findings(evidence: Evidence, now: datetime) -> list[Finding]:
@@ -84,6 +86,7 @@ def findings(evidence: Evidence, now: datetime) -> list[Finding]:
     every += [*file_findings(snapshot), *statistics_findings(snapshot, evidence.statistics)]
     every += contradiction_findings(snapshot, evidence.contradictions)
     every += [*partition_findings(snapshot), *log_findings(snapshot, evidence.log)]
+    every += [] if evidence.audit is None else audit_findings(evidence.audit)
     return worst_first([*every, *past_findings(evidence, now)])
 
 
