@@ -163,7 +163,7 @@ def percent(
         return pl.Series(figures, dtype=pl.Float64)
 
     def number_format(figures: pl.Series) -> str:
-        return fixed if (figures == figures.round(decimals)).all() else widths.PLAIN
+        return fixed if (figures == figures.round(decimals)).all() else widths.ALL_DIGITS
 
     kind = st.column_config.ProgressColumn if bar else st.column_config.NumberColumn
     options = {"help": help} | ({"min_value": 0, "max_value": 100} if bar else {})

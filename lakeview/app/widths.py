@@ -23,8 +23,9 @@ _LETTERS = {
     **dict.fromkeys("0123456789", 6.2),
     **dict.fromkeys("mwMW%+\N{MINUS SIGN}", 9.6),
 }
-PLAIN = "plain"
-"""Streamlit's format of numbers with all their digits and no zeros after them."""
+ALL_DIGITS = "%.15g"
+"""Numbers with the digits that each has, and no zeros after them; Streamlit's own format for it, `plain`, shows 99 as
+99.00000000000001."""
 NAME = 116
 """Pixels of a name of some 16 letters, which is not cut however many columns there are."""
 MINUTE = 107
@@ -73,8 +74,8 @@ def longest(cells: pl.Series, number_format: str | None) -> list[str]:
     if cells.dtype == pl.String:
         position = cells.str.len_chars().arg_max()
         return [] if position is None else [cells[position]]
-    if number_format == PLAIN:
-        return [f"{cell:f}".rstrip("0") for cell in cells.drop_nulls()]
+    if number_format == ALL_DIGITS:
+        return [f"{cell:.15g}" for cell in cells.drop_nulls()]
     ends = [end for end in (cells.min(), cells.max()) if isinstance(end, int | float)]
     if number_format is None:
         return [str(end) for end in ends]

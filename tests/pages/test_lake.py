@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,14 @@ def test_a_large_table_is_judged_by_its_newest_version_and_says_so(
     assert rows["judged"].to_list() == ["newest version, commits, log listing"]
     assert rows["remark"][0].endswith("; judged by newest version, commits, log listing")
     assert rows["retained"].isna().all()
+
+
+def test_a_share_of_small_files_just_below_all_is_not_all(tmp_path: Path) -> None:
+    tables.silent(tmp_path / "t")
+    app = read(tmp_path)
+    found = survey.table_survey(str(tmp_path), 200)
+    found.results = [result and replace(result, small_share=0.9998) for result in found.results]
+    assert listed(app.run())["small"].to_list() == [99.98]
 
 
 def test_an_unreadable_table_says_why(root: Path) -> None:

@@ -45,8 +45,8 @@ def test_a_share_that_is_not_quite_none_or_all_has_digits_enough_to_say_so() -> 
     percent = columns.percent("null, %")
     cells, _ = percent.cells(pl.Series([0.0, 0.0002, 0.83851, 0.9998, 1.0, None]))
     assert cells.to_list() == [0.0, 0.02, 83.9, 99.98, 100.0, None]
-    assert percent.options_for(cells)["format"] == "plain"
-    assert widths.longest(cells[1:4], widths.PLAIN) == ["0.02", "83.9", "99.98"]
+    assert percent.options_for(cells)["format"] == "%.15g"
+    assert widths.longest(cells[1:4], widths.ALL_DIGITS) == ["0.02", "83.9", "99.98"]
     cells, _ = percent.cells(pl.Series([0.0, 0.83851, None]))
     assert percent.options_for(cells)["format"] == "%.1f"
 

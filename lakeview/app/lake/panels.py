@@ -9,7 +9,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import cache, downloads, selection, session
+from lakeview.app import cache, columns, downloads, selection, session
 from lakeview.app.components import BROKEN_LINES, MAX_ROWS, dark, escape, frame, grid, link, nothing, stack
 from lakeview.app.lake import column_list
 from lakeview.app.lake.survey import Survey, column_survey, columns_of, table_survey, tables_of
@@ -108,13 +108,15 @@ def _table(entries: pl.DataFrame) -> None:
     column = st.column_config
     is_partial = pl.col("judged") != views.lake.WHOLE
     made_of = pl.when(is_partial).then(pl.concat_str(pl.lit("; judged by "), "judged")).otherwise(pl.lit(""))
+    small = columns.percent("small, %", decimals=0, help="files below 1 MiB, of all")
+    figures, _ = small.cells(rows["small_share"])
     cells = rows.with_columns(
         pl.col("state").replace_strict({state.value: sign for state, sign in charts.lake.SIGNS.items()}),
         pl.col("format").str.to_titlecase(),
         remark=pl.coalesce("finding", "verdict") + made_of,
         records=pl.Series([views.lake.rows_text(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
         bytes=pl.Series([None if n is None else views.units.format_bytes(n) for n in rows["bytes"]], dtype=pl.String),
-        small=pl.col("small_share") * 100,
+        small=figures,
         retained=pl.Series([_retained(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
         last=pl.Series([_rhythm(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
     )
@@ -130,7 +132,7 @@ def _table(entries: pl.DataFrame) -> None:
         "records": column.TextColumn("rows", width=64, alignment="right"),
         "bytes": column.TextColumn("bytes", width=64, alignment="right", help="of the live files"),
         "files": column.NumberColumn("files", format="localized", width=46),
-        "small": column.NumberColumn("small, %", format="%.0f", width=56, help="files below 1 MiB, of all"),
+        "small": small.kind(small.label, width=56, **small.options_for(figures)),
         "versions": column.NumberColumn("readable", format="localized", width=60, help="versions that can be read"),
         "retained": column.TextColumn(
             "old bytes",
@@ -144,9 +146,9 @@ def _table(entries: pl.DataFrame) -> None:
             del sizes[name]
     opened = row_link("lake", rows, "overview", lambda row: session.link_to(row["address"]))
     with grid(HALF, 2):
-        for key, columns, options in (("lake", worth, opened), ("lake-figures", sizes, {})):
+        for key, shown, options in (("lake", worth, opened), ("lake-figures", sizes, {})):
             frame(
-                cells, columns, key=key, row_height=BROKEN_LINES, height=10 * BROKEN_LINES, unknown="unknown", **options
+                cells, shown, key=key, row_height=BROKEN_LINES, height=10 * BROKEN_LINES, unknown="unknown", **options
             )
     if notes := views.lake.gap_notes(rows):
         st.markdown(f":small[:gray[old bytes unknown &ensp; {escape('; '.join(notes))}]]")
