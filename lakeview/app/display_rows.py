@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import polars as pl
 import streamlit as st
 
 from lakeview.app.components import frame
+from lakeview.app.widths import ALL_DIGITS
 from lakeview.model.printable import ELLIPSIS
+from lakeview.views.values import DIGITS
 
 OWN_COLUMNS = "own-columns-"
 """What the keys of tables with the columns of the user's table begin with: they may be of any width."""
@@ -19,18 +22,23 @@ MOST_CHARACTERS = 10_000
 MOST_BYTES = 1_000
 EXACT = 2**53
 """A browser's numbers are exact up to here."""
+_PER_SECOND = {"ms": 10**3, "us": 10**6, "ns": 10**9}
+_MOST_SECONDS = 8 * 10**12
+"""Polars writes no timestamp further from 1970, 250,000 years; such ones are shown as recorded, a number of units."""
 
 
 def table(rows: pl.DataFrame, *, key: str, height: int = 420) -> None:
     """The rows as a table."""
     shown = as_shown(rows)
     with st.container(key=f"{OWN_COLUMNS}{key}"):
-        frame(shown, {name: _column(type_) for name, type_ in shown.schema.items()}, key=key, height=height)
+        kinds = zip(shown.schema.items(), rows.dtypes, strict=True)
+        frame(shown, {name: _column(type_, of) for (name, type_), of in kinds}, key=key, height=height)
 
 
 def as_shown(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with what a browser would show wrongly as text: whole numbers beyond 2**53, floats that are no numbers,
-    nested values (as JSON), bytes (in hex); texts of more than 10,000 characters are cut."""
+    decimals of more than 15 digits, times, nested values (as JSON), bytes (in hex); texts of more than 10,000
+    characters are cut."""
     rows = rows.rename(printable_names(rows.columns))
     # a series' methods take a name like ^x$ for a pattern: columns are looked at under a name of ours
     return pl.DataFrame({name: _as_shown(rows[name].alias("values")) for name in rows.columns})
@@ -57,6 +65,14 @@ def _as_shown(values: pl.Series) -> pl.Series:
         return values.cast(pl.String)
     if type_.is_float() and not bool(values.is_finite().all()):
         return _texts(values, repr)
+    if type_ == pl.Float32():
+        return values.cast(pl.String).cast(pl.Float64)  # the shortest of the numbers that are stored as this one
+    if isinstance(type_, pl.Decimal) and _has_many_digits(values, type_.scale):
+        return values.cast(pl.String)
+    if isinstance(type_, pl.Datetime | pl.Time):
+        return _times(values)
+    if isinstance(type_, pl.Duration):
+        return values.dt.to_string("polars")
     if type_ == pl.String():
         return _cut(values)
     return values
@@ -99,12 +115,35 @@ def _beyond_browser(values: pl.Series) -> bool:
     return any(isinstance(v, int) and abs(v) > EXACT for v in (low, high))
 
 
-def _column(type_: pl.DataType) -> object | None:
-    """How a browser shows a type that it would show wrongly by itself."""
+def _has_many_digits(values: pl.Series, scale: int) -> bool:
+    most = values.abs().max()
+    return isinstance(most, Decimal) and most.scaleb(scale) >= 10**DIGITS
+
+
+def _times(values: pl.Series) -> pl.Series:
+    """Times of day, and timestamps in ISO order: with thousandths, millionths or billionths where some value has any.
+    A browser's have thousandths at most."""
+    units = values.to_physical()
+    most = min(_MOST_SECONDS * _PER_SECOND[getattr(values.dtype, "time_unit", "ns")], 2**63 - 1)
+    is_near = units.is_between(-most, most)
+    near = values.to_frame().select(pl.when(is_near).then("values")).to_series()
+    fractions = near.dt.nanosecond()
+    digits = next((digits for digits in (0, 3, 6) if (fractions % 10 ** (9 - digits) == 0).all()), 9)
+    day = "" if values.dtype == pl.Time() else "%Y-%m-%d "
+    texts = near.dt.strftime(f"{day}%H:%M:%S" + (f"%.{digits}f" if digits else ""))
+    return texts.zip_with(is_near, units.cast(pl.String))
+
+
+def _column(type_: pl.DataType, of: pl.DataType) -> object | None:
+    """How a browser shows a type that it would show wrongly by itself; `of`: the type of the values."""
+    if type_ == pl.String() and of.is_numeric():
+        return st.column_config.TextColumn(alignment="right")
     if type_ == pl.Date():
         return st.column_config.DateColumn(format="YYYY-MM-DD")
-    if isinstance(type_, pl.Datetime):
-        return st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss.SSS", timezone=type_.time_zone)
     if type_.is_integer():
         return st.column_config.NumberColumn(format="%d")
+    if type_.is_float():
+        return st.column_config.NumberColumn(format=ALL_DIGITS)
+    if isinstance(type_, pl.Decimal):
+        return st.column_config.NumberColumn(format=f"%.{type_.scale}f")
     return None

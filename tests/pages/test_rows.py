@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from datetime import date
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any
 
 import polars as pl
@@ -28,6 +29,16 @@ VALUES: dict[str, tuple[Any, pl.DataType, Any]] = {
         pl.Struct({"a": pl.Float64, "b": pl.Binary}),
         '{"a": "nan", "b": "ff"}',
     ),
+    "a number of single precision": (0.1, pl.Float32(), 0.1),
+    "a decimal": (Decimal("1.50"), pl.Decimal(38, 2), Decimal("1.50")),
+    "a decimal of many digits": (Decimal("12345678901234567890.10"), pl.Decimal(38, 2), "12345678901234567890.10"),
+    "a whole second": (datetime(2026, 3, 1, 6, tzinfo=UTC), pl.Datetime("us", "UTC"), "2026-03-01 06:00:00"),
+    "a millisecond": (datetime(1, 1, 1, 6, 0, 0, 20_000, UTC), pl.Datetime("us", "UTC"), "0001-01-01 06:00:00.020"),
+    "the last microsecond": (datetime.max.replace(tzinfo=UTC), pl.Datetime("us", "UTC"), "9999-12-31 23:59:59.999999"),
+    "no time of any calendar": (2**63 - 1, pl.Datetime("us"), "9223372036854775807"),
+    "nor one before": (-(2**63), pl.Datetime("us"), "-9223372036854775808"),
+    "a time of day": (time(6, 0, 0, 1), pl.Time(), "06:00:00.000001"),
+    "a duration": (timedelta(days=1, hours=3), pl.Duration("us"), "1d 3h"),
     "a date": (date(2026, 3, 1), pl.Date(), date(2026, 3, 1)),
 }
 
