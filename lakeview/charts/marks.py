@@ -12,8 +12,8 @@ import polars as pl
 from lakeview.charts.theme import PICKED, AnyChart
 from lakeview.views.units import format_count
 
-SHORT_COUNTS = "replace(format(datum.value, '~s'), /[kMG]$/, ' $&')"
-"""The labels of an axis of counts: `20 k`. With a format of the axis, nothing would be `0k`."""
+SHORT_COUNTS = "datum.value % 1 ? '' : replace(format(datum.value, '~s'), /[kMG]$/, ' $&')"
+"""The labels of an axis of counts: `20 k`. With a format of the axis, nothing would be `0k`, and half of one `500m`."""
 
 exact_count: Callable[[float | None], str] = partial(format_count, exact=True)
 

@@ -13,7 +13,7 @@ from lakeview.charts.marks import SHORT_COUNTS, exact_count, label_axis, picks, 
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, Width, finished, layered, time_axis, time_domain
 from lakeview.model.printable import shorten
-from lakeview.views.units import format_bytes, format_count, format_moment, format_percent, format_version
+from lakeview.views.units import format_bytes, format_count, format_mean, format_moment, format_percent, format_version
 
 _WORDS = {"kept": "read", "partition": "skipped by partition", "range": "by min and max", "nulls": "by nulls"}
 _MOST_COLUMNS = 60
@@ -62,9 +62,9 @@ def clustering_bars(
         unknown_share=pl.col("unknown") / files,
         reads_share="reads_share",
         told=pl.Series(
-            [f"{_figure(r)} of {n:,}" for r, n in shown.select("reads", "files").iter_rows()], dtype=pl.String
+            [f"{format_mean(r)} of {n:,}" for r, n in shown.select("reads", "files").iter_rows()], dtype=pl.String
         ),
-        depth=pl.Series([_figure(d) for d in shown["depth"]], dtype=pl.String),
+        depth=pl.Series([format_mean(d) for d in shown["depth"]], dtype=pl.String),
         most=texts(shown["most"], exact_count),
         unknown=texts(shown["unknown"], exact_count),
         weight=pl.when(pl.col("column") == (picked or "")).then(1.0).otherwise(0.72),
@@ -144,7 +144,7 @@ def clustering_course_chart(course: pl.DataFrame, *, dark: bool = False, width: 
         label=texts(shown["version"], format_version),
         at=texts(shown["timestamp"], format_moment),
         told=pl.Series(
-            [f"{_figure(r)} of {n:,}" for r, n in shown.select("reads", "files").iter_rows()], dtype=pl.String
+            [f"{format_mean(r)} of {n:,}" for r, n in shown.select("reads", "files").iter_rows()], dtype=pl.String
         ),
         covered=texts(shown["coverage"], format_percent),
     ).drop("version")
@@ -206,7 +206,3 @@ def _bars(rows: pl.DataFrame, measure: str, title: str, p: Palette, *, width: Wi
         named.mark_text(align="left", baseline="top", dx=2, dy=5).encode(x=x, y=y, text="text:N"),
     ]
     return finished(layered(*layers), p, height=36 * len(versions), title=title, width=width)
-
-
-def _figure(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"

@@ -15,8 +15,8 @@ from lakeview.views.units import (
     format_age,
     format_bytes,
     format_change,
-    format_count,
     format_date,
+    format_mean,
     format_version,
 )
 
@@ -82,7 +82,7 @@ def pruning_line(clustering: pl.DataFrame) -> str:
 
 
 def _of_files(row: dict[str, object]) -> str:
-    return f"{format_count(max(1.0, float(str(row['reads']))))} of {counted(int(str(row['files'])), 'file')}"
+    return f"{format_mean(max(1.0, float(str(row['reads']))))} of {counted(int(str(row['files'])), 'file')}"
 
 
 def files_line(findings: Sequence[Finding], files: int, size: int | None, ideal: int | None) -> str:

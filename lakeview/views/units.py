@@ -8,6 +8,7 @@ never 0.
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
 
 import polars as pl
 
@@ -32,6 +33,14 @@ def format_count(value: float | None, *, exact: bool = False) -> str:
     if exact or abs(value) < 10_000:
         return _signed(value, f"{abs(round(value)):,}")
     return _signed(value, _three_figures(abs(value), _COUNT_UNITS, 1000.0))
+
+
+def format_mean(value: float) -> str:
+    """A mean of counts with one decimal where it is not whole, `3.3`; from a hundred on whole. A half is rounded up, as
+    browsers round the numbers of tables."""
+    exact = Decimal(value)
+    rounded = exact.quantize(Decimal(1) if exact >= 100 else Decimal("0.1"), ROUND_HALF_UP)
+    return f"{rounded:,.0f}" if rounded == rounded.to_integral_value() else f"{rounded:,}"
 
 
 def format_bytes(value: float | None) -> str:

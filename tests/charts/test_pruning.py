@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 
 import polars as pl
@@ -74,6 +75,11 @@ def test_columns_beyond_what_a_picture_holds_are_left_to_the_table() -> None:
 def test_a_column_is_picked_by_a_click() -> None:
     (chart,) = charts.pruning.clustering_bars(columns(3))
     assert [param["name"] for param in chart.to_dict()["params"]] == ["picked"]
+
+
+def test_counts_have_no_labels_at_fractions() -> None:
+    (chart,) = charts.pruning.depth_chart(profile(2), 10, column="c")
+    assert '"labelExpr": "datum.value % 1 ? \'\' : ' in json.dumps(chart.to_dict())
 
 
 def test_nothing_gives_no_picture() -> None:

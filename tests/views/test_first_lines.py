@@ -53,7 +53,7 @@ def test_the_only_schema_is_no_change() -> None:
 def test_pruning_names_the_columns_whose_filters_skip_most_and_least() -> None:
     ranks = {"column": ["a", "b", "c"], "files": [9, 9, 9], "reads": [9.0, 1.4, None]}
     clustering = pl.DataFrame(ranks)
-    assert pruning_line(clustering) == "A filter for one value of b reads 1 of 9 files on average, of a 9 of 9 files"
+    assert pruning_line(clustering) == "A filter for one value of b reads 1.4 of 9 files on average, of a 9 of 9 files"
     assert pruning_line(clustering.head(1)) == "A filter for one value of a reads 9 of 9 files on average"
     assert pruning_line(clustering.tail(1)) == ""
 

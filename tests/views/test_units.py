@@ -25,6 +25,12 @@ def test_counts_have_three_figures(value: int | None, text: str) -> None:
     assert views.units.format_count(value) == text
 
 
+def test_means_of_counts_have_one_decimal_and_round_a_half_up() -> None:
+    assert [views.units.format_mean(value) for value in (1.0, 2.96, 3.25, 1.15, 99.96, 1234.5)] == [
+        "1", "3", "3.3", "1.1", "100", "1,235",
+    ]  # fmt: skip
+
+
 def test_exact_counts_have_comma_groups() -> None:
     assert views.units.format_count(43_768_405, exact=True) == "43,768,405"
 
