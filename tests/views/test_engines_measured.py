@@ -136,7 +136,7 @@ def iceberg(folder: Path) -> Iterator[tuple[str, IcebergHistory]]:
         yield feature, made(feature, 3)[0].evolve([column(1, "id", "long"), new])
 
 
-def test_who_reads_an_iceberg_feature(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_reads_an_iceberg_feature_and_whether_we_append(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POLARS_ICEBERG_PLANNER", "pyiceberg")  # the other planner is a package of its own
     wrong = []
     for feature, history in iceberg(tmp_path):
@@ -148,7 +148,19 @@ def test_who_reads_an_iceberg_feature(tmp_path: Path, monkeypatch: pytest.Monkey
             said, found = measured("iceberg", name, "read", feature), tried(read, str(newest))
             if said is not None and said != found:
                 wrong.append((name, feature, said, found))
+        said, found = measured("iceberg", "lakeview", "write", feature), appended(history.address)
+        if said != found:
+            wrong.append(("lakeview", feature, str(said), found))
     assert not wrong
+
+
+def appended(address: str) -> str:
+    """Whether we append a row."""
+    try:
+        lv.open_table(address).append(pl.DataFrame({"id": [9]}))
+    except lv.errors.UnsupportedTableError:
+        return "no"
+    return "yes"
 
 
 @pytest.mark.slow
