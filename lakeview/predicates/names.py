@@ -9,19 +9,18 @@ from sqlglot import exp
 
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import DataType, Field, PrimitiveType, Schema, StructType
+from lakeview.predicates.integers import without_overflow
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Neg, exp.Abs)
-_SHORT = (PrimitiveType("byte"), PrimitiveType("short"), PrimitiveType("integer"))
 
 
 def resolve(tree: exp.Expr, schema: Schema, subject: str) -> exp.Expr:
     """Returns the tree with columns spelt as the schema spells them: Spark looks names up without regard to case.
 
-    A text that is compared with a column of dates is that date. Columns of integers shorter than 64 bits are added,
-    subtracted and multiplied as such of 64: polars would make -128 of 127 + 1. InvalidRequestError (kind
-    unknown-column) for a column that the schema does not have; `subject` names the expression in it.
+    A text that is compared with a column of dates is that date, and arithmetic over integers does not wrap around.
+    InvalidRequestError (kind unknown-column) for a column that the schema does not have; `subject` names the expression
+    in it.
     """
     types: dict[int, DataType] = {}
     for node in [n for n in tree.walk() if _is_column(n)]:
@@ -41,18 +40,7 @@ def resolve(tree: exp.Expr, schema: Schema, subject: str) -> exp.Expr:
         elif isinstance(node, exp.In):
             for value in node.expressions:
                 _date(node.this, value, types)
-    for node in [n for n in tree.walk() if types.get(id(n)) in _SHORT]:
-        if isinstance(_above(node), _ARITHMETIC):
-            node.replace(exp.cast(node.copy(), "bigint"))
-    return tree
-
-
-def _above(node: exp.Expr) -> exp.Expr | None:
-    """The node whose operand this is, brackets left out."""
-    above = node.parent
-    while isinstance(above, exp.Paren):
-        above = above.parent
-    return above
+    return without_overflow(tree, types)
 
 
 def _is_column(node: exp.Expr) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 
 import polars as pl
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.predicates.condition import row_expression
-from lakeview.rows.matching import matching_rows
+from lakeview.rows.matching import evaluated, matching_rows
 
 FRAME = pl.DataFrame(schema={"z": pl.Datetime("us", "UTC"), "n": pl.Datetime("us")})
 SCHEMA = Schema.from_arrow(FRAME.to_arrow().schema)
@@ -31,9 +32,21 @@ def test_a_refused_condition_is_explained_without_advice_for_python(where: str, 
     assert re.search(words, caught.value.message)
 
 
-SHORT = pl.DataFrame(
-    {"x": [127, 1], "s": [{"v": 2**31 - 1}, {"v": 1}]}, {"x": pl.Int8, "s": pl.Struct({"v": pl.Int32})}
-)
+NUMBERS = pl.DataFrame(
+    {
+        "x": [127, 1], "s": [{"v": 2**31 - 1}, {"v": 1}], "big": [2**63 - 1, -(2**63)], "day": [date(2026, 12, 31)] * 2,
+        "name": ["abc", "d"], "part": [1.5, 2.5],
+    },
+    {
+        "x": pl.Int8, "s": pl.Struct({"v": pl.Int32}), "big": pl.Int64, "day": pl.Date, "name": pl.String,
+        "part": pl.Float64,
+    },
+)  # fmt: skip
+NUMBERS_SCHEMA = Schema.from_arrow(NUMBERS.to_arrow().schema)
+
+
+def values_of(text: str) -> list[object]:
+    return NUMBERS.select(row_expression(text, NUMBERS_SCHEMA).alias("value"))["value"].to_list()
 
 
 @pytest.mark.parametrize(
@@ -44,8 +57,49 @@ SHORT = pl.DataFrame(
         ("s.v + 1 < 0", [False, False]),
         ("abs(x) - x / 2", [63.5, 0.5]),
         ("CASE WHEN x > 1 THEN x ELSE x + 1 END", [127, 2]),
+        ("COALESCE(x, 0) + 1", [128, 2]),
+        ("(CASE WHEN x > 1 THEN x ELSE NULL END) * 2", [254, None]),
+        ("127 + x", [254, 128]),
+        ("pow(x, 2)", [16129, 1]),
+        ("pow(2, x)", [2.0**127, 2.0]),
+        ("pow(10, 12) + x", [10**12 + 127, 10**12 + 1]),
+        ("MONTH(day) * 100 + EXTRACT(DAY FROM day)", [1231, 1231]),
+        ("LENGTH(name) - 3 < 0", [False, True]),
+        ("OCTET_LENGTH(name) - 3 < 0", [False, True]),
+        ("CAST(x AS UTINYINT) - 2", [125, -1]),
+        ("x * part + 1", [191.5, 3.5]),
+        ("x % 100 + x", [154, 2]),
+        ("big + 1 < 0", [False, True]),
+        ("big - 1 > 0", [True, False]),
+        ("big * big > 0", [True, True]),
+        ("abs(big) > 0", [True, True]),
+        ("-big > 0", [False, True]),
+        ("big / 2 + 1 < 0", [False, True]),
+        ("pow(big, 2) > 0 AND pow(big, 3) > 0", [True, False]),
+        ("CASE WHEN big > 0 THEN big ELSE big + 1 END", [2**63 - 1, -(2**63) + 1]),
+        ("(big + 1) % 10", [8, -7]),
+        ("TRY_CAST(big + 1 AS BIGINT)", [None, -(2**63) + 1]),
+        ("CAST(big + 1 AS VARCHAR)", ["9223372036854775808", "-9223372036854775807"]),
+        ("big + 1 = 9223372036854775807 + 1", [True, False]),
+        ("(big + part) * x > 1", [True, False]),
     ],
 )
-def test_arithmetic_over_short_integers_does_not_wrap_around(text: str, values: list[object]) -> None:
-    expression = row_expression(text, Schema.from_arrow(SHORT.to_arrow().schema))
-    assert SHORT.select(expression.alias("value"))["value"].to_list() == values
+def test_arithmetic_over_integers_does_not_wrap_around(text: str, values: list[object]) -> None:
+    assert values_of(text) == values
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("big + 1", "9223372036854775808"),
+        ("big - 1", "-9223372036854775809"),
+        ("COALESCE(big + 1, 0)", "9223372036854775808"),
+        ("-big", "9223372036854775808"),
+        ("big * big * x < 0", str((2**63 - 1) ** 2)),
+    ],
+)
+def test_an_integer_beyond_64_bits_is_refused_and_named(text: str, value: str) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        evaluated(NUMBERS, row_expression(text, NUMBERS_SCHEMA), "the value of column big")
+    assert caught.value.message == f"the value of column big cannot be evaluated: {value} is no integer of 64 bits"
+    assert caught.value.fix == "leave such rows out, or write TRY_CAST(... AS BIGINT), which is null for them"
