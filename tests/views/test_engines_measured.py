@@ -18,6 +18,7 @@ from pyiceberg.table import StaticTable
 
 import lakeview as lv
 from lakeview import views
+from lakeview.iceberg.opening import open_iceberg
 from lakeview.views.engines.rules import MEASURED, all_words, engines
 from tests.builders.actions import metadata
 from tests.builders.history import DeltaHistory
@@ -157,7 +158,7 @@ def test_who_reads_an_iceberg_feature_and_whether_we_append(tmp_path: Path, monk
 def appended(address: str) -> str:
     """Whether we append a row."""
     try:
-        lv.open_table(address).append(pl.DataFrame({"id": [9]}))
+        open_iceberg(address).append(pl.DataFrame({"id": [9]}))
     except lv.errors.UnsupportedTableError:
         return "no"
     return "yes"
