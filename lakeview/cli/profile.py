@@ -71,7 +71,7 @@ def _by_polars(
     snapshot.schema.require(columns)
     rows = table.scan(snapshot.version).drop(snapshot.schema.unreadable)
     if where is not None:
-        rows = rows.filter(predicate(where))
+        rows = rows.filter(predicate(where, snapshot.schema))
     with rows_read("profiled"):
         return profile_rows(rows.select(cs.by_name(*columns)) if columns else rows)
 

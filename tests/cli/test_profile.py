@@ -36,6 +36,10 @@ def test_each_column_in_a_line(address: str) -> None:
     assert [value["count"] for value in shown["columns"][0]["distribution"]] == [3, 1]
 
 
+def test_a_condition_is_of_the_table_as_for_other_commands(address: str) -> None:
+    assert told("profile", address, "--where", "ID + 1 < 4 AND length(text) - 2 < 0")["rows"] == 2
+
+
 def test_a_condition_that_does_not_fit_is_refused(address: str) -> None:
     done = run("profile", address, "--where", "id > 'x'")
     assert (done.exit_code, done.stderr.startswith("error: the rows cannot be profiled: ")) == (2, True)

@@ -128,7 +128,7 @@ def answer(
         if isinstance(so_far, DifferenceSoFar):
             rows, counts = _difference(table, request, on_read, so_far)
         elif isinstance(so_far, ProfileSoFar):
-            rows, profiled = profile(_filtered(_scan(table, request), request, on_read), so_far.add)
+            rows, profiled = profile(_filtered(table, request, on_read), so_far.add)
             counts = {"rows": profiled}
         else:
             rows = _rows(table, request, on_read, so_far.add)
@@ -165,17 +165,16 @@ def _rows(table: lv.Table, request: Request, on_read: _OnRows, on_found: _OnRows
             changes = changes.filter(pl.col("_change_type").is_in(request.change_types))
         lazy = _counted(changes, on_read)
     else:
-        scan = _scan(table, request)
-        lazy = _query(scan, request, on_read) if request.sql is not None else _filtered(scan, request, on_read)
+        asked = request.sql is not None
+        lazy = _query(_scan(table, request), request, on_read) if asked else _filtered(table, request, on_read)
         if request.seed is not None:
             return sample_rows(lazy, request.limit, request.seed)
     return _counted(lazy, on_found).head(request.limit).collect(engine="streaming")
 
 
 def _scan(table: lv.Table, request: Request) -> pl.LazyFrame:
-    version = as_declared(table, request.version)
-    scan = table.scan(version, paths=request.paths)
-    return scan.drop(table.snapshot(version).schema.unreadable)
+    scan = table.scan(as_declared(table, request.version), paths=request.paths)
+    return scan.drop(_schema(table, request).unreadable)
 
 
 def _query(scan: pl.LazyFrame, request: Request, on_read: _OnRows) -> pl.LazyFrame:
@@ -193,8 +192,15 @@ def _query(scan: pl.LazyFrame, request: Request, on_read: _OnRows) -> pl.LazyFra
     return lazy
 
 
-def _filtered(scan: pl.LazyFrame, request: Request, on_read: _OnRows) -> pl.LazyFrame:
-    return _counted(scan if request.where is None else scan.filter(predicate(request.where)), on_read)
+def _filtered(table: lv.Table, request: Request, on_read: _OnRows) -> pl.LazyFrame:
+    scan = _scan(table, request)
+    if request.where is not None:
+        scan = scan.filter(predicate(request.where, _schema(table, request)))
+    return _counted(scan, on_read)
+
+
+def _schema(table: lv.Table, request: Request) -> lv.Schema:
+    return table.snapshot(as_declared(table, request.version)).schema
 
 
 def _counted(rows: pl.LazyFrame, on_rows: _OnRows) -> pl.LazyFrame:
@@ -221,7 +227,8 @@ def _cannot(table: lv.Table, request: Request, error: BaseException) -> errors.I
         )
     if request.where is None:
         return errors.InvalidRequestError(f"the rows cannot be read: {why}", fix="choose another version", place="rows")
-    types = views.pruning.plan.types_text(predicate(request.where), table.snapshot(request.version).schema)
+    schema = _schema(table, request)
+    types = views.pruning.plan.types_text(predicate(request.where, schema), schema)
     return errors.InvalidRequestError(
         f"the rows cannot be filtered by {request.where}: {why}",
         fix=f"compare each column with a value of its own type{f': {types}' if types else ''}",
