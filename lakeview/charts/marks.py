@@ -14,6 +14,8 @@ from lakeview.views.units import format_count
 
 SHORT_COUNTS = "datum.value % 1 ? '' : replace(format(datum.value, '~s'), /[kMG]$/, ' $&')"
 """The labels of an axis of counts: `20 k`. With a format of the axis, nothing would be `0k`, and half of one `500m`."""
+WHOLE_LABELS = "datum.value % 1 ? '' : datum.label"
+"""The labels of an axis of whole numbers, none between two: Vega's `tickMinStep` leaves 0.5 between 0 and 1."""
 
 exact_count: Callable[[float | None], str] = partial(format_count, exact=True)
 

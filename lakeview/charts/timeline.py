@@ -11,7 +11,7 @@ import polars as pl
 
 from lakeview.charts.commit_marks import SHAPES, TOOLTIP, marked, opacities, tooltip_rows
 from lakeview.charts.event_labels import event_colours, event_labels
-from lakeview.charts.marks import peak, tooltips
+from lakeview.charts.marks import WHOLE_LABELS, peak, tooltips
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.ribbon import ribbon_chart
 from lakeview.charts.theme import (
@@ -107,7 +107,8 @@ class _Shared:
 
 @dataclass(frozen=True, slots=True)
 class _Panel:
-    """One panel before it is drawn: rows with `timestamp`, what is laid over them, and its axis."""
+    """One panel before it is drawn: rows with `timestamp`, what is laid over them, and its axis, which has no label
+    between two numbers where the values are whole."""
 
     kind: str
     title: str
@@ -115,6 +116,7 @@ class _Panel:
     rows: pl.DataFrame
     lanes: Sequence[str] = ()
     thickness: int = 4
+    is_whole: bool = False
 
 
 def _state(timeline: pl.DataFrame, measure: str, height: int) -> _Panel:
@@ -126,7 +128,7 @@ def _state(timeline: pl.DataFrame, measure: str, height: int) -> _Panel:
     rows = tooltip_rows(points).with_columns(
         monotonic(points["timestamp"]).alias("timestamp"), value=points[measure] / divisor, least=least / divisor
     )
-    return _Panel("state", title, height, rows)
+    return _Panel("state", title, height, rows, is_whole=divisor == 1)
 
 
 def _flows(timeline: pl.DataFrame, measure: str, p: Palette) -> _Panel:
@@ -148,7 +150,8 @@ def _flows(timeline: pl.DataFrame, measure: str, p: Palette) -> _Panel:
         return said.with_columns(value=values / divisor, color=gray)
 
     rows = pl.concat([way(added, p.green), way(-removed, p.orange)]).filter(pl.col("value") != 0)
-    return _Panel("flows", title, 62, rows, thickness=4 if sums.height <= 150 else 2 if sums.height <= 600 else 1)
+    thickness = 4 if sums.height <= 150 else 2 if sums.height <= 600 else 1
+    return _Panel("flows", title, 62, rows, thickness=thickness, is_whole=divisor == 1)
 
 
 def _commits(timeline: pl.DataFrame, checkpoints: pl.DataFrame | None, p: Palette) -> _Panel:
@@ -172,6 +175,7 @@ def _commits(timeline: pl.DataFrame, checkpoints: pl.DataFrame | None, p: Palett
 
 def _panel(plot: _Panel, shared: _Shared, *, last: bool, brush: bool) -> AnyChart:
     p, x = shared.p, time_axis(shared.domain, labels=last)
+    axis = alt.Axis(format=",d", labelExpr=WHOLE_LABELS) if plot.is_whole else alt.Axis()
     base = alt.Chart(plot.rows)
     layers: list[AnyChart] = [] if shared.band.is_empty() else [_band_layer(shared, x)]
     layers.append(_rules(shared, x))
@@ -179,6 +183,7 @@ def _panel(plot: _Panel, shared: _Shared, *, last: bool, brush: bool) -> AnyChar
         y = alt.Y(
             "value:Q",
             title=None,
+            axis=axis,
             scale=alt.Scale(
                 domainMin=0, domainMax=max(peak(plot.rows["value"]), peak(plot.rows["least"])) or 1.0, nice=3
             ),
@@ -202,7 +207,8 @@ def _panel(plot: _Panel, shared: _Shared, *, last: bool, brush: bool) -> AnyChar
     elif plot.kind == "flows":
         # a scale from zero to zero has no steps, and names it to six places
         nothing = not peak(plot.rows["value"].abs())
-        y = alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, 1]) if nothing else alt.Scale(nice=3))
+        scale = alt.Scale(domain=[0, 1]) if nothing else alt.Scale(nice=3)
+        y = alt.Y("value:Q", title=None, axis=axis, scale=scale)
         zero = alt.Chart(pl.DataFrame({"value": [0.0]})).mark_rule(color=p.axis).encode(y=y)
         bars = base.mark_rule(strokeWidth=plot.thickness).encode(
             x=x,

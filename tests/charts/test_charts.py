@@ -312,6 +312,14 @@ def test_commits_that_moved_nothing_lie_on_a_scale_that_goes_somewhere() -> None
     assert "0.000000" not in vl_convert.vegalite_to_svg(flows.to_dict())
 
 
+@pytest.mark.parametrize("measure", ["rows", "files"])
+def test_the_axis_of_one_file_or_row_has_no_half_of_it(measure: str) -> None:
+    story = Story().append(1)
+    line = views.timeline.commits.timeline(story.frame(), story.lifetimes())
+    for panel in charts.timeline.timeline_charts(line, measure=measure, width=400)[:3]:
+        assert ">0.5<" not in vl_convert.vegalite_to_svg(panel.to_dict())
+
+
 def test_loads_milliseconds_apart_fill_their_time_axis() -> None:
     moments = pl.Series([START + timedelta(milliseconds=7 * n) for n in range(30)])
     first, last = time_domain(moments)
