@@ -102,3 +102,14 @@ def test_a_page_of_a_history_is_a_part_of_the_whole(limit: int | None, before: i
     assert whole.filter(pl.col("refs").list.contains("tag"))["version"].to_list() == [40]
     expected = whole if before is None else whole.filter(pl.col("version") < (before if before <= 100 else 0))
     assert_frame_equal(commits(metadata, limit, before), expected if limit is None else expected.head(limit))
+
+
+@pytest.mark.parametrize(("added_files", "size"), [("0", 0), (None, 0), ("2", None)])
+def test_a_snapshot_that_adds_delete_files_alone_adds_no_bytes_of_data(
+    added_files: str | None, size: int | None
+) -> None:
+    counts = {"added-delete-files": "1", "added-files-size": "900", "total-data-files": "3"}
+    told = {"operation": "delete", **counts} | ({"added-data-files": added_files} if added_files else {})
+    of_table = document(snapshots=[snapshot(1, schema_id=0, summary=told)], refs={}, current_snapshot_id=1)
+    row = commits(parse_metadata(json.dumps(of_table).encode(), "v1.metadata.json")).row(0, named=True)
+    assert (row["bytes_added"], row["bytes_removed"]) == (size, 0)

@@ -77,11 +77,15 @@ def _counted() -> Iterator[tuple[str, pl.Expr]]:
     """Counts of data; null where a summary does not tell, or counts delete files in."""
     # writers leave zeros out: with totals there, a count that is missing is none
     absent = pl.when(pl.col("total-data-files").is_not_null()).then(pl.lit(0, pl.Int64()))
-    for name, key in _COUNTS.items():
-        count = pl.when(pl.col(key).is_null()).then(absent).otherwise(f"whole {key}")
-        if name.startswith("bytes"):  # summaries count delete files in: with those it is unknown
+    every = {
+        name: pl.when(pl.col(key).is_null()).then(absent).otherwise(f"whole {key}") for name, key in _COUNTS.items()
+    }
+    for name, count in every.items():
+        if name.startswith("bytes"):  # summaries count delete files in: beside data files their bytes are unknown
             deletes = _DELETES[name == "bytes_removed"]
-            count = pl.when(pl.col(deletes).is_null() | (pl.col(f"whole {deletes}") == 0)).then(count)
+            without = pl.col(deletes).is_null() | (pl.col(f"whole {deletes}") == 0)
+            none = every[name.replace("bytes", "files")] == 0
+            count = pl.when(without).then(count).when(none).then(pl.lit(0, pl.Int64()))
         if name == "records_removed":  # exact from removed files; row-level deletes may name a row twice
             count = pl.when(~pl.col("touched")).then(count)
         yield name, count
