@@ -263,7 +263,7 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         if last is None:
             raise VersionNotFoundError(f"{self.address} has no snapshot", fix="there are no changes to ask for")
         opening = milliseconds(start) if isinstance(start, datetime) else self._entry(state, start)
-        pairs = steps(state.metadata, opening, last)
+        pairs = steps(state.metadata, state.tree, opening, last)
 
         def tasks() -> Iterator[tuple[Step, str, FileTask]]:
             return change_tasks(pairs, schema, self._tasks_of(state))

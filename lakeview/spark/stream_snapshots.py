@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from lakeview.iceberg.manifests.parents import has_expired_parent
 from lakeview.iceberg.metadata.refs import ancestors
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT, SnapshotEntry
 from lakeview.iceberg.table import IcebergTable
@@ -159,7 +160,8 @@ class SnapshotStream:
         return SnapshotOffset(offset.table, rest[0].snapshot_id, 0, initial=False) if rest else None
 
     def _after_loss(self, offset: SnapshotOffset, line: list[SnapshotEntry]) -> list[SnapshotEntry]:
-        if offset.snapshot != NO_SNAPSHOT or (line and line[0].parent is not None):
+        state = self.table.state
+        if offset.snapshot != NO_SNAPSHOT or (line and has_expired_parent(state.metadata, state.tree, line[0])):
             self._check_loss(offset.snapshot, f"what followed snapshot {offset.snapshot}")
         return line
 

@@ -199,9 +199,12 @@ def test_without_a_log_the_branch_decides(tmp_path: Path) -> None:
     assert table.snapshot(at=START + timedelta(minutes=2)).version == 1002
 
 
-def test_a_snapshot_that_has_expired_is_not_found(tmp_path: Path) -> None:
+@pytest.mark.parametrize("recorded", [True, False], ids=["its child names it", "as pyiceberg expires it"])
+def test_a_snapshot_that_has_expired_is_not_found(tmp_path: Path, recorded: bool) -> None:
     def expired(document: dict[str, Any]) -> None:
         document["snapshots"] = document["snapshots"][1:]
+        if not recorded:
+            del document["snapshots"][0]["parent-snapshot-id"]
 
     table = rewritten(grown(tmp_path), expired)
     with pytest.raises(VersionNotFoundError, match="has expired"):
@@ -210,6 +213,7 @@ def test_a_snapshot_that_has_expired_is_not_found(tmp_path: Path) -> None:
         table.snapshot(1001)
     with pytest.raises(VersionNotFoundError, match="has expired"):
         table.changes(1002)
+    assert set(table.audit()["verdict"]) == {"proven", "unknowable"}
     assert table.lifetimes().sort("path")["added"].to_list() == [None, 1002, 1003]
 
 

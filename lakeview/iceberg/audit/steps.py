@@ -10,6 +10,7 @@ import polars as pl
 from lakeview.iceberg.deletes.index import FILE_PATH_ID, is_vector
 from lakeview.iceberg.manifests.manifest_lists import MANIFESTS
 from lakeview.iceberg.manifests.metrics import Metrics
+from lakeview.iceberg.manifests.parents import has_expired_parent
 from lakeview.iceberg.manifests.spans import Span, together
 from lakeview.iceberg.manifests.tree import Tree
 from lakeview.iceberg.metadata.single_values import text_values
@@ -71,11 +72,12 @@ def read_steps(metadata: Metadata, tree: Tree) -> Iterator[Step | tuple[Snapshot
     for position, snapshot in enumerate(snapshots):
         number = snapshot.snapshot_id
         parent = None if snapshot.parent is None else metadata.snapshots.get(snapshot.parent)
-        base = snapshot.parent is not None and (parent is None or parent.snapshot_id not in lists)
         try:
             if number in reasons:
                 yield snapshot, reasons[number]
             else:
+                unread = parent is not None and parent.snapshot_id not in lists
+                base = unread or has_expired_parent(metadata, tree, snapshot)
                 before = None if base or parent is None else lists[parent.snapshot_id]
                 yield _step(tree, position, snapshot, parent, base, lists[number], before)
         except StoreUnavailableError:

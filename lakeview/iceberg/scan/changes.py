@@ -15,6 +15,8 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from lakeview.iceberg.manifests.parents import has_expired_parent
+from lakeview.iceberg.manifests.tree import Tree
 from lakeview.iceberg.metadata.refs import ancestors
 from lakeview.iceberg.metadata.snapshots import SnapshotEntry
 from lakeview.iceberg.metadata.table_metadata import Metadata
@@ -36,7 +38,7 @@ class Step:
     before: SnapshotEntry | None
 
 
-def steps(metadata: Metadata, opening: SnapshotEntry | int, last: SnapshotEntry) -> list[Step]:
+def steps(metadata: Metadata, tree: Tree, opening: SnapshotEntry | int, last: SnapshotEntry) -> list[Step]:
     """The snapshots of one branch up to `last`, oldest first: from `opening` on, or from a moment in milliseconds.
 
     InvalidRequestError where `opening` is none of `last`'s ancestors, VersionNotFoundError where a parent has expired.
@@ -52,10 +54,9 @@ def steps(metadata: Metadata, opening: SnapshotEntry | int, last: SnapshotEntry)
             fix="choose two snapshots of one branch, the older first",
             kind="bad-range",
         )
-    gone = [s for s in wanted if s.parent is not None and s.parent not in metadata.snapshots]
-    if gone:
+    if wanted and has_expired_parent(metadata, tree, wanted[0]):
         raise VersionNotFoundError(
-            f"the snapshot before {gone[0].snapshot_id} has expired, so that what it changed is not known",
+            f"the snapshot before {wanted[0].snapshot_id} has expired, so that what it changed is not known",
             fix="begin with a later snapshot",
         )
     return [Step(s, None if s.parent is None else metadata.snapshots[s.parent]) for s in wanted]
