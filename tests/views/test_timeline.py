@@ -87,6 +87,12 @@ def test_the_lane_is_what_the_commit_did(story: Story, lane: str) -> None:
     assert views.timeline.commits.timeline(story.frame())["lane"].to_list()[-1] == lane
 
 
+def test_a_delete_by_delete_files_is_a_change_though_it_has_no_data_file() -> None:
+    frame = Story().append(1).alter("delete", schema_changed=False).frame()
+    by_delete_files = pl.when(pl.col("operation") != "delete").then("records_removed")  # how many is unknown
+    assert views.timeline.commits.timeline(frame.with_columns(records_removed=by_delete_files))["lane"][-1] == "change"
+
+
 def test_a_commit_without_any_information_goes_to_other() -> None:
     frame = Story().append(1).append(1).frame().with_columns(operation=pl.lit(None, pl.String()), files_added=None)
     frame = frame.with_columns(pl.col("files_added").cast(pl.Int64), files_removed=pl.lit(None, pl.Int64))

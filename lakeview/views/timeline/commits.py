@@ -173,6 +173,7 @@ def _lane() -> pl.Expr:
     first = pl.col("position") == pl.col("position").min()
     added, removed = pl.col("files_added").fill_null(0), pl.col("files_removed").fill_null(0)
     touched = (added > 0) | (removed > 0)
+    is_counted = pl.col("records_removed").is_not_null()
     named = pl.col("operation").str.to_uppercase().replace_strict(_OPERATION_LANES, default="other")
     return (
         pl.when(pl.col("schema_changed") & ~first)
@@ -184,8 +185,8 @@ def _lane() -> pl.Expr:
         .then(pl.lit("change"))
         .when(touched)
         .then(pl.lit("append"))
-        # "WRITE" without a single file made nothing of what its name says
-        .when(pl.col("files_added").is_not_null() & named.is_in(["append", "change"]))
+        # "WRITE" without a single file made nothing of what its name says, unless it deleted rows by delete files
+        .when(pl.col("files_added").is_not_null() & ((named == "append") | ((named == "change") & is_counted)))
         .then(pl.lit("other"))
         .otherwise(named.fill_null("other"))
     )
