@@ -237,7 +237,9 @@ def test_runs_are_ranges_of_one_state() -> None:
         ("kept", "v51\N{EN DASH}v67", 17),
     ]
     assert views.timeline.readability.runs_text(runs, "kept") == "v12\N{EN DASH}v49, v51\N{EN DASH}v67"
-    assert views.timeline.readability.runs_text(runs, "kept", limit=1) == "v51\N{EN DASH}v67 and 1 older range"
+    assert views.timeline.readability.runs_text(runs, "kept", limit=1) == "v12\N{EN DASH}v49, v51\N{EN DASH}v67"
+    more = runs.with_columns(state=pl.lit("kept"))
+    assert views.timeline.readability.runs_text(more, "kept", limit=2) == "v50, v51\N{EN DASH}v67 and 2 older ranges"
     assert views.timeline.readability.runs_text(runs, "at risk") is None
 
 

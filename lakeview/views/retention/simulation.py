@@ -188,7 +188,7 @@ def retention_ribbon(retention: Retention, keep: timedelta) -> pl.DataFrame:
 
 
 def cleanup_sentence(done: Simulation) -> str:
-    """What a cleanup means for the data: `Current data is safe; 3 old versions go, v1, v4 and 1 more`."""
+    """What a cleanup means for the data: `Current data is safe; 3 old versions go, v1, v4 and 2 older ranges`."""
     if not done.versions:
         return "Current data is safe; every version stays readable"
     versions = counted(done.versions, "old version goes", "old versions go")

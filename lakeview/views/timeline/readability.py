@@ -64,12 +64,14 @@ def readability_runs(ribbon: pl.DataFrame) -> pl.DataFrame:
 
 
 def runs_text(runs: pl.DataFrame, state: str, *, limit: int = 3) -> str | None:
-    """The newest ranges of one state as text (`v20`, `v30` to `v32` and 3 older ranges), None when there are none."""
+    """The newest ranges of one state as text (`v20`, `v30` to `v32` and 3 older ranges), None when there are none. One
+    more than `limit` is named too, which is shorter than to count it."""
     labels = runs.filter(pl.col("state") == state)["label"].to_list()
     if not labels:
         return None
-    shown = ", ".join(labels[-limit:])
-    return shown if len(labels) <= limit else f"{shown} and {counted(len(labels) - limit, 'older range')}"
+    if len(labels) <= limit + 1:
+        return ", ".join(labels)
+    return f"{', '.join(labels[-limit:])} and {counted(len(labels) - limit, 'older range')}"
 
 
 @dataclass(frozen=True, slots=True)
