@@ -19,7 +19,8 @@ _LETTER = 6.2
 _NARROW = 600
 """The names must not overlap on a plot of this width; on wider ones they stand wider apart."""
 
-_LONGEST = 28
+_LONGEST = 33
+"""Letters of a name: half of a plot beside another card, and `flight integer → long and 3 more`."""
 
 
 def event_colours(events: pl.DataFrame, p: Palette) -> pl.Series:

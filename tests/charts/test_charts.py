@@ -270,6 +270,14 @@ def test_names_of_events_do_not_lie_on_each_other(line: pl.DataFrame) -> None:
     assert sorted(row["row"] for row in rows) == [0, 1, 2]  # three find room, the rules tell of the others
 
 
+def test_the_name_of_a_change_of_several_columns_is_whole(line: pl.DataFrame) -> None:
+    named = (
+        views.timeline.events.events(line).head(1).with_columns(label=pl.lit("flight integer \u2192 long and 3 more"))
+    )
+    rows = rows_of(charts.timeline.timeline_charts(line, named)[0])
+    assert [row["label"] for row in rows] == ["flight integer \u2192 long and 3 more"]
+
+
 def test_events_outside_the_time_shown_leave_no_strip(line: pl.DataFrame) -> None:
     later = views.timeline.events.events(line).with_columns(pl.col("timestamp") + timedelta(days=4000))
     assert len(charts.timeline.timeline_charts(line, later)) == len(charts.timeline.timeline_charts(line))
