@@ -56,7 +56,7 @@ with errors.messages(here="compare"):
                 equal.append("null shares to 0.1 %, min and max")
         panels.same_in_both(equal)
 
-        with card("Rows"), errors.messages(here="compare"):
+        with card("Rows", rows.ROWS_NOTE), errors.messages(here="compare"):
             difference = rows.row_difference(now, pair, rows.cost(now, pair))
             if difference is not None:
                 downloads.offer("row difference", difference.rows)

@@ -45,13 +45,14 @@ def row_difference(now: OpenTable, pair: Pair, cost: budget.Cost) -> views.compa
     if cost.files == 0:
         nothing("No row changed.", "Both versions have the same files and deletes.")
         return None
-    st.markdown(f":small[:gray[{ROWS_NOTE}]]")
-    allowed = budget.controls("A comparison")
     versions = (pair.before.version, pair.after.version)
     cheaper = "versions closer together"
-    if not budget.button(
-        "Compare rows", versions, cost, allowed, key="compare-rows", at_most=False, cheaper=cheaper, on_arrival=True
-    ):
+    with st.container(horizontal=True, vertical_alignment="center"):
+        allowed = budget.controls("A comparison")
+        is_asked = budget.button(
+            "Compare rows", versions, cost, allowed, key="compare-rows", at_most=False, cheaper=cheaper, on_arrival=True
+        )
+    if not is_asked:
         return None
     asked = Request(
         now.address, pair.after.version, views.compare.rows.MOST_ROWS, runner.MEMORY, base=pair.before.version
@@ -67,8 +68,7 @@ def rows_table(difference: views.compare.rows.RowDifference, now: OpenTable, pai
     without = f", without {escape(', '.join(left_out))}, of a type that cannot be read" if left_out else ""
     plan = _plan(now.address, pair.before.version, pair.after.version)
     st.markdown(
-        f"{'' if difference.undecided is None else 'At least '}:green[**+{difference.gained:,}**] rows, "
-        f":orange[**\N{MINUS SIGN}{difference.lost:,}**] &ensp; "
+        f"{'' if difference.undecided is None else 'At least '}{_counts(difference)} &ensp; "
         f":small[:gray[{views.compare.rows.extent(difference, plan)}{without}]]"
     )
     if undecided := views.compare.rows.undecided_text(difference):
@@ -103,6 +103,13 @@ def rows_table(difference: views.compare.rows.RowDifference, now: OpenTable, pai
     after = views.data.changes.first_after(now.look.timeline(), pair.before.version, pair.after.version)
     reasons = answers.reason_columns(now, pair.after.version, pair.before.version if after is None else after)
     _diff_table(views.timeline.reasons.columns_first(shown, reasons, after=2))
+
+
+def _counts(difference: views.compare.rows.RowDifference) -> str:
+    """`+40 rows` and how many were lost; what did not change is left out."""
+    signs = ((":green[**+{:,}**]", difference.gained), (":orange[**\N{MINUS SIGN}{:,}**]", difference.lost))
+    first, *rest = [sign.format(count) for sign, count in signs if count] or ["**0**"]
+    return ", ".join([f"{first} rows", *rest])
 
 
 def _diff_table(pairs: pl.DataFrame) -> None:
