@@ -97,6 +97,17 @@ def test_good_snapshots_are_proven(tmp_path: Path) -> None:
     assert laws - set(found["law"]) == {"one-vector-per-file"}
 
 
+def test_files_of_snapshots_between_expired_ones_are_not_convicted(tmp_path: Path) -> None:
+    table = History(tmp_path / "t", FIELDS, location=str(tmp_path / "t"))
+    for name in "abcd":
+        table.load(name, 1)
+    del table.document["snapshots"][2], table.document["snapshots"][0]
+    table._write()
+    found = audited(table)
+    assert violations(found) == []
+    assert found.filter(pl.col("law") == "file-added-once")["verdict"].to_list() == ["unknowable", "unknowable"]
+
+
 def test_vectors_that_replace_nothing_are_proven(tmp_path: Path) -> None:
     table = History(tmp_path / "t", FIELDS, version=3, location=str(tmp_path / "t"))
     table.delete_vectors("v.puffin", {table.load("a.parquet", 10): [1, 2]})

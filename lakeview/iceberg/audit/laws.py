@@ -47,8 +47,11 @@ def files_added_once(step: Step, story: Story) -> Iterator[Case]:
     again = step.added.filter(pl.col("file").is_in(story.several_times["file"].unique().implode()))
     again = again.join(step.went, on="file", how="anti")
     not_new = step.added.join(step.came, on="file", how="anti")  # a manifest that it replaced had it
-    live = story.live(step, again["file"], before=True) if again.height and not step.base else again
+    live = story.live(step, again["file"], before=True) if again.height and not step.base else again.clear()
     wrong = pl.concat([twice.select("path"), not_new.select("path"), live.select("path")])
+    if step.base and wrong.is_empty():
+        yield unknowable(step.snapshot.snapshot_id, _PARENT_GONE)
+        return
     yield from _judged(step, wrong, "ADDED entries name files that are live already")
 
 
