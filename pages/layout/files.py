@@ -32,7 +32,7 @@ else:
     with card("Sizes, doubling bins", views.files.sizes.small_files_note(bins), key="sizes-card"):
         histogram = charts.files.size_histogram(bins, picked=choice.sizes, dark=dark())
         stack(histogram, key="sizes-picture", on_pick=panels.pick_bin)
-    panels.tiles(whole.facts if choice.is_any else views.files.sizes.file_facts(files))
+    panels.tiles(whole.facts if choice.is_any else views.files.sizes.file_facts(files, now.snapshot.delete_files))
     with card(key="files-card"):
         page = panels.listing(now, whole, choice, files)
     downloads.offer("files on this page", page)

@@ -83,6 +83,17 @@ def test_facts_leave_unknown_deletes_unknown() -> None:
     assert (facts.files_with_deletes, facts.files_perhaps_with_deletes, facts.deleted_records) == (0, 1, None)
 
 
+def test_deleted_rows_are_at_most_those_that_files_of_position_deletes_name() -> None:
+    files = sized(1, 2).with_columns(records=pl.Series([60, 40]), deleted_records=pl.Series([0, None]))
+    deletes = sized(1).with_columns(records=pl.lit(7), content=pl.lit("position deletes"))
+    named = views.files.sizes.file_facts(files, deletes)
+    assert (named.least_records, named.deleted_records_text) == (93, "\N{LESS-THAN OR EQUAL TO} 7 rows")
+    equality = deletes.with_columns(content=pl.lit("equality deletes"))  # each may delete any row
+    assert views.files.sizes.file_facts(files, equality).deleted_records_text == "\N{LESS-THAN OR EQUAL TO} 40 rows"
+    uncounted = views.files.sizes.file_facts(files.with_columns(records=pl.lit(None, pl.Int64)), deletes)
+    assert uncounted.deleted_records_text == "rows unknown"
+
+
 @pytest.mark.parametrize(
     ("paths", "folder"),
     [

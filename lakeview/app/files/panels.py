@@ -61,7 +61,7 @@ def tiles(facts: views.files.sizes.FileFacts) -> None:
         tile(
             "Files with deletes",
             facts.files_with_deletes_text,
-            "rows unknown" if facts.deleted_records is None else f"{facts.deleted_records:,} rows",
+            facts.deleted_records_text,
             help="Files with rows marked as deleted, by deletion vectors or delete files.",
         )
 

@@ -59,6 +59,7 @@ class FileFacts:
     `files_without_size` are recorded with an invalid one: `median_size`, `p95_size` and the small files are of the
     others. `files_without_records` have no row count; for `files_perhaps_with_deletes` it is not recorded whether rows
     are deleted; `least_bytes` and `least_records` (live rows) are sums over the files that record them;
+    `most_deleted_records`: the rows of the files but for `least_records`;
     `ideal_files`: how many files of up to TARGET_HIGH would hold the bytes of each partition.
     """
 
@@ -75,6 +76,7 @@ class FileFacts:
     files_with_deletes: int
     files_perhaps_with_deletes: int
     deleted_records: int | None
+    most_deleted_records: int | None
     small_files: int
     small_bytes: int | None
     ideal_files: int | None
@@ -90,6 +92,14 @@ class FileFacts:
         unknown = self.files_perhaps_with_deletes
         mark = "\N{LESS-THAN OR EQUAL TO} " if unknown else ""
         return f"{mark}{self.files_with_deletes + unknown:,}"
+
+    @property
+    def deleted_records_text(self) -> str:
+        """How many rows are deleted, or at most so many where that is all that the log tells."""
+        if self.deleted_records is not None:
+            return f"{self.deleted_records:,} rows"
+        most = self.most_deleted_records
+        return "rows unknown" if most is None else f"\N{LESS-THAN OR EQUAL TO} {most:,} rows"
 
 
 def file_sizes(files: pl.DataFrame) -> pl.DataFrame:
@@ -146,13 +156,16 @@ def file_facts(files: pl.DataFrame, delete_files: pl.DataFrame | None = None) ->
         deleted_records=pl.when(pl.col("deleted_records").is_null().any())
         .then(None)
         .otherwise(pl.col("deleted_records").sum()),
+        records=total("records"),
         small_files=small.sum(),
         small_bytes=pl.when(pl.col("size").is_not_null().all()).then(pl.col("size").filter(small).sum()),
     ).row(0, named=True)
     ideal = files.group_by("partition_text").agg(bytes=total("size"))["bytes"]
     ideal_files = None if ideal.has_nulls() else sum(max(1, math.ceil(b / TARGET_HIGH)) for b in ideal.to_list())
     whole = {name: None if value is None else int(value) for name, value in sums.items()}
-    whole["least_records"] = least_records(files, delete_files)
+    rows, least = whole.pop("records"), least_records(files, delete_files)
+    whole["least_records"] = least
+    whole["most_deleted_records"] = None if rows is None or least is None else rows - least
     return FileFacts(**whole, ideal_files=ideal_files)  # type: ignore[arg-type]  # counts and sums are never null
 
 
