@@ -42,7 +42,10 @@ def value_text(value: object, digits: int = DIGITS) -> str | None:
 
 def value_texts(values: pl.Series) -> pl.Series:
     """`value_text` of each value; each distinct value is formatted once."""
-    distinct, digits = values.unique(), digits_of(values.dtype)
+    digits = digits_of(values.dtype)
+    if values.len() == 1:  # to look for others like it takes a hundred times as long
+        return pl.Series([value_text(values.to_list()[0], digits)], dtype=pl.String)
+    distinct = values.unique()
     texts = pl.Series([value_text(value, digits) for value in distinct.to_list()], dtype=pl.String)
     return values.replace_strict(distinct, texts, default=None, return_dtype=pl.String) if values.len() else texts
 

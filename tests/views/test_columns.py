@@ -238,3 +238,9 @@ def test_a_time_that_is_a_bound_is_shown_as_writers_record_it(exact: bool | None
 def test_what_min_and_max_are_is_noted_once(states: list[tuple[str | None, float | None]], note: list[str]) -> None:
     schema = {"range_is": pl.String(), "coverage": pl.Float64()}
     assert views.schema.tree.range_note(pl.DataFrame(states, schema=schema, orient="row")) == note
+
+
+@pytest.mark.parametrize("value", [None, 7, "a", float("nan"), {"x": NOON}, NOON, b"\xff"])
+def test_a_value_alone_reads_as_it_does_among_others(value: object) -> None:
+    alone = pl.Series([value], dtype=pl.Null if value is None else None, strict=False)
+    assert value_texts(alone).to_list() == value_texts(alone.append(alone.clone())).to_list()[:1]

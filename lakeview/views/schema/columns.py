@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import chain
 from typing import Any
 
@@ -83,15 +84,16 @@ def schema_tree(
     if statistics is None:
         return tree.with_columns(pl.lit(None, dtype=SCHEMA_TREE[n]).alias(n) for n in names[8:]).select(names)
     leaves = set(tree.filter("leaf")["path"].to_list())
-    found = [pl.DataFrame(schema=NULL_SHARES) if shares is None else shares]
-    ranges = [pl.DataFrame(schema={n: SCHEMA_TREE[n] for n in ("path", *names[14:])})]
+    found: list[dict[str, Any]] = []
+    ranges: list[dict[str, Any]] = []
     partitioned = _by_partition(statistics, files, leaves)
     for column, part in chain(_by_file(statistics, files, sorted(leaves & set(statistics.columns))), partitioned):
         if shares is None or column not in statistics.columns:
             found.append(_share(column, part, records, least))
         if column not in without_range:
             ranges.append(_range(column, part))
-    marks = pl.concat(found).select(
+    told = _shares_frame(found) if shares is None else pl.concat([shares, _shares_frame(found)])
+    marks = told.select(
         pl.col("column").alias("path"),
         "null_share",
         null_share_bound=~pl.col("exact"),
@@ -101,7 +103,12 @@ def schema_tree(
     return (
         tree.join(marks, on="path", how="left", maintain_order="left")
         .join(lacking, on="path", how="left", maintain_order="left")
-        .join(pl.concat(ranges), on="path", how="left", maintain_order="left")
+        .join(
+            pl.DataFrame(ranges, schema={n: SCHEMA_TREE[n] for n in ("path", *names[14:])}),
+            on="path",
+            how="left",
+            maintain_order="left",
+        )
         .select(names)
         .cast(SCHEMA_TREE)
     )
@@ -112,8 +119,9 @@ def null_shares(
 ) -> pl.DataFrame:
     """NULL_SHARES from STATISTICS and FILES of one version, which has at least `least` live rows, or just `records`."""
     columns = [c for c in statistics.columns if c not in ("_path", "_deletion_vector")]
-    found = [_share(column, part, records, least) for column, part in _by_file(statistics, files, columns)]
-    return pl.concat([pl.DataFrame(schema=NULL_SHARES), *found])
+    return _shares_frame(
+        [_share(column, part, records, least) for column, part in _by_file(statistics, files, columns)]
+    )
 
 
 def files_without_statistics(statistics: pl.DataFrame) -> pl.DataFrame:
@@ -216,8 +224,14 @@ def counts_of(statistics: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
     return keys.join(once, on=["path", "dv"], how="left", nulls_equal=True, maintain_order="left")
 
 
-def _share(column: str, part: pl.DataFrame, records: int | None, least: int | None = None) -> pl.DataFrame:
-    """One row of NULL_SHARES; with `records` (live rows) nulls are a share of those where files do not count rows.
+def _shares_frame(rows: Sequence[dict[str, Any]]) -> pl.DataFrame:
+    """NULL_SHARES of the rows that `_share` gives: made at once, a frame for each takes a millisecond."""
+    return pl.DataFrame(rows, schema=NULL_SHARES, orient="row").with_columns(shown_bounds())
+
+
+def _share(column: str, part: pl.DataFrame, records: int | None, least: int | None = None) -> dict[str, Any]:
+    """One row of NULL_SHARES, its bounds not yet rounded; with `records` (live rows) nulls are a share of those where
+    files do not count rows.
 
     Of a file with deleted rows only none and all are certain (Delta, "Per-file Statistics"): others have between as
     many nulls as were counted and so many fewer as rows are deleted. `least`: a bound of the live rows, where not all
@@ -228,6 +242,18 @@ def _share(column: str, part: pl.DataFrame, records: int | None, least: int | No
         rows_of_files = False
     else:
         rows_of_files = True
+    sums = part.select(_sums(rows_of_files)).row(0, named=True)
+    share, mark = _bound(sums, records if not rows_of_files else sums["rows"], least)
+    told = {"column": column, "null_share": share, "exact": mark == "" and share is not None}
+    told |= {"null_count": sums["most"] if sums["files_known"] else None, "files": sums["files"]}
+    over = records if not rows_of_files else sums["counted"]
+    told |= {"records": over if sums["files_known"] else None, "files_known": sums["files_known"]}
+    return told | {"mark": None if share is None else mark}
+
+
+@cache
+def _sums(rows_of_files: bool) -> tuple[pl.Expr, ...]:  # made once: of a wide table they are half the time
+    """Sums of the files of `_by_file`; without `rows_of_files` those count no rows."""
     nulls, rows, deleted = pl.col("null_count"), pl.col("records"), pl.col("deleted")
     known = nulls.is_not_null() & (rows.is_not_null() | pl.lit(not rows_of_files))
     full = (nulls >= rows).fill_null(value=False)
@@ -235,23 +261,16 @@ def _share(column: str, part: pl.DataFrame, records: int | None, least: int | No
     surely = pl.when(pl.col("null_count_exact").fill_null(value=False) & (deleted == 0)).then(nulls)
     wholly = pl.when(full & deleted.is_not_null()).then(rows - deleted)
     fewest = pl.coalesce(surely, wholly, pl.when(deleted > 0).then((nulls - deleted).clip(0)), 0)
-    sums = part.select(
-        files=pl.len().cast(pl.Int64),
-        files_known=known.sum().cast(pl.Int64),
-        fewest=fewest.filter(known).sum(),
-        most=most.filter(known).sum(),
-        rows=pl.when(rows.is_not_null().all()).then((rows - deleted.fill_null(0)).sum()),
-        counted=(rows - deleted.fill_null(0)).filter(known).sum(),
-        certain_rows=deleted.is_not_null().all(),
-        least=(rows - deleted).sum(),
-    ).row(0, named=True)
-    share, mark = _bound(sums, records if not rows_of_files else sums["rows"], least)
-    told = {"column": column, "null_share": share, "exact": mark == "" and share is not None}
-    told |= {"null_count": sums["most"] if sums["files_known"] else None, "files": sums["files"]}
-    over = records if not rows_of_files else sums["counted"]
-    told |= {"records": over if sums["files_known"] else None, "files_known": sums["files_known"]}
-    told |= {"mark": None if share is None else mark}
-    return pl.DataFrame([told], schema=NULL_SHARES, orient="row").with_columns(shown_bounds())
+    return (
+        pl.len().cast(pl.Int64).alias("files"),
+        known.sum().cast(pl.Int64).alias("files_known"),
+        fewest.filter(known).sum().alias("fewest"),
+        most.filter(known).sum().alias("most"),
+        pl.when(rows.is_not_null().all()).then((rows - deleted.fill_null(0)).sum()).alias("rows"),
+        (rows - deleted.fill_null(0)).filter(known).sum().alias("counted"),
+        deleted.is_not_null().all().alias("certain_rows"),
+        (rows - deleted).sum().alias("least"),
+    )
 
 
 def _bound(sums: Mapping[str, Any], rows: int | None, least: int | None) -> tuple[float | None, str]:
@@ -274,25 +293,29 @@ def _bound(sums: Mapping[str, Any], rows: int | None, least: int | None) -> tupl
     return min(sums["fewest"] / rows, 1.0), "≥"
 
 
-def _range(column: str, part: pl.DataFrame) -> pl.DataFrame:
+def _range(column: str, part: pl.DataFrame) -> dict[str, Any]:
     """One row: coverage, and the smallest min and greatest max as text."""
+    found = part.select(_ends())
+    covered, ranged, exact = (found[name].item() for name in ("covered", "ranged", "exact"))
+    return {
+        "path": column,
+        "coverage": None if part.is_empty() else covered / part.height,
+        "min_text": bound_texts(found["low"], found["exact"]).item(),
+        "max_text": bound_texts(found["high"], found["exact"]).item(),
+        "range_is": None if not ranged else "partial" if covered < part.height else "exact" if exact else "bound",
+    }
+
+
+@cache
+def _ends() -> tuple[pl.Expr, ...]:  # made once, as `_sums`
+    """What `_range` is made of."""
     tells = pl.col("min").is_not_null() & pl.col("max").is_not_null()
     # a file in which every value is null has no range to tell
     empty = (pl.col("null_count") == pl.col("records")).fill_null(False)
-    files = part.height
-    covered = int(part.select((tells | empty).sum()).item())
-    ranged = part.filter(tells)
-    exact = bool(ranged["exact"].fill_null(False).all())
-    coverage = None if files == 0 else covered / files
-    state = None if ranged.is_empty() else "partial" if covered < files else "exact" if exact else "bound"
-    low, high = ranged.select(pl.col("min").min(), pl.col("max").max())
-    sure = pl.Series([exact])
-    return pl.DataFrame(
-        {
-            "path": [column],
-            "coverage": pl.Series([coverage], dtype=pl.Float64),
-            "min_text": bound_texts(low, sure),
-            "max_text": bound_texts(high, sure),
-            "range_is": pl.Series([state], dtype=pl.String),
-        }
+    return (
+        (tells | empty).sum().alias("covered"),
+        tells.any().alias("ranged"),
+        pl.col("exact").fill_null(False).filter(tells).all().alias("exact"),
+        pl.col("min").filter(tells).min().alias("low"),
+        pl.col("max").filter(tells).max().alias("high"),
     )
