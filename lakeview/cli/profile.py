@@ -55,8 +55,19 @@ def profile(
     if machine:
         click.echo(as_json({"rows": rows, "columns": frame.to_dicts()}))
         return
-    echo_frame(frame.drop("distribution"), machine, "no columns")
+    echo_frame(_in_percent(frame.drop("distribution")), machine, "no columns")
     click.echo(f"\n{rows:,} rows")
+
+
+def _in_percent(frame: pl.DataFrame) -> pl.DataFrame:
+    """A profile with its share of nulls in percent, as the app has it."""
+    import polars as pl
+
+    from lakeview.views.units import percent_figure
+
+    shares = [None if share is None else percent_figure(share) for share in frame["null_share"]]
+    percent = pl.Series("null_share", shares, dtype=pl.Float64)
+    return frame.with_columns(percent).rename({"null_share": "null, %"})
 
 
 def _by_polars(

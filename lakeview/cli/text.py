@@ -13,6 +13,7 @@ import sys
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -50,30 +51,55 @@ def cell(value: object) -> str:
     return printable(str(value))
 
 
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column as it is printed: its cells, the head among them; numbers are on the `right`; `may_be_cut`: texts, for
+    numbers and moments say something else when cut; `is_time`: the cells are moments."""
+
+    cells: list[str]
+    right: bool
+    may_be_cut: bool
+    is_time: bool
+
+    @property
+    def width(self) -> int:
+        """The columns of a terminal that its widest cell takes."""
+        return max(map(_wide, self.cells))
+
+    def shortened(self) -> _Column:
+        """The same without seconds, where all its moments are whole minutes."""
+        head, *cells = self.cells
+        if not self.is_time or not all(c.endswith(":00") for c in cells if c):
+            return self
+        return replace(self, cells=[head, *(c.removesuffix(":00") for c in cells)])
+
+
 def table(frame: pl.DataFrame, *, limit: int | None = None, is_data: bool = False) -> Iterable[str]:
-    """The lines of a frame: a head, then a row each; numbers to the right, the widest texts cut to fit `limit`.
+    """The lines of a frame: a head, then a row each; numbers to the right. Where they do not fit `limit`, columns
+    without a value and seconds of whole minutes are left out first, then the widest texts cut.
 
     `is_data`: of rows of a table, whose columns and whole numbers are shown as they are written.
     """
+    columns = [_column(values, is_data) for values in frame.get_columns()]
+    if limit is not None and not is_data and _total([c.width for c in columns]) > limit:
+        columns = [c.shortened() for c in columns if any(c.cells[1:])] or columns
+    least = [_wide(c.cells[0]) if c.may_be_cut else c.width for c in columns]
+    widths = _fitting([c.width for c in columns], least, limit)
+    for line in zip(*(c.cells for c in columns), strict=True):
+        texts = zip(line, columns, widths, strict=True)
+        yield GAP.join(_padded(_cut(text, w), w, right=c.right) for text, c, w in texts).rstrip()
+
+
+def _column(values: pl.Series, is_data: bool) -> _Column:
     import polars as pl
 
-    names = frame.columns
-    numeric = [dtype.is_numeric() for dtype in frame.dtypes]
-    rows = [[cell(v) for v in row] for row in frame.iter_rows()]
-    # they are names, not amounts
-    for i, name in enumerate(names):
-        if numeric[i] and (is_data or name in ("version", "id")):
-            for row in rows:
-                row[i] = row[i].replace(",", "")
-    heads = [printable(n) if is_data else printable(n).replace("_", " ") for n in names]
-    widths = [max([_wide(h), *(_wide(r[i]) for r in rows)]) for i, h in enumerate(heads)]
-    # numbers and moments say something else when cut
-    least = [_wide(h) if d == pl.String else w for h, d, w in zip(heads, frame.dtypes, widths, strict=True)]
-    widths = _fitting(widths, least, limit)
-    for line in (heads, *rows):
-        yield GAP.join(
-            _padded(_cut(text, w), w, right=right) for text, w, right in zip(line, widths, numeric, strict=True)
-        ).rstrip()
+    cells = [cell(value) for value in values.to_list()]
+    head, right = printable(values.name), values.dtype.is_numeric()
+    if right and (is_data or values.name in ("version", "id")):  # they are names, not amounts
+        cells = [text.replace(",", "") for text in cells]
+    if not is_data:
+        head = head.replace("_", " ")
+    return _Column([head, *cells], right, values.dtype == pl.String(), isinstance(values.dtype, pl.Datetime))
 
 
 def pairs(facts: Mapping[str, object], *, limit: int | None = None) -> Iterable[str]:
@@ -93,12 +119,17 @@ def hanging(head: str, text: str, limit: int | None = None) -> Iterable[str]:
     yield from (" " * _wide(head) + line for line in wrapped[1:])
 
 
+def _total(widths: Sequence[int]) -> int:
+    """The columns of a terminal that columns of these widths take, with the gaps between."""
+    return sum(widths) + len(GAP) * (len(widths) - 1)
+
+
 def _fitting(widths: list[int], least: Sequence[int], limit: int | None) -> list[int]:
     """Widths whose sum and gaps stay within the limit, taken from the widest columns first."""
     widths = list(widths)
     if limit is None:
         return widths
-    surplus = sum(widths) + len(GAP) * (len(widths) - 1) - limit
+    surplus = _total(widths) - limit
     while surplus > 0:
         room = [w - max(_LEAST, narrow) for w, narrow in zip(widths, least, strict=True)]
         widest = max(range(len(widths)), key=lambda i: (room[i] > 0, widths[i]))

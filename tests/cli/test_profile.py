@@ -25,15 +25,22 @@ def test_each_column_in_a_line(address: str) -> None:
     done = run("profile", address, "--where", "id < 3")
     assert done.exit_code == 0, done.output
     assert done.stdout.splitlines() == [
-        "column  type    nulls  null share  distinct  min text  max text",
-        "id      Int64       0         0.0         2  1         2",
-        "text    String      0         0.0         2  a         b",
+        "column  type    nulls  null, %  distinct  min text  max text",
+        "id      Int64       0      0.0         2  1         2",
+        "text    String      0      0.0         2  a         b",
         "",
         "2 rows",
     ]
     shown = told("profile", address, "--column", "text")
     assert shown["rows"] == 4
     assert [value["count"] for value in shown["columns"][0]["distribution"]] == [3, 1]
+
+
+def test_the_share_of_nulls_is_in_percent(tmp_path: Path) -> None:
+    rows = pa.table({"id": [None, *range(136)]})
+    lv.create_table(str(tmp_path / "table"), rows.schema).append(rows)
+    assert run("profile", str(tmp_path / "table")).stdout.splitlines()[1].split()[:4] == ["id", "Int64", "1", "0.7"]
+    assert told("profile", str(tmp_path / "table"))["columns"][0]["null_share"] == 1 / 137
 
 
 def test_a_condition_is_of_the_table_as_for_other_commands(address: str) -> None:

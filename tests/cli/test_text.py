@@ -48,6 +48,18 @@ def test_a_table_fits(rows: list[tuple[str, int]], limit: int) -> None:
     assert all(len(line) <= limit for line in lines)
 
 
+def test_what_says_nothing_is_left_out_before_a_text_is_cut() -> None:
+    noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    frame = pl.DataFrame(
+        {"name": ["first-quarter"], "at": [noon], "max_ref_age_ms": [None]},
+        schema_overrides={"max_ref_age_ms": pl.Int64},
+    )
+    assert list(table(frame, limit=60))[1] == "first-quarter  2026-03-01 12:00:00"
+    assert list(table(frame, limit=35)) == ["name           at", "first-quarter  2026-03-01 12:00"]
+    some = frame.with_columns(at=noon.replace(second=1))
+    assert list(table(some, limit=33))[1] == "first-quart…  2026-03-01 12:00:01"
+
+
 def test_wide_letters_take_two_columns() -> None:
     frame = pl.DataFrame({"a": ["東京", "abc"], "b": ["x", "y"]})
     assert list(table(frame)) == ["a     b", "東京  x", "abc   y"]
