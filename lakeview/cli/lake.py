@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lakeview.cli.commands import command, echo_frame, open_address
+from lakeview.cli.text import hanging, table, width
+from lakeview.model.printable import printable
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _AT_ONCE = 4
+_INDENT = " " * 4
 
 
 @command()
@@ -42,4 +49,19 @@ def tables(address: str, options: dict[str, Any], machine: bool) -> None:
             bytes="bytes", files="files", last_commit="last",
             what_to_look_at=pl.when(state="unreadable").then("verdict").otherwise(pl.coalesce("finding", "verdict")),
         )  # fmt: skip
-        echo_frame(shown, machine, "")
+        for line in _lines(shown, width()):
+            click.echo(line)
+
+
+def _lines(shown: pl.DataFrame, limit: int | None) -> Iterable[str]:
+    """A line each, and where that does not fit what to look at below it: it is the answer, and is not cut."""
+    whole = list(table(shown))
+    if limit is None or max(map(len, whole)) <= limit:
+        yield from whole
+        return
+    facts = shown.drop("what_to_look_at").with_columns(shown["last_commit"].dt.truncate("1m"))
+    head, *rows = table(facts, limit=limit)
+    yield head
+    for row, text in zip(rows, shown["what_to_look_at"], strict=True):
+        yield row
+        yield from hanging(_INDENT, printable(text or ""), limit)

@@ -36,6 +36,14 @@ def test_the_worst_is_first_and_says_why(root: str) -> None:
     assert [(table["name"], table["records"]) for table in found] == [("deep/broken", None), ("good", 6)]
 
 
+def test_in_a_narrow_terminal_what_to_look_at_is_below_its_table_and_whole(root: str) -> None:
+    lines = CliRunner(env={"COLUMNS": "70"}).invoke(main, ["tables", root]).stdout.splitlines()
+    assert all(len(line) <= 70 and "\N{HORIZONTAL ELLIPSIS}" not in line for line in lines)
+    assert lines[2].split()[:2] == ["unreadable", "deep/broken"]
+    assert lines[3].startswith("    ")
+    assert "commit 1 is missing from the log" in " ".join(line.strip() for line in lines[3:7])
+
+
 def test_a_folder_without_tables(tmp_path: Path) -> None:
     assert run("tables", str(tmp_path)).stdout == "No tables\n"
     assert run("tables", str(tmp_path), "--json").stdout == "[]\n"
