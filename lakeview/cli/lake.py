@@ -53,15 +53,15 @@ def tables(address: str, options: dict[str, Any], machine: bool) -> None:
             click.echo(line)
 
 
-def _lines(shown: pl.DataFrame, limit: int | None) -> Iterable[str]:
+def _lines(answers: pl.DataFrame, limit: int | None) -> Iterable[str]:
     """A line each, and where that does not fit what to look at below it: it is the answer, and is not cut."""
-    whole = list(table(shown))
+    whole = list(table(answers))
     if limit is None or max(map(len, whole)) <= limit:
         yield from whole
         return
-    facts = shown.drop("what_to_look_at").with_columns(shown["last_commit"].dt.truncate("1m"))
+    facts = answers.drop("what_to_look_at").with_columns(answers["last_commit"].dt.truncate("1m"))
     head, *rows = table(facts, limit=limit)
     yield head
-    for row, text in zip(rows, shown["what_to_look_at"], strict=True):
+    for row, text in zip(rows, answers["what_to_look_at"], strict=True):
         yield row
         yield from hanging(_INDENT, printable(text or ""), limit)
