@@ -16,6 +16,7 @@ from pyiceberg.table import Table
 
 from lakeview.iceberg.opening import open_iceberg
 from lakeview.iceberg.table import IcebergTable
+from tests.breadth import with_breadth
 from tests.differential.iceberg_oracles import SAIL, duckdb_rows, pyiceberg_rows, sail_rows
 from tests.differential.iceberg_told import SPECS, START, STEPS, Step, Story, stories, told
 from tests.golden.rows import differences, net
@@ -25,8 +26,12 @@ pytestmark = [
     pytest.mark.together,
 ]
 
-FEW = settings(max_examples=2, suppress_health_check=list(HealthCheck))
-MANY = settings(FEW, max_examples=4, phases=[Phase.explicit, Phase.reuse, Phase.generate])  # shrinking takes minutes
+UNSHRUNK = [Phase.explicit, Phase.reuse, Phase.generate]
+"""Shrinking takes minutes."""
+FEW = settings(max_examples=2, suppress_health_check=list(HealthCheck), phases=UNSHRUNK)
+MANY = settings(FEW, max_examples=8)
+SPECS_OF_SUITE = ("bucket, hour and truncated text", "month, day and truncated decimal")
+"""With five of the seven transforms, each of another kind; breadth has the others."""
 
 
 def compare(theirs: Table) -> None:
@@ -117,6 +122,7 @@ def test_a_short_story_is_read_as_others_read_it(tmp_path_factory: pytest.TempPa
 
 
 @pytest.mark.slow
+@pytest.mark.breadth
 @MANY
 @given(story=stories(10))
 def test_long_stories_are_read_as_others_read_them(tmp_path_factory: pytest.TempPathFactory, story: Story) -> None:
@@ -141,16 +147,19 @@ def stories_of_everything(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("spec", with_breadth(SPECS_OF_SUITE, SPECS))
 def test_a_story_in_which_everything_happens(stories_of_everything: Callable[[str], Table], spec: str) -> None:
     compare(stories_of_everything(spec))
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not SAIL.exists(), reason=f"Sail has an environment of its own, which is not there: {SAIL}")
-def test_sail_reads_every_snapshot_as_we_do(stories_of_everything: Callable[[str], Table], tmp_path: Path) -> None:
+@pytest.mark.parametrize("specs", with_breadth([SPECS_OF_SUITE], [(tuple(SPECS),)]), ids=" and ".join)
+def test_sail_reads_every_snapshot_as_we_do(
+    stories_of_everything: Callable[[str], Table], specs: tuple[str, ...], tmp_path: Path
+) -> None:
     asked = []
-    for table in map(stories_of_everything, SPECS):
+    for table in map(stories_of_everything, specs):
         address = table.location().removeprefix("file://")
         asked += [(address, snapshot.snapshot_id) for snapshot in table.metadata.snapshots]
     compared = 0

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.breadth import with_breadth
 from tests.simulation.chance import schedules_by_chance
 from tests.simulation.explore import FAULTS, Scenario, Simulation, packed, unpacked
 from tests.simulation.laws import Violation
@@ -29,16 +30,21 @@ EXHAUSTIVE_VACUUM = ("delete", "vacuum")
 OTHERS = ["append+delete@plain", "append+append@due", "restore+delete@vectors", "restore+checkpoint@vectors"]
 """Pairs beyond the matrix, with at most one fault at any call."""
 
-FAULTS_BY_CHANCE = [
-    "delete+delete@plain", "delete+update@plain", "delete+merge@plain", "delete+optimize@plain",
-    "delete+vacuum@plain", "append+append@tracked", "delete+optimize@tracked",
-    "ingest+ingest@plain", "prune+append@plain", "fill+delete@vectors", "overwrite+delete@vectors",
-    "order+delete@vectors", "widen+mark@plain", "widen+policy@plain", "policy+unvector@vectors", "protect+delete@plain",
-    "read+rework@plain", "restore+optimize@vectors", "restore+vacuum@vectors", "restore+rework@vectors",
-    "rewind+delete@vectors", "rewind+vacuum@vectors", "clean+append@due", "append+append@plain/local",
-]  # fmt: skip
-"""Pairs beyond the matrix, in every order, and with a fault in SEEDS schedules; `python -m tests.simulation pairs`
-explores all, and the rest."""
+FAULTS_BY_CHANCE = with_breadth(
+    [
+        "delete+update@plain", "append+append@tracked", "ingest+ingest@plain", "prune+append@plain",
+        "overwrite+delete@vectors", "widen+mark@plain", "policy+unvector@vectors", "protect+delete@plain",
+        "read+rework@plain", "fill+delete@vectors", "order+delete@vectors", "rewind+delete@vectors", "clean+append@due",
+        "append+append@plain/local",
+    ],
+    [
+        "delete+delete@plain", "delete+merge@plain", "delete+optimize@plain", "delete+vacuum@plain",
+        "delete+optimize@tracked", "widen+policy@plain", "restore+optimize@vectors", "restore+vacuum@vectors",
+        "restore+rework@vectors", "rewind+vacuum@vectors",
+    ],
+)  # fmt: skip
+"""Pairs beyond the matrix, in every order, and with a fault in SEEDS schedules: each operation and layout in the suite,
+more pairs of them in breadth; `python -m tests.simulation pairs` explores all, and the rest."""
 
 Record = Callable[[str, object], None]
 PAIRS = [(first, second) for at, first in enumerate(MATRIX) for second in MATRIX[at:]]
