@@ -128,9 +128,7 @@ def path(label: str, folder: str, *, of: str | None = None, help: str | None = N
 def partition() -> Column:
     """The partition of a file, `partition_text`; where there are several keys by their values alone, `2026-09/JFK`."""
 
-    def cells(texts: pl.Series) -> pl.Series:
-        return texts.str.replace_all(views.partitions.keys.KEYS, "$1") if texts.str.contains("/").any() else texts
-
+    cells = views.partitions.keys.short_names
     return Column(st.column_config.TextColumn, "partition", {}, "partition_text", cells, may_be_cut=True)
 
 

@@ -246,10 +246,17 @@ def refs(address: str, options: dict[str, Any], machine: bool) -> None:
 
 @command(version_option, ref_option)
 def files(address: str, options: dict[str, Any], machine: bool, version: str | None, ref: str | None) -> None:
-    """List the live data files at a version."""
+    """List the live data files at a version. A terminal shows paths below the folder that all files share."""
+    from lakeview import views
+
     now = snapshot_named(open_address(address, options), version, ref=ref)
     shown = [c for c in _FILES if c != "partition_text" or now.partition_columns]
-    echo_frame(now.files if machine else now.files.select(shown), machine, "no files")
+    listed = now.files if machine else now.files.select(shown)
+    if not machine and width() is not None:
+        short = views.files.sizes.with_short_paths(now.files, views.files.sizes.common_folder(now.files["path"]))
+        partitions = views.partitions.keys.short_names(short["partition_text"])
+        listed = listed.with_columns(short["file"].alias("path"), *([partitions] if now.partition_columns else ()))
+    echo_frame(listed, machine, "no files")
 
 
 @command()

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from lakeview.cli.commands import command, echo_frame, open_address
+from lakeview.cli.text import width
 from lakeview.cli.versions import at_option, ref_option, snapshot_named, version_number, version_option, version_text
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import printable
@@ -85,6 +86,8 @@ def partitions(
     if not machine:
         found = found.select(pl.col(name).alias(head) for name, head in _PARTITIONS.items())
         found = found.with_columns((pl.col(_PARTITIONS["share"]) * 100).round(1))
+        if width() is not None:
+            found = found.with_columns(views.partitions.keys.short_names(found["partition"]))
     echo_frame(found if now.partition_columns else found.clear(), machine, "the table has no partitions")
 
 

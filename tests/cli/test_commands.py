@@ -121,6 +121,23 @@ def test_files_of_a_partitioned_table(tmp_path: Path) -> None:
     assert told("files", history.address)[0]["partition"] == {"day": "2026-03-01"}
 
 
+def test_files_in_a_terminal_are_told_by_what_differs(tmp_path: Path) -> None:
+    folder = "s3://bucket/warehouse/db/table/data/"
+    history = DeltaHistory(tmp_path / "t").create(
+        dict.fromkeys(("id", "month", "origin"), "string"), partition_by=("month", "origin")
+    )
+    for origin in ("JFK", "LGA"):
+        path = f"month=2026-09/origin={origin}"
+        history.commit(add(f"{folder}{path}/a.parquet", partition={"month": "2026-09", "origin": origin}))
+    narrow = run("files", history.address, columns=80).stdout.splitlines()
+    assert [(line.split()[0], line.split()[-1]) for line in narrow[1:]] == [
+        ("a.parquet", "2026-09/JFK"), ("a.parquet", "2026-09/LGA"),
+    ]  # fmt: skip
+    assert folder in run("files", history.address).stdout
+    partitions = run("partitions", history.address, columns=80).stdout.splitlines()
+    assert [line.split()[0] for line in partitions[1:]] == ["2026-09/JFK", "2026-09/LGA"]
+
+
 def test_no_files(tmp_path: Path) -> None:
     address = DeltaHistory(tmp_path / "t").create().address
     assert run("files", address).stdout == "no files\n"

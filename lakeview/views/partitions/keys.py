@@ -156,6 +156,11 @@ def whole_sequence(texts: pl.Series) -> list[str]:
     return [text(number) for number in range(first, last + 1)]
 
 
+def short_names(partitions: pl.Series) -> pl.Series:
+    """Partitions' texts for a narrow column: where there are several keys their values alone (`2026-09/EWR`)."""
+    return partitions.str.replace_all(KEYS, "$1") if partitions.str.contains("/").any() else partitions
+
+
 def short_name(partition: str) -> str:
     """A partition's text for a narrow place: where it is long, its values alone (`2026-09/EWR`)."""
     values = re.sub(KEYS, r"\1", partition)
