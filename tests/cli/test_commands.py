@@ -126,16 +126,16 @@ def test_files_in_a_terminal_are_told_by_what_differs(tmp_path: Path) -> None:
     history = DeltaHistory(tmp_path / "t").create(
         dict.fromkeys(("id", "month", "origin"), "string"), partition_by=("month", "origin")
     )
-    for origin in ("JFK", "LGA"):
-        path = f"month=2026-09/origin={origin}"
-        history.commit(add(f"{folder}{path}/a.parquet", partition={"month": "2026-09", "origin": origin}))
+    for month, origin in (("2026-08", "JFK"), ("2026-09", "LGA")):
+        path = f"month={month}/origin={origin}"
+        history.commit(add(f"{folder}{path}/a.parquet", partition={"month": month, "origin": origin}))
     narrow = run("files", history.address, columns=80).stdout.splitlines()
     assert [(line.split()[0], line.split()[-1]) for line in narrow[1:]] == [
-        ("a.parquet", "2026-09/JFK"), ("a.parquet", "2026-09/LGA"),
+        ("a.parquet", "2026-08/JFK"), ("a.parquet", "2026-09/LGA"),
     ]  # fmt: skip
     assert folder in run("files", history.address).stdout
     partitions = run("partitions", history.address, columns=80).stdout.splitlines()
-    assert [line.split()[0] for line in partitions[1:]] == ["2026-09/JFK", "2026-09/LGA"]
+    assert [line.split()[0] for line in partitions[1:]] == ["2026-08/JFK", "2026-09/LGA"]
 
 
 def test_no_files(tmp_path: Path) -> None:
