@@ -95,6 +95,22 @@ def files_line(findings: Sequence[Finding], files: int, size: int | None, ideal:
     return f"No problem found in the layout of {counted(files, 'file')}{of}{enough}"
 
 
+def quality_line(findings: Sequence[Finding], timeline: pl.DataFrame) -> str:
+    """Since when the data is normal, where every bad load of TIMELINE (up to the version shown) was repaired; "" where
+    a finding says what is not normal, or nothing ever was."""
+    line = on_branch(timeline)
+    bad = line.filter("suspicious")
+    if bad.is_empty() or any(finding.severity not in (Severity.PASS, Severity.NOTE) for finding in findings):
+        return ""
+    repairs = line.filter(pl.col("version").is_in(bad["taken_back_by"].implode()))
+    if bad["taken_back_by"].has_nulls() or repairs["version"].n_unique() < bad["taken_back_by"].n_unique():
+        return ""
+    version, timestamp = repairs.select("version", "timestamp").row(-1)
+    since = format_version(version) if timestamp is None else f"{format_version(version)}, {format_date(timestamp)}"
+    load = f"bad load {format_version(bad['version'][0])}" if bad.height == 1 else f"last of {bad.height:,} bad loads"
+    return f"No anomaly since {since}, which repaired the {load}"
+
+
 def partitions_line(partitions: int, keys: Sequence[str], arrivals: pl.DataFrame) -> str:
     """That no finding is about the partitions; about late ones only where PARTITION_ARRIVALS tell when each was first
     written."""

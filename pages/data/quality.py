@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from lakeview import views
 from lakeview.app import downloads, errors, session
-from lakeview.app.components import card, nothing
+from lakeview.app.components import card, first_line, nothing
 from lakeview.app.quality import constraints, panels
 from lakeview.app.widget_state import linked
 
@@ -18,6 +19,8 @@ with errors.messages(here="quality"):
             nothing("No statistics of any load.", "Nothing was loaded, or its log files are gone.", "timeline")
     else:
         findings = now.look.quality_findings()
+        history = views.timeline.commits.up_to(now.look.timeline(), now.version)
+        first_line(views.first_lines.quality_line(findings, history))
         with card(key="alerts"):
             panels.alerts(findings)
         downloads.offer("loads by column", loads)

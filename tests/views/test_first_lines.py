@@ -10,7 +10,14 @@ import pytest
 from lakeview import views
 from lakeview.inspection.schemas import SCHEMA_CHANGES
 from lakeview.model.findings import Finding, Severity
-from lakeview.views.first_lines import files_line, partitions_line, pruning_line, schema_line, timeline_line
+from lakeview.views.first_lines import (
+    files_line,
+    partitions_line,
+    pruning_line,
+    quality_line,
+    schema_line,
+    timeline_line,
+)
 from tests.views.story import Story
 
 
@@ -27,6 +34,20 @@ def test_the_timeline_says_what_happened_when_and_by_whom() -> None:
     assert timeline_line(line.clear(), story.now) == ""
     still_there = line.with_columns(taken_back_by=pl.lit(None, pl.Int64))
     assert timeline_line(still_there, story.now).endswith("; 1 bad load, 1 of them in the table")
+
+
+def test_quality_says_since_when_the_data_is_normal() -> None:
+    story = Story()
+    for _ in range(12):
+        story.after(days=1).append(1000)
+    story.append(9000).after(days=2).delete(12)
+    line = views.timeline.commits.timeline(story.frame(), story.lifetimes())
+    passes, alert = Finding("a", Severity.PASS, "On time"), Finding("b", Severity.ATTENTION, "v12: null")
+    day = line["timestamp"][-1].strftime("%Y-%m-%d")
+    assert quality_line([passes], line) == f"No anomaly since v13, {day}, which repaired the bad load v12"
+    assert quality_line([alert], line) == ""
+    assert quality_line([passes], line.head(13)) == "", "the repair came later"
+    assert quality_line([passes], line.head(5)) == "", "nothing ever was"
 
 
 def test_the_schema_says_what_changed_last() -> None:
