@@ -20,9 +20,15 @@ _HEADROOM = 1.2
 
 
 def size_histogram(
-    bins: pl.DataFrame, *, picked: str | None = None, dark: bool = False, width: Width = "container"
+    bins: pl.DataFrame,
+    *,
+    picked: str | None = None,
+    is_finding: bool = True,
+    dark: bool = False,
+    width: Width = "container",
 ) -> list[AnyChart]:
-    """Count above bytes, to be stacked: small files orange, the target sizes a band behind; [] without bins.
+    """Count above bytes, to be stacked: small files orange where they are a finding, the target sizes a band behind; []
+    without bins.
 
     A click picks a bin by its label; the one that is picked stands out.
     """
@@ -31,7 +37,7 @@ def size_histogram(
     p = palette(dark)
     files_unit = count_unit(peak(bins["files"]), "Files")
     bytes_unit = byte_unit(peak(bins["bytes"]), "Bytes")
-    rows = _rows(bins, p, picked)
+    rows = _rows(bins, p.orange if is_finding else p.blue, p, picked)
     counts = rows.with_columns(value=bins["files"] / files_unit[0], said=texts(bins["files"], format_count))
     sizes = rows.with_columns(
         value=bins["bytes"] / bytes_unit[0],
@@ -82,7 +88,7 @@ def _bars(rows: pl.DataFrame, title: str, p: Palette, bins: pl.DataFrame, *, wid
 _TOOLTIP = (("label", "size"), ("files_said", "files"), ("bytes_said", "bytes"), ("share", "of all bytes"))
 
 
-def _rows(bins: pl.DataFrame, p: Palette, picked: str | None) -> pl.DataFrame:
+def _rows(bins: pl.DataFrame, small: str, p: Palette, picked: str | None) -> pl.DataFrame:
     whole = int(bins["bytes"].sum())
     return pl.DataFrame(
         {
@@ -90,7 +96,7 @@ def _rows(bins: pl.DataFrame, p: Palette, picked: str | None) -> pl.DataFrame:
             "small": bins["small"],
             "weight": [1.0 if picked in (None, label) else 0.45 for label in bins["label"]],
             "target": bins["target"],
-            "color": bins.select(pl.when("small").then(pl.lit(p.orange)).otherwise(pl.lit(p.blue))).to_series(),
+            "color": bins.select(pl.when("small").then(pl.lit(small)).otherwise(pl.lit(p.blue))).to_series(),
             "files_said": texts(bins["files"], exact_count),
             "bytes_said": texts(bins["bytes"], format_bytes),
             "share": [format_percent(n / whole if whole and n is not None else None) for n in bins["bytes"]],

@@ -354,6 +354,13 @@ def test_an_empty_table_still_shows_its_bins() -> None:
     assert [p.to_dict()["title"] for p in panels] == ["Files", "Bytes, B"]
 
 
+@pytest.mark.parametrize(("is_finding", "colour"), [(True, LIGHT.orange), (False, LIGHT.blue)])
+def test_small_files_are_orange_where_they_are_a_finding(is_finding: bool, colour: str) -> None:
+    bins = views.files.sizes.file_sizes(Story().append(1, size=1000).files())
+    for panel in charts.files.size_histogram(bins, is_finding=is_finding):
+        assert {row["color"] for row in rows_of(panel) if row.get("small") and row["value"]} == {colour}
+
+
 def test_a_long_history_is_thinned_and_keeps_its_envelope() -> None:
     many = 30_000
     n = pl.int_range(many)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -15,6 +15,7 @@ from lakeview.app.file_layout import layout_of
 from lakeview.app.memo import cached
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
+from lakeview.model.findings import Finding
 from lakeview.model.schema import leaf_name
 
 PAGE = 100
@@ -29,6 +30,11 @@ SORTS = {
     "newest first": ("modified", True),
     "by path": ("path", False),
 }
+
+
+def has_small_files(findings: Sequence[Finding]) -> bool:
+    """True if small files are one of the findings."""
+    return any(finding.id == "small-files" for finding in findings)
 
 
 def tiles(facts: views.files.sizes.FileFacts) -> None:
