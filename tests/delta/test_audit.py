@@ -267,6 +267,18 @@ def test_files_of_a_log_that_was_cleaned_up(checkpoint: bool, path: str, verdict
     assert found.filter(pl.col("law") == "remove-names-live-file")["verdict"].to_list() == [verdict]
 
 
+@pytest.mark.parametrize(("given_at", "verdicts"), [(1, []), (4, ["violated"]), (None, ["violated"])])
+def test_row_ids_of_files_from_before_a_log_that_was_cleaned_up(
+    given_at: int | None, verdicts: list[str], tmp_path: Path
+) -> None:
+    history = DeltaHistory(tmp_path / "t").create().commit(file("a", 1, base=0), mark(0))
+    history.commit(info(operation="DELETE"), remove("a")).checkpoint().commit(mark(5))
+    more = {} if given_at is None else {"defaultRowCommitVersion": given_at}
+    history.commit(info(operation="RESTORE"), file("a", 1, base=0, **more)).without(0, 1, 2)
+    found = lv.open_table(history.address).audit()
+    assert found.filter(pl.col("law") == "row-ids-unique")["verdict"].to_list() == verdicts
+
+
 def test_what_deltalake_writes_is_not_convicted(tmp_path: Path) -> None:
     def rows(start: int, end: int) -> pa.Table:
         ids = range(start, end)

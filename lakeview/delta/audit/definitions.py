@@ -67,7 +67,9 @@ def row_ids_unique(run: Run) -> Iterator[Case]:
         if at >= run.first:
             wrong[at] = violated(at, "two files have the same row ids", f"at least {until:,}", f"{start:,}", key)
     marks = _marks(run)
-    new = fresh.filter(pl.col("version") >= run.first)
+    # a restore brings files back whose first add lies before the log
+    is_older = pl.col("default_row_commit_version") < run.first
+    new = fresh.filter((pl.col("version") >= run.first) & ~is_older.fill_null(value=False))
     lowest = (
         new.group_by("version")
         .agg(pl.col("base_row_id").min().alias("low"), pl.col("end").null_count())

@@ -28,6 +28,7 @@ EVENTS = pl.Schema(
         "records": pl.Int64(),
         "deleted_records": pl.Int64(),
         "base_row_id": pl.Int64(),
+        "default_row_commit_version": pl.Int64(),
     }
 )
 """One row a file action, in the order recorded. `records`: physical rows of an add, `deleted_records` the cardinality
