@@ -118,17 +118,21 @@ def commit_table(commits: pl.DataFrame, version: int) -> None:
     key = f"commits-{version}-{page}"
     names = rows.select(views.units.version_label("version")).to_series()
     long = bool((names.str.len_chars() > _SHORT_NAME).any())  # of random numbers without a name
+    mark = pl.col("mark").replace_strict(_GLYPHS, default="", return_dtype=pl.String)
     with st.container(gap=None):
         frame(
             views.timeline.commits.with_marks(rows).with_columns(
-                records_change=pl.col("records_added") - pl.col("records_removed")
+                mark=mark,
+                operation=pl.concat_str(mark, pl.col("operation").fill_null(""), separator=" "),
+                records_change=pl.col("records_added") - pl.col("records_removed"),
             ),
             {
-                "mark": columns.mark(_GLYPHS, help="the kind of commit, as in the chart above; ✚: an anomalous load"),
                 "version": columns.version(),
                 "committed": columns.timestamp(),
-                # beside the chart there is no room for it and long ids: the mark tells the kind of operation
-                **({} if long else {"operation": columns.text("operation")}),
+                # beside the chart there is no room for both it and long ids
+                **(
+                    {"mark": columns.mark(help=_MARK)} if long else {"operation": columns.text("operation", help=_MARK)}
+                ),
                 "writer": columns.text("writer"),
                 "change": columns.number(
                     "rows \N{PLUS-MINUS SIGN}", of="records_change", help="rows added less rows removed"
@@ -145,6 +149,8 @@ def commit_table(commits: pl.DataFrame, version: int) -> None:
         if inside >= _VISIBLE_ROWS - 1:  # below its heading
             scroll_to_row(key, inside)
 
+
+_MARK = "the mark is of the kind of commit, as in the chart above; ✚: an anomalous load"
 
 _GLYPHS = {
     "anomaly": "\N{HEAVY GREEK CROSS}",

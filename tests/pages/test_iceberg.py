@@ -124,7 +124,7 @@ def test_a_branch_in_the_link_is_the_one_that_is_told(branched: str) -> None:
     assert not app.exception
     assert app.query_params["ref"] == "audit"
     assert app.query_params["version"] == str(FIRST_ID + 2)
-    marks = table_with(app, "committed")["mark"].to_list()
+    marks = [operation.split()[0] for operation in table_with(app, "committed")["operation"]]
     assert marks == ["\N{BLACK DOWN-POINTING TRIANGLE}"] * 2 + ["\N{BLACK CIRCLE}"] * 2
 
 
