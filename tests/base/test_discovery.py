@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 import lakeview as lv
-from lakeview import discovery
-from lakeview.discovery import TABLES
+from lakeview.discovery import TABLES, folders
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, NotATableError
 from lakeview.model.table import Table
@@ -107,7 +106,7 @@ def test_tables_are_found_by_depth_in_so_many_folders_and_not_inside_tables(
         (f"{tmp_path}/c/in", "delta", "c/in"),
     ]
     assert lv.find_tables(tmp_path / "b", depth=0)["name"].to_list() == ["b"]
-    monkeypatch.setattr(discovery, "MOST_LOOKED", 3)  # the root, a and b
+    monkeypatch.setattr(folders, "MOST_LOOKED", 3)  # the root, a and b
     assert lv.find_tables(tmp_path, depth=2)["name"].to_list() == ["b"]
 
 

@@ -1,4 +1,4 @@
-"""An address to a table: which format it is, and which tables lie under a root.
+"""An address to a table: which format it is; and an address to a new table.
 
 The readers of a format, and the writers, are imported where an address or a call asks for them: opening a Delta table
 loads half of the modules that all formats take.
@@ -7,23 +7,22 @@ loads half of the modules that all formats take.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from lakeview.delta.log.paths import LOG_FOLDER
 from lakeview.delta.table import DeltaTable
+from lakeview.discovery.folders import refuse_catalog, table_above
 from lakeview.iceberg.catalog.address import is_catalog_address
 from lakeview.iceberg.metadata.locate import FOLDER as METADATA_FOLDER
 from lakeview.iceberg.metadata.locate import is_metadata_name
 from lakeview.model.addresses import is_local, normalise
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.config import Config, settings
-from lakeview.model.errors import InvalidRequestError, LakeviewError, NotATableError, UnsupportedTableError
+from lakeview.model.errors import InvalidRequestError, NotATableError, UnsupportedTableError
 from lakeview.model.schema import Schema
 from lakeview.sharing.client.profile import parse_address
 from lakeview.storage import Storage, open_storage
@@ -35,27 +34,6 @@ if TYPE_CHECKING:
     from lakeview.sharing.client.table import SharedTable
 
 _PolarsType = pl.DataType | type[pl.DataType]
-
-TABLES = pl.Schema({"address": pl.String(), "format": pl.String(), "name": pl.String()})
-"""One row a table; `name` is its path below the root. A folder with the logs of both formats is a Delta table."""
-
-_LOGS = {
-    "delta": (LOG_FOLDER, re.compile(r"[0-9]{20}\.(?:json|checkpoint\..*parquet)$")),
-    "iceberg": (METADATA_FOLDER, re.compile(r"[^/]*\.metadata\.json(?:\.gz)?$")),
-}
-"""The folder that every table of a format has, and the names in it."""
-
-_HIDDEN = r"(?:^|/)[_.][^/]*"
-"""A folder that engines do not show: records and quarantined rows of pipelines, a table that is still being built."""
-
-_MARKS = {format_: rf"^(?:(.+)/)?{folder}/{name.pattern}" for format_, (folder, name) in _LOGS.items()}
-"""What is below every table of a format; the first group is the table's folder."""
-
-MOST_LOOKED = 200
-"""So many folders are looked into where tables are found by depth."""
-
-MOST_ABOVE = 12
-"""So many folders above an address that is no table may hold the table that it lies in: a path has few more."""
 
 
 def open_table(
@@ -83,7 +61,7 @@ def open_table(
         return open_catalog_table(
             os.fspath(address), catalog=catalog, storage_options=storage_options, config=config, relocate=relocate
         )
-    _refuse_catalog(catalog)
+    refuse_catalog(catalog)
     if parse_address(os.fspath(address)) is not None:
         from lakeview.sharing.client.table import open_shared
 
@@ -100,7 +78,7 @@ def open_table(
         try:
             return _iceberg(opened, storage_options, config, relocate)
         except NotATableError:
-            raise _no_table(opened, _table_above(opened, storage_options, config)) from error
+            raise _no_table(opened, table_above(opened, storage_options, config)) from error
 
 
 def _iceberg(
@@ -223,31 +201,6 @@ def _schema(schema: Schema | pa.Schema | Mapping[str, _PolarsType]) -> Schema:
     return Schema.from_arrow(schema)
 
 
-def _refuse_catalog(catalog: Mapping[str, Any] | None) -> None:
-    if catalog is not None:
-        raise InvalidRequestError(
-            "properties of a catalog were given for an address that is in none",
-            fix="give an address such as catalog://prod/sales.orders, or leave catalog= out",
-        )
-
-
-def _table_above(storage: Storage, options: Mapping[str, Any] | None, config: Config | None) -> str | None:
-    """The table whose folder an address lies in, if it may be read: for the path of a file or a partition."""
-    folder = storage.root
-    for _ in range(MOST_ABOVE):
-        folder = folder.rpartition("/")[0]
-        if not folder or folder.endswith("/"):
-            return None
-        try:
-            above = open_storage(folder, options=options, config=config)
-            listed = [f"{within}/{name}" for within, _ in _LOGS.values() for name in above.list_from(within)["name"]]
-        except LakeviewError:  # outside the allowed roots, or nothing that this reader may list
-            return None
-        if any(re.match(mark, path) for mark in _MARKS.values() for path in listed):
-            return above.root
-    return None
-
-
 def _no_table(storage: Storage, above: str | None) -> NotATableError:
     if above is not None:
         return NotATableError(f"{storage.root} is no table, but lies in one", fix=f"open {above}", place=storage.root)
@@ -264,78 +217,3 @@ def _no_table(storage: Storage, above: str | None) -> NotATableError:
         fix=f"give the folder that holds {folder}, or list the tables below a folder above it",
         place=storage.root,
     )
-
-
-def find_tables(
-    root: str | os.PathLike[str],
-    *,
-    storage_options: Mapping[str, Any] | None = None,
-    config: Config | None = None,
-    catalog: Mapping[str, Any] | None = None,
-    depth: int | None = None,
-) -> pl.DataFrame:
-    """TABLES below a root, by name; one recursive listing. Empty if there is none. On a disk the partitions' folders
-    (`day=1`) of the tables found are not looked through. Tables in folders whose names begin with `_` or `.` are
-    hidden, as they are to engines: give such a folder as the root to list them.
-
-    `depth`: looks only so many folders deep, into MOST_LOOKED at most and not into tables, where all that lies below
-    may have no end; a catalog has no depth.
-
-    The root may be a configured Iceberg catalog, `catalog://<catalog>/`, or a namespace in one; it is asked for names
-    and no table is opened. `catalog`: its properties, over what is configured.
-    AccessDeniedError outside the allowed roots.
-    """
-    if is_catalog_address(os.fspath(root)):
-        from lakeview.iceberg.catalog.table import find_catalog_tables
-
-        named = find_catalog_tables(os.fspath(root), catalog=catalog, config=config)
-        return pl.DataFrame([(address, "iceberg", name) for address, name in named], schema=TABLES, orient="row")
-    _refuse_catalog(catalog)
-    storage = open_storage(root, options=storage_options, config=config, decode=True)
-    below = _all_tables(storage) if depth is None else _near_tables(storage, depth)
-    folders = below.filter(~pl.col("name").str.contains(_HIDDEN)).sort("name")
-    prefix = storage.root.rstrip("/")
-    return folders.select(
-        pl.when(pl.col("name") == "")
-        .then(pl.lit(prefix))
-        .otherwise(pl.concat_str(pl.lit(prefix + "/"), "name"))
-        .alias("address"),
-        "format",
-        pl.when(pl.col("name") == "").then(pl.lit(prefix.rsplit("/", 1)[-1])).otherwise("name").alias("name"),
-    )
-
-
-def _all_tables(storage: Storage) -> pl.DataFrame:
-    """The name and format of every table, the root's name empty."""
-    names = storage.names(dict(_LOGS.values()))
-    found = [
-        names.to_frame("name")
-        .filter(pl.col("name").str.contains(pattern))
-        .select(pl.col("name").str.extract(pattern, 1).fill_null(""), pl.lit(format_).alias("format"))
-        for format_, pattern in _MARKS.items()
-    ]
-    return pl.concat(found).unique("name", keep="first", maintain_order=True)
-
-
-def _near_tables(storage: Storage, depth: int) -> pl.DataFrame:
-    """Those within so many folders, as `_all_tables`."""
-    found: list[tuple[str, str]] = []
-    level, left = [""], MOST_LOOKED
-    for _ in range(depth + 1):
-        level, left = level[:left], max(0, left - len(level))
-        looked = list(zip(level, storage.each_ahead(partial(_look_into, storage), level), strict=True))
-        found += [(folder, format_) for folder, (format_, _) in looked if format_ is not None]
-        level = [f"{folder}/{name}".lstrip("/") for folder, (_, inner) in looked for name in inner]
-    return pl.DataFrame(found, schema={"name": pl.String(), "format": pl.String()}, orient="row")
-
-
-def _look_into(storage: Storage, folder: str) -> tuple[str | None, list[str]]:
-    """The format of the table that a folder holds, or the folders in it; of one that may not be read, none."""
-    try:
-        inner = storage.folders(folder)
-        for format_, (within, name) in _LOGS.items():
-            if within in inner and any(map(name.match, storage.list_from(f"{folder}/{within}".lstrip("/"))["name"])):
-                return format_, []
-    except LakeviewError:
-        return None, []
-    return None, [name for name in inner if "=" not in name]
