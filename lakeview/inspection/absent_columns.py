@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from lakeview.model.column_values import least_records
 from lakeview.model.errors import LakeviewError
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.engines.rules import all_words
-from lakeview.views.files.rows import least_records
 from lakeview.views.schema import births
 from lakeview.views.schema.columns import counts_of
 

@@ -9,6 +9,7 @@ import polars as pl
 from lakeview import views
 from lakeview.inspection.absent_columns import absent_shares
 from lakeview.inspection.frames import TableFrames
+from lakeview.model.column_values import least_records
 from lakeview.model.snapshot import Snapshot
 
 
@@ -34,7 +35,7 @@ def column_answers(frames: TableFrames, snapshot: Snapshot) -> ColumnAnswers:
     """Null shares and ranges of every column of a version."""
     statistics = frames.statistics(snapshot.version)
     files, records = snapshot.files, snapshot.num_records
-    least = views.files.rows.least_records(files, snapshot.delete_files)
+    least = least_records(files, snapshot.delete_files)
     shares = views.schema.columns.null_shares(statistics, files, least, records)
     absent = absent_shares(frames, snapshot, statistics)
     tree = views.schema.columns.schema_tree(

@@ -6,6 +6,7 @@ import polars as pl
 
 from lakeview import views
 from lakeview.inspection.frames import TableFrames
+from lakeview.model.column_values import least_records
 from lakeview.model.errors import LakeviewError
 
 _MOST_VERSIONS, _MOST_FILES = 8, 50_000
@@ -34,6 +35,6 @@ def with_row_bounds(line: pl.DataFrame, frames: TableFrames) -> pl.DataFrame:
 def _bound(frames: TableFrames, version: int) -> int | None:
     try:
         snapshot = frames.snapshot(version)
-        return views.files.rows.least_records(snapshot.files, snapshot.delete_files)
+        return least_records(snapshot.files, snapshot.delete_files)
     except LakeviewError:  # a version that can no longer be read
         return None

@@ -43,6 +43,21 @@ def live_records() -> pl.Expr:
     return pl.when(left >= 0).then(left).alias("records")
 
 
+def least_records(files: pl.DataFrame, delete_files: pl.DataFrame | None = None) -> int | None:
+    """At least how many rows FILES have; None for none.
+
+    Without a file of equality deletes all files count but for as many rows as files of position deletes name: one of
+    them may name a row twice, or one that another one names (Iceberg, "Position Delete Files").
+    """
+    certain = files.select(live_records().cast(pl.Int128).sum().cast(pl.Int64, strict=False)).item()
+    if delete_files is None or delete_files.is_empty() or set(delete_files["content"]) != {"position deletes"}:
+        return None if certain is None else int(certain)
+    recorded = pl.col("records") - pl.col("deleted_records").fill_null(0)
+    rows = files.select(recorded.cast(pl.Int128).sum().cast(pl.Int64, strict=False)).item()
+    deletes = None if delete_files["records"].has_nulls() else delete_files["records"].cast(pl.Int128).sum()
+    return max(certain or 0, 0 if rows is None or deletes is None else rows - int(deletes))
+
+
 def formatted(template: str, *parts: str | pl.Expr) -> pl.Expr:
     """As `polars.format`, which panics on a frame whose first chunk has no row (2.1), as filters leave behind: a text
     with a column's value in the place of each {}, null where one of them is."""

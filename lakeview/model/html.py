@@ -5,6 +5,9 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from lakeview.model.column_values import least_records
+from lakeview.model.version_names import name_of
+
 if TYPE_CHECKING:
     from lakeview.model.snapshot import Snapshot
 
@@ -13,12 +16,12 @@ _LEFT = "style='text-align:left'"
 
 def snapshot_html(snapshot: Snapshot) -> str:
     """A table of a snapshot's figures, then its columns, folded up; all texts are escaped."""
-    m = snapshot.metadata
+    m, name = snapshot.metadata, name_of(snapshot.version)
     facts = {
         "table": m.name or m.address,
-        "version": str(m.version),
+        "version": str(m.version) if name is None else f"{name} ({m.version})",
         "committed": "unknown" if m.timestamp is None else f"{m.timestamp:%Y-%m-%d %H:%M} UTC",
-        "rows": "unknown" if snapshot.num_records is None else f"{snapshot.num_records:,}",
+        "rows": _rows(snapshot),
         "files": f"{snapshot.num_files:,}",
         "bytes": "unknown" if snapshot.size_bytes is None else f"{snapshot.size_bytes:,}",
         "partitioned by": ", ".join(m.partition_columns) or "not partitioned",
@@ -32,3 +35,10 @@ def snapshot_html(snapshot: Snapshot) -> str:
     )
     summary = f"<summary>{len(m.schema)} columns</summary>"
     return f"<table>{rows}</table><details>{summary}<table>{columns}</table></details>"
+
+
+def _rows(snapshot: Snapshot) -> str:
+    if snapshot.num_records is not None:
+        return f"{snapshot.num_records:,}"
+    least = least_records(snapshot.files, snapshot.delete_files)
+    return f"\N{GREATER-THAN OR EQUAL TO} {least:,}" if least else "unknown"

@@ -15,6 +15,7 @@ from lakeview.model.errors import InvalidRequestError
 from lakeview.model.frames import DOMAIN_METADATA, FILES, RULES, TOMBSTONES, TRANSACTIONS
 from lakeview.model.schema import Field, PrimitiveType, Schema
 from lakeview.model.snapshot import Snapshot, TableMetadata, TableProtocol, milliseconds
+from lakeview.model.version_names import register
 
 METADATA = TableMetadata(
     address="/lake/<b>orders</b>",
@@ -110,6 +111,14 @@ def test_what_is_unknown_is_shown_as_unknown() -> None:
     shown = Snapshot(metadata, frames={"files": files((None, 0))})._repr_html_()
     assert shown.count("unknown") == 2
     assert repr(Snapshot(metadata)) == "Snapshot('x', version=0, columns=0)"
+
+
+def test_the_html_has_the_name_of_a_version_and_a_bound_of_its_rows() -> None:
+    register([(2**61 + 12345, 13)])
+    metadata = TableMetadata("x", "iceberg", 2**61 + 12345, None, Schema())
+    shown = Snapshot(metadata, frames={"files": files((5, None), (4, 0))})._repr_html_()
+    assert f"s13 ({2**61 + 12345})" in shown
+    assert "\N{GREATER-THAN OR EQUAL TO} 4<" in shown
 
 
 @pytest.mark.parametrize(

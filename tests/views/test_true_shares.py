@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import lakeview as lv
-from lakeview.views.files.rows import least_records
+from lakeview.model.column_values import least_records
 from lakeview.views.units import format_version
 from tests.builders.actions import metadata, protocol, remove
 from tests.builders.history import DeltaHistory

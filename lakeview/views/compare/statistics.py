@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from lakeview.model.column_values import least_records
 from lakeview.model.schema import leaf_name
 from lakeview.model.snapshot import Snapshot
-from lakeview.views.files.rows import least_records
 from lakeview.views.schema.columns import schema_tree
 from lakeview.views.schema.diff import field_changes
 from lakeview.views.thresholds import LOOSE_SHIFT_SHARE, SHIFT_SHARE

@@ -9,8 +9,8 @@ from itertools import takewhile
 import polars as pl
 
 from lakeview.model.addresses import is_absolute
+from lakeview.model.column_values import least_records
 from lakeview.model.snapshot import Snapshot
-from lakeview.views.files.rows import least_records
 from lakeview.views.sums import at_least, total
 from lakeview.views.thresholds import SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW
 from lakeview.views.units import BYTE_UNITS, EN_DASH, format_percent

@@ -7,9 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from lakeview.model.column_values import live_records
+from lakeview.model.column_values import least_records, live_records
 from lakeview.model.snapshot import Snapshot
-from lakeview.views.files.rows import least_records
 from lakeview.views.partitions.keys import partition_keys, whole_sequence
 from lakeview.views.sums import total
 
@@ -76,7 +75,7 @@ def partition_sizes(snapshot: Snapshot) -> pl.DataFrame:
 
 def with_row_bounds(sizes: pl.DataFrame, snapshot: Snapshot) -> pl.DataFrame:
     """PARTITION_SIZES with the least number of rows where the exact one is unknown and the log proves one, and `mark`:
-    "≥" there, else "". The same bound as for the whole table (`views.files.rows.least_records`)."""
+    "≥" there, else "". The same bound as for the whole table (`least_records`)."""
     unknown = sizes.filter(pl.col("records").is_null())["partition_text"]
     deletes = snapshot.delete_files
     if unknown.is_empty() or (not deletes.is_empty() and deletes["partition_text"].has_nulls()):
