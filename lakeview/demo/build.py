@@ -18,6 +18,7 @@ from threading import Event
 from pyspark.sql import SparkSession
 
 from lakeview.demo.calendar import Calendar
+from lakeview.demo.file_times import date_files
 from lakeview.demo.lake import Lake
 from lakeview.demo.pipeline import settle_pipeline, write_pipeline
 from lakeview.demo.place import built_beside
@@ -89,6 +90,7 @@ def build(path: str | Path, *, now: datetime, progress: Progress = lambda _: Non
                 say(f"{next(numbers):2}/{total} {done}")
             for other in written:
                 other.result()
+        date_files(folder)
         settle_pipeline(folder, place)
     say(f"done: {place}")
     return place
