@@ -14,7 +14,7 @@ from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.engines.rules import all_words
 from lakeview.views.schema import births
-from lakeview.views.schema.columns import counts_of
+from lakeview.views.schema.null_shares import counts_of
 
 if TYPE_CHECKING:
     from lakeview.inspection.frames import TableFrames

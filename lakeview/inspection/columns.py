@@ -36,7 +36,7 @@ def column_answers(frames: TableFrames, snapshot: Snapshot) -> ColumnAnswers:
     statistics = frames.statistics(snapshot.version)
     files, records = snapshot.files, snapshot.num_records
     least = least_records(files, snapshot.delete_files)
-    shares = views.schema.columns.null_shares(statistics, files, least, records)
+    shares = views.schema.null_shares.null_shares(statistics, files, least, records)
     absent = absent_shares(frames, snapshot, statistics)
     tree = views.schema.columns.schema_tree(
         snapshot.schema, statistics, records, files=files, least=least, shares=shares, absent=absent

@@ -28,7 +28,7 @@ def own_leaves(snapshot: Snapshot) -> list[str]:
 def files_without_statistics(frames: TableFrames, snapshot: Snapshot) -> pl.DataFrame:
     """The rows of STATISTICS without any value. Where the first columns have one in each file, others are not read."""
     leaves, version = own_leaves(snapshot), snapshot.version
-    silent = views.schema.columns.files_without_statistics
+    silent = views.schema.null_shares.files_without_statistics
     if len(leaves) > FIRST_COLUMNS:
         found = silent(frames.recorded_statistics(version, leaves[:FIRST_COLUMNS]))
         if found.is_empty():

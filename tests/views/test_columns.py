@@ -45,7 +45,7 @@ def files(*records: int | None, deleted: int | None = 0) -> pl.DataFrame:
 
 
 def share_of(stats: pl.DataFrame, live: pl.DataFrame) -> tuple[Any, ...]:
-    return views.schema.columns.null_shares(stats, live).select("null_share", "exact", "mark", "files_known").row(0)
+    return views.schema.null_shares.null_shares(stats, live).select("null_share", "exact", "mark", "files_known").row(0)
 
 
 @pytest.mark.parametrize(
@@ -72,14 +72,16 @@ def test_null_counts_that_may_include_deleted_rows_are_an_upper_bound() -> None:
 
 def test_null_shares_have_their_declared_shape_without_files() -> None:
     empty = statistics({"x": [(1, 2, 0)]}).clear()
-    assert views.schema.columns.null_shares(empty, files()).schema == views.schema.columns.NULL_SHARES
-    assert views.schema.columns.null_shares(empty, files())["null_share"].to_list() == [None]
+    assert views.schema.null_shares.null_shares(empty, files()).schema == views.schema.null_shares.NULL_SHARES
+    assert views.schema.null_shares.null_shares(empty, files())["null_share"].to_list() == [None]
 
 
 def test_names_that_collide_or_look_like_patterns_are_just_names() -> None:
     said: dict[str, list[Said | None]] = {name: [(1, 2, 1)] for name in ("path", "records", "^x$", "x", "*", "min")}
-    assert views.schema.columns.null_shares(statistics(said), files(10))["column"].to_list() == list(said)
-    assert views.schema.columns.null_shares(statistics(said), files(10))["null_share"].to_list() == [0.1] * len(said)
+    assert views.schema.null_shares.null_shares(statistics(said), files(10))["column"].to_list() == list(said)
+    assert views.schema.null_shares.null_shares(statistics(said), files(10))["null_share"].to_list() == [0.1] * len(
+        said
+    )
 
 
 def test_one_file_path_with_two_deletion_vectors_is_joined_by_both() -> None:

@@ -11,7 +11,7 @@ from lakeview.views.files.sizes import FileFacts, file_facts
 from lakeview.views.health.kinds import finding
 from lakeview.views.partitions.sizes import missing_partitions, partition_sizes, partition_skew
 from lakeview.views.retention.remedies import command, partition_condition
-from lakeview.views.schema.columns import files_without_statistics
+from lakeview.views.schema.null_shares import files_without_statistics
 from lakeview.views.sums import total_of
 from lakeview.views.thresholds import (
     DELETE_FILES_MIN,

@@ -12,7 +12,8 @@ import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.model.schema import ArrayType, MapType, Schema, leaf_name
-from lakeview.views.schema.columns import counts_of, spread_evenly
+from lakeview.views.schema.columns import spread_evenly
+from lakeview.views.schema.null_shares import counts_of
 from lakeview.views.timeline.live_intervals import with_positions
 from lakeview.views.units import counted
 from lakeview.views.values import bound_texts

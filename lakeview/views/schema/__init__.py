@@ -1,5 +1,15 @@
 """Columns of a version, their history, and the difference of two schemas."""
 
-from lakeview.views.schema import births, breaking, column_history, columns, diff, null_history, rules, tree
+from lakeview.views.schema import (
+    births,
+    breaking,
+    column_history,
+    columns,
+    diff,
+    null_history,
+    null_shares,
+    rules,
+    tree,
+)
 
-__all__ = ["births", "breaking", "column_history", "columns", "diff", "null_history", "rules", "tree"]
+__all__ = ["births", "breaking", "column_history", "columns", "diff", "null_history", "null_shares", "rules", "tree"]

@@ -9,7 +9,7 @@ from datetime import datetime
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
-from lakeview.views.schema.columns import null_shares
+from lakeview.views.schema.null_shares import null_shares
 from lakeview.views.thresholds import is_unusual_share
 
 NULL_SHARES_BY_VERSION = pl.Schema(
