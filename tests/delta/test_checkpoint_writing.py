@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import uuid
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from io import BytesIO
@@ -314,12 +315,21 @@ def test_a_whole_checkpoint_of_another_writer_stays(tmp_path: Path, parts: int |
     assert [f.read_bytes() for f in files] == theirs, "readers may be at it"
 
 
-def test_a_version_has_no_checkpoint_in_two_numbers_of_parts(tmp_path: Path) -> None:
+IN_PARTS = [f"checkpoint.{part:010d}.{3:010d}.parquet" for part in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("requested", "names"),
+    [((3, 2), IN_PARTS), ((3, None), IN_PARTS), ((None, 3), ["checkpoint.parquet"]), ((1,), ["checkpoint.parquet"])],
+)
+def test_a_version_has_one_checkpoint_that_the_kernel_reads(
+    tmp_path: Path, requested: Sequence[int | None], names: list[str]
+) -> None:
     busy_history(tmp_path)
-    for parts in (3, 2):
+    for parts in requested:
         write_checkpoint(opened(tmp_path), 4, parts=parts)
-    names = sorted(path.name for path in (tmp_path / "_delta_log").glob("*.checkpoint.*"))
-    assert names == [f"{4:020d}.checkpoint.{part:010d}.{3:010d}.parquet" for part in (1, 2, 3)]
+    found = sorted(path.name for path in (tmp_path / "_delta_log").glob("*.checkpoint.*"))
+    assert found == [f"{4:020d}.{name}" for name in names]
 
 
 @pytest.mark.parametrize("parts", [0, -1, 10_001, 10**9])
@@ -478,10 +488,12 @@ def test_a_checkpoint_of_a_golden_table_equals_its_replay(tmp_path: Path, golden
         return
     assert latest is not None
     replayed = state(tmp_path)
-    (tmp_path / log_name(latest, "checkpoint.parquet")).unlink(missing_ok=True)
+    theirs = [file for file in before if re.match(rf"{latest:020d}\.checkpoint\.(\d+\.\d+\.)?parquet$", file.name)]
+    for file in theirs:
+        file.unlink()
     write_checkpoint(opened(tmp_path), latest)
-    for file in before:
-        if re.match(r"\d{20}\.", file.name) and not file.name.startswith(f"{latest:020d}.checkpoint.parquet"):
+    for file in before.difference(theirs):
+        if re.match(r"\d{20}\.", file.name):
             file.unlink()
     found = state(tmp_path)
     assert set(found["removes"]) <= set(replayed["removes"]), "expired ones are dropped"

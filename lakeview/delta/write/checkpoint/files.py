@@ -24,7 +24,7 @@ from lakeview.delta.write.checkpoint.other_actions import (
     action_columns,
     state_actions,
 )
-from lakeview.delta.write.checkpoint.present import has_other_parts, is_present
+from lakeview.delta.write.checkpoint.present import has_other_files, is_present
 from lakeview.delta.write.checkpoint.sorted_actions import SortedActions
 from lakeview.delta.write.target import Target
 from lakeview.model.errors import InvalidRequestError
@@ -43,7 +43,7 @@ def write_checkpoint(table: Target, version: int | None = None, *, parts: int | 
     The kind is the table's: V2 where it has the feature v2Checkpoint and `delta.checkpointPolicy` says v2; else V1, in
     one file or in so many `parts`. The content of a V1 checkpoint depends on the version alone: tombstones expire
     against the version's own commit time, and files have one order, so that two writers make the same bytes and either
-    may win; one that is there and whole is left as it is, and so is one in another number of parts.
+    may win; one that is there and whole is left as it is, in however many parts.
 
     Returns the version.
     InvalidRequestError for parts that the table must not have.
@@ -102,9 +102,8 @@ def plan_checkpoint(
     if parts is None and most_parts is not None and most_parts > 1 and _FEATURE not in features:
         parts = min(most_parts, _MAX_PARTS)
     names = [] if is_v2 else _names(state.version, parts)
-    if parts is not None and has_other_parts(table.storage, state.version, parts):
-        return CheckpointPlan(state, None, names, len(names), is_present=True)
-    if names and is_present(table.storage, state.version, names):
+    storage, version = table.storage, state.version
+    if names and (has_other_files(storage, version, names) or is_present(storage, version, names)):
         return CheckpointPlan(state, None, names, len(names), is_present=True)
     committed = CommitTimes(table.log, in_commit_start(state.table_protocol, state.properties)).of(state.version)
     return CheckpointPlan(state, committed, names, len(names) or most_parts or 1)
@@ -126,7 +125,7 @@ def _check_parts(parts: int | None, has_v2: bool) -> None:
 
 def _names(version: int, parts: int | None) -> list[str]:
     """The files of a V1 checkpoint."""
-    if parts is None:
+    if parts in (None, 1):  # the kernel refuses a set of one part
         return [checkpoint_name(version)]
     return [checkpoint_part_name(version, part, parts) for part in range(1, parts + 1)]
 

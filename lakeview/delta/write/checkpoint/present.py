@@ -26,12 +26,13 @@ def is_whole(storage: Storage, checkpoint: Checkpoint) -> bool:
     return all(is_absolute(name) or name in present for name in checkpoint.sidecars)
 
 
-def has_other_parts(storage: Storage, version: int, parts: int) -> bool:
-    """Whether a version has a whole checkpoint in another number of parts. The Delta kernel reads no version with two
-    such sets: it takes the parts of one for those of the other ("should have 3 parts, but it has 2")."""
+def has_other_files(storage: Storage, version: int, names: Sequence[str]) -> bool:
+    """Whether a version has a whole V1 checkpoint in other files than these: in one, or in another number of parts. The
+    Delta kernel does not read a version with two: it takes the parts of one for those of the other ("should have 3
+    parts, but it has 2")."""
     files = log_files(storage.entries_from(LOG_FOLDER, f"{version:020d}.checkpoint."))
-    sets = checkpoints_of(f for f in files if f.kind == "part" and f.version == version)
-    return any(len(c.names) != parts and is_whole(storage, Checkpoint(storage, c)) for c in sets)
+    others = checkpoints_of(f for f in files if f.kind in ("checkpoint", "part") and f.version == version)
+    return any(c.names != tuple(names) and is_whole(storage, Checkpoint(storage, c)) for c in others)
 
 
 def is_present(storage: Storage, version: int, names: Sequence[str]) -> bool:
