@@ -23,7 +23,10 @@ _SHAPES = {"born": "circle", "dropped": "cross", "renamed": "triangle-up", "type
 def column_lanes(
     lives: pl.DataFrame, history: pl.DataFrame, until: datetime, *, dark: bool = False, width: Width = "container"
 ) -> list[AnyChart]:
-    """One picture. At most _MOST_COLUMNS, those that changed or ended first; [] without a column of a known time."""
+    """One picture. At most _MOST_COLUMNS, those that changed or ended first; [] without a column of a known time.
+
+    COLUMN_HISTORY has to be in its own order, which tells the lives of a column apart.
+    """
     known = lives.with_row_index("lane").drop_nulls("born_timestamp")
     if known.is_empty():
         return []

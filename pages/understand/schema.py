@@ -49,11 +49,12 @@ if history.open:
     with history, errors.messages(here="schema"):
         schemas = now.look.schema_versions()
         timeline = now.look.timeline()
-        changes = views.schema.column_history.blame(views.schema.column_history.column_history(schemas), timeline)
+        by_column = views.schema.column_history.blame(views.schema.column_history.column_history(schemas), timeline)
+        changes = views.schema.column_history.newest_first(by_column)
         lifetimes = views.schema.column_history.column_lives(schemas)
         downloads.offer("column history", changes)
         with card("Since when", "● added, ◆ type, ▲ renamed, ■ other, ✚ dropped", key="column-lanes-card"):
-            panels.lanes(now, lifetimes, changes)
+            panels.lanes(now, lifetimes, by_column)
             panels.lifetimes_table(lifetimes)
         with card("All changes", "newest first, with their commits and writers"):
             panels.blame(changes, timeline)

@@ -216,12 +216,15 @@ def test_column_changes_are_blamed_on_their_commits() -> None:
     past = [(0, START, one), (1, START + timedelta(hours=1), two)]
     blamed = views.schema.column_history.blame(views.schema.column_history.column_history(past), line)
     assert blamed.select("column", "operation", "writer").rows() == [
-        ("it's *b*", "ADD COLUMNS", "Apache-Spark/4.3.0"),
         ("a", "WRITE", "ann"),
+        ("it's *b*", "ADD COLUMNS", "Apache-Spark/4.3.0"),
     ]
+    assert views.schema.column_history.newest_first(blamed)["column"].to_list() == ["it's *b*", "a"]
     (lanes,) = charts.column_lifetimes.column_lanes(views.schema.column_history.column_lives(past), blamed, story.now)
     assert silent_fields(lanes) == set()
     spec = lanes.to_dict()
+    marks = [row for rows in spec["datasets"].values() for row in rows if "change" in row]
+    assert [(mark["lane"], mark["column"]) for mark in marks] == [("0", "a"), ("1", "it's *b*")]
     assert "\\u002a\\u0062\\u002a" in str(spec).replace("\\\\", "\\")
     assert (
         charts.column_lifetimes.column_lanes(

@@ -107,10 +107,15 @@ class _Lives:
 
 
 def blame(history: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
-    """COLUMN_HISTORY, newest first, with `operation` and `writer` of each version's commit, from TIMELINE."""
+    """COLUMN_HISTORY, in its order, with `operation` and `writer` of each version's commit, from TIMELINE."""
     return history.join(
         commits.select("version", "operation", "writer"), on="version", how="left", maintain_order="left"
-    ).sort("timestamp", descending=True, maintain_order=True)
+    )
+
+
+def newest_first(history: pl.DataFrame) -> pl.DataFrame:
+    """COLUMN_HISTORY by time, for a table: which change is of which life of a column is no longer told by its order."""
+    return history.sort("timestamp", descending=True, maintain_order=True)
 
 
 def last_change(schemas: pl.DataFrame) -> list[str]:
