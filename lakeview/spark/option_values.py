@@ -76,5 +76,5 @@ def moment(options: Mapping[str, str], name: str) -> datetime | None:
     except ValueError as error:
         raise InvalidRequestError(f"{name} is {text!r}, which is no ISO moment") from error
     if found.tzinfo is None:
-        raise InvalidRequestError(f"{name} {text} has no offset", fix=f"write {text}Z for UTC")
+        raise InvalidRequestError(f"{name} {text} has no offset", fix=f"write {found.isoformat()}Z for UTC")
     return found

@@ -100,6 +100,11 @@ def test_reading_refuses(options: dict[str, str], message: str) -> None:
     assert caught.value.message == message
 
 
+def test_a_date_without_an_offset_is_answered_by_a_moment_that_is_read() -> None:
+    with pytest.raises(InvalidRequestError, match="write 2026-01-01T00:00:00Z for UTC"):
+        ReadOptions.parse({"path": "t", "timestamp": "2026-01-01"})
+
+
 @pytest.mark.parametrize(
     ("options", "overwrite", "message"),
     [
