@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -17,6 +18,7 @@ from polars.testing import assert_frame_equal
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.row_changes import with_changed_rows
+from lakeview.delta.write.row_work import RowOutcome
 from lakeview.delta.write.transaction import Transaction
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.model.schema import Field, PrimitiveType, Schema, StructType
@@ -360,3 +362,11 @@ def test_changed_rows_stay_in_their_place(type_: pa.DataType, values: list[Any],
     assert found.to_pylist() == expected
     assert str(found["v"]) == str(pa.array([values[0], more[0], values[2]], type_))  # -0.0 is another text than 0.0
     assert found.schema == rows.schema
+
+
+def test_counts_of_zero_from_other_processes_are_recorded() -> None:
+    table = lv.create_table("memory://counts-of-zero", SCHEMA)
+    assert isinstance(table, DeltaTable)
+    with table.transaction("DELETE") as txn:
+        txn.take([RowOutcome([], {}, [], [], [], Counter(numDeletedRows=1, numCopiedRows=0))] * 2, {})
+    assert txn.entry.counts == {"numDeletedRows": 2, "numCopiedRows": 0}

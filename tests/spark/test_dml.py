@@ -274,6 +274,7 @@ def test_a_merge_sends_no_keys_of_the_table_to_all_executors(
 COUNTS = (
     "numDeletedRows", "numUpdatedRows", "numCopiedRows", "numSourceRows", "numTargetRowsInserted",
     "numTargetRowsUpdated", "numTargetRowsDeleted", "numTargetRowsNotMatchedBySourceDeleted", "numTargetRowsCopied",
+    "numDeletionVectorsRemoved",
 )  # fmt: skip
 
 

@@ -271,6 +271,6 @@ class Transaction(WholeFiles):
             self._whole_adds += outcome.whole_adds
             self._vector_changes += outcome.vectors
             self._rearrangements += outcome.moves
-            counts += outcome.counts
+            counts.update(outcome.counts)  # a sum of counters leaves out zeros
         self.entry.count({**counts, **metrics})
         self._touched = self._touched or bool(self.files.removes or self.files.adds)

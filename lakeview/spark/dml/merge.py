@@ -123,9 +123,11 @@ class _Merging:
         files = txn.live_files(condition)
         outcomes = self._changed(files)
         inserts = self._inserted(outcomes) if self._plan.of("not matched") else []
-        rows = sum((o.counts for o in (*outcomes, *inserts)), Counter({"numSourceRows": self._source.size()[0]}))
+        rows, counts = Counter({"numSourceRows": self._source.size()[0]}), Counter[str]()
         done = [o.done for o in (*outcomes, *inserts)]
-        counts = sum((o.counts for o in done), Counter())
+        for outcome in (*outcomes, *inserts):
+            rows.update(outcome.counts)
+            counts.update(outcome.done.counts)
         txn.take(done, {})
         txn.entry.count(merge_metrics(counts, rows, txn.files.adds))
 
