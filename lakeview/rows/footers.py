@@ -15,12 +15,10 @@ from lakeview.model.physical import PHYSICAL, PhysicalFile
 from lakeview.model.printable import shorten
 from lakeview.model.schema import Schema
 from lakeview.rows.casts import Match, located
+from lakeview.rows.footer_reader import FIRST_READ, MAGIC, footer_of
 from lakeview.storage import Storage
 
-FIRST_READ = 64 << 10
-"""Most footers are smaller than this, so that one request is enough."""
-
-_MAGIC, _ENCRYPTED = b"PAR1", b"PARE"
+_ENCRYPTED = b"PARE"
 _OTHERS = {b"Obj\x01": "an Avro file", b"ORC": "an ORC file", b"PFA1": "a Puffin file", _ENCRYPTED: "an encrypted file"}
 _TEXT_LENGTH = 80
 
@@ -63,7 +61,7 @@ def physical_file(
     name = recorded_path or path
     try:
         tail = storage.read_range(path, max(0, size - FIRST_READ), min(size, FIRST_READ))
-        if len(tail) < 12 or tail[-4:] != _MAGIC:
+        if len(tail) < 12 or tail[-4:] != MAGIC:
             _refuse(storage, path, name, size, tail)
         length = int.from_bytes(tail[-8:-4], "little")
         if length + 12 > size:
@@ -77,8 +75,7 @@ def physical_file(
             place=name,
         ) from error
     try:
-        # a file of nothing but its footer: readers of metadata look at its end alone
-        metadata = pq.read_metadata(pa.BufferReader(_MAGIC + tail[-(length + 8) :]))
+        metadata = footer_of(tail[-(length + 8) :])
         return PhysicalFile(
             path=name,
             size=size,

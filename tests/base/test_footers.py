@@ -21,7 +21,8 @@ from lakeview.model.errors import (
     UnsupportedTableError,
 )
 from lakeview.model.physical import PHYSICAL, PhysicalFile
-from lakeview.rows.footers import FIRST_READ, physical_file
+from lakeview.rows.footer_reader import FIRST_READ
+from lakeview.rows.footers import physical_file
 from lakeview.storage import open_storage
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory

@@ -37,6 +37,7 @@ _WRITTEN = _line(
     add("a%20b.parquet", stats=_STATS, partition={"city": "x"}, deletionVector=_VECTOR),
     remove("file:///c.parquet"), txn("stream", 4), {"domainMetadata": {"domain": "d", "configuration": "{}"}},
 )  # fmt: skip
+_FILE = parquet_actions([protocol(), add("a.parquet", records=1)])
 _WIDE = pyroaring.BitMap64([*range(5000), 7_000, 2**32 + 5, *range(2**40, 2**40 + 70_000)])
 _HINT = b'{"version":1,"size":4,"parts":2,"sizeInBytes":9,"checksum":"6a92d155a59bf2eecbd4b4ec7fd1f875"}'
 _CRC = b'{"tableSizeBytes":100,"numFiles":1,"numMetadata":1,"numProtocol":1,"protocol":{"minReaderVersion":1}}'
@@ -75,6 +76,7 @@ SEEDS: Mapping[str, tuple[bytes, ...]] = {
         parquet_actions([protocol(), metadata(), add("a.parquet", records=1), remove("b.parquet"), txn("s", 1)]),
         parquet_actions([protocol(), metadata(properties={"a": "b"}), add("a.parquet", stats=_STATS)]),
     ),
+    "footer": (_FILE,),
     "table": (
         b"\x00" + _CREATED + b"\0\x01" + _WRITTEN + b"\0\x04" + _HINT + b"\0\x05" + _CRC,
         b"\x00" + _CREATED + b"\0\x02" + _WRITTEN + b"\0\x06" + _WRITTEN,

@@ -30,6 +30,7 @@ from lakeview.model.errors import LakeviewError
 from lakeview.model.schema import DataType, DecimalType, Field, PrimitiveType, Schema, StructType
 from lakeview.predicates import predicate
 from lakeview.rows.bitmaps import position_bitmap
+from lakeview.rows.footers import physical_file
 from lakeview.rows.variant import variant_text
 from lakeview.storage import Storage, open_storage
 from tests.doctor.diagnosis import opened
@@ -178,6 +179,15 @@ def checkpoint(data: bytes) -> None:
             _ = now.transactions, now.tombstones, now.domain_metadata
 
 
+def footer(data: bytes) -> None:
+    """The footer of a data file, looked into as the page Files does."""
+    memory = fsspec.filesystem("memory")
+    root = "/lakeview-fuzz-footer"
+    memory.pipe_file(f"{root}/f", data)
+    with suppress(LakeviewError):
+        physical_file(open_storage(f"memory:/{root}"), "f", len(data))
+
+
 COMMIT = b'{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}\n'
 
 
@@ -209,7 +219,7 @@ TARGETS: Mapping[str, Target] = {
     f.__name__: f
     for f in (
         commit, path, vector, inline_vector, statistics, partition_value, schema, hint, variant, condition, checkpoint,
-        table, iceberg.iceberg_metadata, iceberg.avro_container, iceberg.manifest, iceberg.manifest_list,
+        footer, table, iceberg.iceberg_metadata, iceberg.avro_container, iceberg.manifest, iceberg.manifest_list,
         iceberg.puffin_vector, iceberg.single_values, iceberg.name_mapping, iceberg.location, iceberg.iceberg_table,
     )
 }  # fmt: skip

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from lakeview.delta.log.checkpoint_errors import readable
 from lakeview.delta.log.checkpoint_footer import Footer
+from lakeview.rows.footer_reader import read_footer
 from lakeview.storage import Storage
 
 Piece: TypeAlias = pa.Array | pl.Series
@@ -198,7 +199,7 @@ class ParquetActions:
             _native(handle) as source,
         ):
             # without reading ahead: of a million files with statistics that would be half a gigabyte at once
-            metadata = None if self._footer is None else self._footer.metadata
+            metadata = read_footer(handle) if self._footer is None else self._footer.metadata
             file = pq.ParquetFile(source, metadata=metadata, pre_buffer=self._storage.remote)
             if self._footer is None:
                 self._footer = Footer(file, self.name, handle.seek(0, 2))

@@ -32,6 +32,7 @@ from lakeview.model.errors import CorruptTableError, InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.model.type_tree import fields_below
+from lakeview.rows.footer_reader import read_footer
 from lakeview.storage import Storage
 
 _NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
@@ -131,8 +132,8 @@ def _absolute(path: str, root: str) -> str:
 
 def _footer(storage: Storage, name: str, size: int) -> pq.FileMetaData:
     try:
-        with storage.open(name, size) as handle, pq.ParquetFile(handle) as file:
-            return file.metadata
+        with storage.open(name, size) as handle:
+            return read_footer(handle)
     except pa.ArrowException as error:
         raise CorruptTableError(
             f"{name} is no Parquet file: {str(error).splitlines()[0]}",

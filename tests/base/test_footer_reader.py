@@ -1,0 +1,86 @@
+"""Footers at whose column chunks pyarrow's C++ code throws, which would end this process: they are refused."""
+
+from __future__ import annotations
+
+import base64
+from io import BytesIO
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyarrow.parquet.encryption as pe
+import pytest
+
+from lakeview.rows.footer_reader import FIRST_READ, read_footer
+from tests.builders.parquet_footers import with_footer
+
+ROWS = pa.table({"abc": [b"q", None, b"z"], "list": [[1], [2, 3], []]})
+TYPE, INT64, BYTE_ARRAY = b"\x15", b"\x04", b"\x0c"
+OPTIONAL_ABC, REQUIRED_ABC = b"\x25\x02\x18\x03abc", b"\x25\x00\x18\x03abc"
+PATH_OF_ABC = b"\x19\x18\x03abc"
+
+
+def parquet(rows: pa.Table = ROWS, **options: Any) -> bytes:
+    buffer = BytesIO()
+    pq.write_table(rows, buffer, compression="none", store_schema=False, **options)
+    return buffer.getvalue()
+
+
+def test_a_sound_footer_is_that_of_pyarrow() -> None:
+    wide = pa.table({f"column_{i:04}": [i] for i in range(900)})
+    for data in (parquet(), parquet(ROWS.slice(0, 0)), parquet(pa.table({"none": pa.nulls(2)})), parquet(wide)):
+        assert read_footer(BytesIO(data)).equals(pq.read_metadata(pa.BufferReader(data)))
+    assert len(parquet(wide)) > FIRST_READ
+
+
+SHORT = with_footer(parquet(ROWS.select(["abc"])), TYPE + BYTE_ARRAY, TYPE + INT64, 2)
+DAMAGE = {
+    "bounds shorter than a value": (SHORT, "a bound is shorter than a value of 8 bytes"),
+    "another type than the column": (
+        with_footer(parquet(), TYPE + BYTE_ARRAY + b"%", TYPE + INT64 + b"%", 1),
+        "a chunk is of another type than INT64",
+    ),
+    "a histogram of other levels": (
+        with_footer(parquet(), OPTIONAL_ABC, REQUIRED_ABC, 1),
+        "a histogram has 2 levels, and the column 1",
+    ),
+    "elements of another kind": (
+        with_footer(parquet(), PATH_OF_ABC, b"\x19\x15\x03abc", 1),
+        "elements of kind 5 where 8 was expected",
+    ),
+    "a field twice": (
+        with_footer(parquet(), TYPE + BYTE_ARRAY + b"\x19", TYPE + BYTE_ARRAY + b"\x05\x02" + BYTE_ARRAY + b"\x19", 1),
+        "field 1 is there twice",
+    ),
+}
+
+
+@pytest.mark.parametrize(("data", "why"), DAMAGE.values(), ids=DAMAGE)
+def test_a_column_chunk_that_pyarrow_throws_at_is_refused(data: bytes, why: str) -> None:
+    with pytest.raises(pa.ArrowInvalid, match=why):
+        read_footer(BytesIO(data))
+
+
+def test_what_is_no_parquet_file_is_refused_as_pyarrow_does() -> None:
+    for data in (b"", b"PAR1", b"x" * 100, parquet()[:-1], parquet()[:-8] + b"\xff\xff\xff\x7fPAR1"):
+        with pytest.raises(pa.ArrowInvalid):
+            read_footer(BytesIO(data))
+
+
+class _Keys(pe.KmsClient):  # type: ignore[misc]  # pyarrow says nothing of its types
+    def wrap_key(self, key: bytes, _: str) -> bytes:
+        return base64.b64encode(key)
+
+    def unwrap_key(self, key: bytes, _: str) -> bytes:
+        return base64.b64decode(key)
+
+
+def test_a_column_that_is_encrypted_with_a_key_of_its_own_is_refused() -> None:
+    factory = pe.CryptoFactory(lambda _: _Keys())
+    columns = pe.EncryptionConfiguration(footer_key="k", column_keys={"c": ["abc"]}, plaintext_footer=True)
+    secret = factory.file_encryption_properties(pe.KmsConnectionConfig(), columns)
+    buffer = BytesIO()
+    with pq.ParquetWriter(buffer, ROWS.schema, encryption_properties=secret) as writer:
+        writer.write_table(ROWS)
+    with pytest.raises(pa.ArrowInvalid, match="column abc: it is encrypted with a key of its own"):
+        read_footer(BytesIO(buffer.getvalue()))
