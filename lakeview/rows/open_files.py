@@ -125,11 +125,13 @@ def split_rows(rows: pa.Table, keys: pl.DataFrame) -> Iterator[tuple[dict[str, A
 
     -0.0 and 0.0 are two values, which polars takes for one.
     """
-    signs = [(1 / values < 0).alias(f"\0{values.name}") for values in keys if values.dtype.is_float()]
-    signed_keys = keys.with_columns(signs)
-    groups = signed_keys.with_row_index("\0row").group_by(signed_keys.columns, maintain_order=True).agg("\0row")
-    firsts = keys[groups["\0row"].list.first()]
-    for values, (indices,) in zip(firsts.iter_rows(named=True), groups.select("\0row").iter_rows(), strict=True):
+    # by place: polars takes a name like ^x$ for a pattern, and all rows for one group
+    placed = [values.alias(f"{i}") for i, values in enumerate(keys)]
+    signs = [(1 / values < 0).alias(f"-{values.name}") for values in placed if values.dtype.is_float()]
+    signed_keys = pl.DataFrame([*placed, *signs])
+    groups = signed_keys.with_row_index("row").group_by(signed_keys.columns, maintain_order=True).agg("row")
+    firsts = keys[groups["row"].list.first()]
+    for values, (indices,) in zip(firsts.iter_rows(named=True), groups.select("row").iter_rows(), strict=True):
         yield values, rows.take(pa.array(indices, pa.int64()))
 
 

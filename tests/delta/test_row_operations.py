@@ -270,6 +270,16 @@ def test_the_partitions_that_rows_fall_into_are_replaced_and_no_others(tmp_path:
         made(tmp_path / "plain", {}, ()).overwrite_partitions(new)
 
 
+@pytest.mark.parametrize("days", [[1, 2, None], [date(2026, 1, 1), date(2026, 1, 2), None]], ids=["integer", "date"])
+def test_a_partition_column_whose_name_is_a_pattern_to_polars(tmp_path: Path, days: list[Any]) -> None:
+    frame = pl.DataFrame({"id": [1, 2, 3], "^x$": days})
+    table = lv.create_table(tmp_path, frame.schema, partition_by=["^x$"])
+    table.append(frame)
+    assert_frame_equal(held(table), frame)
+    table.overwrite_partitions(frame.head(1).with_columns(id=pl.lit(9, pl.Int64)))
+    assert held(table).rows() == [(2, days[1]), (3, None), (9, days[0])]
+
+
 TWICE = {
     "two deletes": lambda txn: (txn.delete("id = 1"), txn.delete("id = 2")),
     "a delete and an update": lambda txn: (txn.delete("id = 1"), txn.update({"id": "0"}, "id = 2")),

@@ -106,7 +106,7 @@ def _bounds(series: pl.Series) -> tuple[Any, Any] | None:
         if None in bounds or any(math.isnan(bound) for bound in bounds):
             return _NOTHING
         return None if any(math.isinf(bound) for bound in bounds) else bounds  # JSON has no word for infinity
-    if series.dtype.is_temporal() and not in_calendar(series.alias("values")):  # a name such as ^x$ would be a pattern
+    if series.dtype.is_temporal() and not in_calendar(series):
         return None
     return series.min(), series.max()
 

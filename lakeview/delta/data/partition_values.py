@@ -106,7 +106,8 @@ def calendar(values: pl.Series) -> pl.Series:
         return pl.repeat(True, values.len(), eager=True)
     units = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
     day = units[values.dtype.time_unit] if isinstance(values.dtype, pl.Datetime) else 1
-    return values.to_physical().is_between(_FIRST_DAY * day, (_LAST_DAY + 1) * day - 1)
+    # a series called ^x$ would be a pattern to polars
+    return values.alias("values").to_physical().is_between(_FIRST_DAY * day, (_LAST_DAY + 1) * day - 1)
 
 
 def partition_text(values: pl.Series, fields: Sequence[Field]) -> pl.Series:

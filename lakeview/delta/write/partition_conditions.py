@@ -9,6 +9,7 @@ import polars as pl
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema, polars_type
 from lakeview.predicates.evaluation import not_evaluated
+from lakeview.predicates.query import is_nameable
 from lakeview.predicates.row_wise import row_wise
 
 _MOST_PARTITIONS = 100
@@ -49,8 +50,9 @@ def selected(values: pl.DataFrame, rows: int, condition: pl.Expr) -> pl.Series:
 
 
 def one_of(partitions: pl.DataFrame) -> pl.Expr:
-    """The condition that a row lies in one of these partitions, a row each; of many, that it may."""
-    if partitions.height > _MOST_PARTITIONS:
+    """The condition that a row lies in one of these partitions, a row each; of many, and of columns that no condition
+    can name, that it may."""
+    if partitions.height > _MOST_PARTITIONS or not all(map(is_nameable, partitions.columns)):
         return pl.lit(value=True)
     found = pl.lit(value=False)
     for row in partitions.iter_rows(named=True):

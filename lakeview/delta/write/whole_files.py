@@ -47,7 +47,9 @@ class WholeFiles(DefinitionChanges):
         partitions = pl.DataFrame(partition_columns(values, self.definition.partitions)).unique()
         live = self._base.adds([*REMOVAL_COLUMNS, "records"])
         of_file = pl.DataFrame(partition_columns(live["partition_values"], self.definition.partitions))
-        there = of_file.with_row_index("\0row").join(partitions, on=partitions.columns, how="semi", nulls_equal=True)
+        # by place: a join takes a name like ^x$ for a pattern
+        ours, theirs = (pl.DataFrame({f"{i}": s for i, s in enumerate(frame)}) for frame in (partitions, of_file))
+        there = theirs.with_row_index("\0row").join(ours, on=ours.columns, how="semi", nulls_equal=True)
         self.reads(one_of(partitions))
         self._take_out(live[there["\0row"]], data_change=True)
         return there.height
