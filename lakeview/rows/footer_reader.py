@@ -33,14 +33,16 @@ _STATISTICS: _Struct = dict.fromkeys((1, 2, 5, 6), (_BINARY, None))
 _SIZES: _Struct = {1: (_I64, None), **dict.fromkeys((2, 3), (_LIST, (_I64, None)))}
 _GEOSPATIAL: _Struct = {2: (_LIST, (_I32, None))}
 _CHUNK_METADATA: _Struct = {
-    1: (_I32, None), 2: (_LIST, (_I32, None)), 3: (_LIST, (_BINARY, None)), 8: _STRUCTS, 12: (_STRUCT, _STATISTICS),
-    13: _STRUCTS, 16: (_STRUCT, _SIZES), 17: (_STRUCT, _GEOSPATIAL),
+    1: (_I32, None), 2: (_LIST, (_I32, None)), 3: (_LIST, (_BINARY, None)), 4: (_I32, None), 8: _STRUCTS,
+    12: (_STRUCT, _STATISTICS), 13: _STRUCTS, 16: (_STRUCT, _SIZES), 17: (_STRUCT, _GEOSPATIAL),
 }  # fmt: skip
 _COLUMN_KEY = 2
 _CHUNK: _Struct = {3: (_STRUCT, _CHUNK_METADATA), 8: (_STRUCT, {_COLUMN_KEY: (_STRUCT, {})})}
 _ROW_GROUP: _Struct = {1: (_LIST, (_STRUCT, _CHUNK)), 4: _STRUCTS}
 _FILE: _Struct = {2: _STRUCTS, 4: (_LIST, (_STRUCT, _ROW_GROUP)), 5: _STRUCTS, 7: _STRUCTS}
 
+_MOST_CODEC = 7
+"""The greatest of CompressionCodec: LZ4_RAW."""
 _TYPES = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 """Bytes of a value, as PLAIN encodes it."""
@@ -64,8 +66,9 @@ def footer_of(end: bytes) -> pq.FileMetaData:
     """The footer in the last bytes of a Parquet file, which begin with it.
 
     ArrowInvalid or OSError as pyarrow raises them; ArrowInvalid for a column chunk that pyarrow throws at: encrypted
-    with a key of its own, of another type than its column, with bounds shorter than a value, or with histograms of
-    other levels than the column has (parquet.thrift, ColumnMetaData, Statistics, SizeStatistics).
+    with a key of its own, of another type than its column, by a codec that Parquet has not, with bounds shorter
+    than a value, or with histograms of other levels than the column has (parquet.thrift, ColumnMetaData, Statistics,
+    SizeStatistics).
     """
     metadata = pq.read_metadata(pa.BufferReader(MAGIC + end))
     try:
@@ -92,6 +95,8 @@ def _fault(chunk: Mapping[int, Any], column: pq.ColumnSchema) -> str | None:
     physical = column.physical_type
     if not 0 <= type_ < len(_TYPES) or _TYPES[type_] != physical:
         return f"a chunk is of another type than {physical}"
+    if not 0 <= fields.get(4, 0) <= _MOST_CODEC:
+        return f"it is compressed by codec {fields[4]}, which Parquet has not"
     width = column.length if physical == "FIXED_LEN_BYTE_ARRAY" else _WIDTHS.get(physical, 0)
     if any(0 < len(bound) < width for bound in fields.get(12, {}).values()):
         return f"a bound is shorter than a value of {width} bytes"

@@ -40,6 +40,10 @@ DAMAGE = {
         with_footer(parquet(), TYPE + BYTE_ARRAY + b"%", TYPE + INT64 + b"%", 1),
         "a chunk is of another type than INT64",
     ),
+    "no codec of Parquet": (
+        with_footer(parquet(), PATH_OF_ABC + TYPE + b"\0", PATH_OF_ABC + TYPE + b"\x40", 1),
+        "it is compressed by codec 32",
+    ),
     "a histogram of other levels": (
         with_footer(parquet(), OPTIONAL_ABC, REQUIRED_ABC, 1),
         "a histogram has 2 levels, and the column 1",
