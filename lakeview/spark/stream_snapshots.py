@@ -160,15 +160,15 @@ class SnapshotStream:
         return SnapshotOffset(offset.table, rest[0].snapshot_id, 0, initial=False) if rest else None
 
     def _after_loss(self, offset: SnapshotOffset, line: list[SnapshotEntry]) -> list[SnapshotEntry]:
-        state = self.table.state
-        if offset.snapshot != NO_SNAPSHOT or (line and has_expired_parent(state.metadata, state.tree, line[0])):
+        if offset.snapshot != NO_SNAPSHOT or self._has_lost_snapshots(line):
             self._check_loss(offset.snapshot, f"what followed snapshot {offset.snapshot}")
         return line
 
     def _check_loss(self, snapshot: int, lost: str) -> None:
         """VersionNotFoundError where the table was rolled back behind a snapshot, and where something has expired
         unless an option says to go on without it."""
-        if snapshot in self.table.metadata.snapshots:
+        entry = self.table.metadata.snapshots.get(snapshot)
+        if entry is not None and not self._is_before(entry, self._line):
             raise VersionNotFoundError(
                 f"snapshot {snapshot} of {self.table.address}, which the stream has come to, is no longer on the "
                 "main branch: the table was rolled back",
@@ -182,6 +182,15 @@ class SnapshotStream:
                 fix="start again with a new checkpoint location, or set failOnDataLoss to false to go on without it",
                 place=f"snapshot {snapshot}",
             )
+
+    def _is_before(self, entry: SnapshotEntry, line: list[SnapshotEntry]) -> bool:
+        """Whether the main branch may have come from a snapshot: those that followed it have expired."""
+        return self._has_lost_snapshots(line) and entry.timestamp_ms <= line[0].timestamp_ms
+
+    def _has_lost_snapshots(self, line: list[SnapshotEntry]) -> bool:
+        """Whether snapshots before the oldest of a branch have expired."""
+        state = self.table.state
+        return bool(line) and has_expired_parent(state.metadata, state.tree, line[0])
 
     def _files(self, offset: SnapshotOffset) -> list[FileTask]:
         if offset.index == COMPLETE:

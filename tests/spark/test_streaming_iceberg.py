@@ -147,6 +147,18 @@ def test_other_columns_another_table_and_lost_snapshots_stop_a_stream(history: I
         batches(reader(history), start | {"snapshot": 1006})
 
 
+def test_snapshots_that_expired_after_the_last_one_read_are_a_loss_and_no_rollback(history: IcebergHistory) -> None:
+    source = reader(history)
+    start = source.latestOffset(source.initialOffset(), ReadAllAvailable())
+    history.append("4.parquet", rows(4))
+    history.append("5.parquet", rows(5))
+    del history.document["snapshots"][-2]
+    history._write()
+    with pytest.raises(VersionNotFoundError, match=r"what followed snapshot 1003 of .* has expired"):
+        batches(reader(history), start)
+    assert batches(reader(history, failOnDataLoss="false"), start) == [[5]]
+
+
 def test_a_batch_that_is_planned_again_ends_where_it_did(history: IcebergHistory) -> None:
     def planned(start: dict[str, Any], end: dict[str, Any], **options: str) -> list[int]:
         source = reader(history, **options)
