@@ -33,7 +33,9 @@ def number(options: Mapping[str, str], name: str) -> int | None:
     if text is None:
         return None
     if not re.fullmatch(r"\d+", text):
-        raise InvalidRequestError(f"{name} is {text!r}, which is no version number", fix="give a whole number")
+        raise InvalidRequestError(
+            f"{name} is {text!r}, which is no whole number", fix="give a whole number, without a unit"
+        )
     return int(text)
 
 

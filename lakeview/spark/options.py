@@ -29,6 +29,7 @@ _ELSEWHERE = {
     "storage_options": _AS_STORAGE_OPTION,
     "storageoptions": _AS_STORAGE_OPTION,
     "optimizewrite": "repartition the rows before writing",
+    "readchangefeed": "changes are read as batches: spark.read, with startingVersion and endingVersion",
     "compression": "set delta.parquet.compression.codec when the table is created",
 }
 """Options of other sources, in lower case, to what serves here instead."""

@@ -86,7 +86,7 @@ def test_overwrite_says_what_it_replaces() -> None:
     [
         ({}, "no table is named"),
         ({"path": "t", "versoin": "1"}, "versoin: no such option for reading"),
-        ({"path": "t", "version": "-1"}, "version is '-1', which is no version number"),
+        ({"path": "t", "version": "-1"}, "version is '-1', which is no whole number"),
         ({"path": "t", "version": "1", "timestamp": "2026-01-01T00:00Z"}, "version and timestamp are both given"),
         ({"path": "t", "version": "1", "versionAsOf": "1"}, "version is given twice, as versionasof too"),
         ({"path": "t", "timestamp": "yesterday"}, "timestamp is 'yesterday', which is no ISO moment"),
@@ -98,6 +98,11 @@ def test_reading_refuses(options: dict[str, str], message: str) -> None:
     with pytest.raises(InvalidRequestError) as caught:
         ReadOptions.parse(options)
     assert caught.value.message == message
+
+
+def test_a_stream_of_changes_is_answered_by_how_changes_are_read() -> None:
+    with pytest.raises(InvalidRequestError, match="changes are read as batches"):
+        StreamOptions.parse({"path": "t", "readchangefeed": "true"})
 
 
 def test_a_date_without_an_offset_is_answered_by_a_moment_that_is_read() -> None:
