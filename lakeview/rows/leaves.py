@@ -16,7 +16,7 @@ def struct_leaves(
         if isinstance(series.dtype, pl.Struct):
             # a null struct makes its leaves null
             inner = series.struct.unnest()
-            valid = series.is_not_null()
+            valid = series.alias("values").is_not_null()  # a name such as ^x$ would be a pattern to polars
             yield from struct_leaves(
                 [c.set(~valid, None) if series.null_count() else c for c in inner.get_columns()], path
             )

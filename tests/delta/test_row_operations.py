@@ -280,6 +280,14 @@ def test_a_partition_column_whose_name_is_a_pattern_to_polars(tmp_path: Path, da
     assert held(table).rows() == [(2, days[1]), (3, None), (9, days[0])]
 
 
+def test_structs_whose_names_are_patterns_to_polars(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"id": [1, 2], "^x$": [{"^y$": 1, "^.*$": {"^z$": date(2026, 1, 1)}}, None]})
+    table = lv.create_table(tmp_path, frame.schema)
+    table.append(frame)
+    assert_frame_equal(held(table), frame)
+    assert table.statistics()["^x$.^y$"].to_list()[0]["null_count"] == 1
+
+
 TWICE = {
     "two deletes": lambda txn: (txn.delete("id = 1"), txn.delete("id = 2")),
     "a delete and an update": lambda txn: (txn.delete("id = 1"), txn.update({"id": "0"}, "id = 2")),

@@ -376,3 +376,15 @@ def test_tables_that_moved_or_never_change_are_refused(tmp_path: Path) -> None:
 def test_transactions_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedTableError, match="no transactions of several changes here"):
         opened(made(tmp_path / "t", PLAIN)).transaction("DELETE")
+
+
+def test_columns_whose_names_are_patterns_to_polars(tmp_path: Path) -> None:
+    """As sources of partitions, and as structs."""
+    inner = {"type": "struct", "fields": [field(5, "^z$", "date")]}
+    fields = [field(1, "id", "long"), field(2, "^x$", "timestamp"), field(3, "^.*$", "string"), field(4, "^y$", inner)]
+    table = opened(made(tmp_path / "t", fields, [(2, "hour", "^x$"), (3, "truncate[1]", "^.*$"), (5, "day", "^z$")]))
+    moments, structs = pl.Series([7_200_000_000, None]).cast(pl.Datetime()), [{"^z$": date(2026, 1, 1)}, None]
+    frame = pl.DataFrame({"id": [1, 2], "^x$": moments, "^.*$": ["ab", "b"], "^y$": structs})
+    table.append(frame)
+    assert table.scan().collect().sort("id").equals(frame)
+    assert table.snapshot().num_files == 2

@@ -107,4 +107,5 @@ def _check_least(values: pl.Series, transform: Transform, source: Field, column:
 def _values(rows: pa.Table, path: tuple[str, ...]) -> pl.Series:
     column = pl.from_arrow(rows.select([path[0]]))
     assert isinstance(column, pl.DataFrame)
-    return next(values for found, values in struct_leaves(column.get_columns()) if found == path)
+    found = next(values for leaf, values in struct_leaves(column.get_columns()) if leaf == path)
+    return found.alias("values")  # a name such as ^x$ would be a pattern to polars
