@@ -54,7 +54,8 @@ class LakeviewDataSource(DataSource):
             return to_spark(self.changes.read(self.changes.table())[0])
         options = ReadOptions.parse(without_stream_options(self.options))
         opened = lv.open_table(options.path, storage_options=options.access.options)
-        return to_spark(opened.snapshot(self.version).schema)
+        version = None if self.version is None else options.version_of(opened, self.version)
+        return to_spark(opened.snapshot(version).schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of these columns. Spark passes the schema by this name."""

@@ -10,12 +10,13 @@ from lakeview.delta.properties import SPELLINGS, nearest
 from lakeview.delta.write.property_checks import check_settable
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import InvalidRequestError
+from lakeview.model.table import Table
 from lakeview.spark.iceberg_options import SNAPSHOT_PROPERTY, relocations, snapshot_properties
 from lakeview.spark.option_values import choice, flag, moment, number, path_of, paths
 from lakeview.spark.storage_options import STORAGE_PREFIX, access_of
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
-_READING = ("path", "version", "timestamp", "where", "versionAsOf", "timestampAsOf", "files")
+_READING = ("path", "version", "timestamp", "where", "versionAsOf", "timestampAsOf", "files", "currentSchema")
 _WRITING = (
     "path", "partitionBy", "replaceWhere", "replaceFiles", "mergeSchema", "operation", "userName", "userMetadata",
     "commitTimestamp", "dataChange", "statistics", "txnAppId", "txnVersion", "partitionOverwriteMode",
@@ -62,6 +63,7 @@ class ReadOptions:
 
     `versionAsOf` and `timestampAsOf`, as Delta's own source calls them, are the same as `version` and `timestamp`.
     `files`: a JSON list of the paths of data files (as the log has them, decoded) to read, and no others.
+    `currentSchema`: the version is read with the columns that the table has now, while it is the latest.
     `access`: of options `storage.<name>`.
     """
 
@@ -70,7 +72,14 @@ class ReadOptions:
     timestamp: datetime | None = None
     where: str | None = None
     files: tuple[str, ...] | None = None
+    current_schema: bool = False
     access: StoreAccess = NO_OPTIONS
+
+    def version_of(self, table: Table, pinned: int) -> int | None:
+        """What reads a pinned version: None for the latest one, where none was asked for. The columns of an Iceberg
+        table may be newer than its current snapshot."""
+        asked = not self.current_schema and (self.version is not None or self.timestamp is not None)
+        return pinned if asked or table.latest_version != pinned else None
 
     @staticmethod
     def parse(options: Mapping[str, str]) -> "ReadOptions":
@@ -89,6 +98,7 @@ class ReadOptions:
             timestamp=moment(options, "timestamp"),
             where=options.get("where"),
             files=paths(options, "files"),
+            current_schema=flag(options, "currentschema", default=False),
             access=access_of(options),
         )
 

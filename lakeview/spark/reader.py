@@ -53,7 +53,8 @@ class LakeviewReader(DataSourceReader):
         options = self.options
         table = lv.open_table(options.path, storage_options=options.access.options)
         names = self.schema.fieldNames()
-        tasks = of_files(lambda _: table.tasks(self.version, names, options.where), options.files)(None)
+        version = options.version_of(table, self.version)
+        tasks = of_files(lambda _: table.tasks(version, names, options.where), options.files)(None)
         return file_partitions(list(tasks), task_access(table))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -64,7 +64,9 @@ class SnapshotStream:
 
     @cached_property
     def _schema(self) -> Schema:
-        return self.table.snapshot(None if self._version == NO_SNAPSHOT else self._version).schema
+        schema = self.table.snapshot(None if self._version == NO_SNAPSHOT else self._version).schema
+        # columns may have changed since the snapshot was made
+        return schema if set(self._columns) <= set(schema.names) else self.table.snapshot().schema
 
     @property
     def latest(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -55,7 +55,8 @@ def table(
     snapshot.schema.require([*names, *filtered])
     # Rows without any column would not be counted on their way to Spark.
     read_schema = snapshot.schema.select(list(dict.fromkeys([*names, *filtered])) or snapshot.schema.names[:1])
-    rows = _rows(spark, source_table, snapshot, read_schema, where, native=native)
+    is_current = version is None and at is None
+    rows = _rows(spark, source_table, snapshot, read_schema, where, native=native, is_current=is_current)
     if where is not None:
         # printed from the checked tree: Spark takes backslashes for escapes, and would run what the check took for text
         rows = rows.where(translate(where, "spark"))
@@ -70,20 +71,22 @@ def _rows(
     where: str | None,
     *,
     native: bool,
+    is_current: bool,
 ) -> DataFrame:
-    """The columns of all files that `where` does not rule out."""
+    """The columns of all files that `where` does not rule out; `is_current`: with the table's own columns."""
+    python_rows = partial(_python_rows, spark, source_table, snapshot, read_schema, where, is_current=is_current)
     # A share's files have signed URLs that expire: they are asked for when they are read.
     if not native or isinstance(source_table, SharedTable) or source_table.storage.remote:
-        return _python_rows(spark, source_table, snapshot, read_schema, where)
+        return python_rows()
     to_spark(read_schema)  # refuses types before any footer is read
     files, others = divide(
-        source_table.tasks(version=snapshot.version, columns=read_schema.names, where=where), read_schema
+        source_table.tasks(None if is_current else snapshot.version, read_schema.names, where), read_schema
     )
     if not files:
-        return _python_rows(spark, source_table, snapshot, read_schema, where)
+        return python_rows()
     frames = native_rows(spark, files, read_schema)
     if others:
-        frames.append(_python_rows(spark, source_table, snapshot, read_schema, where, others))
+        frames.append(python_rows(others))
     return reduce(DataFrame.union, frames).toDF(*read_schema.names)
 
 
@@ -94,9 +97,12 @@ def _python_rows(
     read_schema: Schema,
     where: str | None,
     tasks: Sequence[FileTask] | None = None,
+    *,
+    is_current: bool,
 ) -> DataFrame:
     """The rows through `format("lakeview")`; of these tasks alone, if they are given."""
     reader = spark.read.format("lakeview").schema(to_spark(read_schema)).option("version", snapshot.version)
+    reader = reader.option("currentSchema", is_current)
     reader = reader.options(**as_spark_options(task_access(source_table)))
     if where is not None:
         reader = reader.option("where", where)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pyspark.sql import SparkSession
@@ -39,11 +39,13 @@ def reader(history: IcebergHistory, **options: str) -> LakeviewStreamReader:
     return LakeviewStreamReader(given, lv.open_table(history.address).latest_version, IDS)
 
 
-def batches(source: LakeviewStreamReader, start: dict[str, Any] | None = None, most: int = 1) -> list[list[int]]:
+def batches(
+    source: LakeviewStreamReader, start: dict[str, Any] | None = None, most: int = 1, column: str = "id"
+) -> list[list[int]]:
     """The ids of each batch that is not empty, until nothing is new."""
     found, offset = [], source.initialOffset() if start is None else start
     while (end := source.latestOffset(offset, ReadMaxFiles(most))) != offset:
-        arrived = [batch["id"].to_pylist() for p in source.partitions(offset, end) for batch in source.read(p)]
+        arrived = [batch[column].to_pylist() for p in source.partitions(offset, end) for batch in source.read(p)]
         found.append(sorted(chain.from_iterable(arrived)))
         offset = end
     return [batch for batch in found if batch]
@@ -157,6 +159,26 @@ def test_snapshots_that_expired_after_the_last_one_read_are_a_loss_and_no_rollba
     with pytest.raises(VersionNotFoundError, match=r"what followed snapshot 1003 of .* has expired"):
         batches(reader(history), start)
     assert batches(reader(history, failOnDataLoss="false"), start) == [[5]]
+
+
+def test_the_current_snapshot_has_the_columns_that_the_table_has_now(history: IcebergHistory) -> None:
+    history.evolve([{**FIELDS[0], "name": "number"}])
+    history._write()
+    latest = {"path": history.address, "versionAsOf": "1003"}
+    for options, name in (
+        ({"path": history.address}, "number"),
+        (latest, "id"),
+        (latest | {"currentSchema": "true"}, "number"),
+    ):
+        source = LakeviewDataSource(options)
+        assert source.schema().names == [name]
+        reading = source.reader(source.schema())
+        arrived: list[Any] = [b for p in reading.partitions() for b in reading.read(p)]
+        found = [batch[name].to_pylist() for batch in arrived]
+        assert sorted(chain.from_iterable(found)) == [1, 2, 3, 10, 20, 30]
+    source = LakeviewDataSource({"path": history.address})
+    stream = cast("LakeviewStreamReader", source.streamReader(source.schema()))
+    assert batches(stream, column="number") == [[1, 10], [2, 20], [3, 30]]
 
 
 def test_a_batch_that_is_planned_again_ends_where_it_did(history: IcebergHistory) -> None:
