@@ -8,6 +8,7 @@ from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.readability import check_data_files
 from lakeview.delta.features import check_readable
+from lakeview.delta.log.definitions import Definitions
 from lakeview.delta.log.log_segment import LogSegment
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
@@ -22,8 +23,9 @@ _MAX_STATES = 8
 class States:
     """The states of one log at the versions that were read last. Safe to use from several threads."""
 
-    def __init__(self, log: TableLog) -> None:
+    def __init__(self, log: TableLog, definitions: Definitions) -> None:
         self._log = log
+        self._definitions = definitions
         self._address = log.storage.root
         self._lock = threading.RLock()
         self._states: dict[int, Replay] = {}
@@ -64,6 +66,8 @@ class States:
         """What a snapshot of a state knows without its files."""
         metadata = state.metadata
         start = in_commit_start(state.table_protocol, state.properties)
+        if start is not None and state.version < self._log.latest:  # the feature may have been turned off since
+            start = self._definitions.in_commit_start()
         return TableMetadata(
             address=self._address,
             format="delta",

@@ -52,7 +52,7 @@ class DeltaTable(Operations, OneLine):
         self.storage = storage
         self._log = TableLog(storage)
         self._history = History(self._log)
-        self._states = States(self._log)
+        self._states = States(self._log, self._history.definitions)
 
     @property
     def address(self) -> str:

@@ -156,6 +156,14 @@ def test_times_inside_commits_are_ignored_where_the_property_is_off(history: Del
     assert set(sources(table)) == {"file"}
 
 
+def test_a_version_has_one_time_where_times_inside_commits_were_turned_off(history: DeltaHistory) -> None:
+    in_commit(history, [0, 700], {**ICT})
+    history.commit(info(operation="SET TBLPROPERTIES"), metadata(properties={}))
+    table = lv.open_table(history.dated(2, START + timedelta(hours=2)).address)
+    assert set(sources(table)) == {"file"}
+    assert [table.snapshot(v).timestamp for v in range(3)] == [times(table)[v] for v in range(3)]
+
+
 @pytest.mark.parametrize(
     "declared",
     [protocol(1, 7, writerFeatures=["appendOnly"]), protocol(1, 7, writerFeatures=[]), protocol(1, 2)],
