@@ -7,6 +7,7 @@ Spark's own spelling of each path is taken from Spark, and a row of a file that 
 it would lose its partition values or be a deleted row.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
@@ -180,6 +181,9 @@ class _Scan:
                 column = f.col(quoted(name))
                 if self._layout.schema[name].dataType != kind:  # fields of structs are renamed
                     column = column.cast(kind)
+                if isinstance(kind, spark_types.FloatType | spark_types.DoubleType):
+                    # no filter is pushed to the file: writers leave NaN out of bounds, and to Spark it is the largest
+                    column = f.nanvl(column, f.lit(math.nan).cast(kind))
             columns.append(column.alias(f"c{number}"))
         return columns
 

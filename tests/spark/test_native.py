@@ -183,3 +183,10 @@ def setting(spark: SparkSession, request: pytest.FixtureRequest) -> Callable[[st
         request.addfinalizer(lambda: spark.conf.set(name, before))
 
     return set_one
+
+
+def test_a_filter_finds_nan_beyond_the_bounds_of_a_file(spark: SparkSession, tmp_path: Path) -> None:
+    address = str(tmp_path / "numbers")
+    rows = pa.table({"id": [1, 2], "x": [0.5, float("nan")]})
+    lv.create_table(address, rows.schema).append(rows)
+    assert table(spark, address, columns=["id"], where="x > 1").collect() == [(2,)]
