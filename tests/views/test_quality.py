@@ -188,6 +188,18 @@ def test_every_version_is_told_for_the_whole_table() -> None:
     ]
 
 
+def test_rows_that_are_a_bound_bound_the_null_share() -> None:
+    lifetimes, timeline = told([{}, {"rows": None}, {"rows": None, "nulls": 1_000, "takes_back": 1}])
+    states = views.quality.column_states.column_states(lifetimes, timeline)
+    assert states.select("records_mark", "records", "null_share", "mark").rows() == [
+        ("", 1000, 0.01, ""),
+        ("\N{GREATER-THAN OR EQUAL TO}", 1000, 0.02, "\N{LESS-THAN OR EQUAL TO}"),
+        ("\N{GREATER-THAN OR EQUAL TO}", 1000, None, None),
+    ]
+    bounded = timeline.with_columns(least_records=pl.lit(2500))
+    assert views.quality.column_states.column_states(lifetimes, bounded)["null_share"].to_list() == [0.01, 0.008, 0.404]
+
+
 def test_a_range_of_some_files_is_partial_as_in_the_schema() -> None:
     lifetimes, timeline = told([{}, {"silent": True}, {"silent": True, "takes_back": 0}])
     states = views.quality.column_states.column_states(lifetimes, timeline)

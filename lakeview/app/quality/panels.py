@@ -201,9 +201,10 @@ def state_table(states: pl.DataFrame, column: str) -> None:
         {
             "version": columns.version(),
             "committed": columns.timestamp(),
+            "records_mark": columns.mark(help="≥: at least so many rows; empty: exact"),
             "records": columns.number("rows"),
-            "mark": columns.bound(help="≤: a bound; empty: exact"),
-            "null": columns.percent("null, %", of="null_share", decimals=2),
+            "mark": columns.bound(help="≤ or ≥: a bound; empty: exact"),
+            "null": columns.percent("null, %", of="null_share"),
             "min_text": columns.text("min"),
             "max_text": columns.text("max"),
             "range_is": columns.text("range is", help="exact, a bound, or partial: some files have no statistics"),

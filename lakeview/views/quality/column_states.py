@@ -16,6 +16,7 @@ COLUMN_STATES = pl.Schema(
         "version": pl.Int64(),
         "timestamp": UTC_MILLIS,
         "records": pl.Int64(),
+        "records_mark": pl.String(),
         "null_count": pl.Int64(),
         "null_share": pl.Float64(),
         "exact": pl.Boolean(),
@@ -27,20 +28,25 @@ COLUMN_STATES = pl.Schema(
         "range_is": pl.String(),
     }
 )
-"""One row a column and version, oldest first: the whole table as it was. `mark`: "" exact, "≤" or "≥" a bound,
-null unknown;
+"""One row a column and version, oldest first: the whole table as it was. `records_mark`: "≥" where the rows are a
+bound (`least_records` of TIMELINE), else ""; `mark` of the null share: "" exact, "≤" or "≥" a bound, null unknown;
 `low`, `high`: of numbers; `range_is` as in SCHEMA_TREE: exact, bound, partial (of the files with a range), or null."""
 
 
 def column_states(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame:
     """COLUMN_STATES from LIFETIMES with `statistics` and TIMELINE, whose order is that of the versions."""
-    line = on_branch(timeline).select("version", "timestamp")
+    line = on_branch(timeline).select("version", "timestamp", "least_records")
     if "statistics" not in lifetimes.columns or line.is_empty():
         return pl.DataFrame(schema=COLUMN_STATES)
     every = states(lifetimes, line["version"])
     columns = every["statistics"].struct
+    is_bound = pl.col("records").is_null() & (pl.col("least_records") > 0)
+    rows = line.with_columns(every["records"]).with_columns(
+        records=pl.when(is_bound).then("least_records").otherwise("records"),
+        records_mark=pl.when(is_bound).then(pl.lit("\N{GREATER-THAN OR EQUAL TO}")).otherwise(pl.lit("")),
+    )
     parts = [
-        _column(name, line.with_columns(every["records"]), series.struct.unnest())
+        _column(name, rows, series.struct.unnest())
         for name, series in zip(columns.fields, columns.unnest().get_columns(), strict=True)
     ]
     return pl.concat([pl.DataFrame(schema=COLUMN_STATES), *parts])
@@ -56,8 +62,12 @@ def _column(name: str, line: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataF
     low, high = statistics["some_min"], statistics["some_max"]
     numbers = low.dtype.is_numeric()
     unknown = pl.Series([None], dtype=pl.Float64).new_from_index(0, statistics.height)
-    known = pl.col("null_count").is_not_null() & (pl.col("records") > 0)
-    some = pl.col("null_count").is_null() & (pl.col("nulls") > 0) & (pl.col("records") > 0)
+    is_counted, has_rows = pl.col("records_mark") == "", (pl.col("records") > 0).fill_null(value=False)
+    none = (pl.col("null_count") == 0) & pl.col("null_count_exact") & (has_rows | pl.col("records").is_null())
+    known = none | (has_rows & (is_counted | (pl.col("null_count") < pl.col("records"))))
+    known &= pl.col("null_count").is_not_null()
+    exact = none | (known & pl.col("null_count_exact") & is_counted)
+    some = pl.col("null_count").is_null() & (pl.col("nulls") > 0) & has_rows & is_counted
     ranged = low.is_not_null() & high.is_not_null()
     complete = statistics["min"].is_not_null() & statistics["max"].is_not_null()
     return (
@@ -66,12 +76,14 @@ def _column(name: str, line: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataF
             "version",
             "timestamp",
             "records",
+            "records_mark",
             "null_count",
-            null_share=pl.when(known | some).then(
-                (pl.coalesce("null_count", "nulls") / pl.col("records")).clip(0.0, 1.0)
-            ),
-            exact=known & pl.col("null_count_exact"),
-            mark=pl.when(known & pl.col("null_count_exact"))
+            null_share=pl.when(none)
+            .then(0.0)
+            .when(known | some)
+            .then((pl.coalesce("null_count", "nulls") / pl.col("records")).clip(0.0, 1.0)),
+            exact=exact,
+            mark=pl.when(exact)
             .then(pl.lit(""))
             .when(known)
             .then(pl.lit("\N{LESS-THAN OR EQUAL TO}"))
