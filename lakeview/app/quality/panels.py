@@ -201,7 +201,7 @@ def state_table(states: pl.DataFrame, column: str) -> None:
         {
             "version": columns.version(),
             "committed": columns.timestamp(),
-            "records_mark": columns.mark(help="≥: at least so many rows; empty: exact"),
+            "records_mark": columns.bound(of="records_mark", help="≥: at least so many rows; empty: exact"),
             "records": columns.number("rows"),
             "mark": columns.bound(help="≤ or ≥: a bound; empty: exact"),
             "null": columns.percent("null, %", of="null_share"),
