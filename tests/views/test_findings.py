@@ -164,6 +164,26 @@ def test_deleted_rows_are_weighed(deleted: int, severity: Severity) -> None:
     assert weighed.evidence == f"1 file, {deleted} rows, {deleted}.0 % of the table"
 
 
+@pytest.mark.parametrize(
+    ("known", "evidence"),
+    [
+        pytest.param(
+            30, ["at least 1 file, at least 30 rows, at least 15.0 % of the table"], id="the known ones decide"
+        ),
+        pytest.param(3, [], id="few are known"),
+        pytest.param(None, [], id="none is known"),
+    ],
+)
+def test_deleted_rows_of_which_some_are_unknown_are_weighed_by_the_known_ones(
+    known: int | None, evidence: list[str]
+) -> None:
+    rows = [{"path": f"f{i}", "size": 10, "records": 100, "deleted_records": n} for i, n in enumerate((known, None))]
+    metadata = TableMetadata("memory://t", "iceberg", 0, None, FLIGHTS)
+    snapshot = Snapshot(metadata, frames={"files": pl.DataFrame(rows, schema=FILES)})
+    found = views.health.findings.findings(Evidence(snapshot), Story().now)
+    assert [f.evidence for f in found if f.id == "deleted-rows"] == evidence
+
+
 def test_an_empty_table_says_so() -> None:
     metadata = TableMetadata("memory://t", "delta", 0, None, FLIGHTS)
     found = views.health.findings.findings(Evidence(Snapshot(metadata)), Story().now + timedelta(days=1))

@@ -59,7 +59,8 @@ class FileFacts:
     `files_without_size` are recorded with an invalid one: `median_size`, `p95_size` and the small files are of the
     others. `files_without_records` have no row count; for `files_perhaps_with_deletes` it is not recorded whether rows
     are deleted; `least_bytes` and `least_records` (live rows) are sums over the files that record them;
-    `most_deleted_records`: the rows of the files but for `least_records`;
+    `least_deleted_records`: those of the files that record them; `most_deleted_records`: the rows of the files but for
+    `least_records`;
     `ideal_files`: how many files of up to TARGET_HIGH would hold the bytes of each partition.
     """
 
@@ -76,6 +77,7 @@ class FileFacts:
     files_with_deletes: int
     files_perhaps_with_deletes: int
     deleted_records: int | None
+    least_deleted_records: int | None
     most_deleted_records: int | None
     small_files: int
     small_bytes: int | None
@@ -153,9 +155,8 @@ def file_facts(files: pl.DataFrame, delete_files: pl.DataFrame | None = None) ->
         files_without_records=pl.col("records").is_null().sum(),
         files_with_deletes=(pl.col("deletion_vector").is_not_null() | (pl.col("deleted_records") > 0)).sum(),
         files_perhaps_with_deletes=(pl.col("deletion_vector").is_null() & pl.col("deleted_records").is_null()).sum(),
-        deleted_records=pl.when(pl.col("deleted_records").is_null().any())
-        .then(None)
-        .otherwise(pl.col("deleted_records").sum()),
+        deleted_records=total("deleted_records"),
+        least_deleted_records=at_least("deleted_records"),
         records=total("records"),
         small_files=small.sum(),
         small_bytes=pl.when(pl.col("size").is_not_null().all()).then(pl.col("size").filter(small).sum()),

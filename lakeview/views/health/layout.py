@@ -75,16 +75,21 @@ def _weight(snapshot: Snapshot) -> Severity:
 
 
 def _deleted_rows(snapshot: Snapshot, facts: FileFacts) -> list[Finding]:
-    if not facts.deleted_records:
+    """Where some files do not tell how many of their rows are deleted, the others decide alone: at least so many."""
+    rows, deleted = total_of(snapshot.files["records"]), facts.least_deleted_records
+    if not rows or not deleted:
         return []
-    rows = int(snapshot.files["records"].sum())
-    share = facts.deleted_records / rows if rows else None
-    heavy = share is not None and share >= DELETED_SHARE
+    is_exact = facts.deleted_records is not None
+    heavy = deleted / rows >= DELETED_SHARE
+    if not heavy and not is_exact:
+        return []
     claim = "Deleted rows pile up in files" if heavy else "Deleted rows in files are few"
-    evidence = (
-        f"{counted(facts.files_with_deletes, 'file')}, {format_count(facts.deleted_records, exact=True)} rows, "
-        f"{format_percent(share)} of the table"
+    figures = (
+        counted(facts.files_with_deletes, "file"),
+        f"{format_count(deleted, exact=True)} rows",
+        f"{format_percent(deleted / rows)} of the table",
     )
+    evidence = ", ".join(f"{'' if is_exact else 'at least '}{figure}" for figure in figures)
     severity = Severity.ATTENTION if heavy else Severity.PASS
     return [finding("deleted-rows", severity, claim, evidence, command=command("apply_deletes", snapshot))]
 
