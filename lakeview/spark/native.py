@@ -181,9 +181,7 @@ class _Scan:
                 column = f.col(quoted(name))
                 if self._layout.schema[name].dataType != kind:  # fields of structs are renamed
                     column = column.cast(kind)
-                if isinstance(kind, spark_types.FloatType | spark_types.DoubleType):
-                    # no filter is pushed to the file: writers leave NaN out of bounds, and to Spark it is the largest
-                    column = f.nanvl(column, f.lit(math.nan).cast(kind))
+                column = _without_pushed_filters(column, kind)
             columns.append(column.alias(f"c{number}"))
         return columns
 
@@ -230,3 +228,18 @@ def _constant(value: Any, type_: DataType) -> Column:
         case PrimitiveType("binary"):
             return f.unhex(f.lit(value.hex()))
     return f.lit(value)
+
+
+def _without_pushed_filters(column: Column, kind: spark_types.DataType) -> Column:
+    """The column, and where it may hold NaN so that no filter on it is pushed to the file: writers leave NaN out of
+    bounds, and to Spark it is the largest. Of a struct all fields are read then."""
+    if isinstance(kind, spark_types.FloatType | spark_types.DoubleType):
+        return f.nanvl(column, f.lit(math.nan).cast(kind))
+    return f.when(column.isNotNull(), column) if _has_floats(kind) else column
+
+
+def _has_floats(kind: spark_types.DataType) -> bool:
+    """Whether fields of a struct, reached through structs only, are floating-point numbers."""
+    if isinstance(kind, spark_types.StructType):
+        return any(_has_floats(field.dataType) for field in kind)
+    return isinstance(kind, spark_types.FloatType | spark_types.DoubleType)

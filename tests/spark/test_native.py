@@ -187,6 +187,7 @@ def setting(spark: SparkSession, request: pytest.FixtureRequest) -> Callable[[st
 
 def test_a_filter_finds_nan_beyond_the_bounds_of_a_file(spark: SparkSession, tmp_path: Path) -> None:
     address = str(tmp_path / "numbers")
-    rows = pa.table({"id": [1, 2], "x": [0.5, float("nan")]})
+    rows = pa.table({"id": [1, 2], "x": [0.5, float("nan")], "s": [{"x": 0.5}, {"x": float("nan")}]})
     lv.create_table(address, rows.schema).append(rows)
-    assert table(spark, address, columns=["id"], where="x > 1").collect() == [(2,)]
+    for where in ("x > 1", "s.x > 1"):
+        assert table(spark, address, columns=["id"], where=where).collect() == [(2,)]
