@@ -207,6 +207,17 @@ def test_a_file_stays_while_any_version_that_has_it_stays() -> None:
     assert done.bytes == 0
 
 
+def test_versions_of_a_table_that_only_adds_take_no_file_with_them() -> None:
+    told = Story().append(1).after(days=10).append(1).after(days=10)
+    named = refs(("main", "branch", 1, True, None, None, None))
+    policy = views.retention.policy.retention_policy({}, named)
+    found = views.retention.simulation.retention(
+        told.versions(), told.lifetimes(), policy, commits=told.frame(), refs=named, now=told.now
+    )
+    done = views.retention.simulation.simulate(found, timedelta(days=1))
+    assert (done.lost, done.files, done.bytes, done.is_unknown) == ("v0", 0, 0, False)
+
+
 def test_a_branch_without_a_past_takes_it_under_any_retention() -> None:
     told = line(3)
     named = refs(("main", "branch", 2, True, 1, 0, None))

@@ -68,7 +68,8 @@ def _retention(snapshot: Snapshot, retention: Retention, commits: pl.DataFrame |
         return [*found, finding("cleanup-ends-no-version", Severity.PASS, "The next cleanup ends no version")]
     usual = None if commits is None else cadence(commits, now).usual
     last = done.versions_left <= 1 < done.versions_left + done.versions
-    freed = "an unknown number of bytes" if done.is_unknown else f"at least {format_bytes(done.bytes)}"
+    freed = f"at least {format_bytes(done.bytes)}" if done.bytes else "no data file"
+    freed = "an unknown number of bytes" if done.is_unknown else freed
     evidence = f"{retention.what} are retained for {format_age(policy.keep)}; it frees {freed}"
     if last and usual is not None and usual > policy.keep:
         evidence += f"; commits come every {format_age(usual)}"

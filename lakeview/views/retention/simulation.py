@@ -44,7 +44,7 @@ class Retention:
     unknown.
 
     `bound`: why the bytes are a lower bound; None where they are exact. `refs`: how many branches and tags retain
-    versions of the table, whichever ref is selected.
+    versions of the table, whichever ref is selected. `only_adds`: whether no file, nor rows of one, was ever removed.
     """
 
     policy: RetentionPolicy
@@ -53,6 +53,7 @@ class Retention:
     live_bytes: int | None
     bound: str | None
     refs: int = 0
+    only_adds: bool = False
 
     @property
     def what(self) -> str:
@@ -84,7 +85,8 @@ class Retention:
 @dataclass(frozen=True, slots=True)
 class Simulation:
     """What one cleanup removes. `share` of the bytes retained for old versions, None where there are none; `lost`:
-    the versions that become unreadable, as text, None for none; `ribbon`: RIBBON with the state `at risk`."""
+    the versions that become unreadable, as text, None for none; `ribbon`: RIBBON with the state `at risk`;
+    `is_unknown`: whether the bytes are unknown, as versions become unreadable whose files the log does not list."""
 
     keep: timedelta
     files: int
@@ -94,11 +96,7 @@ class Simulation:
     versions_left: int
     lost: str | None
     ribbon: pl.DataFrame
-
-    @property
-    def is_unknown(self) -> bool:
-        """True if the bytes are unknown: versions become unreadable, and the log does not list their files."""
-        return bool(self.versions) and not self.bytes
+    is_unknown: bool
 
 
 def retention(
@@ -153,6 +151,7 @@ def retention(
         total_of(live["size"]),
         f"{bound}, nor are those of unknown size" if files["size"].has_nulls() else bound,
         0 if refs is None else refs.height,
+        lifetimes["removed"].null_count() == lifetimes.height > 0,
     )
 
 
@@ -173,6 +172,7 @@ def simulate(retention: Retention, keep: timedelta) -> Simulation:
         int(ribbon.select((pl.col("state") == "kept").sum()).item()),
         runs_text(readability_runs(ribbon), "at risk", limit=2),
         ribbon,
+        lost > 0 and not size and not retention.only_adds,
     )
 
 
