@@ -234,6 +234,28 @@ def test_one_partition_has_a_life_of_its_own() -> None:
     assert gone.is_empty()  # nothing that is live tells which partition its files were in
 
 
+@pytest.mark.parametrize(
+    ("left", "changed", "rows"),
+    [
+        pytest.param(7, (5, 3), [10, 12], id="deleted"),
+        pytest.param(None, (5, None), [10, None], id="unknown how many"),
+        pytest.param(12, (7, 0), [10, 17], id="back again"),
+    ],
+)
+def test_a_file_that_stays_with_other_deleted_rows_neither_comes_nor_goes(
+    left: int | None, changed: tuple[int, int | None], rows: list[int | None]
+) -> None:
+    story = Story().append(10, size=MIB).append(5)
+    before = story.lifetimes()
+    ended = before.head(1).with_columns(removed=pl.lit(1, pl.Int64))
+    stay = before.head(1).with_columns(added=pl.lit(1, pl.Int64), records=pl.lit(left, pl.Int64))
+    lives = pl.concat([ended, before.tail(-1), stay])
+    told = views.partitions.history.partition_history(story.files(), lives, story.frame(), "month=1")
+    assert told.select("files_added", "files_removed", "files").rows() == [(1, 0, 1), (1, 0, 2)]
+    assert told.select("records_added", "records_removed").rows() == [(10, 0), changed]
+    assert told["records"].to_list() == rows
+
+
 def test_rows_are_unknown_from_where_a_file_does_not_tell() -> None:
     story = Story().append(10).append(None).append(5)
     told = views.partitions.history.partition_history(story.files(), story.lifetimes(), story.frame(), "month=1")

@@ -6,7 +6,8 @@ import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.partitions.writes import in_folders
-from lakeview.views.sums import flows, total_of, zero_without_files
+from lakeview.views.sums import flows, total, total_of, zero_without_files
+from lakeview.views.timeline.lifetimes import continued
 
 PARTITION_HISTORY = pl.Schema(
     {
@@ -25,8 +26,8 @@ PARTITION_HISTORY = pl.Schema(
         "records": pl.Int64(),
     }
 )
-"""One row a commit that added files to a partition or took some, oldest first; the last three are what it held then.
-Bytes and records are null where a file does not tell, and from there on."""
+"""One row a commit that added files to a partition, took some or deleted rows of some, oldest first; the last three
+are what it held then. Bytes and records are null where a file does not tell, and from there on."""
 
 
 def partition_history(
@@ -49,26 +50,32 @@ def partition_history(
     writer = "writer" if "writer" in line.columns else "user"
     commits_of_line = line.select("version", "timestamp", "operation", pl.col(writer).alias("writer"))
     changes = commits_of_line
-    for way in ("added", "removed"):
-        part = flows(own.drop_nulls(way), pl.col(way).alias("version"), way)
+    own = own.hstack(continued(own))
+    for way, continues in (("added", "went_on"), ("removed", "goes_on")):
+        part = flows(own.filter(pl.col(way).is_not_null() & ~pl.col(continues)), pl.col(way).alias("version"), way)
         changes = changes.join(part, on="version", how="left", maintain_order="left")
-    touched = pl.col("files_added").is_not_null() | pl.col("files_removed").is_not_null()
+        # a file that stays with other deleted rows neither comes nor goes: its rows alone change
+        stay = (
+            own.filter(continues)
+            .group_by(version=way)
+            .agg(pl.len().alias(f"stays_{way}"), total("records").alias(f"rows_{way}"))
+        )
+        changes = changes.join(stay, on="version", how="left", maintain_order="left")
+    stays = pl.col("stays_added").is_not_null()
+    deleted = pl.when(stays).then(pl.col("rows_removed") - pl.col("rows_added")).otherwise(0)
+    touched = stays | pl.col("files_added").is_not_null() | pl.col("files_removed").is_not_null()
+    changes = changes.with_columns(*zero_without_files("added"), *zero_without_files("removed")).with_columns(
+        pl.col("files_added", "files_removed").fill_null(0),
+        records_added=pl.col("records_added") + (-deleted).clip(0).fill_null(0),
+        records_removed=pl.col("records_removed") + deleted.clip(0),
+        touched=touched,
+    )
     first = own.filter(pl.col("added").is_null())
     state = []
     whole_of = {"files": first.height, "bytes": total_of(first["size"]), "records": total_of(first["records"])}
     for name, whole in whole_of.items():
-        change = pl.col(f"{name}_added").fill_null(0) - pl.col(f"{name}_removed").fill_null(0)
-        unknown = (pl.col("files_added").is_not_null() & pl.col(f"{name}_added").is_null()) | (
-            pl.col("files_removed").is_not_null() & pl.col(f"{name}_removed").is_null()
-        )
-        known_so_far = pl.lit(whole is not None) & ~unknown.cum_max()
-        value = change.cast(pl.Int128).cum_sum() + (whole or 0)
+        change = pl.col(f"{name}_added") - pl.col(f"{name}_removed")
+        known_so_far = pl.lit(whole is not None) & ~change.is_null().cum_max()
+        value = change.fill_null(0).cast(pl.Int128).cum_sum() + (whole or 0)
         state.append(pl.when(known_so_far).then(value).cast(pl.Int64, strict=False).alias(name))
-    return (
-        changes.with_columns(state)
-        .filter(touched)
-        .with_columns(*zero_without_files("added"), *zero_without_files("removed"))
-        .with_columns(pl.col("files_added", "files_removed").fill_null(0))
-        .select(PARTITION_HISTORY.names())
-        .cast(PARTITION_HISTORY)
-    )
+    return changes.with_columns(state).filter("touched").select(PARTITION_HISTORY.names()).cast(PARTITION_HISTORY)
