@@ -12,6 +12,7 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
+from lakeview.model.clock import system_clock
 from lakeview.model.errors import (
     CommitConflictError,
     ConstraintViolationError,
@@ -19,6 +20,7 @@ from lakeview.model.errors import (
     VersionNotFoundError,
 )
 from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.snapshot import milliseconds
 
 SCHEMA = Schema((Field("id", PrimitiveType("long")), Field("name", PrimitiveType("string"))))
 ALL = {
@@ -117,3 +119,18 @@ def test_rows_of_an_append_only_table_are_not_taken_back(tmp_path: Path) -> None
     table = made(tmp_path, {"delta.appendOnly": "true"})
     with pytest.raises(ConstraintViolationError, match="append-only"):
         table.restore(1)
+
+
+def test_nothing_is_restored_while_a_vacuum_deletes(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.delete("id < 10")
+    begin = {"commitInfo": {"operation": "VACUUM START", "timestamp": milliseconds(system_clock()), "userName": "ann"}}
+    path = tmp_path / "_delta_log" / f"{table.latest_version + 1:020}.json"
+    path.write_text(json.dumps(begin))
+    with pytest.raises(CommitConflictError, match="a vacuum, version 4, is deleting files") as caught:
+        again(table).restore(2)
+    assert (caught.value.kind, caught.value.version, caught.value.user) == ("concurrent-vacuum", 4, "ann")
+    begin["commitInfo"]["timestamp"] = milliseconds(system_clock() - timedelta(hours=2))  # it was killed
+    path.write_text(json.dumps(begin))
+    assert again(table).restore(2) == 5
+    assert again(table).scan().collect().height == 20

@@ -180,6 +180,10 @@ MUTANTS = [
         "vacuum.used_files", "needed_files", 'removes.filter(pl.col("modified") >= at)', "removes.clear()"),
     _of("log cleanup takes the checkpoint that readers begin with", "clean@due!0",
         "log_cleanup", "_before", "(version < base.version)", "(version <= base.version)"),
+    _of("a restore follows a vacuum that began meanwhile", "rewind+vacuum@plain!0",
+        "conflicts", "check_conflict", "if ours.brings_back and", "if False and"),
+    _of("a restore begins while a vacuum deletes", "rewind+vacuum@plain!0",
+        "transaction", "Transaction.restore", "check_no_vacuum(self", "(lambda *_: None)(self"),
     # -- Iceberg's commits
     _of("a metadata file replaces another's", "append+append@iceberg!0",
         _CREATION, "ExclusivePut.put", "self._storage.put_if_absent(", "self._storage.put("),

@@ -34,8 +34,8 @@ FAULTS_BY_CHANCE = with_breadth(
     [
         "delete+update@plain", "append+append@tracked", "ingest+ingest@plain", "prune+append@plain",
         "overwrite+delete@vectors", "widen+mark@plain", "policy+unvector@vectors", "protect+delete@plain",
-        "read+rework@plain", "fill+delete@vectors", "order+delete@vectors", "rewind+delete@vectors", "clean+append@due",
-        "append+append@plain/local",
+        "read+rework@plain", "fill+delete@vectors", "order+delete@vectors", "rewind+delete@vectors",
+        "rewind+vacuum@plain", "clean+append@due", "append+append@plain/local",
     ],
     [
         "delete+delete@plain", "delete+merge@plain", "delete+optimize@plain", "delete+vacuum@plain",

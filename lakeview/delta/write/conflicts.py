@@ -29,6 +29,9 @@ _HARMLESS_PROPERTIES = (
 _DELETING = frozenset({"DELETE", "UPDATE", "MERGE"})
 """Operations, in the words of every engine, whose deletion vectors only grow."""
 
+VACUUM_START, VACUUM_END = VACUUMS = ("VACUUM START", "VACUUM END")
+"""The operations of the commits before and after a vacuum deletes files."""
+
 SERIALIZABLE, WRITE_SERIALIZABLE, SNAPSHOT = "Serializable", "WriteSerializable", "SnapshotIsolation"
 _LEVELS = {level.lower(): level for level in (SERIALIZABLE, WRITE_SERIALIZABLE, SNAPSHOT)}
 
@@ -44,9 +47,9 @@ class Intent:
 
     `reads`: the condition whose files were read; None when nothing was; `removes`: canonical paths; `vectors`: those
     of them that stay, with more rows deleted; `reads_metadata`: what ours does depends on the whole definition, as that
-    of a restore does; `row_by_row`: what becomes of a row depends on that row alone, so that
-    rows which others delete make no difference; `rearranges`: only dataChange=false actions, which read nothing but the
-    files they remove; `level`: the isolation level of the table.
+    of a restore does; `brings_back`: files of earlier versions become live again; `row_by_row`: what becomes of a row
+    depends on that row alone, so that rows which others delete make no difference; `rearranges`: only dataChange=false
+    actions, which read nothing but the files they remove; `level`: the isolation level of the table.
     """
 
     reads: pl.Expr | None = None
@@ -57,6 +60,7 @@ class Intent:
     changes_metadata: bool = False
     changes_protocol: bool = False
     reads_metadata: bool = False
+    brings_back: bool = False
     rearranges: bool = False
     row_by_row: bool = False
     level: str = SERIALIZABLE
@@ -143,6 +147,8 @@ def check_conflict(winner: Winner, ours: Intent, base: Metadata, protocol: Proto
     domains = ours.domains & {d.domain for _, d in only("domain_metadata", [winner.commit])} - {DOMAIN}
     if domains:
         raise winner.conflict(f"both change the domain {min(domains)}", "concurrent-domain")
+    if ours.brings_back and winner.commit.info.operation in VACUUMS:
+        raise winner.conflict("it deletes files, and ours brings some back", "concurrent-vacuum")
     if ours.removes:  # an append, which removes nothing, is placed without a look at the winner's files
         joined = ours.vectors & winner.added_again
         both = (ours.removes & frozenset(winner.removed["key"])) - joined

@@ -175,7 +175,8 @@ class Operations(DefinitionOperations):
     def restore(self: Target, version: int | None = None, *, at: datetime | None = None) -> int | None:
         """Make the table what it was at a version or a moment, as a new version, which it returns; None if it is that.
 
-        Files of versions in between stay until a vacuum. DataFileMissingError if files of that version are gone.
+        Files of versions in between stay until a vacuum. DataFileMissingError if files of that version are gone,
+        CommitConflictError while a vacuum deletes files.
         """
         told = {"version": version, "timestamp": None if at is None else at.isoformat()}
         with self.transaction("RESTORE", parameters=told) as txn:

@@ -90,6 +90,7 @@ class PendingCommit:
         self._txns: dict[str, Txn] = {}
         self._reads: pl.Expr | None = None
         self._reads_metadata = False
+        self._brings_back = False
         self._row_by_row = True
         self._only_deletes = True
         self._done_before = False
@@ -185,6 +186,7 @@ class PendingCommit:
             changes_metadata=self.definition.changes_metadata,
             changes_protocol=self.definition.changes_protocol,
             reads_metadata=self._reads_metadata,
+            brings_back=self._brings_back,
             rearranges=not self.definition.changes_metadata and changes == {False},
             row_by_row=self._row_by_row,
             level=isolation_level(self.definition.properties),

@@ -12,12 +12,14 @@ from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.schemas import parse_schema, schema_text
 from lakeview.delta.log.actions import DomainMetadata, Metadata
 from lakeview.delta.log.replay import Replay
+from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.write.column_ids import MAX_ID
+from lakeview.delta.write.conflicts import VACUUM_END, VACUUMS
 from lakeview.delta.write.file_changes import LIVE_COLUMNS, add_of
 from lakeview.delta.write.identity import identities, with_marks
 from lakeview.delta.write.row_ids import DOMAIN
 from lakeview.model.addresses import is_absolute
-from lakeview.model.errors import DataFileMissingError
+from lakeview.model.errors import CommitConflictError, DataFileMissingError
 from lakeview.model.snapshot import milliseconds
 from lakeview.storage import Storage
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from lakeview.delta.write.transaction import Transaction
 
 _IDENTITY = ["key", "deletion_vector"]
+_KILLED = 3_600_000
+"""Milliseconds after which a vacuum that has not ended was killed, as a rule."""
 _STAYS = ("delta.inCommitTimestamp", "delta.enableInCommitTimestamps")
 """Properties that say how commits are timed from some version on: an earlier version does not take that back."""
 
@@ -56,6 +60,24 @@ def restore(txn: Transaction, base: Replay, then: Replay) -> dict[str, int]:
         "removedFilesSize": int(away["size"].sum()),
         "restoredFilesSize": int(back["size"].sum()),
     }
+
+
+def check_no_vacuum(log: TableLog, commits: range, now: int) -> None:
+    """CommitConflictError while a vacuum deletes: one that began in these commits and has not ended. What came into use
+    again after it asked the log, it deletes. `now`: milliseconds since 1970."""
+    vacuums = [found for found in log.infos(commits) if found[1].operation in VACUUMS]
+    if not vacuums or vacuums[-1][1].operation == VACUUM_END:
+        return
+    version, info = vacuums[-1]
+    if now - (info.timestamp or now) < _KILLED:
+        raise CommitConflictError(
+            f"a vacuum, version {version}, is deleting files of earlier versions",
+            fix="restore once it has ended; one that was killed counts as ended after an hour",
+            kind="concurrent-vacuum",
+            version=version,
+            operation=info.operation,
+            user=info.user,
+        )
 
 
 def _merged(now: Metadata, then: Metadata) -> Metadata:

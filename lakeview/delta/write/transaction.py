@@ -20,7 +20,7 @@ from lakeview.delta.write.merge import Merge, condition_of
 from lakeview.delta.write.new_statistics import recompute_statistics
 from lakeview.delta.write.optimize import TARGET_BYTES, optimize
 from lakeview.delta.write.partition_conditions import selected
-from lakeview.delta.write.restore import restore
+from lakeview.delta.write.restore import check_no_vacuum, restore
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_operations import change_rows, live_files, merge_rows
 from lakeview.delta.write.row_work import RowOutcome, RowWork
@@ -177,12 +177,14 @@ class Transaction(WholeFiles):
     def restore(self, version: int | None = None, *, at: datetime | None = None) -> None:
         """Make the table what it was at a version or a moment; nothing changes if it is that.
 
-        VersionNotFoundError for a version that is not there any more, DataFileMissingError for one whose files are not.
+        VersionNotFoundError for a version that is not there any more, DataFileMissingError for one whose files are not,
+        CommitConflictError while a vacuum deletes files.
         """
         self.check_may_remove()
+        check_no_vacuum(self._table.log, self._base.segment.commits, milliseconds(self.clock()))
         then = self._table.state(version, at)
         self._row_by_row = self._only_deletes = False
-        self._reads_metadata = True
+        self._reads_metadata = self._brings_back = True
         self.reads(EVERY)
         metrics = restore(self, self._base, then)
         self.entry.count(metrics)

@@ -11,6 +11,7 @@ import polars as pl
 
 from lakeview.delta.features import check_writable
 from lakeview.delta.properties import retention as table_retention
+from lakeview.delta.write.conflicts import VACUUM_END, VACUUM_START
 from lakeview.delta.write.info_commit import commit_info
 from lakeview.delta.write.rules import active_features
 from lakeview.delta.write.target import Progress, Target
@@ -72,7 +73,7 @@ def vacuum(
             **({} if retention is None else {"specifiedRetentionMillis": _milliseconds(keeps)}),
         }
         sizes = {"numFilesToDelete": plan.height, "sizeOfDataToDelete": int(plan["size"].sum())}
-        commit_info(table, "VACUUM START", parameters, sizes, clock, user)
+        commit_info(table, VACUUM_START, parameters, sizes, clock, user)
     folders = plan["path"].str.extract("^(.*)/").n_unique()
     gone: list[bool] = []
     try:
@@ -142,7 +143,7 @@ def _deletions(table: Target, paths: pl.Series, base: int) -> Iterator[list[bool
 
 def _end(table: Target, status: str, files: int, folders: int, clock: Clock, user: str | None) -> None:
     metrics = {"numDeletedFiles": files, "numVacuumedDirectories": folders}
-    commit_info(table, "VACUUM END", {"status": status}, metrics, clock, user)
+    commit_info(table, VACUUM_END, {"status": status}, metrics, clock, user)
 
 
 def _milliseconds(duration: timedelta) -> int:
