@@ -24,7 +24,7 @@ from functools import cache, partial
 from tests.simulation.laws import Violation
 from tests.simulation.operations import NOW_MS, Operation
 from tests.simulation.store import LISTINGS, Call, Failure, Files, LogNames, Reply, effect, reply
-from tests.simulation.worlds import World, world_of
+from tests.simulation.worlds import FormatLaws, World, world_of
 from tests.simulation.writers import Outcome, Place, Program
 
 SLOTS = "abcd"
@@ -117,7 +117,7 @@ class Simulation:
     def __init__(self, layout: str) -> None:
         self.world: World = _world(layout)
         self.base = self.world.base
-        self.laws = self.world.laws()
+        self._laws: tuple[tuple[str, ...], FormatLaws] | None = None
         self._programs: dict[tuple[str, str, bool], Program] = {}
 
     def program(self, operation: str, slot: str, *, remote: bool) -> Program:
@@ -127,6 +127,12 @@ class Simulation:
             run, table = self.world.operations[operation].run, self.world.table
             self._programs[key] = Program(slot, lambda storage: run(table(storage, slot)), remote=remote)
         return self._programs[key]
+
+    def laws(self, operations: tuple[str, ...]) -> FormatLaws:
+        """The laws, and what they remember of the same operations: files of others may have the same names."""
+        if self._laws is None or self._laws[0] != operations:
+            self._laws = operations, self.world.laws()
+        return self._laws[1]
 
     def stop(self) -> None:
         """End the threads of writers that wait; their histories stay."""
@@ -196,7 +202,7 @@ class _Run:
     def __init__(self, simulation: Simulation, scenario: Scenario) -> None:
         self._simulation = simulation
         self._scenario = scenario
-        self._laws = simulation.laws
+        self._laws = simulation.laws(scenario.operations)
         self._names = simulation.world.names
         self._programs = [
             simulation.program(operation, slot, remote=scenario.remote)
