@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import altair as alt
 import polars as pl
 
@@ -14,22 +16,33 @@ _HEADROOM = 1.25
 
 
 def retention_curves(
-    curve: pl.DataFrame, days: float, *, longest: float, dark: bool = False, width: Width = "container"
+    curve: pl.DataFrame,
+    days: float,
+    *,
+    longest: float,
+    only_adds: bool = False,
+    dark: bool = False,
+    width: Width = "container",
 ) -> list[AnyChart]:
     """Bytes in blue and versions in orange, to stand side by side; a dot at the retention chosen. `longest`: where the
-    axis ends, in days."""
+    axis ends, in days; `only_adds`: of a Retention."""
     p = palette(dark)
     unit, title = byte_unit(peak(curve["bytes"]), "Bytes freed")
     shown = _steps(curve, longest)
     at = curve.filter(pl.col("days") <= days).tail(1).with_columns(days=pl.lit(days))
-    freed = _curve(shown, at, "bytes", unit, f"{title}, by days retained", (p.blue, p.blue_text), p, width)
-    lost = _curve(shown, at, "versions", 1.0, "Versions lost, by days retained", (p.orange, p.orange_text), p, width)
+    words = [_bytes(steps, only_adds) for steps in (shown, at)]
+    freed = _curve(shown, at, words, "bytes", unit, f"{title}, by days retained", (p.blue, p.blue_text), p, width)
+    words = [texts(steps["versions"], format_count) for steps in (shown, at)]
+    lost = _curve(
+        shown, at, words, "versions", 1.0, "Versions lost, by days retained", (p.orange, p.orange_text), p, width
+    )
     return [freed, lost]
 
 
 def _curve(
     steps: pl.DataFrame,
     at: pl.DataFrame,
+    words_of: Sequence[pl.Series],
     measure: str,
     unit: float,
     title: str,
@@ -43,7 +56,7 @@ def _curve(
             "days": steps["days"],
             "value": steps[measure] / unit,
             "kept": [_age(d) for d in steps["days"]],
-            "said": _words(steps, measure),
+            "said": words_of[0],
             "files": texts(steps["files"], exact_count),
         }
     )
@@ -51,7 +64,7 @@ def _curve(
         {
             "days": at["days"],
             "value": at[measure] / unit,
-            "said": _words(at, measure),
+            "said": words_of[1],
         }
     )
     longest = peak(rows["days"]) or 1.0
@@ -92,10 +105,8 @@ def _age(days: float) -> str:
     return f"{days:,.0f} days" if days >= 10 else f"{days:.1f} days"
 
 
-def _words(curve: pl.DataFrame, measure: str) -> pl.Series:
-    """A measure as text: the bytes of lost versions whose files the log does not list are unknown, not 0."""
-    if measure != "bytes":
-        return texts(curve[measure], format_count)
-    untold = (pl.col("versions") > 0) & (pl.col("bytes") == 0)
-    told = curve.select(pl.when(~untold).then("bytes")).to_series()
+def _bytes(curve: pl.DataFrame, only_adds: bool) -> pl.Series:
+    """Bytes as text: those of lost versions whose files the log does not list are unknown, not 0."""
+    is_unknown = (pl.col("versions") > 0) & (pl.col("bytes") == 0) & pl.lit(not only_adds)
+    told = curve.select(pl.when(~is_unknown).then("bytes")).to_series()
     return pl.Series([format_bytes(n) for n in told], dtype=pl.String)

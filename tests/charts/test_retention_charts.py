@@ -49,12 +49,14 @@ def test_the_dot_says_what_the_simulation_says() -> None:
     assert dots == [[views.units.format_bytes(done.bytes)], [str(done.versions)]]
 
 
-@pytest.mark.parametrize(("versions", "said"), [(3, "unknown"), (0, "0 B")])
-def test_bytes_that_nobody_told_of_are_unknown_and_not_none(versions: int, said: str) -> None:
+@pytest.mark.parametrize(
+    ("versions", "only_adds", "said"), [(3, False, "unknown"), (0, False, "0 B"), (3, True, "0 B")]
+)
+def test_bytes_that_nobody_told_of_are_unknown_and_not_none(versions: int, only_adds: bool, said: str) -> None:
     curve = pl.DataFrame([(0.0, 0, 0, versions)], schema=views.retention.simulation.CURVE.names(), orient="row").cast(
         views.retention.simulation.CURVE
     )
-    freed, _ = charts.retention.retention_curves(curve, 7.0, longest=60.0)
+    freed, _ = charts.retention.retention_curves(curve, 7.0, longest=60.0, only_adds=only_adds)
     assert {row["said"] for row in rows_of(freed)} == {said}
 
 

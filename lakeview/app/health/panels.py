@@ -55,7 +55,9 @@ def simulator(now: OpenTable, retention: views.retention.simulation.Retention) -
         with sentence:
             st.markdown(f"**{escape(views.retention.simulation.cleanup_sentence(done))}**")
         for position, chart in enumerate(
-            charts.retention.retention_curves(curve, keep / DAY, longest=float(longest), dark=dark())
+            charts.retention.retention_curves(
+                curve, keep / DAY, longest=float(longest), only_adds=retention.only_adds, dark=dark()
+            )
         ):
             with st.container():
                 stack([chart], key=f"curve-{position}")
