@@ -19,7 +19,7 @@ _WHY = {
     "expired": "expired since",
 }
 _TAB = "tab"
-_SPEC, _RANGES = 160, 96
+_SPEC, _FILE, _RANGES = 96, 148, 96
 """Pixels of what a spec partitions by, and of a manifest's ranges, that are not cut; the latter break lines."""
 _DEFAULT = {"true": "new files", "false": ""}
 
@@ -106,7 +106,8 @@ def partition_specs(now: OpenTable) -> None:
         return
     use = views.files.manifests.spec_use(specs, now.manifests)
     downloads.offer("partition specs", use.drop("fields"))
-    note = f"{views.units.counted(use.height, 'partition spec')} · files keep the spec they were written with"
+    specs_text = views.units.counted(use.height, "partition spec")
+    note = f"{specs_text} · files keep the spec they were written with · rows before deletes"
     with card("Partition specs", note, key="partition-specs"):
         frame(
             use,
@@ -119,10 +120,11 @@ def partition_specs(now: OpenTable) -> None:
                 "manifests": columns.number("manifests"),
                 "since": columns.timestamp("since, UTC", of="since", help="unknown where older metadata is gone"),
                 "recorded": columns.text(
-                    "recorded in", of="recorded_in", help="the metadata file that recorded it first"
+                    "recorded in", of="recorded_in", least=_FILE, help="the metadata file that recorded it first"
                 ),
             },
             key="partition-specs-table",
+            row_height=BROKEN_LINES,  # the name of a metadata file is long
             unknown="unknown" if use.height > 1 else "",
         )
 
