@@ -45,6 +45,8 @@ def value_texts(values: pl.Series) -> pl.Series:
     digits = digits_of(values.dtype)
     if values.len() == 1:  # to look for others like it takes a hundred times as long
         return pl.Series([value_text(values.to_list()[0], digits)], dtype=pl.String)
+    if values.dtype.is_nested():  # polars replaces no lists (2.1)
+        return pl.Series(values.name, [value_text(value, digits) for value in values.to_list()], dtype=pl.String)
     distinct = values.unique()
     texts = pl.Series([value_text(value, digits) for value in distinct.to_list()], dtype=pl.String)
     return values.replace_strict(distinct, texts, default=None, return_dtype=pl.String) if values.len() else texts

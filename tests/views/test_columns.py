@@ -246,3 +246,7 @@ def test_what_min_and_max_are_is_noted_once(states: list[tuple[str | None, float
 def test_a_value_alone_reads_as_it_does_among_others(value: object) -> None:
     alone = pl.Series([value], dtype=pl.Null if value is None else None, strict=False)
     assert value_texts(alone).to_list() == value_texts(alone.append(alone.clone())).to_list()[:1]
+
+
+def test_lists_have_texts() -> None:
+    assert value_texts(pl.Series([[1, 2], None, [1, 2]])).to_list() == ["[1, 2]", None, "[1, 2]"]
