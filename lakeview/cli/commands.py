@@ -233,8 +233,33 @@ def history(address: str, options: dict[str, Any], machine: bool, limit: int | N
     commits = found.history(limit)
     if not machine:
         shown = commits.select(pl.col(c).alias(head) for c, head in _HISTORY.items())
-        commits = with_names(with_refs(shown, found))
+        commits = _narrowed(with_names(with_refs(shown, found)), width())
     echo_frame(commits, machine, "no commits are left in the log, or they are not shared")
+
+
+def _narrowed(commits: pl.DataFrame, limit: int | None) -> pl.DataFrame:
+    """Commits that fit a terminal: where they take more room without the ids of versions that have names and the
+    versions of engines, then with what came and went in one column."""
+    import polars as pl
+
+    from lakeview.views.units import gain_and_loss
+
+    def is_too_wide() -> bool:
+        return limit is not None and _room(commits) > limit
+
+    if is_too_wide():
+        commits = commits.drop("id", strict=False).with_columns(pl.col("engine").str.extract(r"^([^\s/]+)"))
+    for what in ("files", "rows") if is_too_wide() else ():
+        gained, lost = f"+{what}", f"-{what}"
+        texts = [(gain_and_loss(*row) or "").replace(" ", "") for row in commits.select(gained, lost).iter_rows()]
+        both = commits.with_columns(pl.Series(gained, texts, dtype=pl.String)).drop(lost).rename({gained: what})
+        commits = both if _room(both) < _room(commits) else commits
+    return commits
+
+
+def _room(frame: pl.DataFrame) -> int:
+    """The columns of a terminal that a frame takes, without seconds of whole minutes."""
+    return max(map(len, table(frame, limit=1_000)))
 
 
 @command()

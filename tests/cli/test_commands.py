@@ -107,6 +107,13 @@ def test_history(history: DeltaHistory) -> None:
     assert told("history", history.address)[0]["timestamp"] == "2026-03-01T08:20:00+00:00"
 
 
+def test_a_narrow_history_names_engines_whole(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t").create()
+    history.commit({"commitInfo": {"userName": "nightly-feed", "engineInfo": "Apache-Spark/4.3.0 Delta-Lake/4.1.0"}})
+    shown = run("history", history.address, "--limit", "1", columns=80).stdout.splitlines()
+    assert shown[1].endswith("  nightly-feed  Apache-Spark")
+
+
 def test_files(history: DeltaHistory) -> None:
     lines = run("files", history.address, "--version", "1").stdout.splitlines()
     assert lines[0].split() == ["path", "size", "records", "deleted", "records", "modified"]

@@ -267,3 +267,13 @@ def test_a_share_that_moves_only_by_what_a_file_does_not_count_is_no_shift(
         table.snapshot(1), table.snapshot(2), table.statistics(1), table.statistics(2)
     )
     assert shift["change"].to_list() == [change]
+
+
+def test_rows_that_deletes_leave_unknown_are_compared_as_bounds(tmp_path: Path) -> None:
+    history = IcebergHistory(tmp_path / "t", FIELDS)
+    history.append("a", [{"id": i, "note": "x"} for i in range(4)])
+    history.delete_positions("d", {"a": [1]})
+    table = lv.open_table(history.address)
+    before, after = (table.snapshot(version) for version in table.history()["version"].reverse())
+    totals = views.compare.summary.comparison(before, after).filter(aspect="total", name="rows")
+    assert totals.select("before", "after").rows() == [("4", "\N{GREATER-THAN OR EQUAL TO} 3")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from lakeview.model.column_values import least_records
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.compare.versions import partition_difference, settings_difference
 from lakeview.views.schema.diff import diff_schemas
@@ -13,7 +14,8 @@ COMPARISON = pl.Schema(
 )
 """One row a difference. `aspect`: total (`name`: rows, bytes or files), column, setting or partition; `change`: of a
 column as in SCHEMA_DIFF, of a setting as in SETTINGS_DIFF, else changed. `before` and `after` as text, numbers in plain
-digits, null where there is none or it is unknown; of a partition the files that were removed and added."""
+digits (a bound of the rows as `≥ 308641`), null where there is none or it is unknown; of a partition the files that
+were removed and added."""
 
 
 def comparison(before: Snapshot, after: Snapshot) -> pl.DataFrame:
@@ -41,13 +43,24 @@ def comparison(before: Snapshot, after: Snapshot) -> pl.DataFrame:
 
 def _totals(before: Snapshot, after: Snapshot) -> pl.DataFrame:
     pairs = {
-        "rows": (before.num_records, after.num_records),
-        "bytes": (before.size_bytes, after.size_bytes),
-        "files": (before.num_files, after.num_files),
+        "rows": (_rows(before), _rows(after)),
+        "bytes": (_digits(before.size_bytes), _digits(after.size_bytes)),
+        "files": (_digits(before.num_files), _digits(after.num_files)),
     }
     rows = [
-        ("total", name, "changed", None if old is None else str(old), None if new is None else str(new))
+        ("total", name, "changed", old, new)
         for name, (old, new) in pairs.items()
-        if old != new or old is None
+        if old != new or old is None or not old.isdecimal()
     ]
     return pl.DataFrame(rows, schema=COMPARISON, orient="row")
+
+
+def _rows(snapshot: Snapshot) -> str | None:
+    if snapshot.num_records is not None:
+        return str(snapshot.num_records)
+    least = least_records(snapshot.files, snapshot.delete_files)
+    return f"\N{GREATER-THAN OR EQUAL TO} {least}" if least else None
+
+
+def _digits(number: int | None) -> str | None:
+    return None if number is None else str(number)
