@@ -19,8 +19,9 @@ _WHY = {
     "expired": "expired since",
 }
 _TAB = "tab"
-_SPEC, _FILE, _RANGES = 96, 148, 96
-"""Pixels of what a spec partitions by, and of a manifest's ranges, that are not cut; the latter break lines."""
+_SPEC, _FILE, _RANGES, _ID = 96, 148, 96, 140
+"""Pixels of what a spec partitions by, of a file's name, of a manifest's ranges and of an id that are not cut; all but
+the last break lines."""
 _DEFAULT = {"true": "new files", "false": ""}
 
 
@@ -76,7 +77,7 @@ def _branch_table(branches: pl.DataFrame) -> None:
             "ahead": columns.number("ahead", help="commits that the default branch does not have"),
             "behind": columns.number("behind", help="commits that only the default branch has"),
             "keeps": columns.text("retention", help="where the branch or tag declares its own"),
-            "id": columns.text("full id", of="version"),
+            "id": columns.text("full id", of="version", least=_ID),
         },
         key="branches-table",
         selection_mode="single-row",
@@ -92,7 +93,7 @@ def _log_table(log: pl.DataFrame) -> None:
             "version": columns.version(),
             "why": columns.text("how", words=_WHY),
             "now": columns.text("on the current branch", of="on_current_line", words={"true": "yes", "false": "no"}),
-            "id": columns.text("full id", of="version"),
+            "id": columns.text("full id", of="version", least=_ID),
         },
         key="snapshot-log",
         unknown="unknown",

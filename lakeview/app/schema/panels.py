@@ -9,7 +9,7 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import answers, columns, widths
-from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, dark, escape, fold, frame, link, nothing, stack
+from lakeview.app.components import BROKEN_LINES, MAX_ROWS, ROW_HEIGHT, dark, escape, fold, frame, link, nothing, stack
 from lakeview.app.null_shares import null_columns
 from lakeview.app.row_links import row_link
 from lakeview.app.selection import hold
@@ -29,6 +29,8 @@ _CLASS_GLYPHS = {
 _RANGE_HELP = "min and max are exact, a bound that the true ones lie within, or of a part of the files alone"
 _FILTER = "find"
 _MANY_COLUMNS = 20
+_SHORT_COMMENT = 20
+"""Letters of a comment that fit a line; rows with longer ones break them."""
 
 
 def answer(now: OpenTable) -> str:
@@ -105,7 +107,10 @@ def tree_table(tree: pl.DataFrame) -> None:
         del shown["required"]
     if part["range_is"].n_unique() == 1:  # the note says so
         del shown["range"]
-    frame(part, shown, key="schema-tree", height=30 * ROW_HEIGHT)
+    has_sentences = bool((part["comment"].str.len_chars() > _SHORT_COMMENT).any())
+    frame(
+        part, shown, key="schema-tree", row_height=BROKEN_LINES if has_sentences else ROW_HEIGHT, height=30 * ROW_HEIGHT
+    )
 
 
 def _search(tree: pl.DataFrame) -> pl.DataFrame:

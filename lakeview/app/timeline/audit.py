@@ -7,7 +7,7 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.app import columns, downloads, selection
-from lakeview.app.components import ROW_HEIGHT, card, frame, nothing
+from lakeview.app.components import BROKEN_LINES, ROW_HEIGHT, card, frame, nothing
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 
@@ -87,7 +87,8 @@ def _laws(rows: pl.DataFrame) -> None:
             "rule": columns.text("rule"),
         },
         key="audit-laws-table",
-        height=20 * ROW_HEIGHT,
+        row_height=BROKEN_LINES,  # laws and rules are sentences
+        height=10 * BROKEN_LINES,
     )
 
 

@@ -39,7 +39,7 @@ def writers(now: OpenTable, timeline: pl.DataFrame) -> None:
 
 
 def _writer_table(writers: pl.DataFrame) -> None:
-    """Who they are and how often they commit, and what they commit: side by side, or one under the other."""
+    """Who they are and how often they commit, and what they commit."""
     rhythm = {
         "writer": columns.text("writer", null="not recorded"),
         "engines": columns.text("engine"),
@@ -57,17 +57,15 @@ def _writer_table(writers: pl.DataFrame) -> None:
         "rows": columns.text("rows +", of="records_text", right=True, help="≥: some commits do not record rows"),
         "bytes_added": columns.size("written"),
     }
-    with grid(480, 2):
-        for key, shown in (("writers-table", rhythm), ("writers-work", work)):
-            frame(
-                writers,
-                shown,
-                key=key,
-                **row_link(key, writers, "timeline", lambda row: selection.link(writer=row["writer"])),
-                unknown="unknown",
-                height=20 * ROW_HEIGHT,
-                place=480,
-            )
+    for key, shown in (("writers-table", rhythm), ("writers-work", work)):
+        frame(
+            writers,
+            shown,
+            key=key,
+            **row_link(key, writers, "timeline", lambda row: selection.link(writer=row["writer"])),
+            unknown="unknown",
+            height=20 * ROW_HEIGHT,
+        )
 
 
 def file_lifetimes(now: OpenTable, timeline: pl.DataFrame) -> None:
