@@ -229,6 +229,7 @@ def _latest(files: Files) -> bytes:
     return files.content[numbers[max(numbers)]].data
 
 
-def _history(files: Files) -> bytes:
-    """What tells one history from another: the newest metadata file names all that came before."""
-    return _latest(files)
+def _history(files: Files) -> object:
+    """What tells one history from another: the newest metadata file names all that came before, but manifests and their
+    lists may have the same names and other contents in another schedule."""
+    return _latest(files), frozenset((name, f.data) for name, f in files.content.items() if name.endswith(".avro"))
