@@ -24,6 +24,7 @@ _BOOLEANS, _I32, _I64, _BINARY, _LIST, _SET, _MAP, _STRUCT = (1, 2), 5, 6, 8, 9,
 _VARINTS = (4, _I32, _I64)
 _LENGTHS = {1: 0, 2: 0, 3: 1, 7: 8, 13: 16}
 """Bytes of a value, for the kinds where it is always the same."""
+_FIELD_NUMBERS = range(-(2**15), 2**15)
 
 # Fields of parquet.thrift by their numbers, each with its kind and what is in it: those that are looked at, and lists,
 # which pyarrow reads as the kind of parquet.thrift whatever kind they say.
@@ -119,6 +120,8 @@ def _struct(data: bytes, at: int, fields: _Struct) -> tuple[dict[int, Any], int]
             number += step
         else:
             number, at = _integer(data, at)
+        if number not in _FIELD_NUMBERS:  # pyarrow takes 65538 for 2
+            raise ValueError(f"field {number} has no number of 16 bits")
         kind = head & 15
         expected, inner = fields.get(number, (None, None))
         if kind != expected:

@@ -18,6 +18,9 @@ ROWS = pa.table({"abc": [b"q", None, b"z"], "list": [[1], [2, 3], []]})
 TYPE, INT64, BYTE_ARRAY = b"\x15", b"\x04", b"\x0c"
 OPTIONAL_ABC, REQUIRED_ABC = b"\x25\x02\x18\x03abc", b"\x25\x00\x18\x03abc"
 PATH_OF_ABC = b"\x19\x18\x03abc"
+CHUNK = b"\x2c\x26\x00\x1c"
+COLUMN_KEY = b"\x0c\x90\x80\x08\x0c\x84\x80\x08" + PATH_OF_ABC + b"\0\0"
+"""Field 8 of a chunk, crypto_metadata, as 65544, and in it field 2, ENCRYPTION_WITH_COLUMN_KEY, as 65538."""
 
 
 def parquet(rows: pa.Table = ROWS, **options: Any) -> bytes:
@@ -55,6 +58,10 @@ DAMAGE = {
     "a field twice": (
         with_footer(parquet(), TYPE + BYTE_ARRAY + b"\x19", TYPE + BYTE_ARRAY + b"\x05\x02" + BYTE_ARRAY + b"\x19", 1),
         "field 1 is there twice",
+    ),
+    "a field whose number is another to pyarrow": (
+        with_footer(parquet(), CHUNK, CHUNK[:1] + COLUMN_KEY + b"\x06\x04" + CHUNK[2:], 1),
+        "field 65544 has no number of 16 bits",
     ),
 }
 
