@@ -19,7 +19,7 @@ _WHY = {
     "expired": "expired since",
 }
 _TAB = "tab"
-_SPEC, _FILE, _RANGES, _ID = 96, 148, 96, 140
+_SPEC, _FILE, _RANGES, _ID = 96, 140, 96, 140
 """Pixels of what a spec partitions by, of a file's name, of a manifest's ranges and of an id that are not cut; all but
 the last break lines."""
 _DEFAULT = {"true": "new files", "false": ""}

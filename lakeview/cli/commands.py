@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakeview.cli.text import as_json, hanging, pairs, table, width
+from lakeview.cli.text import as_json, hanging, pairs, room, table, width
 from lakeview.cli.versions import (
     at_option,
     ref_option,
@@ -245,7 +245,7 @@ def _narrowed(commits: pl.DataFrame, limit: int | None) -> pl.DataFrame:
     from lakeview.views.units import gain_and_loss
 
     def is_too_wide() -> bool:
-        return limit is not None and _room(commits) > limit
+        return limit is not None and room(commits) > limit
 
     if is_too_wide():
         commits = commits.drop("id", strict=False).with_columns(pl.col("engine").str.extract(r"^([^\s/]+)"))
@@ -253,13 +253,8 @@ def _narrowed(commits: pl.DataFrame, limit: int | None) -> pl.DataFrame:
         gained, lost = f"+{what}", f"-{what}"
         texts = [(gain_and_loss(*row) or "").replace(" ", "") for row in commits.select(gained, lost).iter_rows()]
         both = commits.with_columns(pl.Series(gained, texts, dtype=pl.String)).drop(lost).rename({gained: what})
-        commits = both if _room(both) < _room(commits) else commits
+        commits = both if room(both) < room(commits) else commits
     return commits
-
-
-def _room(frame: pl.DataFrame) -> int:
-    """The columns of a terminal that a frame takes, without seconds of whole minutes."""
-    return max(map(len, table(frame, limit=1_000)))
 
 
 @command()

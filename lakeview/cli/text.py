@@ -82,12 +82,21 @@ def table(frame: pl.DataFrame, *, limit: int | None = None, is_data: bool = Fals
     """
     columns = [_column(values, is_data) for values in frame.get_columns()]
     if limit is not None and not is_data and _total([c.width for c in columns]) > limit:
-        columns = [c.shortened() for c in columns if any(c.cells[1:])] or columns
+        columns = _shortened(columns)
     least = [_wide(c.cells[0]) if c.may_be_cut else c.width for c in columns]
     widths = _fitting([c.width for c in columns], least, limit)
     for line in zip(*(c.cells for c in columns), strict=True):
         texts = zip(line, columns, widths, strict=True)
         yield GAP.join(_padded(_cut(text, w), w, right=c.right) for text, c, w in texts).rstrip()
+
+
+def room(frame: pl.DataFrame) -> int:
+    """The columns of a terminal that the lines of a frame take at least, before a text is cut."""
+    return _total([c.width for c in _shortened([_column(values, is_data=False) for values in frame.get_columns()])])
+
+
+def _shortened(columns: list[_Column]) -> list[_Column]:
+    return [c.shortened() for c in columns if any(c.cells[1:])] or columns
 
 
 def _column(values: pl.Series, is_data: bool) -> _Column:
