@@ -7,7 +7,7 @@ catches it: the process ends. Readers of rows are not concerned, whose exception
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -77,7 +77,7 @@ def footer_of(end: bytes) -> pq.FileMetaData:
         fields, _ = _struct(end, 0, _FILE)
     except (IndexError, KeyError, ValueError) as error:
         raise pa.ArrowInvalid(f"the footer is no sound Thrift: {error}") from error
-    columns = [metadata.schema.column(i) for i in range(metadata.num_columns)]
+    columns = [_Column.of(metadata.schema.column(i)) for i in range(metadata.num_columns)]
     for group in fields.get(4, ()):
         chunks = group.get(1, ())
         if len(chunks) != len(columns):
@@ -88,30 +88,47 @@ def footer_of(end: bytes) -> pq.FileMetaData:
     return metadata
 
 
-def _fault(chunk: Mapping[int, Any], column: pq.ColumnSchema) -> str | None:
+class _Column(NamedTuple):
+    """A leaf of the schema. `type`: its place among _TYPES; `width`: bytes of a value, 0 where they differ."""
+
+    path: str
+    physical: str
+    type: int
+    width: int
+    most_repetition: int
+    most_definition: int
+
+    @classmethod
+    def of(cls, column: pq.ColumnSchema) -> _Column:
+        """Read once: each is looked at for every row group."""
+        physical = column.physical_type
+        width = column.length if physical == "FIXED_LEN_BYTE_ARRAY" else _WIDTHS.get(physical, 0)
+        levels = column.max_repetition_level, column.max_definition_level
+        return cls(column.path, physical, _TYPES.index(physical), width, *levels)
+
+
+def _fault(chunk: Mapping[int, Any], column: _Column) -> str | None:
     if _COLUMN_KEY in chunk.get(8, ()):
         return "it is encrypted with a key of its own"
     fields = chunk.get(3, {})
-    type_ = fields.get(1, 0)
-    physical = column.physical_type
-    if not 0 <= type_ < len(_TYPES) or _TYPES[type_] != physical:
-        return f"a chunk is of another type than {physical}"
+    if fields.get(1, 0) != column.type:
+        return f"a chunk is of another type than {column.physical}"
     if not 0 <= fields.get(4, 0) <= _MOST_CODEC:
         return f"it is compressed by codec {fields[4]}, which Parquet has not"
-    width = column.length if physical == "FIXED_LEN_BYTE_ARRAY" else _WIDTHS.get(physical, 0)
-    if any(0 < len(bound) < width for bound in fields.get(12, {}).values()):
-        return f"a bound is shorter than a value of {width} bytes"
+    if any(0 < len(bound) < column.width for bound in fields.get(12, {}).values()):
+        return f"a bound is shorter than a value of {column.width} bytes"
     sizes = fields.get(16, {})
-    if 1 in sizes and physical != "BYTE_ARRAY":
-        return f"it counts the bytes of texts, and holds {physical}"
-    for field, most in ((2, column.max_repetition_level), (3, column.max_definition_level)):
-        if len(sizes.get(field, ())) not in (0, most + 1):
-            return f"a histogram has {len(sizes[field])} levels, and the column {most + 1}"
+    if 1 in sizes and column.physical != "BYTE_ARRAY":
+        return f"it counts the bytes of texts, and holds {column.physical}"
+    for field, most in ((2, column.most_repetition), (3, column.most_definition)):
+        if sizes.get(field, 0) not in (0, most + 1):
+            return f"a histogram has {sizes[field]} levels, and the column {most + 1}"
     return None
 
 
 def _struct(data: bytes, at: int, fields: _Struct) -> tuple[dict[int, Any], int]:
-    """The values of these fields of a struct, and where it ends."""
+    """The values of these fields of a struct, and where it ends; of a list, of whose elements nothing is wanted, its
+    length."""
     values: dict[int, Any] = {}
     number = 0
     while head := data[at]:
@@ -125,7 +142,10 @@ def _struct(data: bytes, at: int, fields: _Struct) -> tuple[dict[int, Any], int]
         kind = head & 15
         expected, inner = fields.get(number, (None, None))
         if kind != expected:
-            at = _after(data, at, kind)
+            if kind in _VARINTS and data[at] < 128:  # most are, which is a third of the time
+                at += 1
+            else:
+                at = _after(data, at, kind)
         elif number in values:
             raise ValueError(f"field {number} is there twice")
         else:
@@ -145,6 +165,8 @@ def _value(data: bytes, at: int, kind: int, inner: Any) -> tuple[Any, int]:
     expected, inner = inner
     if size and element != expected:
         raise ValueError(f"elements of kind {element} where {expected} was expected")
+    if not inner:
+        return size, _after_each(data, at, (element,), size)
     values = []
     for _ in range(size):
         value, at = _value(data, at, element, inner)
