@@ -65,7 +65,7 @@ def restore(txn: Transaction, base: Replay, then: Replay) -> dict[str, int]:
 def check_no_vacuum(log: TableLog, commits: range, now: int) -> None:
     """CommitConflictError while a vacuum deletes: one that began in these commits and has not ended. What came into use
     again after it asked the log, it deletes. `now`: milliseconds since 1970."""
-    vacuums = [found for found in log.infos(commits) if found[1].operation in VACUUMS]
+    vacuums = [pair for pair in log.infos(commits) if pair[1].operation in VACUUMS]
     if not vacuums or vacuums[-1][1].operation == VACUUM_END:
         return
     version, info = vacuums[-1]

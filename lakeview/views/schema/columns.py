@@ -77,8 +77,8 @@ def schema_tree(
             found.append(share_of_column(column, part, records, least))
         if column not in without_range:
             ranges.append(_range(column, part))
-    told = shares_frame(found) if shares is None else pl.concat([shares, shares_frame(found)])
-    marks = told.select(
+    known_shares = shares_frame(found) if shares is None else pl.concat([shares, shares_frame(found)])
+    marks = known_shares.select(
         pl.col("column").alias("path"),
         "null_share",
         null_share_bound=~pl.col("exact"),

@@ -105,11 +105,11 @@ def share_of_column(column: str, part: pl.DataFrame, records: int | None, least:
         rows_of_files = True
     sums = part.select(_sums(rows_of_files)).row(0, named=True)
     share, mark = _bound(sums, records if not rows_of_files else sums["rows"], least)
-    told = {"column": column, "null_share": share, "exact": mark == "" and share is not None}
-    told |= {"null_count": sums["most"] if sums["files_known"] else None, "files": sums["files"]}
+    row = {"column": column, "null_share": share, "exact": mark == "" and share is not None}
+    row |= {"null_count": sums["most"] if sums["files_known"] else None, "files": sums["files"]}
     over = records if not rows_of_files else sums["counted"]
-    told |= {"records": over if sums["files_known"] else None, "files_known": sums["files_known"]}
-    return told | {"mark": None if share is None else mark}
+    row |= {"records": over if sums["files_known"] else None, "files_known": sums["files_known"]}
+    return row | {"mark": None if share is None else mark}
 
 
 @cache
