@@ -7,7 +7,7 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.app import columns, downloads, selection
-from lakeview.app.components import BROKEN_LINES, ROW_HEIGHT, card, frame, nothing
+from lakeview.app.components import ROW_HEIGHT, card, escape, frame, nothing, prose
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 
@@ -30,15 +30,15 @@ def audit(now: OpenTable, timeline: pl.DataFrame) -> None:
     with st.spinner("Auditing the commits"):
         found = now.look.audit()
     downloads.offer("audit", found)
+    reasons = views.audit.summary.reasons(found)
     with card("Violations", views.audit.summary.sentence(found), key="audit-violations"):
-        _violations(views.audit.summary.violations(found))
+        _violations(views.audit.summary.violations(found), is_all_proven=reasons.is_empty())
     with card("Verdicts by law", "what every commit promises, and what the log shows", key="audit-laws"):
         _laws(views.audit.summary.law_counts(found))
     blame = views.audit.summary.blame(found)
     if not blame.is_empty():
         with card("Engines to blame", "the writers of the commits with violations, as recorded", key="audit-blame"):
             _blame(blame)
-    reasons = views.audit.summary.reasons(found)
     if not reasons.is_empty():
         with card("Unknowable, and why", "what the log does not contain", key="audit-reasons"):
             _reasons(reasons)
@@ -50,9 +50,10 @@ def _cost(now: OpenTable) -> str:
     return f"reads up to {views.units.counted(log.height, 'file')}, {views.units.format_bytes(size)}"
 
 
-def _violations(rows: pl.DataFrame) -> None:
+def _violations(rows: pl.DataFrame, *, is_all_proven: bool) -> None:
     if rows.is_empty():
-        nothing("No commit violates a law.", "What the log cannot show is listed below.")
+        why = "The log proves every one." if is_all_proven else "What the log cannot show is listed below."
+        nothing("No commit violates a law.", why)
         return
     rows = rows.head(_MAX_ROWS)
     frame(
@@ -76,20 +77,11 @@ def _violations(rows: pl.DataFrame) -> None:
 
 
 def _laws(rows: pl.DataFrame) -> None:
-    frame(
-        rows,
-        {
-            "title": columns.text("law", of="title"),
-            "violated": columns.number("violated"),
-            "unknowable": columns.number("unknowable"),
-            "proven": columns.number("proven"),
-            "sentence": columns.text("what it asks for", of="sentence"),
-            "rule": columns.text("rule"),
-        },
-        key="audit-laws-table",
-        row_height=BROKEN_LINES,  # laws and rules are sentences
-        height=10 * BROKEN_LINES,
-    )
+    asked = [
+        f"{escape(sentence)} :gray[{escape(rule)}]" for sentence, rule in rows.select("sentence", "rule").iter_rows()
+    ]
+    counts = {name: rows[name].to_list() for name in ("violated", "unknowable", "proven")}
+    prose({"law": map(escape, rows["title"]), **counts, "what it asks for": asked})
 
 
 def _blame(rows: pl.DataFrame) -> None:
@@ -110,13 +102,10 @@ def _blame(rows: pl.DataFrame) -> None:
 
 
 def _reasons(rows: pl.DataFrame) -> None:
-    frame(
-        rows,
+    prose(
         {
-            "title": columns.text("law", of="title"),
-            "reason": columns.text("reason"),
-            "commits": columns.number("commits"),
-        },
-        key="audit-reasons-table",
-        height=10 * ROW_HEIGHT,
+            "law": map(escape, rows["title"]),
+            "reason": map(escape, rows["reason"]),
+            "commits": rows["commits"],
+        }
     )
