@@ -146,8 +146,12 @@ def prose(cells: Mapping[str, Iterable[str | int]]) -> None:
     `frame` has one height for all rows, and cuts what is longer.
     """
     rows = pl.DataFrame({heading: list(column) for heading, column in cells.items()})
-    height = "content" if rows.height <= _UNSCROLLED else _UNSCROLLED * ROW_HEIGHT
-    st.table(pandas_rows(rows), border="horizontal", hide_index=True, height=height)
+    st.table(
+        pandas_rows(rows),
+        border="horizontal",
+        hide_index=True,
+        height="content" if rows.height <= _UNSCROLLED else _UNSCROLLED * ROW_HEIGHT,
+    )
 
 
 def fold(label: str, key: str, *, icon: str | None = None, expanded: bool = False) -> Any:

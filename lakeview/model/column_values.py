@@ -52,10 +52,22 @@ def least_records(files: pl.DataFrame, delete_files: pl.DataFrame | None = None)
     certain = files.select(live_records().cast(pl.Int128).sum().cast(pl.Int64, strict=False)).item()
     if delete_files is None or delete_files.is_empty() or set(delete_files["content"]) != {"position deletes"}:
         return None if certain is None else int(certain)
-    recorded = pl.col("records") - pl.col("deleted_records").fill_null(0)
-    rows = files.select(recorded.cast(pl.Int128).sum().cast(pl.Int64, strict=False)).item()
+    rows = files.select(_recorded_records().cast(pl.Int128).sum().cast(pl.Int64, strict=False)).item()
     deletes = None if delete_files["records"].has_nulls() else delete_files["records"].cast(pl.Int128).sum()
     return max(certain or 0, 0 if rows is None or deletes is None else rows - int(deletes))
+
+
+def most_records(files: pl.DataFrame) -> int | None:
+    """At most how many rows FILES have: those that are not known to be deleted; None where a file does not count its
+    rows."""
+    if files["records"].has_nulls():
+        return None
+    rows = files.select(_recorded_records().cast(pl.Int128).sum().cast(pl.Int64, strict=False)).item()
+    return None if rows is None else int(rows)
+
+
+def _recorded_records() -> pl.Expr:
+    return pl.col("records") - pl.col("deleted_records").fill_null(0)
 
 
 def formatted(template: str, *parts: str | pl.Expr) -> pl.Expr:

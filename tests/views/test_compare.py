@@ -100,6 +100,36 @@ def test_rows_of_a_file_that_does_not_count_them_are_unknown(tmp_path: Path) -> 
     assert "an unknown number of rows" in views.compare.versions.sentence(table.snapshot(0), table.snapshot(1))
 
 
+def test_position_deletes_leave_bounds_of_the_rows_between_two_versions(tmp_path: Path) -> None:
+    history = IcebergHistory(tmp_path / "t", FIELDS)
+    path = history.append("a", [{"id": i, "note": "x"} for i in range(9)])
+    for name, positions in (("p", [0, 1]), ("q", [1, 2])):  # a row that both delete
+        history.delete_positions(name, {path: positions})
+    history.append("b", [{"id": i, "note": "x"} for i in range(30)])
+    history.delete_equal("e", lv.open_table(history.address).snapshot().schema.fields[:1], [{"id": 3}])
+    table = lv.open_table(history.address)
+    versions = table.history()["version"].reverse().to_list()
+    snapshots = [table.snapshot(version) for version in versions]
+    texts = {
+        (0, 1): "\N{MINUS SIGN}2 to 0",
+        (1, 2): "\N{MINUS SIGN}2 to 0",
+        (0, 3): "+26 to +30",
+        (3, 1): "\N{MINUS SIGN}30 to \N{MINUS SIGN}28",
+    }
+    for (first, last), text in texts.items():
+        assert f": {text} " in views.compare.versions.sentence(snapshots[first], snapshots[last])
+    counts = [table.scan(version).collect().height for version in versions]
+    for first, before in enumerate(snapshots):
+        for last, after in enumerate(snapshots):
+            difference = views.compare.versions.file_difference(before, after)
+            least, most = difference.rows_between or (difference.rows, difference.rows)
+            assert least is not None
+            assert most is not None
+            assert least <= counts[last] - counts[first] <= most
+    rows = views.compare.versions.difference_tiles(snapshots[0], snapshots[1])[0]
+    assert rows == ("Rows", "\N{GREATER-THAN OR EQUAL TO} 7", "\N{MINUS SIGN}2 to 0 from 9")
+
+
 def test_a_file_with_other_deleted_rows_is_neither_added_nor_removed(tmp_path: Path) -> None:
     history = IcebergHistory(tmp_path / "t", FIELDS, version=3)
     path = history.append("a", [{"id": i, "note": "x"} for i in range(9)])

@@ -10,6 +10,7 @@ import polars as pl
 
 from lakeview.model.column_values import live_records
 from lakeview.model.snapshot import Snapshot
+from lakeview.views.compare.row_change import bounds_text, row_change_bounds
 from lakeview.views.files.rows import rows_text
 from lakeview.views.schema.diff import diff_schemas
 from lakeview.views.sums import flows, total, zero_without_files
@@ -43,7 +44,8 @@ _BEFORE_DAY = timedelta(days=1)
 @dataclass(frozen=True, slots=True)
 class FileDifference:
     """What happened to the files as a whole; `rows` the difference of live rows, None where a side is unknown, as bytes
-    are where the log does not tell a file's. Delete files are those of Iceberg."""
+    are where the log does not tell a file's; `rows_between` its bounds then, if there are any. Delete files are those
+    of Iceberg."""
 
     added: int
     removed: int
@@ -54,6 +56,7 @@ class FileDifference:
     rows: int | None
     deletes_added: int = 0
     deletes_removed: int = 0
+    rows_between: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,8 @@ def file_difference(before: Snapshot, after: Snapshot) -> FileDifference:
     same = after.num_files - added - redeleted
     sizes = (totals["bytes_added"], totals["bytes_removed"])
     deletes = (_without(new, old), _without(old, new))
-    return FileDifference(added, removed, redeleted, same, *sizes, rows, *deletes)
+    bounds = row_change_bounds(before, after) if rows is None else None
+    return FileDifference(added, removed, redeleted, same, *sizes, rows, *deletes, bounds)
 
 
 def _without(files: pl.DataFrame, others: pl.DataFrame) -> int:
@@ -158,7 +162,7 @@ def sentence(before: Snapshot, after: Snapshot, timeline: pl.DataFrame | None = 
 
 def _rows(difference: FileDifference, between: pl.DataFrame | None) -> str:
     if difference.rows is None:
-        return "an unknown number of rows"
+        return bounds_text(difference.rows_between) if difference.rows_between else "an unknown number of rows"
     if difference.rows:
         return f"{format_change(difference.rows)} rows"
     if not (difference.added or difference.removed or difference.redeleted):
@@ -265,7 +269,7 @@ def difference_tiles(before: Snapshot, after: Snapshot) -> list[tuple[str, str, 
     sizes = after.size_bytes, before.size_bytes
     grown = None if sizes[0] is None or sizes[1] is None else sizes[0] - sizes[1]
     tiles = [
-        ("Rows", rows_text(after), _changed(difference.rows, rows_text(before))),
+        ("Rows", rows_text(after), _rows_changed(difference, rows_text(before))),
         (
             "Live bytes",
             format_bytes(after.size_bytes),
@@ -283,6 +287,12 @@ def difference_tiles(before: Snapshot, after: Snapshot) -> list[tuple[str, str, 
         touched = partition_difference(before, after).filter(pl.any_horizontal(pl.exclude("partition_text") > 0)).height
         tiles.append(("Partitions", format_count(sides[1]), f"{touched:,} touched" if touched else None))
     return tiles
+
+
+def _rows_changed(difference: FileDifference, before: str) -> str | None:
+    if difference.rows_between is None:
+        return _changed(difference.rows, before)
+    return f"{bounds_text(difference.rows_between).removesuffix(' rows')} from {before}"
 
 
 def _changed(difference: int | None, before: str, *, bytes_: bool = False) -> str | None:
