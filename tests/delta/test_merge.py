@@ -210,6 +210,15 @@ def test_null_keys_match_nothing_and_are_inserted(tmp_path: Path) -> None:
     assert len([r for r in lv.open_table(str(tmp_path)).scan().collect().to_dicts() if r["id"] is None]) == 2
 
 
+def test_a_key_may_be_called_what_polars_takes_for_a_pattern(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"^x$": [1, 2], "x": [10, 20]})
+    table = lv.create_table(str(tmp_path), frame.to_arrow().schema)
+    table.append(frame)
+    merge = table.merge(pl.DataFrame({"^x$": [2, 3], "x": [0, 0]}), on=["^x$"])
+    merge.when_matched_update().when_not_matched_insert().execute()
+    assert sorted(table.scan().collect().rows()) == [(1, 10), (2, 0), (3, 0)]
+
+
 def test_a_condition_without_equal_columns_compares_every_pair(tmp_path: Path) -> None:
     table = made(tmp_path)
     source = pl.DataFrame({"low": [3], "high": [5]})

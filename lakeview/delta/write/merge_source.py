@@ -76,7 +76,8 @@ def comparable_keys(source: pl.DataFrame, keys: Sequence[tuple[str, str]], schem
                 kind="type-mismatch",
             )
         cast = values.cast(type_, strict=False)
-        lost = cast.cast(values.dtype, strict=False).ne_missing(values)
+        # without the name: `ne_missing` takes one such as ^x$ for a pattern
+        lost = cast.cast(values.dtype, strict=False).alias("").ne_missing(values)
         made.append(cast.set(lost, None) if lost.any() else cast)
     return made
 
