@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from lakeview.app.components import BROKEN_LINES, ROW_HEIGHT
 from lakeview.charts.palette import LIGHT
 from tests.pages.app import open_page, text
 from tests.pages.tables import LogWriter
@@ -133,3 +134,14 @@ def test_a_wide_schema_can_be_searched_by_name_and_comment_and_is_shown_by_page(
     assert len(app.dataframe[0].value) == 1000
     assert open_page("schema", log.root, find="ODD").dataframe[0].value["name"].to_list() == ["c1100"]
     assert "No column matches" in text(open_page("schema", log.root, find="nothing"))
+
+
+@pytest.mark.parametrize(("sentences", "lines"), [(1, 1), (3, 2)])
+def test_rows_have_two_lines_only_where_most_comments_need_them(sentences: int, lines: int, tmp_path: Path) -> None:
+    comments = ["minutes after the time in the timetable"] * sentences + ["short"] * (4 - sentences)
+    fields = [
+        {"name": f"c{i}", "type": "long", "nullable": True, "metadata": {"comment": comment}}
+        for i, comment in enumerate(comments)
+    ]
+    app = open_page("schema", LogWriter(tmp_path / "t", partitioned=False).create(fields=fields).root)
+    assert app.dataframe[0].proto.row_height == (ROW_HEIGHT if lines == 1 else BROKEN_LINES)

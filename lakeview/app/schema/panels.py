@@ -30,7 +30,7 @@ _RANGE_HELP = "min and max are exact, a bound that the true ones lie within, or 
 _FILTER = "find"
 _MANY_COLUMNS = 20
 _SHORT_COMMENT = 20
-"""Letters of a comment that fit a line; rows with longer ones break them."""
+"""Letters of a comment that fit a line; longer ones are broken, if most rows have one, or else end in dots."""
 
 
 def answer(now: OpenTable) -> str:
@@ -98,7 +98,7 @@ def tree_table(tree: pl.DataFrame) -> None:
         "distinct": columns.number(
             "distinct", help="an estimate recorded by a writer, for this version or an earlier one"
         ),
-        "comment": columns.text("comment"),
+        "comment": columns.text("comment", least=widths.NAME),
     }
     for name in ("id", "rules", "comment", "distinct"):
         if part[name].null_count() == part.height:
@@ -107,10 +107,10 @@ def tree_table(tree: pl.DataFrame) -> None:
         del shown["required"]
     if part["range_is"].n_unique() == 1:  # the note says so
         del shown["range"]
-    has_sentences = bool((part["comment"].str.len_chars() > _SHORT_COMMENT).any())
-    frame(
-        part, shown, key="schema-tree", row_height=BROKEN_LINES if has_sentences else ROW_HEIGHT, height=30 * ROW_HEIGHT
-    )
+    long = (part["comment"].str.len_chars() > _SHORT_COMMENT).sum()
+    # all rows are as high as one: one that needs two lines does not double a table of short ones
+    row_height = BROKEN_LINES if 2 * long > part.height else ROW_HEIGHT
+    frame(part, shown, key="schema-tree", row_height=row_height, height=30 * ROW_HEIGHT)
 
 
 def _search(tree: pl.DataFrame) -> pl.DataFrame:
