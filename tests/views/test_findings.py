@@ -184,6 +184,28 @@ def test_deleted_rows_of_which_some_are_unknown_are_weighed_by_the_known_ones(
     assert [f.evidence for f in found if f.id == "deleted-rows"] == evidence
 
 
+@pytest.mark.parametrize(
+    ("named", "claim", "evidence"),
+    [
+        (30, "Position deletes pile up", "up to 2 files, up to 30 rows, up to 15.0 % of the table"),
+        (3, "Deleted rows in files are few", "up to 2 files, up to 3 rows, up to 1.5 % of the table"),
+    ],
+)
+def test_position_deletes_are_weighed_by_the_rows_that_they_name(named: int, claim: str, evidence: str) -> None:
+    rows = [{"path": f"f{i}", "size": 10, "records": 100, "deleted_records": None} for i in range(2)]
+    recorded = [{"path": "d", "size": 1, "records": named, "content": "position deletes"}]
+    deletes = pl.DataFrame(recorded, schema={**FILES, "content": pl.String()})
+    metadata = TableMetadata("memory://t", "iceberg", 0, None, FLIGHTS)
+    snapshot = Snapshot(metadata, frames={"files": pl.DataFrame(rows, schema=FILES), "delete_files": deletes})
+    found = views.health.findings.findings(Evidence(snapshot), Story().now)
+    assert [(f.claim, f.evidence) for f in found if f.id == "deleted-rows"] == [(claim, evidence)]
+    equal = Snapshot(
+        metadata,
+        frames={"files": snapshot.files, "delete_files": deletes.with_columns(content=pl.lit("equality deletes"))},
+    )
+    assert "deleted-rows" not in {f.id for f in views.health.findings.findings(Evidence(equal), Story().now)}
+
+
 def test_an_empty_table_says_so() -> None:
     metadata = TableMetadata("memory://t", "delta", 0, None, FLIGHTS)
     found = views.health.findings.findings(Evidence(Snapshot(metadata)), Story().now + timedelta(days=1))

@@ -32,7 +32,7 @@ def _grown(before: Snapshot, after: Snapshot) -> tuple[int, int] | None:
     removed = [_without(old, new), _without(before.delete_files, after.delete_files)]
     if any(not files.is_empty() for files in removed) or deletes["records"].has_nulls():
         return None
-    if not set(deletes["content"]) <= {"position deletes"}:
+    if not deletes.is_empty() and set(deletes["content"]) != {"position deletes"}:
         return None
     gained = most_records(_without(new, old))
     return None if gained is None else (gained - int(deletes["records"].sum()), gained)

@@ -75,23 +75,36 @@ def _weight(snapshot: Snapshot) -> Severity:
 
 
 def _deleted_rows(snapshot: Snapshot, facts: FileFacts) -> list[Finding]:
-    """Where some files do not tell how many of their rows are deleted, the others decide alone: at least so many."""
+    """Where some files do not tell how many of their rows are deleted, the others decide alone, at least so many; else
+    the rows that position deletes name: at most so many, for two may name one row."""
     rows, deleted = total_of(snapshot.files["records"]), facts.least_deleted_records
-    if not rows or not deleted:
+    if not rows:
         return []
-    is_exact = facts.deleted_records is not None
+    bound = "" if facts.deleted_records is not None else "at least "
+    claim, files = "Deleted rows pile up in files", facts.files_with_deletes
+    if bound and (deleted or 0) / rows < DELETED_SHARE:
+        deleted = min(_named_rows(snapshot) or 0, rows)
+        bound, claim, files = "up to ", "Position deletes pile up", files + facts.files_perhaps_with_deletes
+    if not deleted:
+        return []
     heavy = deleted / rows >= DELETED_SHARE
-    if not heavy and not is_exact:
-        return []
-    claim = "Deleted rows pile up in files" if heavy else "Deleted rows in files are few"
     figures = (
-        counted(facts.files_with_deletes, "file"),
+        counted(files, "file"),
         f"{format_count(deleted, exact=True)} rows",
         f"{format_percent(deleted / rows)} of the table",
     )
-    evidence = ", ".join(f"{'' if is_exact else 'at least '}{figure}" for figure in figures)
+    evidence = ", ".join(f"{bound}{figure}" for figure in figures)
     severity = Severity.ATTENTION if heavy else Severity.PASS
+    claim = claim if heavy else "Deleted rows in files are few"
     return [finding("deleted-rows", severity, claim, evidence, command=command("apply_deletes", snapshot))]
+
+
+def _named_rows(snapshot: Snapshot) -> int | None:
+    """How many rows the position deletes name, one as often as they do; None where other deletes are there, too."""
+    deletes = snapshot.delete_files
+    if deletes.is_empty() or set(deletes["content"]) != {"position deletes"}:
+        return None
+    return total_of(deletes["records"])
 
 
 def _delete_files(snapshot: Snapshot) -> list[Finding]:
