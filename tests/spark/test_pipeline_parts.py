@@ -60,7 +60,11 @@ def test_keys_of_a_merge_are_unique_where_no_order_says_which_row_counts() -> No
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("output: [", "no YAML"),
+        ("output: o\ntables: {t: [", "no YAML: .*, line 2"),
+        ("output: o\noutput: p", "output is there twice"),
+        ("{output: o, tables: {s: {sink: s}, t: {sink: s, publsh: append}}}", "table t: .* unknown field `publsh`"),
+        ("{output: o, tables: {t: {sink: s, publish: mrege}}}", "publish is append, merge, overwrite"),
+        ("{output: o, tables: {t: {sink: s, expectations: [{name: e, condition: a >}]}}}", "expectation e: .* stopped"),
         ("tables: {}", "missing required field `output`"),
         ("{output: o, colour: red}", "unknown field `colour`"),
         ("{output: o, tables: {../t: {sink: s}}}", "no name of a table"),
@@ -87,6 +91,9 @@ def test_a_folder_without_a_project_says_what_is_missing(tmp_path: Path) -> None
     (tmp_path / "spark-pipeline.yml").write_text("storage: file:///s")
     with pytest.raises(InvalidRequestError, match="no name or no storage"):
         Spec.read(tmp_path)
+    (tmp_path / "lakeview-pipeline.yml").write_bytes("output: größe".encode("latin-1"))
+    with pytest.raises(InvalidRequestError, match="no UTF-8"):
+        read_config(tmp_path)
 
 
 def test_a_second_run_of_a_project_is_refused_at_once(tmp_path: Path) -> None:

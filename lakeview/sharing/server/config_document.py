@@ -6,7 +6,6 @@ A file is read while somebody edits it. A view that is cut off, written twice or
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import msgspec
 import yaml
 
 from lakeview.model.errors import InvalidRequestError
+from lakeview.model.yaml_documents import load_yaml, yaml_problem
 
 _OLD = {"cdfEnabled": "historyShared", "evaluateJsonPredicateHintsV2": "", "deltaTableCacheSize": "",
         "stalenessAcceptable": "", "requestTimeoutSeconds": "", "updateInterval": ""}  # fmt: skip
@@ -32,32 +32,16 @@ _PLACES = frozenset(
 )
 
 
-class _Loader(yaml.SafeLoader):
-    """Refuses a mapping with a key twice, of which YAML's loaders silently take the last."""
-
-    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        node = super().compose_mapping_node(anchor)
-        names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        for name, count in Counter(names).items():
-            if count > 1 and name != "<<":
-                raise yaml.composer.ComposerError(
-                    problem=f"{name} is there twice, in what begins at line {node.start_mark.line + 1}"
-                )
-        return node
-
-
 def read_document(path: Path) -> dict[str, Any]:
     """The mapping in a file, its keys as settings spell them. InvalidRequestError says what is wrong."""
     try:
-        loader = _Loader(path.read_text(encoding="utf-8"))
-        try:
-            document: Any = _renamed(loader.get_single_data(), path.parent)
-        finally:
-            loader.dispose()
+        document: Any = _renamed(load_yaml(path.read_text(encoding="utf-8")), path.parent)
     except FileNotFoundError as error:
         raise wrong(f"there is no configuration file {path.name}", "give the path of a YAML file") from error
-    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
-        raise wrong(f"{path.name} is no YAML: {str(error).splitlines()[0]}") from error
+    except yaml.YAMLError as error:
+        raise wrong(f"{path.name} is no YAML: {yaml_problem(error)}") from error
+    except (UnicodeDecodeError, OSError) as error:
+        raise wrong(f"{path.name} is no YAML: {error}") from error
     except RecursionError as error:
         raise wrong(f"{path.name} refers to itself, or is nested too deep") from error
     if not isinstance(document, dict):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -15,6 +15,8 @@ import yaml
 from lakeview.delta.write.property_checks import check_settable
 from lakeview.model.addresses import normalise
 from lakeview.model.errors import InvalidRequestError
+from lakeview.model.yaml_documents import load_yaml, yaml_problem
+from lakeview.predicates.condition import to_expression
 from lakeview.storage.access import StoreAccess
 from lakeview.storage.configured import section_options, store_kind
 
@@ -117,13 +119,7 @@ def read_config(folder: Path) -> PipelineConfig:
     """The configuration of a project, its `output` an absolute path or an address. InvalidRequestError for a file that
     is not there or means nothing."""
     path = folder / FILE
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise InvalidRequestError(
-            f"{path} is not there", fix="run `lakeview pipeline init` to see one", place=str(path)
-        ) from error
-    config = parse_config(text, str(path))
+    config = parse_config(read_text(path), str(path))
     if "://" in config.output:
         return config
     return msgspec.structs.replace(config, output=str((folder / config.output).resolve()))
@@ -131,21 +127,47 @@ def read_config(folder: Path) -> PipelineConfig:
 
 def parse_config(text: str, place: str = FILE) -> PipelineConfig:
     """The configuration in a text. InvalidRequestError for what cannot be meant, with the dataset or field."""
+    document = read_yaml(text, place)
     try:
-        config = msgspec.convert(yaml.safe_load(text), PipelineConfig)
-    except yaml.YAMLError as error:
-        raise _wrong(f"it is no YAML: {str(error).splitlines()[0]}", place) from error
+        config = msgspec.convert(document, PipelineConfig)
     except msgspec.ValidationError as error:
-        raise _wrong(str(error), place) from error
+        raise _wrong(_located(document, error), place, _CHOICES if "enum" in str(error) else _CORRECT) from error
     if not config.output:
         raise _wrong("output names no folder", place)
     for name, dataset in config.tables.items():
         if not _NAME.fullmatch(name):
-            raise _wrong(f"{name!r} is no name of a table: letters, digits, _ - and . are", place)
+            raise _wrong(
+                f"{name!r} is no name of a table: it has ASCII letters, digits, _ - and ., a letter or digit first",
+                place,
+            )
         for problem in _problems(dataset):
             raise _wrong(f"table {name}: {problem}", place)
         check_settable(dataset.properties)
     return config
+
+
+def read_text(path: Path) -> str:
+    """The text of a file of a project. InvalidRequestError for one that is not there or no text."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise InvalidRequestError(
+            f"{path} is not there", fix="run `lakeview pipeline init` to see one", place=str(path)
+        ) from error
+    except UnicodeDecodeError as error:
+        raise InvalidRequestError(
+            f"{path} is no UTF-8: {error}", fix="save the file as UTF-8", place=str(path), kind="bad-pipeline"
+        ) from error
+
+
+def read_yaml(text: str, place: str) -> Any:
+    """The document in the text of a file. InvalidRequestError with the line of what is no YAML."""
+    try:
+        return load_yaml(text)
+    except yaml.YAMLError as error:
+        raise _wrong(f"it is no YAML: {yaml_problem(error)}", place) from error
+    except RecursionError as error:
+        raise _wrong("it refers to itself, or is nested too deep", place) from error
 
 
 def find_spec(folder: Path) -> Path:
@@ -177,13 +199,35 @@ def _problems(dataset: Dataset) -> Sequence[str]:
         for e in dataset.expectations
         if (e.condition is None) == (not e.unique)
     ]
-    return [problem for problem, holds in wrong.items() if holds] + rules
+    return [problem for problem, holds in wrong.items() if holds] + rules + list(_unreadable(dataset.expectations))
 
 
-def _wrong(problem: str, place: str) -> InvalidRequestError:
+def _unreadable(expectations: Sequence[Expectation]) -> Iterator[str]:
+    """What is wrong with the text of conditions: without the columns, before anything runs."""
+    for expectation in expectations:
+        try:
+            if expectation.condition is not None:
+                to_expression(expectation.condition)
+        except InvalidRequestError as error:
+            yield f"expectation {expectation.name}: {error.message}"
+
+
+def _located(document: Any, error: msgspec.ValidationError) -> str:
+    """The text of an error, which does not say of which table it is, with the table's name."""
+    tables = document.get("tables") if isinstance(document, dict) else None
+    for name, dataset in tables.items() if isinstance(tables, dict) else ():
+        try:
+            msgspec.convert(dataset, Dataset)
+        except msgspec.ValidationError as of_table:
+            return f"table {name}: {of_table}"
+    return str(error)
+
+
+_CORRECT = "correct the file"
+_CHOICES = f"publish is {', '.join(Mode)}; action is {', '.join(Action)}"
+
+
+def _wrong(problem: str, place: str, fix: str = _CORRECT) -> InvalidRequestError:
     return InvalidRequestError(
-        f"{place} is no configuration of a pipeline: {problem}",
-        fix="correct the file",
-        place=place,
-        kind="bad-pipeline",
+        f"{place} is no configuration of a pipeline: {problem}", fix=fix, place=place, kind="bad-pipeline"
     )

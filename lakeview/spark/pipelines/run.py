@@ -13,7 +13,6 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-import yaml
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it says nothing of its types
 from pyspark.errors import PySparkException
 
@@ -23,7 +22,7 @@ from lakeview.model.clock import Clock
 from lakeview.model.errors import InvalidRequestError, LakeviewError, NotATableError, StoreUnavailableError
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.failures import lakeview_errors
-from lakeview.spark.pipelines.config import PipelineConfig, find_spec, read_config
+from lakeview.spark.pipelines.config import PipelineConfig, find_spec, read_config, read_text, read_yaml
 from lakeview.spark.pipelines.graph import Graph
 from lakeview.spark.pipelines.lineage import Checkpoints, flow_lineage, table_ids
 from lakeview.spark.pipelines.publish import Publisher, Step
@@ -61,10 +60,7 @@ class Spec:
         """The specification in a folder. InvalidRequestError where it is missing, or names neither itself nor a
         storage; everything else is Spark's to check."""
         path = find_spec(folder)
-        try:
-            found = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except yaml.YAMLError as error:
-            raise InvalidRequestError(f"{path} is no YAML: {str(error).splitlines()[0]}", place=str(path)) from error
+        found = read_yaml(read_text(path), str(path))
         name, storage = (found.get(key) if isinstance(found, dict) else None for key in ("name", "storage"))
         if not isinstance(name, str) or not isinstance(storage, str) or not name or not storage:
             raise InvalidRequestError(
