@@ -35,7 +35,7 @@ class Bounds:
 
         `recorded`: where that value is known, everywhere if None. Rows are counted as one.
         """
-        height = values.len()
+        values, height = values.alias("values"), values.len()  # a series called ^x$ would be a pattern to polars
         one = repeated(1, height)
         nulls = values.is_null().cast(pl.Int64)
         nans = values.is_nan().cast(pl.Int64).fill_null(0) if values.dtype.is_float() else one - 1

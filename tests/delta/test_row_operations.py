@@ -288,6 +288,20 @@ def test_structs_whose_names_are_patterns_to_polars(tmp_path: Path) -> None:
     assert table.statistics()["^x$.^y$"].to_list()[0]["null_count"] == 1
 
 
+def test_answers_about_columns_whose_names_are_patterns_to_polars(tmp_path: Path) -> None:
+    """`^id$` stands for the column `id` to polars, and `^.*$` for all columns."""
+    frame = pl.DataFrame({"^id$": [1, 2, 3], "id": [7, 7, 7], "^.*$": ["a", "a", None], "a.b": [1, 1, 1]})
+    table = lv.create_table(tmp_path, frame.schema, partition_by=["^.*$", "a.b"])
+    table.append(frame)
+    table.add_constraint("c", "`a.b` > 0")
+    table.set_nullable("^id$", nullable=False)
+    with pytest.raises(ConstraintViolationError, match="1 rows of the table"):
+        table.set_nullable(("^.*$",), nullable=False)
+    look = lv.inspect(table)
+    assert look.columns().tree["null_share"].to_list() == [0, 0, 1 / 3, 0]
+    assert look.constraints().rules["verdict"].to_list() == ["satisfied", "satisfied"]
+
+
 TWICE = {
     "two deletes": lambda txn: (txn.delete("id = 1"), txn.delete("id = 2")),
     "a delete and an update": lambda txn: (txn.delete("id = 1"), txn.update({"id": "0"}, "id = 2")),

@@ -69,6 +69,7 @@ def physical_leaves(schema: Schema, columns: Sequence[str] | None, skip: Iterabl
         return found
     wanted = set(columns)
     known = {leaf_name(path) for path, _, _ in found} | {path[0] for path, _, _ in found} | hidden
+    known |= {leaf_name((name,)) for name in hidden}
     if unknown := sorted(wanted - known):
         raise InvalidRequestError(
             f"there is no column {unknown[0]}", fix=f"choose from {', '.join(sorted(known)[:20])}", place=unknown[0],

@@ -11,7 +11,7 @@ from lakeview.delta.data.column_rules import clustering_columns, recorded_rules
 from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.properties import PROPERTIES, Effect
 from lakeview.delta.write.evolution import check_evolution, check_types
-from lakeview.delta.write.existing_rows import check_rows, condition_of_rule, counterexamples
+from lakeview.delta.write.existing_rows import HasValue, Satisfies, check_rows, condition_of_rule, counterexamples
 from lakeview.delta.write.file_changes import LIVE_COLUMNS
 from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.property_checks import check_feed_columns, check_settable
@@ -134,10 +134,7 @@ class DefinitionChanges(PendingCommit):
                     place=name,
                     kind="schema-change",
                 )
-            expression = pl.col(path[0])
-            for part in path[1:]:
-                expression = expression.struct.field(part)
-            self._check_existing(expression.is_not_null(), IsNull(path), f"column {name}, which must not be null")
+            self._check_existing(HasValue(path, f"column {name}, which must not be null"), IsNull(path))
         self._change_schema(changed)
 
     # -- properties, constraints, protocol
@@ -191,7 +188,8 @@ class DefinitionChanges(PendingCommit):
                 kind="constraint-exists",
             )  # fmt: skip
         condition = condition_of_rule(Expression(name, expression), self.definition.schema)
-        self._check_existing(condition, counterexamples(condition), f"the constraint {name} ({expression})")
+        rule = Satisfies(condition, f"the constraint {name} ({expression})")
+        self._check_existing(rule, counterexamples(condition))
         self._change_properties({f"{_CONSTRAINT}{name}": expression})
 
     def drop_constraint(self, name: str) -> None:
@@ -230,16 +228,16 @@ class DefinitionChanges(PendingCommit):
                 if row["base_row_id"] is None and row["key"] not in settled:
                     self.files.add_again(row, row["stats"])
 
-    def _check_existing(self, condition: pl.Expr, against: Node, what: str) -> None:
+    def _check_existing(self, rule: Satisfies | HasValue, against: Node) -> None:
         if self.files.adds:
             raise InvalidRequestError(
-                f"this transaction has written rows already, which were not held against {what}",
+                f"this transaction has written rows already, which were not held against {rule.subject}",
                 fix="change the table first, then write, or do it in two transactions",
                 kind="rule-after-rows",
             )
         self.reads(pl.lit(value=True))
         files = live_files(self._base, self.definition, self._storage, against)
-        check_rows(files, self._storage, condition, what)
+        check_rows(files, self._storage, rule)
 
     def _require_mapping(self, verb: str) -> None:
         if column_mapping_mode(self.definition.table_protocol, self.definition.properties) == "none":

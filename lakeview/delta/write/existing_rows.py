@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -13,7 +14,7 @@ from lakeview.model.printable import example_text, shorten
 from lakeview.model.schema import Schema
 from lakeview.predicates.condition import row_expression
 from lakeview.predicates.expressions import parse
-from lakeview.predicates.tree import Node, complement
+from lakeview.predicates.tree import Node, Path, complement
 from lakeview.rows.matching import evaluated, frame_of
 from lakeview.storage import Storage
 
@@ -36,29 +37,67 @@ def counterexamples(condition: pl.Expr) -> Node:
     return complement(parse(condition))
 
 
-def check_rows(files: Iterable[LiveFile], storage: Storage, condition: pl.Expr, what: str) -> None:
-    """ConstraintViolationError if a row does not satisfy a condition, with the number of such rows and the first.
+@dataclass(frozen=True, slots=True)
+class Satisfies:
+    """A condition that each row has to satisfy."""
 
-    `files`: those whose statistics prove nothing; they are read whole, in the condition's columns.
+    condition: pl.Expr
+    subject: str
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that it names."""
+        return list(dict.fromkeys(self.condition.meta.root_names()))
+
+    def __call__(self, frame: pl.DataFrame) -> pl.Series:
+        """Whether each row does. InvalidRequestError for what is neither true nor false."""
+        holds = evaluated(frame, self.condition, self.subject)
+        if holds.dtype not in (pl.Boolean, pl.Null):
+            raise InvalidRequestError(
+                f"{self.subject} is {holds.dtype}, not true or false", fix="write a comparison", kind="bad-predicate"
+            )
+        return holds.cast(pl.Boolean).fill_null(value=False)
+
+
+@dataclass(frozen=True, slots=True)
+class HasValue:
+    """A column, or a field of structs, that must not be null in any row; a field of a null struct is null."""
+
+    path: Path
+    subject: str
+
+    @property
+    def columns(self) -> list[str]:
+        """The column."""
+        return [self.path[0]]
+
+    def __call__(self, frame: pl.DataFrame) -> pl.Series:
+        """Whether it has a value in each row."""
+        values = frame[self.path[0]].alias("values")  # a series called ^x$ would be a pattern to polars
+        known = values.is_not_null()
+        for part in self.path[1:]:
+            values = values.struct.unnest()[part].alias("values")
+            known &= values.is_not_null()
+        return known
+
+
+def check_rows(files: Iterable[LiveFile], storage: Storage, rule: Satisfies | HasValue) -> None:
+    """ConstraintViolationError if a row breaks a rule, with the number of such rows and the first.
+
+    `files`: those whose statistics prove nothing; they are read whole, in the rule's columns.
     """
     broken, example = 0, ""
-    names = list(dict.fromkeys(condition.meta.root_names()))
     for file in files:
-        for batch in file.batches(storage, file.task.schema.select(names)):
+        for batch in file.batches(storage, file.task.schema.select(rule.columns)):
             frame = frame_of(batch)
-            holds = evaluated(frame, condition, what)
-            if holds.dtype not in (pl.Boolean, pl.Null):
-                raise InvalidRequestError(
-                    f"{what} is {holds.dtype}, not true or false", fix="write a comparison", kind="bad-predicate"
-                )
-            bad = frame.filter(~holds.cast(pl.Boolean).fill_null(value=False))
+            bad = frame.filter(~rule(frame))
             if bad.height and not broken:
                 row = bad.row(0, named=True)
                 example = ", ".join(f"{n} = {example_text(v)}" for n, v in row.items()) + f" in {file.task.path}"
             broken += bad.height
     if broken:
         raise ConstraintViolationError(
-            f"{broken:,} rows of the table break {what}; one of them: {example}",
+            f"{broken:,} rows of the table break {rule.subject}; one of them: {example}",
             fix="correct or delete these rows first",
             kind="existing-rows",
         )

@@ -165,7 +165,8 @@ def _evidence(snapshot: Snapshot, statistics: pl.DataFrame, columns: set[Path]) 
     for path in columns:
         name = leaf_name(path)
         if name in statistics.columns:
-            evidence[path] = Evidence.of_statistics(statistics[name].gather(places), files["records"])
+            recorded = statistics[name].alias("statistics").gather(places)  # a series called ^x$ would be a pattern
+            evidence[path] = Evidence.of_statistics(recorded, files["records"])
         elif len(path) == 1 and path[0] in snapshot.partition_columns and path[0] in parts.columns:
             evidence[path] = Evidence.of_values(parts[path[0]])
     return evidence

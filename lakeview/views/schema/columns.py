@@ -143,7 +143,8 @@ def _by_partition(
     for values in files["partition"].struct.unnest():
         column = leaf_name((values.name,))
         if column in leaves and column not in statistics.columns:
-            nulls = pl.select(pl.when(values.is_null()).then(live).otherwise(0)).to_series()
+            is_null = values.alias("values").is_null()  # a series called ^x$ would be a pattern to polars
+            nulls = pl.select(pl.when(is_null).then(live).otherwise(0)).to_series()
             part = pl.DataFrame({"records": live, "null_count": nulls, "min": values, "max": values})
             yield (
                 column,
