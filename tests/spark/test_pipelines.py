@@ -106,13 +106,14 @@ def test_rows_are_published_once_and_each_failed_row_goes_where_its_expectation_
 
 def test_a_merge_takes_the_last_row_of_a_key(spark: SparkSession, tmp_path: Path) -> None:
     shop = Shop(spark, tmp_path, "sink: sink\n    publish: merge\n    keys: [id]\n    order_by: [price]")
-    shop.sink.append(rows((1, "a", 5), (1, "b", 6), (2, "c", 1)))
+    keyless: Any = [(None, "x", 1), (None, "y", 2)]  # equal no other, nor each other
+    shop.sink.append(rows((1, "a", 5), (1, "b", 6), (2, "c", 1), *keyless))
     shop.publish()
     shop.sink.append(rows((2, "d", 9), (3, "e", 1)))
     shop.publish()
-    assert shop.table().rows() == [(1, "b", 6), (2, "d", 9), (3, "e", 1)]
+    assert shop.table().rows() == [*keyless, (1, "b", 6), (2, "d", 9), (3, "e", 1)]
     assert shop.publish() == "unchanged"
-    assert shop.look.frame("runs").filter(step="publish")["rows_out"].to_list()[:2] == [2, 2]
+    assert shop.look.frame("runs").filter(step="publish")["rows_out"].to_list()[:2] == [4, 2]
 
 
 def test_a_view_replaces_the_table_unless_rows_fail_that_must_not(spark: SparkSession, tmp_path: Path) -> None:

@@ -133,10 +133,12 @@ def count(rows: DataFrame, rules: Sequence[Expectation]) -> Counts:
 
 
 def latest_of_keys(rows: DataFrame, keys: Sequence[str], order_by: Sequence[str]) -> DataFrame:
-    """One row a key: the one with the largest values of `order_by`."""
+    """One row a key: the one with the largest values of `order_by`; and all rows with a null in the key, which a merge
+    inserts each."""
     order = [f.col(quoted(name)).desc_nulls_last() for name in order_by]
     window = Window.partitionBy(*map(_column, keys)).orderBy(*order, _text(rows).desc())
-    return rows.withColumn(_RANK, f.row_number().over(window)).where(_column(_RANK) == 1).drop(_RANK)
+    alone = reduce(Column.__or__, [_column(key).isNull() for key in keys])
+    return rows.withColumn(_RANK, f.row_number().over(window)).where(alone | (_column(_RANK) == 1)).drop(_RANK)
 
 
 def _tell(
