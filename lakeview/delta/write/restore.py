@@ -14,7 +14,7 @@ from lakeview.delta.log.actions import DomainMetadata, Metadata
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.write.column_ids import MAX_ID
-from lakeview.delta.write.conflicts import VACUUM_END, VACUUMS
+from lakeview.delta.write.conflicts import VACUUM_END, VACUUM_START
 from lakeview.delta.write.file_changes import LIVE_COLUMNS, add_of
 from lakeview.delta.write.identity import identities, with_marks
 from lakeview.delta.write.row_ids import DOMAIN
@@ -62,22 +62,26 @@ def restore(txn: Transaction, base: Replay, then: Replay) -> dict[str, int]:
     }
 
 
-def check_no_vacuum(log: TableLog, commits: range, now: int) -> None:
-    """CommitConflictError while a vacuum deletes: one that began in these commits and has not ended. What came into use
-    again after it asked the log, it deletes. `now`: milliseconds since 1970."""
-    vacuums = [pair for pair in log.infos(commits) if pair[1].operation in VACUUMS]
-    if not vacuums or vacuums[-1][1].operation == VACUUM_END:
-        return
-    version, info = vacuums[-1]
-    if now - (info.timestamp or now) < _KILLED:
-        raise CommitConflictError(
-            f"a vacuum, version {version}, is deleting files of earlier versions",
-            fix="restore once it has ended; one that was killed counts as ended after an hour",
-            kind="concurrent-vacuum",
-            version=version,
-            operation=info.operation,
-            user=info.user,
-        )
+def check_no_vacuum(log: TableLog, version: int, now: int) -> None:
+    """CommitConflictError while a vacuum deletes: one that began before this version and has not ended. What came into
+    use again after it asked the log, it deletes. `now`: milliseconds since 1970."""
+    ended = 0
+    for at, info in log.infos([v for v in reversed(log.versions()) if v <= version]):  # from the newest on
+        if info.timestamp is not None and now - info.timestamp >= _KILLED:
+            return
+        if info.operation == VACUUM_END:
+            ended += 1
+        elif info.operation == VACUUM_START and ended:
+            ended -= 1
+        elif info.operation == VACUUM_START:
+            raise CommitConflictError(
+                f"a vacuum, version {at}, is deleting files of earlier versions",
+                fix="restore once it has ended; one that was killed counts as ended after an hour",
+                kind="concurrent-vacuum",
+                version=at,
+                operation=info.operation,
+                user=info.user,
+            )
 
 
 def _merged(now: Metadata, then: Metadata) -> Metadata:

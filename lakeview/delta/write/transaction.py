@@ -181,7 +181,7 @@ class Transaction(WholeFiles):
         CommitConflictError while a vacuum deletes files.
         """
         self.check_may_remove()
-        check_no_vacuum(self._table.log, self._base.segment.commits, milliseconds(self.clock()))
+        check_no_vacuum(self._table.log, self._base.version, milliseconds(self.clock()))
         then = self._table.state(version, at)
         self._row_by_row = self._only_deletes = False
         self._reads_metadata = self._brings_back = True
