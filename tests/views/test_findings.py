@@ -48,7 +48,7 @@ def test_a_year_of_flights() -> None:
     assert found[hole].evidence == "1 of its 163 files is missing"
     small = found["360 of 456 files are smaller than 1 MiB"]
     assert small.evidence.startswith("0.9 % of the bytes, 78.9 % of the requests; 48 files of up to 256 MiB")
-    assert small.evidence.endswith("would hold the table; 370 of them in month=12")
+    assert small.evidence.endswith("would hold the table; 370 of the 456 are in month=12")
     assert small.remedy is not None
     assert small.page == "files"
     verdict = views.health.findings.verdict(list(found.values()))

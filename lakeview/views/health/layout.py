@@ -59,7 +59,7 @@ def _small_files(snapshot: Snapshot, facts: FileFacts) -> list[Finding]:
     skew = partition_skew(partition_sizes(snapshot))
     run = command("compact", snapshot)
     if skew.partitions > 1 and skew.most_files_count > facts.files / 2:
-        evidence += f"; {skew.most_files_count:,} of them in {skew.most_files}"
+        evidence += f"; {skew.most_files_count:,} of the {facts.files:,} are in {skew.most_files}"
         where = partition_condition(snapshot, skew.most_files or "")
         run = run if where is None else command("compact_where", snapshot, where=where)
     weight = _weight(snapshot)
