@@ -146,7 +146,7 @@ def verdict(findings: Sequence[Finding], timeline: pl.DataFrame) -> None:
     if first:
         st.markdown(f":small[:gray[{text} · from {source}]]")
     else:
-        st.markdown(f":green[:material/check_circle:] **{text}** &ensp; :small[:gray[from {source}]]")
+        st.markdown(f":gray[:material/check_circle:] **{text}** &ensp; :small[:gray[from {source}]]")
     others = findings[len(first) :]
     finding_lines(others, limit=MOST_FINDINGS - len(first), here="overview")
     rest = [f for f in others[MOST_FINDINGS - len(first) :] if f.severity is not Severity.PASS]
