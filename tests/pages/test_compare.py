@@ -49,6 +49,7 @@ def test_rows_that_cost_little_are_read_on_arrival(good: Path) -> None:
     assert not app.exception
     assert ":green[**+40**] rows" in text(app)
     assert "exact, of 40 rows read" in text(app)
+    assert "No null share moved by 0.1 %, no bound of one by 1.0 %; min or max of" in text(app)
 
 
 def test_rows_of_one_key_are_shown_as_one_that_changed(tmp_path: Path) -> None:

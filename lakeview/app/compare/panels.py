@@ -19,6 +19,7 @@ from lakeview.app.session import OpenTable
 from lakeview.app.widths import HALF
 from lakeview.inspection.absent_columns import absent_shares
 from lakeview.model.snapshot import Snapshot
+from lakeview.views.thresholds import LOOSE_SHIFT_SHARE, SHIFT_SHARE
 
 FILES_NOTE = "added right, removed left, log scale"
 SHIFT_NOTE = "null share, %: ring before, dot after; pale: before the column existed; from statistics alone"
@@ -81,7 +82,7 @@ def offers(now: OpenTable) -> None:
 def sentence(now: OpenTable, pair: Pair) -> None:
     """One sentence that can be copied into a ticket, and where its figures come from."""
     text = views.compare.versions.sentence(pair.before, pair.after, now.look.timeline())
-    with st.container(horizontal=True, vertical_alignment="top"):
+    with st.container(horizontal=True, vertical_alignment="top", wrap=False):
         st.markdown(_coloured(text), width="stretch")
         with st.popover("", icon=":material/content_copy:", type="tertiary", help="As text, for a ticket"):
             st.code(text, language=None, wrap_lines=True)
@@ -217,7 +218,9 @@ def shift_picture(rows: pl.DataFrame, pair: Pair) -> None:
     else:
         columns_moved = ", ".join(rows["column"].head(_MOST_NAMED))
         more = f" and {rows.height - _MOST_NAMED:,} more" if rows.height > _MOST_NAMED else ""
-        st.markdown(f"No null share moved; min or max of {escape(columns_moved)}{more} did.")
+        shares = map(views.units.format_percent, (SHIFT_SHARE, LOOSE_SHIFT_SHARE))
+        none = "No null share moved by {}, no bound of one by {}".format(*shares)
+        st.markdown(f"{none}; min or max of {escape(columns_moved)}{more} did.")
     base, shown = (views.units.format_version(s.version) for s in (pair.before, pair.after))
     with fold("As a table, with min and max", "statistics-table"):
         frame(
