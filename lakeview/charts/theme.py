@@ -144,7 +144,7 @@ def time_axis(domain: tuple[datetime, datetime], *, labels: bool, field: str = "
         labels=labels,
         domain=labels,
         format="",
-        labelExpr=_label(domain[1] - domain[0]),
+        labelExpr=_label(domain),
         labelOverlap="greedy",
         labelSeparation=6,
         labelFlush=False,
@@ -186,8 +186,10 @@ def _inside(domain: tuple[datetime, datetime]) -> Any:
     return {"condition": {"test": f"datum.value > {last:.0f}", "value": "right"}, "value": "center"}
 
 
-def _label(span: timedelta) -> str:
-    year = "(datum.index === 0 || utcmonth(datum.value) === 0)"
+def _label(domain: tuple[datetime, datetime]) -> str:
+    span = domain[1] - domain[0]
+    # one month names the year: a wide first label hides that of January beside it
+    year = "utcmonth(datum.value) === 0" if domain[0].year < domain[1].year else "datum.index === 0"
     if span > timedelta(days=1500):
         return "utcFormat(datum.value, '%Y')"
     if span > timedelta(days=120):  # before, ticks are weeks

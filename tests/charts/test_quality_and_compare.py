@@ -135,6 +135,15 @@ def test_a_time_axis_says_no_moment_twice(hours: float) -> None:
     assert hours > 24 or len(set(drawn)) == len(drawn)
 
 
+@pytest.mark.parametrize("first", [11, 12, 2])
+def test_a_time_axis_names_the_year_by_one_month(first: int) -> None:
+    begin = datetime(2026, first, 27, tzinfo=UTC)
+    rows = trend(3).with_columns(timestamp=pl.Series([begin + timedelta(days=100 * i) for i in range(3)]))
+    (chart,) = charts.quality.load_trend_chart(rows, "x", width=420)
+    drawn = labels(chart, 0)
+    assert [label for label in drawn if "20" in label] == ["Mar 2026" if first == 2 else "Jan 2027"]
+
+
 @pytest.mark.parametrize(("loads", "drawn"), [(1, True), (2, True), (30, False)])
 def test_few_loads_are_seen_without_a_line_between_them(loads: int, drawn: bool) -> None:
     (chart,) = charts.quality.load_trend_chart(trend(loads), "x", width=400)
