@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 import pyarrow as pa
 import pytest
 
-from tests.builders.actions import metadata
+from tests.builders.actions import Action, metadata, protocol
 from tests.builders.feeds import ids_file
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
@@ -60,6 +60,26 @@ def test_partitions_of_the_version_shown_are_told_apart(good: Path) -> None:
     assert frame["partition_text"].to_list() == ["month=1", "month=2", "month=3"]
     assert frame["null"].to_list() == [20.0, 20.0, 20.0]
     assert frame["max_text"].to_list() == ["19", "38", "57"]
+
+
+def test_partitions_of_a_time_before_a_column_are_no_measure_for_its_nulls(tmp_path: Path) -> None:
+    def rows(part: str, *seen: int | None) -> Action:
+        table = pa.table({"id": pa.array([1, 2], pa.int64())})
+        nulls = {"id": 0}
+        if seen:
+            table = table.append_column("seen", pa.array(seen, pa.int64()))
+            nulls["seen"] = seen.count(None)
+        stats = {"numRecords": 2, "nullCount": nulls}
+        return history.data(f"{part}.parquet", table, stats=stats, partitionValues={"part": part})
+
+    kinds = {"id": "long", "part": "string"}
+    history = DeltaHistory(tmp_path / "t").commit(protocol(), metadata(kinds, partition_by=("part",)))
+    history.commit(*map(rows, "abcd"))
+    history.commit(metadata({**kinds, "seen": "long"}, partition_by=("part",)))
+    history.commit(rows("e", 1, 2)).commit(rows("f", 3, 4)).commit(rows("g", None, None))
+    found = open_page("quality", tmp_path / "t", tab="By partition", column="seen").dataframe[0].value
+    assert found["null"].to_list() == [100.0] * 4 + [0.0, 0.0, 100.0]
+    assert found["unusual"].to_list() == [""] * 6 + ["\N{BLACK UP-POINTING TRIANGLE}"]
 
 
 def test_a_branch_is_told_by_its_own_loads(tmp_path: Path) -> None:

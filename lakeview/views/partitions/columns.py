@@ -29,7 +29,7 @@ PARTITION_COLUMN = pl.Schema(
     }
 )
 """One row a partition, in order. `records` live, null when a file does not tell; the others as in SCHEMA_TREE;
-`unusual`: a null share far from the median of the partitions."""
+`unusual`: a null share far from the median of the partitions, without files written before the column existed."""
 
 _MOST_PARTITIONS = 1_000
 
@@ -97,7 +97,10 @@ def partition_column(
         )
     names = PARTITION_COLUMN.names()[:-1]
     found = pl.DataFrame(rows, schema={n: PARTITION_COLUMN[n] for n in names}, orient="row")
-    distance = (pl.col("null_share") - pl.col("null_share").median()).abs()
+    # of the rows in whose files the column is: partitions of a time before it are no measure for later ones
+    without = pl.col("absent_share").fill_null(0.0)
+    share = pl.when(without < 1).then((pl.col("null_share") - without) / (1 - without))
+    distance = (share - share.median()).abs()
     return found.with_columns(unusual=is_unusual_share(distance, distance.median()).fill_null(value=False)).cast(
         PARTITION_COLUMN
     )
