@@ -79,6 +79,7 @@ def test_rows_are_published_once_and_each_failed_row_goes_where_its_expectation_
         "priced": (6, 2), "named": (6, 2), "once": (6, 1), "small": (6, 1),
     }  # fmt: skip
     assert '"price":500.0' in found["small"]["sample"]
+    assert '"name":null' in found["named"]["sample"]
     assert shop.publish("r2") == "unchanged"
     # a key that is published already, rows that a rearrangement moves, and one that is taken back in time
     shop.sink.append(rows((1, "again", 7), (6, "f", 1), (7, "g", 1)))

@@ -118,7 +118,8 @@ def count(rows: DataFrame, rules: Sequence[Expectation]) -> Counts:
     quarantined = removed(rules, {Action.QUARANTINE})
     sums = [f.count("*").alias("rows"), f.count_if(quarantined).alias("quarantined")]
     sums.append(f.count_if(removed(rules) & ~quarantined).alias("dropped"))
-    row = _text(rows.drop(FAILED))
+    # with the nulls: a row that fails because a column is null shows that column
+    row = _text(rows.drop(FAILED), {"ignoreNullFields": "false"})
     for number in range(len(rules)):
         fails = f.array_contains(FAILED, number)
         sums.append(f.count_if(fails).alias(f"failed {number}"))
@@ -167,8 +168,8 @@ def _unique(
     return ranked.withColumn(FAILED, marked).select(*[_column(name) for name in rows.columns])
 
 
-def _text(rows: DataFrame) -> Column:
-    return f.to_json(f.struct(*[_column(name) for name in rows.columns]))
+def _text(rows: DataFrame, options: dict[str, str] | None = None) -> Column:
+    return f.to_json(f.struct(*[_column(name) for name in rows.columns]), options)
 
 
 def _column(name: str) -> Column:
