@@ -222,6 +222,18 @@ def test_equality_deletes_are_told_by_the_rows_they_hit(tmp_path: Path) -> None:
     assert told(lv.open_table(history.address).difference(1001)) == [("delete", 1, "x"), ("insert", 1, "y")]
 
 
+def test_equality_deletes_compare_fields_whose_names_are_patterns_to_polars(tmp_path: Path) -> None:
+    inner = {"type": "struct", "fields": [
+        {"id": 11, "name": "^n$", "type": "int", "required": False},
+        {"id": 12, "name": "n", "type": "int", "required": False},
+    ]}  # fmt: skip
+    history = IcebergHistory(tmp_path / "t", [{"id": 10, "name": "^s$", "type": inner, "required": False}])
+    rows = [{"^s$": {"^n$": 1, "n": 2}}, {"^s$": {"^n$": 2, "n": 1}}]
+    history.append("a", rows)
+    history.delete_equal("d", [history.fields["^s$"]], [{"^s$": {"^n$": 2, "n": 2}}], ids=[11])
+    assert lv.open_table(history.address).scan().collect().to_dicts() == rows[:1]
+
+
 def test_branches_are_compared_though_neither_comes_before_the_other(tmp_path: Path) -> None:
     history = BranchedHistory(tmp_path / "t", FIELDS)
     history.append("a", [{"id": 1, "note": "x"}])

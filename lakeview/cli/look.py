@@ -64,7 +64,7 @@ def rows(
 
     now = snapshot_named(open_address(address, options), version, at, ref)
     now.schema.require(columns)
-    found = now.scan().drop(now.schema.unreadable)
+    found = now.scan().drop(cs.by_name(*now.schema.unreadable))
     if where is not None:
         found = found.filter(predicate(where, now.schema))
     with rows_read("read"):

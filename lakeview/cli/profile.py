@@ -80,7 +80,7 @@ def _by_polars(
 
     snapshot = table.snapshot(version)
     snapshot.schema.require(columns)
-    rows = table.scan(snapshot.version).drop(snapshot.schema.unreadable)
+    rows = table.scan(snapshot.version).drop(cs.by_name(*snapshot.schema.unreadable))
     if where is not None:
         rows = rows.filter(predicate(where, snapshot.schema))
     with rows_read("profiled"):

@@ -212,11 +212,11 @@ def live_lifetimes(files: pl.DataFrame, statistics: pl.DataFrame | None) -> pl.D
         "size",
         (pl.col("records") - pl.col("deleted_records")).alias("records"),
     )
-    if statistics is None or not (names := statistics.columns[2:]):
+    if statistics is None or statistics.width <= 2:
         return lives
     each = statistics.select(
         pl.col("_path").alias("path"), pl.col("_deletion_vector").alias("deletion_vector")
-    ).with_columns(statistics.select(names).to_struct("statistics"))
+    ).with_columns(statistics.drop("_path", "_deletion_vector").to_struct("statistics"))
     return lives.join(each, on=["path", "deletion_vector"], how="left", nulls_equal=True, maintain_order="left")
 
 

@@ -143,6 +143,15 @@ def test_two_processes_of_a_server_share_one_copy(tmp_path: Path) -> None:
     assert one.at(found[0]).index.facts["path"].equals(other.at(found[1]).index.facts["path"])
 
 
+def test_a_view_of_columns_whose_names_are_patterns_to_polars(tmp_path: Path) -> None:
+    base = str(tmp_path / "base")
+    lv.create_table(base, {"^id$": pl.Int64, "id": pl.Int64}).append(pl.DataFrame({"^id$": [1], "id": [2]}))
+    entry = TableEntry("v", base, id="v", view=ViewEntry(columns=["^id$"]))
+    ViewSource(entry, lv.open_table(base), str(tmp_path / "views")).refresh()
+    (copy,) = lv.find_tables(str(tmp_path / "views"))["address"]
+    assert lv.scan(copy).collect().to_dict(as_series=False) == {"^id$": [1]}
+
+
 def test_the_past_of_a_view_is_not_shared(api: Api, tmp_path: Path) -> None:
     months(tmp_path / "base")
     share(api, tmp_path, "base", view={"columns": ["id"]})

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from polars.testing import assert_frame_equal
 
+from lakeview.delta.sharing import live_lifetimes
 from lakeview.model.errors import (
     AccessDeniedError,
     CorruptTableError,
@@ -178,6 +179,14 @@ def test_what_the_protocol_does_not_tell_is_not_told(profile: Path, orders: Shar
     assert table.schemas()["version"].to_list() == [2]
     assert table.snapshot().tombstones.is_empty()
     assert table.snapshot().transactions.is_empty()
+
+
+def test_lifetimes_have_statistics_of_columns_whose_names_are_patterns_to_polars() -> None:
+    file = {"path": ["a"], "deletion_vector": [None], "size": [1], "records": [1], "deleted_records": [0]}
+    statistics = pl.DataFrame({"_path": ["a"], "_deletion_vector": [None], "^x$": [1], "x": [2]})
+    files = pl.DataFrame(file, schema_overrides={"deletion_vector": pl.String})
+    lives = live_lifetimes(files, statistics.cast({"_deletion_vector": pl.String}))
+    assert lives["statistics"].to_list() == [{"^x$": 1, "x": 2}]
 
 
 def test_a_version_that_is_not_there_is_told_without_asking(

@@ -174,7 +174,7 @@ def _rows(table: lv.Table, request: Request, on_read: _OnRows, on_found: _OnRows
 
 def _scan(table: lv.Table, request: Request) -> pl.LazyFrame:
     scan = table.scan(as_declared(table, request.version), paths=request.paths)
-    return scan.drop(_schema(table, request).unreadable)
+    return scan.drop(cs.by_name(*_schema(table, request).unreadable))
 
 
 def _query(scan: pl.LazyFrame, request: Request, on_read: _OnRows) -> pl.LazyFrame:

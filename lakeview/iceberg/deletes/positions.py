@@ -18,6 +18,8 @@ from lakeview.model import limits
 from lakeview.model.errors import CorruptTableError, DataFileMissingError
 from lakeview.model.schema import Field, PrimitiveType, Schema
 from lakeview.rows.bitmaps import corrupt_vector, position_bitmap
+from lakeview.rows.leaves import struct_leaves
+from lakeview.rows.matching import frame_of
 from lakeview.rows.parquet import read_task
 from lakeview.rows.tasks import FileTask
 from lakeview.storage import Storage
@@ -110,7 +112,7 @@ class IcebergDeletes:
         found = pyroaring.BitMap64()
         start = 0
         for batch in read_task(replace(self.data, schema=group.schema), storage):
-            rows = _leaves(batch, group.schema).with_row_index("position", offset=start)
+            rows = _leaves(batch).with_row_index("position", offset=start)
             keys = deleted.columns
             hit = rows.join(deleted, on=keys, how="semi", nulls_equal=True)["position"]
             found |= pyroaring.BitMap64(hit.to_list())
@@ -156,24 +158,11 @@ def _by_path(batches: Iterator[pa.RecordBatch], schema: Schema) -> pl.DataFrame:
 
 
 def _keys(batches: Iterator[pa.RecordBatch], schema: Schema) -> pl.DataFrame:
-    frames = [_leaves(b, schema) for b in batches]
-    return (
-        pl.concat(frames)
-        if frames
-        else _leaves(pa.RecordBatch.from_pylist([], schema=schema.relaxed().to_arrow()), schema)
-    )
+    frames = [_leaves(b) for b in batches]
+    return pl.concat(frames) if frames else _leaves(pa.RecordBatch.from_pylist([], schema=schema.relaxed().to_arrow()))
 
 
-def _leaves(batch: pa.RecordBatch, schema: Schema) -> pl.DataFrame:
-    """The columns that are compared, as `k0`, `k1`, ... in the schema's order."""
-    frame = pl.DataFrame(pl.from_arrow(batch))
-    names = [f"c{i}" for i in range(frame.width)]
-    frame.columns = names
-    tops = {f.name: names[i] for i, f in enumerate(schema)}
-    found = []
-    for i, (path, _) in enumerate(schema.leaves()):
-        value = pl.col(tops[path[0]])
-        for part in path[1:]:
-            value = value.struct.field(part)
-        found.append(value.alias(f"k{i}"))
-    return frame.select(found)
+def _leaves(batch: pa.RecordBatch) -> pl.DataFrame:
+    """The columns that are compared, as `k0`, `k1`, ... in their order."""
+    leaves = struct_leaves(frame_of(batch).get_columns())  # by their places: polars takes some names for patterns
+    return pl.DataFrame([values.alias(f"k{i}") for i, (_, values) in enumerate(leaves)])

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
+import polars.selectors as cs
 
 from lakeview.delta.sharing import DeltaTable, delete_old
 from lakeview.discovery import create_table, open_table
@@ -137,7 +138,7 @@ class ViewSource(DeltaSource):
             if self._view.where is not None:
                 condition = predicate(self._view.where, schema)
                 rows = rows.filter(condition)
-            return rows.select(columns).collect(engine="streaming")
+            return rows.select(cs.by_name(*columns)).collect(engine="streaming")
         except pl.exceptions.PolarsError as error:
             fix = "compare columns with values of their own types"
             raise not_evaluated(f"the view's condition {self._view.where!r}", error, fix) from error
