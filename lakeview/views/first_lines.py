@@ -41,7 +41,8 @@ def timeline_line(timeline: pl.DataFrame, now: datetime) -> str:
     age = "" if last["timestamp"] is None else f", {format_age(now - last['timestamp'])} ago"
     bad = line.filter("suspicious")
     in_table = bad["taken_back_by"].null_count()
-    state = f"{in_table:,} of them in the table" if in_table else "repaired"
+    some = f"{in_table:,} of them " if in_table < bad.height else ""
+    state = f"{some}still in the table" if in_table else "repaired"
     load = f"{counted(bad.height, 'bad load')}, {state}" if bad.height else "no bad load"
     rows = _rows(last["records_added"], last["records_removed"])
     return f"{first}; the latest is {format_version(last['version'])}{who}{age}{rows}; {load}"

@@ -33,7 +33,7 @@ def test_the_timeline_says_what_happened_when_and_by_whom() -> None:
     assert f"; the latest is v{line['version'][-1]}, " in text
     assert timeline_line(line.clear(), story.now) == ""
     still_there = line.with_columns(taken_back_by=pl.lit(None, pl.Int64))
-    assert timeline_line(still_there, story.now).endswith("; 1 bad load, 1 of them in the table")
+    assert timeline_line(still_there, story.now).endswith("; 1 bad load, still in the table")
 
 
 def test_quality_says_since_when_the_data_is_normal() -> None:
