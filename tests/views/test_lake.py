@@ -146,7 +146,7 @@ def test_a_table_of_very_many_commits_has_a_stale_checkpoint_as_on_the_overview(
     monkeypatch.setattr(sys.modules["lakeview.views.lake"], "MOST_COMMITS", 3)
     evidence = lv.inspect(lv.open_table(tmp_path), clock=lambda: NOW).lake_evidence()
     assert evidence.lifetimes is None
-    assert "The checkpoint is stale" in {each.claim for each in views.health.findings.findings(evidence, NOW)}
+    assert "There is no checkpoint" in {each.claim for each in views.health.findings.findings(evidence, NOW)}
 
 
 @pytest.mark.parametrize("dark", [False, True])

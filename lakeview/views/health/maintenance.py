@@ -109,7 +109,10 @@ def _checkpoint(snapshot: Snapshot, log: pl.DataFrame) -> list[Finding]:
     evidence = (
         f"{counted(since, 'commit')} since {'the first' if last < 0 else f'v{last}'}; expected every {interval:,}"
     )
-    return [finding("checkpoint-age", severity, f"The checkpoint is {state}", evidence)]
+    claim = f"The checkpoint is {state}"
+    if last < 0:
+        claim = "There is no checkpoint" if is_stale else "No checkpoint is overdue"
+    return [finding("checkpoint-age", severity, claim, evidence)]
 
 
 def _log_size(snapshot: Snapshot, log: pl.DataFrame) -> list[Finding]:
