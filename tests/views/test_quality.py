@@ -109,6 +109,12 @@ def test_what_is_not_normal_is_named(loads: list[dict[str, Any]], expected: list
     assert claims(loads) == expected
 
 
+def test_columns_that_cannot_be_judged_are_not_counted_as_normal() -> None:
+    changes = pl.DataFrame({"version": [0, 1, 1], "column": ["x", "x", "y"], "usual": [None, 0.1, None]})
+    (normal,) = views.quality.anomalies.normal_finding(changes)
+    assert normal.evidence == "2 loads, 1 column; 1 of 2 without enough statistics"
+
+
 def test_a_finding_names_the_writer_and_what_repaired_it() -> None:
     lifetimes, timeline = told([*USUAL, {"nulls": 900}, {"takes_back": 12}, *USUAL])
     changes = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))

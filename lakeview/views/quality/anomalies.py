@@ -103,10 +103,13 @@ def anomaly_findings(anomalies: pl.DataFrame, now: datetime, command: str | None
 
 def normal_finding(changes: pl.DataFrame) -> list[Finding]:
     """A finding that no load is an anomaly; none where no load of SUDDEN could be judged."""
-    if changes.drop_nulls("usual").is_empty():
+    judged = changes.drop_nulls("usual")["column"].n_unique()
+    if not judged:
         return []
-    loads = counted(changes["version"].n_unique(), "load")
-    evidence = f"{loads}, {counted(changes['column'].n_unique(), 'column')}"
+    columns = changes["column"].n_unique()
+    evidence = f"{counted(changes['version'].n_unique(), 'load')}, {counted(judged, 'column')}"
+    if judged < columns:
+        evidence += f"; {columns - judged:,} of {columns:,} without enough statistics"
     return [finding("loads-as-expected", Severity.PASS, "No anomalous loads", evidence)]
 
 
