@@ -212,6 +212,19 @@ def test_an_empty_table_says_so() -> None:
     assert [f.claim for f in found] == ["The table has no files"]
 
 
+@pytest.mark.parametrize(("size", "claims"), [(MIB // 2, ["200 of 200 partitions are smaller than 1 MiB"]), (MIB, [])])
+def test_partitions_that_are_too_small_are_found(size: int, claims: list[str]) -> None:
+    story = Story()
+    for month in range(200):
+        story.append(10, size=size, month=month)
+    found = found_in(story)
+    assert [claim for claim in found if "smaller than" in claim] == claims
+    for claim in claims:
+        assert found[claim].evidence == "median 512 KiB; the table has 100 MiB"
+    few = found_in(Story().append(10, size=size, month=1).append(10, size=size, month=2))
+    assert not [claim for claim in few if "smaller than" in claim], "in a small table it costs nothing"
+
+
 def test_a_gap_between_partitions_is_found() -> None:
     story = Story().append(1, month=1).append(1, month=2).append(1, month=4)
     gap = found_in(story)["1 partition missing in the sequence"]

@@ -42,6 +42,13 @@ _KINDS: Final = {
         "compact: OPTIMIZE, and fewer, larger commits or auto-compaction at the writer",
         "a query opens and plans many files for little data",
     ),
+    "small-partitions": _Kind(
+        "files",
+        f"a median of {format_bytes(limits.SMALL_FILE_BYTES)} a partition, "
+        f"in a table of {format_bytes(limits.SMALL_TABLE_BYTES)} or more",
+        "write the table again with fewer partitions: a coarser key, or clustering instead",
+        "each partition has a file of its own, which compaction does not save; queries open and plan all of them",
+    ),
     "deleted-rows": _Kind(
         "files",
         f"{percent(limits.DELETED_SHARE)} of the rows",

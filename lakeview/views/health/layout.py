@@ -170,6 +170,12 @@ def partition_findings(snapshot: Snapshot) -> list[Finding]:
         claim = f"{skew.largest} has {skew.bytes_ratio:,.0f} times the bytes of its siblings"
         evidence = f"{format_bytes(skew.largest_bytes)}; median of all {format_bytes(skew.median_bytes)}"
         found.append(finding("partition-byte-skew", _weight(snapshot), claim, evidence, skew.largest))
+    median = skew.median_bytes
+    if median is not None and median < SMALL_FILE_BYTES and _weight(snapshot) is not Severity.NOTE:
+        small = sizes.filter(pl.col("bytes") < SMALL_FILE_BYTES).height
+        claim = f"{small:,} of {skew.partitions:,} partitions are smaller than {SMALL_FILE_BYTES >> 20} MiB"
+        evidence = f"median {format_bytes(median)}; the table has {format_bytes(snapshot.size_bytes)}"
+        found.append(finding("small-partitions", Severity.ATTENTION, claim, evidence))
     missing = missing_partitions(snapshot)
     if missing:
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
