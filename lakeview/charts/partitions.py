@@ -20,7 +20,7 @@ from lakeview.views.units import format_bytes, format_count, format_moment, form
 _MOST_BARS = 200
 _MOST_WRITTEN_FIGURES = 24
 _MOST_NAMED = 3
-_MOST_LINES = 60
+MOST_LINES = 60
 
 
 def partition_bars(
@@ -68,13 +68,13 @@ def partition_bars(
 def partition_writes(writes: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
     """Which partition was written when: a cell a span of time, deeper is more rows; unknown rows are gray.
 
-    The last _MOST_LINES partitions; bad loads are named beside theirs, open ones red. [] without writes. A click picks
+    The last MOST_LINES partitions; bad loads are named beside theirs, open ones red. [] without writes. A click picks
     `partition`.
     """
     if writes.is_empty():
         return []
     p = palette(dark)
-    order = writes["partition_text"].unique(maintain_order=True).tail(_MOST_LINES)
+    order = writes["partition_text"].unique(maintain_order=True).tail(MOST_LINES)
     shown = writes.filter(pl.col("partition_text").is_in(order.to_list()))
     ends = (shown["timestamp"].sort().to_list()[0], shown["until"].sort().to_list()[-1])
     names = short_names(order)

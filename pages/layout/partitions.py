@@ -44,7 +44,7 @@ else:
     writes = panels.writes(now)
     with card(
         "When each was written",
-        "stronger is more rows; on time lies on the diagonal; a click opens the partition below",
+        panels.writes_note(writes, sizes),
         key="writes",
     ):
         if writes.is_empty():

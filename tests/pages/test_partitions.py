@@ -44,6 +44,7 @@ DAYS = [{"d": str(date(2024, 1, 1) + timedelta(days=i))} for i in range(60) if i
             [{"hour": h} for h in ("9", "10", "12")], "1 missing in between; rows, from the log", id="bars of numbers"
         ),
         pytest.param([{"c": "AA"}, {"c": "B6"}], "rows, from the log; dashed line: median", id="bars of names"),
+        pytest.param([{"c": f"{i}"} for i in range(61)], "the last 60 of 61; stronger is more rows", id="many names"),
         pytest.param([{"c": "AA", "d": "1"}, {"c": "B6", "d": "2"}], "a click opens", id="a grid"),
         pytest.param(
             [{"c": "AA", "d": "1", "e": "x"}, {"c": "B6", "d": "2", "e": "y"}], "a click opens", id="rectangles"

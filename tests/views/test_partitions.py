@@ -119,6 +119,8 @@ def test_writes_are_bucketed_and_say_which_commits() -> None:
     assert (bad["open_loads"], bad["repaired_loads"]) == ([], ["v35"])
     spans = (writes["until"] - writes["timestamp"]).unique().to_list()
     assert spans == [timedelta(days=14)]
+    last = views.partitions.writes.partition_writes(story.files(), story.lifetimes(), line, partitions=months, limit=5)
+    assert last.equals(writes.tail(5)), "of many partitions the last ones are drawn"
 
 
 def test_files_of_unknown_partitions_are_left_out_of_writes() -> None:

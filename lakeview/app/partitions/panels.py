@@ -215,6 +215,13 @@ def _history_table(states: pl.DataFrame) -> None:
     )
 
 
+def writes_note(writes: pl.DataFrame, sizes: pl.DataFrame) -> str:
+    """What a cell means, and how many of the partitions have a line."""
+    most = charts.partitions.MOST_LINES
+    last = f"the last {most} of {sizes.height:,}; " if writes["partition_text"].n_unique() > most else ""
+    return f"{last}stronger is more rows; on time lies on the diagonal; a click opens the partition below"
+
+
 def writes(now: OpenTable) -> pl.DataFrame:
     """PARTITION_WRITES: when each partition was written, in spans that fit the table's age."""
     return _writes(now.address, now.version, now.latest, now.ref)

@@ -60,7 +60,7 @@ def partition_writes(
     partitions: Sequence[str] | None = None,
     limit: int = 2000,
 ) -> pl.DataFrame:
-    """PARTITION_WRITES from FILES (live), LIFETIMES and COMMITS or TIMELINE; at most `limit` rows.
+    """PARTITION_WRITES from FILES (live), LIFETIMES and COMMITS or TIMELINE; the last `limit` rows.
 
     A file that is no longer live belongs to the partition whose live files share its folder; others are left out.
     Commits that only rearrange rows do not count. `partitions` keeps these, in this order.
@@ -88,7 +88,7 @@ def partition_writes(
         .with_columns(until=pl.col("timestamp").dt.offset_by(span))
         .join(order.with_row_index("order"), on="partition_text")
         .sort("order", "timestamp")
-        .head(limit)
+        .tail(limit)  # of many partitions the chart has room for the last ones
         .select(PARTITION_WRITES.names())
         .cast(PARTITION_WRITES)
     )
