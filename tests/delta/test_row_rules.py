@@ -50,6 +50,8 @@ KEPT: list[tuple[str, list[dict[str, Any]], dict[str, str], dict[str, Any], dict
      {"Id": [4]}, {"Id": [4], "g": [8]}),
     ("a generated column, given", [ID, field("g", "long", **{"delta.generationExpression": "id * 2"})], {},
      {"Id": [4, None], "g": [8, None]}, {"Id": [4, None], "g": [8, None]}),
+    ("a generated column with a name that is a pattern to polars", [ID, field("^.d$", "long", **{
+     "delta.generationExpression": "id * 2"})], {}, {"Id": [4], "^.d$": [8]}, {"Id": [4], "^.d$": [8]}),
     ("a generated date", [field("t", "timestamp"), field("d", "date", **{"delta.generationExpression":
      "CAST(t AS DATE)"})], {}, {"t": [datetime(2024, 5, 6, 23, tzinfo=UTC)]},
      {"t": [datetime(2024, 5, 6, 23, tzinfo=UTC)], "d": [date(2024, 5, 6)]}),

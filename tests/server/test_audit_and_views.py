@@ -15,6 +15,7 @@ from starlette.applications import Starlette
 import lakeview as lv
 from lakeview.sharing.server.audit import AUDIT, AuditLog, Entry
 from lakeview.sharing.server.settings import TableEntry, ViewEntry
+from lakeview.sharing.server.delta_source import DeltaSource
 from lakeview.sharing.server.shared_views import ViewSource
 from lakeview.storage import Storage
 from tests.builders.history import DeltaHistory
@@ -150,6 +151,13 @@ def test_a_view_of_columns_whose_names_are_patterns_to_polars(tmp_path: Path) ->
     ViewSource(entry, lv.open_table(base), str(tmp_path / "views")).refresh()
     (copy,) = lv.find_tables(str(tmp_path / "views"))["address"]
     assert lv.scan(copy).collect().to_dict(as_series=False) == {"^id$": [1]}
+
+
+def test_files_are_found_by_a_partition_column_whose_name_is_a_pattern_to_polars(tmp_path: Path) -> None:
+    table = lv.create_table(str(tmp_path), {"^x$": pl.Int64, "id": pl.Int64}, partition_by=["^x$"])
+    table.append(pl.DataFrame({"^x$": [1, 2], "id": [1, 2]}))
+    bounds = DeltaSource(table).at(1).index.bounds(("^x$",))
+    assert bounds is not None and sorted(bounds.low) == [1, 2]
 
 
 def test_the_past_of_a_view_is_not_shared(api: Api, tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ class RowRules:
                 frame = self._frame(rows)
             else:
                 what = f"column {rule.name}, which is generated as {rule.text}"
-                self._refuse(~frame[rule.name].eq_missing(values), frame, first, rule, what, "generated-column")
+                self._refuse(~values.eq_missing(frame[rule.name]), frame, first, rule, what, "generated-column")
         for rule in self.checks:
             held = self._condition(rule, frame).fill_null(value=False)
             self._refuse(~held, frame, first, rule, f"constraint {rule.name} ({rule.text})", "check-constraint")

@@ -102,8 +102,8 @@ class DeltaSource(Source):
     def _partitions(self, version: int, columns: list[str]) -> dict[str, pl.Series]:
         if not columns:
             return {}
-        values = self._table.files(version, ["partition"])["partition"].struct.unnest()
-        return {name: values[name].reverse() for name in columns}
+        values = self._table.files(version, ["partition"])["partition"].struct.unnest().reverse()
+        return {name: values[name] for name in columns}
 
     # -- changes
 
