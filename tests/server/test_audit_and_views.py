@@ -14,8 +14,8 @@ from starlette.applications import Starlette
 
 import lakeview as lv
 from lakeview.sharing.server.audit import AUDIT, AuditLog, Entry
-from lakeview.sharing.server.settings import TableEntry, ViewEntry
 from lakeview.sharing.server.delta_source import DeltaSource
+from lakeview.sharing.server.settings import TableEntry, ViewEntry
 from lakeview.sharing.server.shared_views import ViewSource
 from lakeview.storage import Storage
 from tests.builders.history import DeltaHistory
@@ -157,7 +157,8 @@ def test_files_are_found_by_a_partition_column_whose_name_is_a_pattern_to_polars
     table = lv.create_table(str(tmp_path), {"^x$": pl.Int64, "id": pl.Int64}, partition_by=["^x$"])
     table.append(pl.DataFrame({"^x$": [1, 2], "id": [1, 2]}))
     bounds = DeltaSource(table).at(1).index.bounds(("^x$",))
-    assert bounds is not None and sorted(bounds.low) == [1, 2]
+    assert bounds is not None
+    assert sorted(bounds.low) == [1, 2]
 
 
 def test_the_past_of_a_view_is_not_shared(api: Api, tmp_path: Path) -> None:
