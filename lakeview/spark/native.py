@@ -232,10 +232,13 @@ def _constant(value: Any, type_: DataType) -> Column:
 
 def _without_pushed_filters(column: Column, kind: spark_types.DataType) -> Column:
     """The column, and where it may hold NaN so that no filter on it is pushed to the file: writers leave NaN out of
-    bounds, and to Spark it is the largest. Of a struct all fields are read then."""
+    bounds, and to Spark it is the largest. Of a struct each field, so that a query reads those that it needs."""
     if isinstance(kind, spark_types.FloatType | spark_types.DoubleType):
         return f.nanvl(column, f.lit(math.nan).cast(kind))
-    return f.when(column.isNotNull(), column) if _has_floats(kind) else column
+    if not isinstance(kind, spark_types.StructType) or not _has_floats(kind):
+        return column
+    fields = [_without_pushed_filters(column.getField(each.name), each.dataType).alias(each.name) for each in kind]
+    return f.when(column.isNotNull(), f.struct(*fields))
 
 
 def _has_floats(kind: spark_types.DataType) -> bool:

@@ -191,3 +191,15 @@ def test_a_filter_finds_nan_beyond_the_bounds_of_a_file(spark: SparkSession, tmp
     lv.create_table(address, rows.schema).append(rows)
     for where in ("x > 1", "s.x > 1"):
         assert table(spark, address, columns=["id"], where=where).collect() == [(2,)]
+
+
+def test_a_query_reads_the_fields_of_a_struct_that_it_needs_where_others_may_be_nan(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    address = str(tmp_path / "structs")
+    values = [{"a.b": 0.5, "t": {"y": 1.0, "z": "q"}}, {"a.b": None, "t": None}, None]
+    inner = pa.struct({"y": pa.float64(), "z": pa.string()})
+    rows = pa.table({"s": pa.array(values, pa.struct({"a.b": pa.float32(), "t": inner}))})
+    lv.create_table(address, rows.schema).append(rows)
+    assert same_rows(table(spark, address), table(spark, address, native=False)) == 3
+    assert "ReadSchema: struct<s:struct<t:struct<z:string>>>" in scans(table(spark, address).selectExpr("s.t.z"))
