@@ -22,7 +22,11 @@ if preview.open:
     with preview, errors.messages(here="data"), card("Rows", panels.NOTE, key="preview"):
         panels.warn_of_missing_files(now)
         request, allowed = filters.toolbar(now)
-        reading = panels.reading(now, request, *((budget.CHEAP, allowed.size) if request.is_sample else ()))
+        reading = (
+            panels.reading(now, request, budget.CHEAP, allowed.size)
+            if request.is_sample
+            else panels.first_reading(now, request)
+        )
         if panels.read_button(request, reading, allowed):
             first = panels.read_rows(now, request, reading, allowed)
             downloads.offer("rows", first.rows)

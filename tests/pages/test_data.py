@@ -31,6 +31,17 @@ def test_rows_are_there_on_arrival_where_reading_is_cheap(good: Path, monkeypatc
     assert "Rows of v6" not in text(app)
 
 
+def test_the_first_rows_cost_the_files_that_hold_them(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t").create({"id": "long"})
+    for name in "abc":
+        history.commit(history.data(name, {"id": list(range(60))}, stats={"numRecords": 60}))
+    app = open_page("data", tmp_path / "t", limit="50")
+    assert not app.exception
+    assert app.button(key="read").label.startswith("Read rows: reads at most 1 file, ")
+    assert "the first 50 of 180" in text(app)
+    assert len(app.dataframe[0].value) == 50
+
+
 def test_rows_of_a_commit_are_there_on_arrival(good: Path) -> None:
     app = open_page("data", good, version="2", tab="Changes")
     assert not app.exception

@@ -53,6 +53,12 @@ def test_files_of_a_sample_fit_and_are_drawn_evenly() -> None:
     assert sampling.sample_files(files, 9, 0).is_empty()
 
 
+@pytest.mark.parametrize(("count", "files"), [(1, 1), (8, 1), (9, 3), (12, 3), (13, 4), (99, 5)])
+def test_the_first_files_hold_the_first_rows(count: int, files: int) -> None:
+    rows = pl.DataFrame({"path": list("abcde"), "records": [10, None, 4, 4, None], "deleted_records": [2, 0, 0, 0, 0]})
+    assert sampling.first_files(rows, count)["path"].to_list() == list("abcde"[:files])
+
+
 def test_a_file_that_does_not_fit_does_not_end_the_sample() -> None:
     files = pl.DataFrame({"path": ["large", *(f"small-{i}" for i in range(9))], "size": [65, *[1] * 9]})
     assert {sampling.sample_files(files, 64, seed).height for seed in range(10)} == {9}

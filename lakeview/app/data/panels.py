@@ -21,6 +21,7 @@ from lakeview.app.query.budget import Cost
 from lakeview.app.query.request import Request as Query
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
+from lakeview.inspection.inspection import MAX_FILES_AT_A_GLANCE
 from lakeview.model.errors import LakeviewError
 
 NOTE = "read at once up to 64 MiB, larger ones by the button; the cost comes from the log"
@@ -33,13 +34,15 @@ TABS = ("Rows", "Profile", "SQL", "Changes")
 class Reading:
     """What a request reads at most. `paths`: a sample of the files that may hold such rows, drawn by the seed, where
     they are too many: the cost is that of the sample, and its `all_files` those it was drawn from; `most`: the bytes of
-    which it took no larger file, where there are any; `whole`: the cost without a sample. `on_spark`: Spark reads."""
+    which it took no larger file, where there are any; `whole`: the cost without a sample. `on_spark`: Spark reads.
+    `first`: the files that hold the first rows, where not all do."""
 
     cost: Cost
     paths: tuple[str, ...] | None = None
     most: int | None = None
     whole: Cost | None = None
     on_spark: bool = False
+    first: tuple[str, ...] | None = None
 
     @property
     def files_text(self) -> str:
@@ -81,6 +84,19 @@ def reading(now: OpenTable, request: Request, *most: int) -> Reading:
     return Reading(cost)
 
 
+def first_reading(now: OpenTable, request: Request) -> Reading:
+    """As `reading`; of the first rows of a version without a filter only the files that hold them."""
+    every = reading(now, request)
+    if request.where is not None or every.cost.files > MAX_FILES_AT_A_GLANCE:
+        return every
+    files = cache.snapshot(now.address, request.version).files
+    first = views.data.sampling.first_files(files, request.limit)
+    if first.height == files.height:
+        return every
+    cost = Cost(first.height, views.sums.total_of(first["size"]), every.cost.all_files)
+    return Reading(cost, first=tuple(first["path"]))
+
+
 def read_button(request: Request, reading: Reading, allowed: budget.Budget) -> bool:
     """The button with the estimated cost; True if these rows were requested, now or earlier in this session."""
     if not any_file(request, reading.cost):
@@ -110,7 +126,7 @@ def read_rows(now: OpenTable, request: Request, reading: Reading, allowed: budge
     if request.where is None and not request.is_sample:
         with st.spinner("Reading rows", show_time=True):
             try:
-                answer = first_rows(now.address, request.version, request.limit, allowed.seconds)
+                answer = first_rows(now.address, request.version, request.limit, allowed.seconds, paths=reading.first)
             except LakeviewError as error:
                 budget.forget(error)  # else every later run would begin it again
                 raise
@@ -137,6 +153,8 @@ def show_rows(now: OpenTable, answer: Answer, request: Request, reading: Reading
         st.markdown(f":gray[:material/do_not_disturb_on:] **{none}{part}.**")
         return
     more = budget.amount(answer, request.limit)
+    if request.where is None and rows.height == request.limit:
+        more += f" of {views.files.rows.rows_text(cache.snapshot(now.address, request.version), exact=True)}"
     if request.is_sample and (rows.height == request.limit or reading.paths is not None):
         more = f"{rows.height:,} drawn from {'all' if reading.paths is None else reading.files_text}"
     where = f" where {escape(request.where)}" if request.where else ""

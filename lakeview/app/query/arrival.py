@@ -22,18 +22,28 @@ class _PartError(Exception):
         self.answer = answer
 
 
-def first_rows(address: str, version: int, limit: int, seconds: float, change_types: tuple[str, ...] = ()) -> Answer:
-    """The first rows of a version; with `change_types` those of CHANGES of this commit. Raises as `runner.run`."""
+def first_rows(
+    address: str,
+    version: int,
+    limit: int,
+    seconds: float,
+    change_types: tuple[str, ...] = (),
+    paths: tuple[str, ...] | None = None,
+) -> Answer:
+    """The first rows of a version, `paths`: of these data files alone; with `change_types` those of CHANGES of this
+    commit. Raises as `runner.run`."""
     try:
-        return _first_rows(address, version, limit, seconds, change_types)
+        return _first_rows(address, version, limit, seconds, change_types, paths)
     except _PartError as part:
         return part.answer
 
 
 @cached(16)
-def _first_rows(address: str, version: int, limit: int, seconds: float, change_types: tuple[str, ...]) -> Answer:
+def _first_rows(
+    address: str, version: int, limit: int, seconds: float, change_types: tuple[str, ...], paths: tuple[str, ...] | None
+) -> Answer:
     start = version if change_types else None
-    request = Request(address, version, limit, runner.MEMORY, start=start, change_types=change_types)
+    request = Request(address, version, limit, runner.MEMORY, start=start, change_types=change_types, paths=paths)
     answer = runner.run(request, seconds=seconds, on_wait=_end_with_the_page)
     if answer.counts.get("stopped"):
         raise _PartError(answer)

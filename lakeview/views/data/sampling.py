@@ -6,6 +6,15 @@ import threading
 
 import polars as pl
 
+from lakeview.model.column_values import live_records
+
+
+def first_files(files: pl.DataFrame, count: int) -> pl.DataFrame:
+    """The first of FILES, as many as hold `count` rows for certain; all where too few files record their rows."""
+    least = files.select(live_records().fill_null(0).cum_sum()).to_series()
+    enough = least.search_sorted(count) + 1
+    return files.head(enough)
+
 
 def sample_files(files: pl.DataFrame, most_bytes: int, seed: int) -> pl.DataFrame:
     """Rows of `files` (path, size) in an order drawn by the seed, those that fit into `most_bytes` together: one that
