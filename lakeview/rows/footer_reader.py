@@ -45,12 +45,17 @@ _FILE: _Struct = {2: _STRUCTS, 4: (_LIST, (_STRUCT, _ROW_GROUP)), 5: _STRUCTS, 7
 _MOST_CODEC = 7
 """The greatest of CompressionCodec: LZ4_RAW."""
 _TYPES = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
+_FIXED = _TYPES[7]
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 """Bytes of a value, as PLAIN encodes it."""
 
+_ENCRYPTED = "it is encrypted with a key of its own"
+_CUT = "its bounds are cut, and its values all have the same length"
+"""As Rust's parquet cuts those of more than 64 bytes."""
+
 
 def read_footer(handle: IO[bytes]) -> pq.FileMetaData:
-    """The footer of a Parquet file. ArrowInvalid or OSError as pyarrow raises them, ArrowInvalid as `footer_of`."""
+    """The footer of a Parquet file. Errors as `footer_of`."""
     size = handle.seek(0, 2)
     handle.seek(max(0, size - FIRST_READ))
     tail = handle.read(FIRST_READ)
@@ -66,10 +71,11 @@ def read_footer(handle: IO[bytes]) -> pq.FileMetaData:
 def footer_of(end: bytes) -> pq.FileMetaData:
     """The footer in the last bytes of a Parquet file, which begin with it.
 
-    ArrowInvalid or OSError as pyarrow raises them; ArrowInvalid for a column chunk that pyarrow throws at: encrypted
-    with a key of its own, of another type than its column, by a codec that Parquet has not, with bounds shorter
-    than a value, or with histograms of other levels than the column has (parquet.thrift, ColumnMetaData, Statistics,
-    SizeStatistics).
+    ArrowException or OSError as pyarrow raises them; ArrowInvalid for a column chunk that pyarrow throws at: of another
+    type than its column, by a codec that Parquet has not, with bounds shorter than a value, or with histograms of other
+    levels than the column has (parquet.thrift, ColumnMetaData, Statistics, SizeStatistics); ArrowNotImplementedError
+    for a sound one that it throws at: encrypted with a key of its own, or with a bound of fixed-length bytes that its
+    writer cut.
     """
     metadata = pq.read_metadata(pa.BufferReader(MAGIC + end))
     try:
@@ -84,7 +90,8 @@ def footer_of(end: bytes) -> pq.FileMetaData:
             raise pa.ArrowInvalid(f"a row group has {len(chunks)} columns, and the schema {len(columns)}")
         for chunk, column in zip(chunks, columns, strict=True):
             if why := _fault(chunk, column):
-                raise pa.ArrowInvalid(f"column {column.path}: {why}")
+                refusal = pa.ArrowNotImplementedError if why in (_ENCRYPTED, _CUT) else pa.ArrowInvalid
+                raise refusal(f"column {column.path}: {why}")
     return metadata
 
 
@@ -102,21 +109,21 @@ class _Column(NamedTuple):
     def of(cls, column: pq.ColumnSchema) -> _Column:
         """Read once: each is looked at for every row group."""
         physical = column.physical_type
-        width = column.length if physical == "FIXED_LEN_BYTE_ARRAY" else _WIDTHS.get(physical, 0)
+        width = column.length if physical == _FIXED else _WIDTHS.get(physical, 0)
         levels = column.max_repetition_level, column.max_definition_level
         return cls(column.path, physical, _TYPES.index(physical), width, *levels)
 
 
 def _fault(chunk: Mapping[int, Any], column: _Column) -> str | None:
     if _COLUMN_KEY in chunk.get(8, ()):
-        return "it is encrypted with a key of its own"
+        return _ENCRYPTED
     fields = chunk.get(3, {})
     if fields.get(1, 0) != column.type:
         return f"a chunk is of another type than {column.physical}"
     if not 0 <= fields.get(4, 0) <= _MOST_CODEC:
         return f"it is compressed by codec {fields[4]}, which Parquet has not"
     if any(0 < len(bound) < column.width for bound in fields.get(12, {}).values()):
-        return f"a bound is shorter than a value of {column.width} bytes"
+        return _CUT if column.physical == _FIXED else f"a bound is shorter than a value of {column.width} bytes"
     sizes = fields.get(16, {})
     if 1 in sizes and column.physical != "BYTE_ARRAY":
         return f"it counts the bytes of texts, and holds {column.physical}"

@@ -55,8 +55,8 @@ def physical_file(
     """What the footer of a Parquet file of `size` bytes says: one request, two where the footer is large.
 
     `schema` and `match` give its columns the names the table has for them now; `recorded_path`: the path in
-    the log. DataFileMissingError, UnsupportedTableError for a file of another kind, CorruptTableError for a broken
-    footer.
+    the log. DataFileMissingError, UnsupportedTableError for a file of another kind or one that pyarrow
+    cannot look into, CorruptTableError for a broken footer.
     """
     name = recorded_path or path
     try:
@@ -86,6 +86,13 @@ def physical_file(
             parquet_version=metadata.format_version,
             chunks=_chunks(metadata, _names(metadata, schema, match)),
         )
+    except pa.ArrowNotImplementedError as error:
+        raise UnsupportedTableError(
+            f"pyarrow cannot look into {name}: {error}",
+            fix="look at it with the engine that wrote it",
+            place=name,
+            kind="unsupported-data-format",
+        ) from error
     except (pa.ArrowException, OSError, UnicodeDecodeError, OverflowError) as error:
         raise _broken(name, (str(error) or type(error).__name__).splitlines()[0]) from error
 

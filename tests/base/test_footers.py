@@ -94,6 +94,13 @@ def test_a_file_of_another_kind_is_said_to_be_one(data: bytes, kind: str, tmp_pa
         looked_into(tmp_path, data)
 
 
+def test_a_sound_file_that_pyarrow_cannot_look_into_is_not_called_broken(tmp_path: Path) -> None:
+    buffer = BytesIO()
+    pl.DataFrame({"a": [1]}, schema={"a": pl.Int128}).write_parquet(buffer)
+    with pytest.raises(UnsupportedTableError, match="pyarrow cannot look into f: Integers with more than 64 bits"):
+        looked_into(tmp_path, buffer.getvalue())
+
+
 GOOD = parquet(ROWS)
 
 

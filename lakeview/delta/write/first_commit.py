@@ -136,7 +136,7 @@ def _footer(storage: Storage, name: str, size: int) -> pq.FileMetaData:
             return read_footer(handle)
     except pa.ArrowException as error:
         raise CorruptTableError(
-            f"{name} is no Parquet file: {str(error).splitlines()[0]}",
+            f"{name} is no Parquet file that can be looked into: {str(error).splitlines()[0]}",
             fix="take it out of the folder, or give it a name that begins with _",
             place=name,
             kind="corrupt-data-file",
