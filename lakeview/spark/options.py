@@ -35,6 +35,9 @@ _ELSEWHERE = {
 }
 """Options of other sources, in lower case, to what serves here instead."""
 
+_PINS = {name.lower(): name for name in ("version", "timestamp", "versionAsOf", "timestampAsOf")}
+"""Options that a temporary view of one version hands to an INSERT as well, in lower case, to their spelling."""
+
 _STORE_PREFIXES = ("fs.", "aws_", "azure_", "google_")
 
 _OF_CATALOG = frozenset(("owner", "provider"))
@@ -167,6 +170,7 @@ class WriteOptions:
     def parse(options: Mapping[str, str], *, overwrite: bool) -> "WriteOptions":
         """Raises InvalidRequestError for an unknown option and for a value or a combination that cannot be meant,
         UnsupportedTableError for a property that the writer would not honour."""
+        _refuse_pins(options)
         options = known_options(options, _WRITING, "writing")
         parsed = WriteOptions(
             path=path_of(options),
@@ -227,6 +231,17 @@ class WriteOptions:
             raise InvalidRequestError(
                 "dataChange=false says that the rows are the same as before, but not as in which files",
                 fix="give replaceFiles, the files the rows were read from",
+            )
+
+
+def _refuse_pins(options: Mapping[str, str]) -> None:
+    for name, value in options.items():
+        if pin := _PINS.get(name.lower()):
+            raise InvalidRequestError(
+                f"{pin}={value} names a version to read, and rows are written to the latest one",
+                fix=f"leave {pin} out: INSERT INTO a view that was created without it, or save to the table's address",
+                place=pin,
+                kind="pinned-version",
             )
 
 

@@ -114,6 +114,7 @@ def test_a_date_without_an_offset_is_answered_by_a_moment_that_is_read() -> None
     ("options", "overwrite", "message"),
     [
         ({"delta.noSuchThing": "1"}, False, "delta.nosuchthing: no such option for writing"),
+        ({"versionAsOf": "3"}, False, "versionAsOf=3 names a version to read, and rows are written to the latest one"),
         ({"mergeSchema": "yes"}, False, "mergeSchema is 'yes'"),
         ({"statistics": "some"}, False, "statistics is 'some'"),
         ({"replaceWhere": "m = 1"}, False, "replaceWhere and replaceFiles say what to replace"),
@@ -144,6 +145,7 @@ def test_a_date_without_an_offset_is_answered_by_a_moment_that_is_read() -> None
     ],
     ids=[
         "unknown property",
+        "a version to read",
         "no truth value",
         "no kind of statistics",
         "replace in append",
