@@ -66,6 +66,10 @@ def without_overflow(tree: exp.Expr, columns: Mapping[int, DataType]) -> exp.Exp
     ranges: dict[int, Integers] = {}
     for node in reversed(list(tree.walk())):  # operands before what is made of them
         found = _COLUMNS.get(columns[id(node)]) if id(node) in columns else _integers(node, ranges)
+        if type(node) is exp.TryCast and not node.args.get("safe") and found is not None and id(node.this) in ranges:
+            # Spark's CAST wraps around or fails, by its settings: of an integer it is never null as its TRY_CAST is
+            strict = exp.Cast(this=node.this, to=node.to)
+            tree, node = (strict if node is tree else tree), node.replace(strict)
         if found is not None:
             ranges[id(node)] = found
     whole = ranges.get(id(tree))
