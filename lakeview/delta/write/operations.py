@@ -86,7 +86,8 @@ class Operations(DefinitionOperations):
         """Set columns of the rows for which a condition is true, of all without one; returns the version.
 
         `assignments`: for each column, or field of a struct as `a.b`, SQL text over the row's columns, or an expression
-        of polars. A null struct of which a field is set becomes one with the other fields null.
+        of polars, whose integers wrap around where SQL is refused. A null struct of which a field is set becomes one
+        with the other fields null.
         """
 
         def attempt() -> int | None:

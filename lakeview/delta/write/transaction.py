@@ -138,8 +138,8 @@ class Transaction(WholeFiles):
         """Set columns of the rows for which a condition is true, of all without one; returns how many.
 
         `assignments`: for each column, or field of a struct as `a.b`, SQL text, a polars expression, or `pl.lit` of a
-        value. InvalidRequestError for an unknown column or an expression that cannot be evaluated,
-        ConstraintViolationError for rows that break a rule.
+        value. Integers of polars expressions wrap around, those of SQL are refused. InvalidRequestError for an unknown
+        column or an expression that cannot be evaluated, ConstraintViolationError for rows that break a rule.
         """
         self.check_may_remove()
         self._only_deletes = False

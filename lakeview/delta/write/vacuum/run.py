@@ -50,7 +50,8 @@ def vacuum(
     Needed are those of the latest version and of `keep_versions`, of tombstones and change data younger than the
     retention (`delta.deletedFileRetentionDuration` without one), their deletion vectors, and whatever was written
     within it: a writer may be about to commit it. `lite`: only what tombstones of the log name, without a listing of
-    the folder. A run that deletes writes VACUUM START and VACUUM END commits, by `user`, unless `record` is false.
+    the folder. A run that deletes writes VACUUM START and VACUUM END commits, by `user`, unless `record` is false:
+    a restore at the same time does not see such a run, and may bring back files that it deletes.
 
     InvalidRequestError (kind short-retention) for a retention below the table's unless `allow_short_retention`,
     VersionNotFoundError or CorruptTableError for a version to keep that cannot be read, UnsupportedTableError for a
