@@ -17,7 +17,7 @@ import polars as pl
 from lakeview.model import limits
 from lakeview.model.addresses import below, is_local, normalise
 from lakeview.model.config import Config
-from lakeview.model.errors import AccessDeniedError
+from lakeview.model.errors import AccessDeniedError, InvalidRequestError
 from lakeview.storage.interface import FIRST_FOLDERS, Entry, Storage, Translated, listing, refuse_oversized
 from lakeview.storage.local_files import create_exclusively, require_file, sync_folder, write_beside
 from lakeview.storage.turns import turn
@@ -225,7 +225,7 @@ class LocalStorage(Storage):
 
     def prepare(self, path: str, data: bytes) -> None:
         full = self.resolve(path)
-        with suppress(OSError):  # `put_if_absent` says what is wrong
+        with suppress(OSError, InvalidRequestError):  # `put_if_absent` says what is wrong
             self._spare[threading.get_ident()] = data, write_beside(full, data)
 
     def _temporary_file(self, full: str, data: bytes) -> str:

@@ -8,11 +8,24 @@ import uuid
 from contextlib import suppress
 from stat import S_ISREG
 
+from lakeview.model.errors import InvalidRequestError
+
 
 def write_beside(full: str, data: bytes) -> str:
-    """Write a hidden temporary file in the folder of `full`; returns its path, for a link or a rename."""
+    """Write a hidden temporary file in the folder of `full`; returns its path, for a link or a rename.
+
+    InvalidRequestError where the folder cannot be there: to writers FileExistsError would be a version that another
+    one committed."""
     folder, name = os.path.split(full)
-    os.makedirs(folder, exist_ok=True)
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except (FileExistsError, FileNotFoundError, NotADirectoryError) as error:
+        raise InvalidRequestError(
+            f"the folder {folder} is not there and cannot be created: {error.strerror}",
+            fix="choose an address below a folder that can be written; a part of this one may be a file",
+            place=folder,
+            kind="no-folder",
+        ) from error
     temporary = os.path.join(folder, f".{name}.{uuid.uuid4().hex}.tmp")
     try:
         create_exclusively(temporary, data)

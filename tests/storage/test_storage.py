@@ -335,3 +335,12 @@ def test_an_attempt_that_lost_is_tried_again_with_the_file_that_is_written(tmp_p
     with pytest.raises(FileExistsError):
         store.put_if_absent("a", b"ours")
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_folder_that_cannot_be_is_no_version_that_another_writer_committed(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("a file")
+    store = open_storage(str(tmp_path))
+    for write in (store.put, store.put_if_absent):
+        for path in ("log/0.json", "log/more/0.json"):
+            with pytest.raises(InvalidRequestError, match=r"log.* is not there and cannot be created"):
+                write(path, b"")
