@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,14 +26,14 @@ from lakeview.model.pipelines import TABLES
 from lakeview.model.schema import Schema
 from lakeview.spark.pipelines import server
 from lakeview.spark.pipelines.config import Action, Mode, find_spec, parse_config, read_config
-from lakeview.spark.pipelines.definitions import Registry
+from lakeview.spark.pipelines.definitions import Registry, error_of_file
 from lakeview.spark.pipelines.expectations import check_rules, failures
 from lakeview.spark.pipelines.graph import FlowNode, Graph, Input, inputs_in, lakeview_tables
 from lakeview.spark.pipelines.lineage import Checkpoints, Span, flow_lineage, span, table_offsets
 from lakeview.spark.pipelines.project import write_project
 from lakeview.spark.pipelines.publication import Publication, Read, Result, publication_in, records_of
 from lakeview.spark.pipelines.records import Records
-from lakeview.spark.pipelines.run import Spec, locked
+from lakeview.spark.pipelines.run import Spec, first_lines, locked
 from lakeview.spark.stream_files import Offset
 from lakeview.spark.stream_snapshots import COMPLETE, SnapshotOffset
 from lakeview.storage import open_storage
@@ -94,6 +95,33 @@ def test_a_folder_without_a_project_says_what_is_missing(tmp_path: Path) -> None
     (tmp_path / "lakeview-pipeline.yml").write_bytes("output: größe".encode("latin-1"))
     with pytest.raises(InvalidRequestError, match="no UTF-8"):
         read_config(tmp_path)
+
+
+def test_a_project_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidRequestError, match=r"file/shop cannot be created: Not a directory"):
+        write_project(tmp_path / "file" / "shop")
+    with pytest.raises(InvalidRequestError, match=r"lock cannot be written: No such file"), locked(tmp_path / "gone"):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("x = 1\nint('a')", "line 2: ValueError: invalid literal"), ("def f(:", "line 1: SyntaxError: invalid syntax")],
+)
+def test_an_error_of_a_project_names_the_line_of_its_file(tmp_path: Path, text: str, found: str) -> None:
+    (tmp_path / "orders.py").write_text(text)
+    with pytest.raises((ValueError, SyntaxError)) as caught:
+        runpy.run_path(str(tmp_path / "orders.py"))
+    assert error_of_file(caught.value, tmp_path).startswith(f"{tmp_path / 'orders.py'}, {found}")
+
+
+def test_an_error_of_a_task_is_told_by_what_it_raised() -> None:
+    query = "[STREAM_FAILED] Query [id = 1] ended: [PYTHON_EXCEPTION] "
+    stack = 'Traceback (most recent call last):\n  File "w.py", line 1, in write\n    do()\n'
+    text = f"{query}{stack}ValueError: no\n SQLSTATE: 38000\n=== Streaming Query ===\nplan"
+    assert first_lines(text) == f"{query}ValueError: no"
+    assert first_lines("[A] what\nwhere\nJVM stacktrace:\nx") == "[A] what\nwhere"
 
 
 def test_a_second_run_of_a_project_is_refused_at_once(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import polars as pl
 import pytest
 from pyspark.sql import SparkSession
@@ -115,6 +116,10 @@ def test_a_merge_takes_the_last_row_of_a_key(spark: SparkSession, tmp_path: Path
     assert shop.table().rows() == [*keyless, (1, "b", 6), (2, "d", 9), (3, "e", 1)]
     assert shop.publish() == "unchanged"
     assert shop.look.frame("runs").filter(step="publish")["rows_out"].to_list()[:2] == [4, 2]
+    shop.sink.append(rows((4, "f", 1)))
+    shop.dataset = msgspec.structs.replace(shop.dataset, order_by=("PRICE", "costs"))
+    with pytest.raises(InvalidRequestError, match="there is no column costs"):
+        shop.publish()
 
 
 def test_a_view_replaces_the_table_unless_rows_fail_that_must_not(spark: SparkSession, tmp_path: Path) -> None:
@@ -134,6 +139,9 @@ def test_a_view_replaces_the_table_unless_rows_fail_that_must_not(spark: SparkSe
     assert shop.look.lineage().select("input", "input_version", "output_version").rows() == [
         ("/raw", 7, 1), ("/raw", 7, 2),
     ]  # fmt: skip
+    shop.dataset = msgspec.structs.replace(shop.dataset, view="total")
+    with pytest.raises(InvalidRequestError, match=r"no view total\n  fix: choose from totals"):
+        shop.publish()
 
 
 @pytest.mark.parametrize("kill", ["quarantined orders", "published orders"])

@@ -12,9 +12,11 @@ import argparse
 import os
 import sys
 import threading
+import traceback
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
+from types import SimpleNamespace, TracebackType
 from typing import Any, cast
 
 import msgspec
@@ -29,6 +31,7 @@ from pyspark.sql import SparkSession
 
 import lakeview as lv
 from lakeview.model.errors import InvalidRequestError, LakeviewError
+from lakeview.spark.failures import lakeview_error
 from lakeview.spark.pipelines.graph import FORMAT, Answer, FlowNode, Graph, absolute, inputs_in, lakeview_tables
 from lakeview.spark.storage_options import STORAGE_PREFIX, as_spark_options
 
@@ -152,15 +155,36 @@ def main() -> int:
     parser.add_argument("--user")
     options = parser.parse_args()
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    sys.excepthook = partial(_answer_with, options.answer, options.spec.parent)
     answer = Answer()
     try:
         run(options.spec, answer, options.user)
     except LakeviewError as error:
         answer.error, answer.fix = error.message, error.fix
     except PySparkException as error:
-        answer.error = str(error)
+        ours = lakeview_error(str(error))
+        answer.error, answer.fix = (str(error), None) if ours is None else (ours.message, ours.fix)
     options.answer.write_bytes(msgspec.json.encode(answer))
     return 0 if answer.error is None else 1
+
+
+def _answer_with(
+    path: Path, folder: Path, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Print an error that a file of the project raised, and answer with it."""
+    sys.__excepthook__(kind, error, trace)
+    answer = Answer(error=error_of_file(error, folder), fix="correct the file; its stack is in the output")
+    path.write_bytes(msgspec.json.encode(answer))
+
+
+def error_of_file(error: BaseException, folder: Path) -> str:
+    """An error of Python with the last line of a file below `folder` that led to it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    places = [(frame.filename, frame.lineno) for frame in frames if Path(frame.filename).is_relative_to(folder)]
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        places.append((error.filename, error.lineno))
+    where = f"{places[-1][0]}, line {places[-1][1]}: " if places else ""
+    return where + "".join(traceback.format_exception_only(error)[-1:]).strip()
 
 
 def _end_with_parent() -> None:

@@ -98,6 +98,12 @@ def write_files(folder: Path, files: Mapping[str, str], name: str) -> None:
         raise InvalidRequestError(
             f"{folder} is there already, and not empty", fix="name another folder", place=str(folder)
         )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidRequestError(
+            f"{folder} cannot be created: {error.strerror}", fix="name another folder", place=str(folder)
+        ) from error
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")

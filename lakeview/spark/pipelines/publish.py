@@ -100,8 +100,10 @@ class Publisher:
         started = self.clock()
         sink_access = self.graph.access_to(dataset.sink)
         rows = self._rows(source, sink_access)
-        rules = dataset.rules
-        expectations.check_rules(rules, from_spark(rows.schema))
+        rules, schema = dataset.rules, from_spark(rows.schema)
+        expectations.check_rules(rules, schema)
+        spelled = {column.casefold() for column in schema.names}
+        schema.require([c for c in (*dataset.keys, *dataset.order_by) if c.casefold() not in spelled], place=name)
         target = self._target(name, dataset, rows)
         stays = self._rows_of(target) if dataset.publish is Mode.APPEND and target.snapshot().num_files else None
         divided = expectations.mark_failures(rows, rules, stays).persist()
@@ -127,6 +129,13 @@ class Publisher:
         if source.view:
             name = source.address
             name = f"{self.namespace}.{name}" if self.namespace and "." not in name else name
+            if not self.spark.catalog.tableExists(name):
+                raise InvalidRequestError(
+                    f"the pipeline has no view {source.address}",
+                    fix=f"choose from {', '.join(self.graph.datasets) or 'none'}, or a view of a SQL file",
+                    place=source.address,
+                    kind="no-such-view",
+                )
             self.spark.catalog.refreshTable(name)  # the session of the flows has written it
             return self.spark.read.table(name)
         reader = self._reader(source.number, access)

@@ -97,7 +97,13 @@ def locked(folder: Path) -> Iterator[int]:
     """A lock of the project, which the system drops with the last process that holds it: the file descriptor.
 
     InvalidRequestError while another run has it. It excludes runs on this machine."""
-    descriptor = os.open(folder / LOCK, os.O_CREAT | os.O_RDWR, 0o644)
+    try:
+        descriptor = os.open(folder / LOCK, os.O_CREAT | os.O_RDWR, 0o644)
+    except OSError as error:
+        raise InvalidRequestError(
+            f"{folder / LOCK} cannot be written: {error.strerror}", fix="run as a user who may write to the project",
+            place=str(folder),
+        ) from error  # fmt: skip
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -128,7 +134,7 @@ class _Run:
         try:
             problems = self._steps(where, lock)
         except (PySparkException, Py4JJavaError) as error:
-            raise self._failed(_first_lines(str(error))) from error
+            raise self._failed(first_lines(str(error))) from error
         except LakeviewError as error:
             raise self._failed(error.message, error.fix) from error
         if problems:
@@ -164,7 +170,7 @@ class _Run:
         if answer.error is None:
             self._records.add({"runs": [self._row("flows", "succeeded", started)]})
             return answer.graph
-        error = _first_lines(answer.error)
+        error = first_lines(answer.error)
         self._records.add({"runs": [self._row(answer.step, "failed", started) | {"error": error}]})
         raise LakeviewError(error, fix=answer.fix, place=str(self._spec.path), kind=f"pipeline-{answer.step}")
 
@@ -211,11 +217,13 @@ class _Run:
             try:
                 outcome = _with_late_workers(partial(publisher.publish, name, dataset))
             except (LakeviewError, PySparkException, Py4JJavaError) as error:
-                message = _first_lines(error.message if isinstance(error, LakeviewError) else str(error))
+                message = first_lines(error.message if isinstance(error, LakeviewError) else str(error))
                 row = self._row("publish", "failed", started) | {"dataset": name, "error": message}
                 self._records.add({"runs": [row]})
                 problems.append(f"{name}: {message}")
                 self._say(f"{name}: not published: {message}")
+                if isinstance(error, LakeviewError) and error.fix:
+                    self._say(f"{name}: fix: {error.fix}")
             else:
                 self._say(f"{name}: {outcome}")
         return problems
@@ -250,12 +258,17 @@ def _with_late_workers(publish: Callable[[], str]) -> str:
         return publish()
 
 
-def _first_lines(text: str) -> str:
-    """An error of Spark's without its stack and query plan."""
+def first_lines(text: str) -> str:
+    """An error of Spark's without its stack and query plan; of one of Python's, raised in a task, the last line too."""
     lines = [line for line in text.splitlines() if line.strip()]
     stop = next((i for i, line in enumerate(lines) if line.startswith(_STACK)), len(lines))
-    return "\n".join(lines[: min(max(stop, 1), _ERROR_LINES)])
+    raised = next((i for i, line in enumerate(lines) if _TRACEBACK in line), None)
+    if raised is None or raised > stop:
+        return "\n".join(lines[: min(max(stop, 1), _ERROR_LINES)])
+    cause = next((line for line in lines[raised + 1 :] if not line.startswith(" ")), "")
+    return "\n".join([*lines[:raised], f"{lines[raised].partition(_TRACEBACK)[0]}{cause}"][-_ERROR_LINES:])
 
 
 _ERROR_LINES = 12
-_STACK = ("JVM stacktrace", "\tat ", "=== Streaming Query", "Traceback (most recent")
+_TRACEBACK = "Traceback (most recent call last):"
+_STACK = ("JVM stacktrace", "\tat ", "=== Streaming Query")

@@ -83,7 +83,7 @@ class Places:
         path = graph.sinks.get(dataset.sink or "")
         if not path:
             raise InvalidRequestError(
-                f"table {self.name}: the pipeline has no sink {dataset.sink} of format lakeview",
+                f"the pipeline has no sink {dataset.sink} of format lakeview",
                 fix=f"choose from {', '.join(graph.sinks) or 'none: call dp.create_sink'}",
                 place=self.name,
                 kind="no-such-sink",
