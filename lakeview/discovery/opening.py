@@ -205,7 +205,9 @@ def _no_table(storage: Storage, above: str | None) -> NotATableError:
     if above is not None:
         return NotATableError(f"{storage.root} is no table, but lies in one", fix=f"open {above}", place=storage.root)
     # not a listing of all that lies below: somebody may have asked for the root of a disk
-    if not storage.holds_files():
+    if is_local(storage.root) and storage.exists(storage.root):
+        found = "it is a file"
+    elif not storage.holds_files():
         found = "the folder is empty or not there"
     elif not storage.list_from(LOG_FOLDER).is_empty():
         found = f"its {LOG_FOLDER} holds neither commits nor a complete checkpoint"

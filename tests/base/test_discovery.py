@@ -55,6 +55,8 @@ def test_what_is_no_table_is_not_listed_whole(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "f").write_bytes(b"")
     with pytest.raises(NotATableError, match="it holds files but neither"):
         lv.open_table(tmp_path)
+    with pytest.raises(NotATableError, match="it is a file"):
+        lv.open_table(tmp_path / "f")
 
 
 @pytest.mark.parametrize(
