@@ -1,7 +1,7 @@
 """Offsets of a stream to the files between them: the rows of a version, then what each commit adds."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,30 +17,45 @@ from lakeview.model.errors import VersionNotFoundError
 from lakeview.model.schema import Field, Schema
 from lakeview.rows.tasks import FileTask, select_columns
 from lakeview.spark.stream_errors import no_offset, other_columns, other_table, removed_rows
+from lakeview.spark.stream_offsets import Start, is_start, offset_json
 from lakeview.spark.stream_options import StreamOptions
 
 
 @dataclass(frozen=True)
 class Offset:
     """What a stream has read: all files before number `index` of `version`. `initial`: of all files that the version
-    has, else of those that its commit adds. `table`: the id of the table."""
+    has, else of those that its commit adds. `table`: the id of the table. `first`: version, index and initial of the
+    offset at which the stream began; None in checkpoints of older releases."""
 
     table: str
     version: int
     index: int
     initial: bool
+    first: Start | None = None
 
     @staticmethod
     def parse(value: Mapping[str, Any]) -> "Offset":
         """An offset of a checkpoint. InvalidRequestError if it is none of ours."""
         match value:
-            case {"table": str(), "version": int(), "index": int(), "initial": bool()} if len(value) == 4:
+            case {"table": str(), "version": int(), "index": int(), "initial": bool(), **rest} if is_start(rest):
                 return Offset(**value)
         raise no_offset(value)
 
     def json(self) -> dict[str, Any]:
         """As a checkpoint records it."""
-        return asdict(self)
+        return offset_json(self)
+
+    def began(self) -> "Offset":
+        """This offset as the one at which a stream begins."""
+        return replace(self, first=[self.version, self.index, self.initial])
+
+    def begin_of(self, end: "Offset") -> "Offset":
+        """The start of a batch that ends at `end`, where Spark says that it is this one: of the first batch, Spark
+        records the end alone, and asks for the beginning again after a restart, when the table may have grown."""
+        if end.first is None or end.first == self.first:
+            return self
+        number, index, initial = end.first
+        return Offset(end.table, number, index, initial, end.first)
 
     def next_version(self) -> "Offset":
         """The end of the version."""
@@ -76,6 +91,9 @@ class StreamFiles:
 
     def first(self) -> Offset:
         """Where a new stream begins."""
+        return self._first().began()
+
+    def _first(self) -> Offset:
         options, latest = self._options, self.latest
         table_id = str(self._state.metadata.id)
         if options.starting_latest:
@@ -113,7 +131,8 @@ class StreamFiles:
 
     def between(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Iterator[FileTask]:
         """The files from one offset to another."""
-        offset, stop = Offset.parse(start), Offset.parse(end)
+        stop = Offset.parse(end)
+        offset = Offset.parse(start).begin_of(stop)
         while (offset.version, not offset.initial) < (stop.version, not stop.initial):
             yield from self._files(offset)[offset.index :]
             offset = offset.next_version()

@@ -1,7 +1,7 @@
 """Offsets of a stream of an Iceberg table to its files: those of a snapshot, then what each later one adds."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.rows.tasks import FileTask, select_columns
 from lakeview.spark.stream_errors import no_offset, other_columns, other_table, removed_rows
+from lakeview.spark.stream_offsets import Start, is_start, offset_json
 from lakeview.spark.stream_options import StreamOptions
 
 COMPLETE = -1
@@ -26,25 +27,38 @@ _ADDED = "add data file"
 class SnapshotOffset:
     """What a stream has read: all files before number `index` of a snapshot, and of the snapshots before it.
 
-    `initial`: of all files that the snapshot has, else of those that it adds. `table`: the uuid of the table.
+    `initial`: of all files that the snapshot has, else of those that it adds. `table`: the uuid of the table. `first`:
+    snapshot, index and initial of the offset at which the stream began; None in checkpoints of older releases.
     """
 
     table: str
     snapshot: int
     index: int
     initial: bool
+    first: Start | None = None
 
     @staticmethod
     def parse(value: Mapping[str, Any]) -> "SnapshotOffset":
         """An offset of a checkpoint. InvalidRequestError if it is none of an Iceberg table."""
         match value:
-            case {"table": str(), "snapshot": int(), "index": int(), "initial": bool()} if len(value) == 4:
+            case {"table": str(), "snapshot": int(), "index": int(), "initial": bool(), **rest} if is_start(rest):
                 return SnapshotOffset(**value)
         raise no_offset(value)
 
     def json(self) -> dict[str, Any]:
         """As a checkpoint records it."""
-        return asdict(self)
+        return offset_json(self)
+
+    def began(self) -> "SnapshotOffset":
+        """This offset as the one at which a stream begins."""
+        return replace(self, first=[self.snapshot, self.index, self.initial])
+
+    def begin_of(self, end: "SnapshotOffset") -> "SnapshotOffset":
+        """As `Offset.begin_of`."""
+        if end.first is None or end.first == self.first:
+            return self
+        number, index, initial = end.first
+        return SnapshotOffset(end.table, number, index, initial, end.first)
 
 
 class SnapshotStream:
@@ -85,6 +99,9 @@ class SnapshotStream:
 
     def first(self) -> SnapshotOffset:
         """Where a new stream begins."""
+        return self._first().began()
+
+    def _first(self) -> SnapshotOffset:
         options, latest = self._options, self.latest
         newest = SnapshotOffset(self._id, latest, COMPLETE, initial=False)
         if options.starting_latest or (latest == NO_SNAPSHOT and options.starting_version is None):
@@ -134,7 +151,8 @@ class SnapshotStream:
     def between(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Iterator[FileTask]:
         """The files from one offset to another. VersionNotFoundError where the snapshot of the other is gone, which
         `failOnDataLoss` false allows for one that has expired: then those that are left come with later offsets."""
-        first, stop = self.parse(start), self.parse(end)
+        stop = self.parse(end)
+        first = self.parse(start).begin_of(stop)
         if stop.snapshot not in (first.snapshot, *(entry.snapshot_id for entry in self._line)):
             self._check_loss(stop.snapshot, f"snapshot {stop.snapshot}")
             stop = replace(first, index=COMPLETE)
@@ -159,7 +177,7 @@ class SnapshotStream:
             # the snapshot itself may have expired since it was read
             rest = [e for i, e in enumerate(line) if (line[i - 1].snapshot_id if i else e.parent) == offset.snapshot]
             rest = line[ids.index(rest[0].snapshot_id) :] if rest else self._after_loss(offset, line)
-        return SnapshotOffset(offset.table, rest[0].snapshot_id, 0, initial=False) if rest else None
+        return replace(offset, snapshot=rest[0].snapshot_id, index=0, initial=False) if rest else None
 
     def _after_loss(self, offset: SnapshotOffset, line: list[SnapshotEntry]) -> list[SnapshotEntry]:
         if offset.snapshot != NO_SNAPSHOT or self._has_lost_snapshots(line):

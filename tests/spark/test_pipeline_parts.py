@@ -257,7 +257,7 @@ def test_spans_of_a_batch_come_from_the_checkpoint_of_its_query(tmp_path: Path) 
     (folder / "offsets").mkdir(parents=True)
     (folder / "metadata").write_text('{"id":"q"}')
     for batch, version in enumerate((3, 5)):
-        lines = ["v1", "{}", json.dumps(offset(version).json()), '{"logOffset":1}', "-", "7"]
+        lines = ["v1", "{}", json.dumps(offset(version).began().json()), '{"logOffset":1}', "-", "7"]
         (folder / "offsets" / str(batch)).write_text("\n".join(lines))
     found = Checkpoints(open_storage(str(tmp_path)))
     assert found.spans("q", 0, {}) == {"id": Span(None, 2)}
@@ -267,7 +267,7 @@ def test_spans_of_a_batch_come_from_the_checkpoint_of_its_query(tmp_path: Path) 
     assert table_offsets("v1\n{}\n-") == {}
     for batch, snapshot in enumerate((11, 12, 12)):
         there = SnapshotOffset("uuid", snapshot, COMPLETE, initial=False)
-        (folder / "offsets" / str(batch)).write_text(f"v1\n{{}}\n{json.dumps(there.json())}")
+        (folder / "offsets" / str(batch)).write_text(f"v1\n{{}}\n{json.dumps(there.began().json())}")
     found = Checkpoints(open_storage(str(tmp_path)))
     assert [found.spans("q", batch, {}) for batch in range(3)] == [{"uuid": Span(None, None)}] * 2 + [{}]
 

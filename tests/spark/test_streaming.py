@@ -106,6 +106,22 @@ def test_a_batch_that_is_planned_again_has_the_same_rows(table: DeltaTable) -> N
     assert len(ids) == 2
 
 
+@pytest.mark.parametrize("options", [{}, {"startingVersion": "latest"}], ids=["all rows", "what comes"])
+def test_a_first_batch_that_is_planned_again_begins_where_it_did(table: DeltaTable, options: dict[str, str]) -> None:
+    """Spark records its end alone, and a source that begins with the latest version would begin later."""
+    source = reader(table, **options)
+    start = source.initialOffset()
+    table.append(rows(6))
+    end = source.latestOffset(start, ReadAllAvailable())
+    files = [t.path for p in source.partitions(start, end) for t in p.tasks]
+    table.append(rows(7))
+    table.optimize()
+    again = reader(table, **options)
+    assert [t.path for p in again.partitions(again.initialOffset(), end) for t in p.tasks] == files != []
+    older = {name: value for name, value in end.items() if name != "first"}  # of a checkpoint of an older release
+    assert batches(again, older, most=100) == [[7]]
+
+
 REMOVALS: dict[str, Callable[[DeltaTable], object]] = {
     "delete of all": lambda t: t.delete(),
     "delete of some": lambda t: t.delete("id = 1"),

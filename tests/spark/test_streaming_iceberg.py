@@ -65,6 +65,20 @@ def test_all_rows_come_first_and_then_what_each_snapshot_adds(history: IcebergHi
     assert batches(reader(history), end, most=9) == [[4, 5]]
 
 
+@pytest.mark.parametrize("options", [{}, {"startingVersion": "latest"}], ids=["all rows", "what comes"])
+def test_a_first_batch_that_is_planned_again_begins_where_it_did(
+    history: IcebergHistory, options: dict[str, str]
+) -> None:
+    source = reader(history, **options)
+    start = source.initialOffset()
+    history.append("4.parquet", rows(4))
+    end = source.latestOffset(start, ReadAllAvailable())
+    files = [t.path for p in source.partitions(start, end) for t in p.tasks]
+    history.append("5.parquet", rows(5))
+    again = reader(history, **options)
+    assert [t.path for p in again.partitions(again.initialOffset(), end) for t in p.tasks] == files != []
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [

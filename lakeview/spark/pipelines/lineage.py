@@ -52,7 +52,7 @@ def table_offsets(text: str) -> dict[str, AnyOffset]:
     """Id of a table -> its offset in one file of a checkpoint; sources of other formats are left out."""
     found: dict[str, AnyOffset] = {}
     for each in offsets_in(text):
-        parse = None if each is None else _PARSE.get(frozenset(each))
+        parse = None if each is None else _PARSE.get(frozenset(each) - {"first"})
         if each is not None and parse is not None:
             offset = parse(each)
             found[offset.table] = offset
