@@ -278,4 +278,4 @@ def test_health_tells_what_the_overview_tells(history: DeltaHistory) -> None:
     assert done.exit_code == 0
     assert done.output.startswith("Readable")
     claims = [f["claim"] for f in told("health", history.address)]
-    assert "No checkpoint is overdue" in claims
+    assert "There is no checkpoint yet" in claims

@@ -112,7 +112,7 @@ def log(commits: int, checkpoint: int | None, size: int = 100) -> pl.DataFrame:
         ),
         pytest.param(log(150, 20), "The checkpoint is stale", "129 commits since v20", id="an old one"),
         pytest.param(log(150, 140), "The checkpoint is recent", "9 commits since v140", id="a recent one"),
-        pytest.param(log(3, None), "No checkpoint is overdue", "3 commits since the first", id="a young table"),
+        pytest.param(log(3, None), "There is no checkpoint yet", "3 commits since the first", id="a young table"),
         pytest.param(log(2, None, 40 * MIB), "The log takes 80.0 MiB", "2 files", id="size"),
     ],
 )

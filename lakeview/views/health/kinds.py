@@ -47,7 +47,7 @@ _KINDS: Final = {
         f"a median of {format_bytes(limits.SMALL_FILE_BYTES)} a partition, "
         f"in a table of {format_bytes(limits.SMALL_TABLE_BYTES)} or more",
         "write the table again with fewer partitions: a coarser key, or clustering instead",
-        "each partition has a file of its own, which compaction does not save; queries open and plan all of them",
+        "each partition needs a file of its own, however well it is compacted, and queries plan and open all of them",
     ),
     "deleted-rows": _Kind(
         "files",

@@ -111,7 +111,7 @@ def _checkpoint(snapshot: Snapshot, log: pl.DataFrame) -> list[Finding]:
     )
     claim = f"The checkpoint is {state}"
     if last < 0:
-        claim = "There is no checkpoint" if is_stale else "No checkpoint is overdue"
+        claim = "There is no checkpoint" if is_stale else "There is no checkpoint yet"
     return [finding("checkpoint-age", severity, claim, evidence)]
 
 
