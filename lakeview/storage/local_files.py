@@ -18,7 +18,7 @@ def write_beside(full: str, data: bytes) -> str:
     one committed."""
     folder, name = os.path.split(full)
     try:
-        os.makedirs(folder, exist_ok=True)
+        os.makedirs(folder or os.curdir, exist_ok=True)
     except (FileExistsError, FileNotFoundError, NotADirectoryError) as error:
         raise InvalidRequestError(
             f"the folder {folder} is not there and cannot be created: {error.strerror}",

@@ -44,6 +44,16 @@ def test_a_token_is_shown_once_as_a_profile(config: Path) -> None:
     assert f"token {kept['id']} of ann; it is not shown again" in done.stderr
 
 
+def test_files_of_the_folder_where_a_command_runs_are_named_without_it(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(config.parent)
+    done = run("token", "create", config.name, "ann", "--profile", "ann.share")
+    assert "cannot be written" not in done.stderr
+    assert json.loads(Path("ann.share").read_text())["shareCredentialsVersion"] == 1
+    assert load_keys(Path("keys.json")) == load_keys(Path("keys.json"))
+
+
 def test_a_profile_is_written_for_its_owner_only(config: Path, tmp_path: Path) -> None:
     path = tmp_path / "ann.share"
     done = run("token", "create", config, "ann", "--expires", "never", "--profile", path)
