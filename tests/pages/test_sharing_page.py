@@ -174,7 +174,7 @@ def test_what_is_shared_and_with_whom(configured: RunningServer) -> None:
     ]  # fmt: skip
     said = text(app)
     assert "Files are shared whole" in said
-    assert "Minima and maxima are told" in said
+    assert "Min and max of columns are shared" in said
     recipients = app.dataframe[1].value
     assert list(recipients["recipient"]) == ["ann", "bob"]
     assert list(recipients["state"]) == ["reads", "no token"]

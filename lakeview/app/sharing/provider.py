@@ -10,8 +10,7 @@ import streamlit as st
 
 import lakeview as lv
 from lakeview import charts, views
-from lakeview.app import cache, downloads
-from lakeview.app.columns import byte_unit
+from lakeview.app import cache, columns, downloads
 from lakeview.app.components import (
     card,
     dark,
@@ -28,6 +27,7 @@ from lakeview.app.memo import cached
 from lakeview.app.sharing import profiles
 from lakeview.app.sharing.recipient import PROFILE, choose
 from lakeview.app.tables import demo_tables
+from lakeview.app.widths import HALF
 from lakeview.model import config
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.findings import Finding, Severity
@@ -44,6 +44,8 @@ _LIVES: dict[str, timedelta | None] = {
 }
 _DAYS = {"7 days": 7, "30 days": 30, "1 year": 365}
 _MOST_LIVE = 2
+_TABLE = 150
+"""Pixels of `share.schema.table`, which is not cut."""
 _READ = "_audit-read"
 
 _HOW = """# every table below a folder
@@ -57,15 +59,15 @@ WHOLE_FILES = Finding(
     "files-shared-whole",
     Severity.ATTENTION,
     "Files are shared whole",
-    "with every row and column in them; filters of a recipient spare reading and hide nothing",
+    "with every row and column in them; a recipient's filter skips files and hides nothing",
     remedy="share a view where a part is to stay here: what it hides is not in its files",
     rule="Delta Sharing protocol",
 )
 BOUNDS = Finding(
     "bounds-shared",
     Severity.ATTENTION,
-    "Minima and maxima are told",
-    "they stand beside each file, so values can be learnt without reading a row",
+    "Min and max of columns are shared",
+    "beside each file, so values can be learnt without reading a row",
     remedy="leave statistics of sensitive columns out of the log (delta.dataSkippingStatsColumns), or share a view",
     rule="Delta Sharing protocol, stats",
 )
@@ -137,27 +139,26 @@ def shares(configuration: ShareConfiguration) -> None:
         views_shared = shared["view"].drop_nulls().len()
         tile("Views", views.units.format_count(views_shared), help="Copies that hold only what they show.")
     st.markdown(f":small[:gray[Recipients reach it at]] {escape(configuration.endpoint)}")
-    column = st.column_config
     with card("What is shared, and with whom", "in the configuration's order; choose one to open it where it lies"):
         downloads.offer("what is shared", shared)
         if shared.is_empty():
             nothing("Nothing is shared.", "The configuration names no table.")
         else:
-            widths = {"share": 100, "schema": 100, "table": 150, "recipients": 150, "history": 140, "view": 200}
-            shown = {name: column.TextColumn(name, width=width) for name, width in widths.items()}
-            shown["location"] = column.TextColumn("location", width=380)
+            names = ("share", "schema", "table", "recipients", "history", "view", "location")
+            shown = {name: columns.text(name) for name in names}
             choose(shared, shown, shared["location"].to_list(), key="shared-out")
     with grid(400):
         with card("Recipients", "a share is granted whole"):
             frame(
                 recipients,
                 {
-                    "recipient": column.TextColumn("recipient", width=140),
-                    "shares": column.TextColumn("shares", width=160),
-                    "state": column.TextColumn("state", width=90),
-                    "live_tokens": column.NumberColumn("live tokens", width=90),
+                    "recipient": columns.text("recipient"),
+                    "shares": columns.text("shares"),
+                    "state": columns.text("state"),
+                    "live_tokens": columns.number("live tokens"),
                 },
                 key="recipients",
+                place=HALF,
             )
         with card("Tokens", "by their ids; the tokens themselves are kept nowhere"):
             if tokens.is_empty():
@@ -166,13 +167,14 @@ def shares(configuration: ShareConfiguration) -> None:
                 frame(
                     tokens.reverse(),
                     {
-                        "recipient": column.TextColumn("recipient", width=80),
-                        "id": column.TextColumn("id", width=102),
-                        "state": column.TextColumn("state", width=65),
-                        "created": column.DatetimeColumn("created, UTC", format="YYYY-MM-DD HH:mm", width=118),
-                        "expires": column.DatetimeColumn("expires, UTC", format="YYYY-MM-DD HH:mm", width=118),
+                        "recipient": columns.text("recipient"),
+                        "id": columns.text("id"),
+                        "state": columns.text("state"),
+                        "created": columns.timestamp("created, UTC", of="created"),
+                        "expires": columns.timestamp("expires, UTC", of="expires"),
                     },
                     key="tokens",
+                    place=HALF,
                 )
     with card("A profile for a recipient", "with a new token; the file is the only place that it stands in"):
         _profile(configuration, tokens)
@@ -244,25 +246,18 @@ def audit(configuration: ShareConfiguration) -> None:
     downloads.offer("reads by day", by_day)
     with card("By day", "bytes of files and answers; orange: refused, because a token, a grant or a URL did not hold"):
         stack(charts.sharing.reads_by_day_bars(by_day, dark=dark()), key="reads-by-day")
-    column = st.column_config
-    unit, size = byte_unit(reads["bytes"])
     with card("Who read what", "one row a recipient and table, the latest first"):
         frame(
-            reads.with_columns(
-                pl.col("recipient").fill_null("not recognised"),
-                pl.col("table").fill_null("none, or a list"),
-                views.units.version_label("version"),
-                pl.col("bytes") / size,
-            ),
+            reads,
             {
-                "recipient": column.TextColumn("recipient", width=130),
-                "table": column.TextColumn("table", width=240),
-                "last": column.DatetimeColumn("last, UTC", format="YYYY-MM-DD HH:mm", width=125),
-                "version": column.TextColumn("newest version", width=110),
-                "requests": column.NumberColumn("requests", format="localized", width=90),
-                "file_requests": column.NumberColumn("of files", format="localized", width=80),
-                "bytes": column.NumberColumn(f"bytes, {unit}", format="%.2f", width=100),
-                "refused": column.NumberColumn("refused", format="localized", width=80),
+                "recipient": columns.text("recipient", null="not recognised"),
+                "table": columns.text("table", null="none, or a list", least=_TABLE),
+                "last": columns.timestamp("last, UTC", of="last"),
+                "version": columns.version("version", help="the newest that was read"),
+                "requests": columns.number("requests"),
+                "file_requests": columns.number("of files"),
+                "bytes": columns.size("bytes"),
+                "refused": columns.number("refused"),
             },
             key="reads",
         )

@@ -8,7 +8,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import cache, downloads, errors, selection, uploads
+from lakeview.app import cache, columns, downloads, errors, selection, uploads, widths
 from lakeview.app.components import ROW_HEIGHT, card, facts, finding_lines, frame, grid, nothing
 from lakeview.app.pages import PAGES, SHARING_PROFILE
 from lakeview.app.sharing import profiles
@@ -86,12 +86,11 @@ def _browse(name: str, profile: Profile) -> None:
         if tables.is_empty():
             nothing("There is no table.", "The share is there, and holds none yet.")
             return
-        column = st.column_config
         shown = {
-            "schema": column.TextColumn("schema", width=160),
-            "table": column.TextColumn("table", width=240),
-            "id": column.TextColumn("id", width=290),
-            "address": column.TextColumn("address, as lakeview takes it", width=520),
+            "schema": columns.text("schema"),
+            "table": columns.text("table", least=widths.NAME),
+            "address": columns.text("address, as lakeview takes it", least=widths.NAME),
+            "id": columns.text("id"),
         }
         choose(tables, shown, links, key="shared-tables")
 
