@@ -14,10 +14,12 @@ from lakeview.views.units import format_count
 
 SHORT_COUNTS = "datum.value % 1 ? '' : replace(format(datum.value, '~s'), /[kMG]$/, ' $&')"
 """The labels of an axis of counts: `20 k`. With a format of the axis, nothing would be `0k`, and half of one `500m`."""
-WHOLE_LABELS = "datum.value % 1 ? '' : datum.label"
-"""The labels of an axis of whole numbers, none between two: Vega's `tickMinStep` leaves 0.5 between 0 and 1."""
-
 exact_count: Callable[[float | None], str] = partial(format_count, exact=True)
+
+
+def whole_axis(**more: Any) -> alt.Axis:
+    """An axis of whole numbers, with no label between two: Vega's `tickMinStep` leaves 0.5 between 0 and 1."""
+    return alt.Axis(title=None, format=",d", labelExpr="datum.value % 1 ? '' : datum.label", **more)
 
 
 def texts(values: Iterable[Any], form: Callable[[Any], str]) -> pl.Series:

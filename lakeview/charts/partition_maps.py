@@ -8,7 +8,7 @@ from datetime import timedelta
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import exact_count, label_axis, peak, picks, step_line, texts, tooltips
+from lakeview.charts.marks import exact_count, label_axis, peak, picks, step_line, texts, tooltips, whole_axis
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, layered, time_axis, time_domain
 from lakeview.model.printable import shorten
@@ -191,7 +191,8 @@ _MOST_COMMITS = 1_000
 
 
 def _step(rows: pl.DataFrame, measure: str, title: str, p: Palette, x: alt.X, *, width: Width) -> AnyChart:
-    y = alt.Y(f"{measure}:Q", title=None, scale=alt.Scale(domainMin=0), axis=alt.Axis(tickCount=3, format=",.2~f"))
+    axis = whole_axis(tickCount=3) if measure == "files" else alt.Axis(tickCount=3, format=",.2~f")
+    y = alt.Y(f"{measure}:Q", title=None, scale=alt.Scale(domainMin=0), axis=axis)
     fields = (("label", "version"), ("at", "committed, UTC"), ("operation", "operation"), ("held", "bytes"))
     tooltip = tooltips((*fields, ("counted", "files")))
     base = alt.Chart(rows)

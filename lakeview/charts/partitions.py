@@ -8,7 +8,7 @@ from datetime import datetime
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import exact_count, peak, picks, texts, tooltips
+from lakeview.charts.marks import exact_count, peak, picks, texts, tooltips, whole_axis
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, Width, byte_unit, count_unit, finished, layered, time_axis
 from lakeview.model.printable import ELLIPSIS
@@ -151,7 +151,8 @@ def _bad_loads(open_: list[str], repaired: list[str]) -> str:
 
 def _size_bars(rows: pl.DataFrame, median: float, title: str, x: alt.X, p: Palette, width: Width) -> AnyChart:
     top = max(peak(rows["value"]), 1e-9)
-    y = alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, top * 1.14], nice=False))
+    axis = whole_axis() if (rows["value"] % 1 == 0).all() else alt.Axis()
+    y = alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, top * 1.14], nice=False), axis=axis)
     middle = alt.Chart(pl.DataFrame({"value": [median]})).mark_rule(color=p.muted, strokeDash=[3, 3])
     base = alt.Chart(rows)
     bars = base.mark_bar().encode(
@@ -196,7 +197,7 @@ def _file_counts(rows: pl.DataFrame, x: alt.X, p: Palette, width: Width) -> AnyC
             )
         )
         return finished(words, p, height=18, title="Files", width=width)
-    y = alt.Y("value:Q", title=None, scale=alt.Scale(type="symlog", domainMin=0), axis=alt.Axis(tickCount=2))
+    y = alt.Y("value:Q", title=None, scale=alt.Scale(type="symlog", domainMin=0), axis=whole_axis(tickCount=2))
     bars: alt.Chart = (
         alt.Chart(rows).mark_bar().encode(x=x, y=y, color=alt.Color("file_color:N", scale=None), tooltip=_tooltip())
     )

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import exact_count, peak, texts
+from lakeview.charts.marks import exact_count, peak, texts, whole_axis
 from lakeview.charts.palette import palette
 from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, time_axis
 from lakeview.views.units import counted, format_bytes
@@ -44,7 +44,8 @@ def reads_by_day_bars(days: pl.DataFrame, *, dark: bool = False, width: Width = 
         ("refused", "Refused requests by day", p.orange, 60),
     ):
         x = time_axis(ends, labels=value == "refused", field="day")
-        y = alt.Y(f"{value}:Q", title=None, scale=alt.Scale(nice=3))
+        axis = whole_axis() if value == "refused" else alt.Axis()
+        y = alt.Y(f"{value}:Q", title=None, scale=alt.Scale(nice=3), axis=axis)
         # rules and not bars: bars on a time axis pad its domain, and the panels would slip
         chart: alt.Chart = (
             alt.Chart(rows).mark_rule(strokeWidth=thick, color=color).encode(x=x, y=y, y2=alt.datum(0), tooltip=tooltip)

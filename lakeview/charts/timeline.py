@@ -11,7 +11,7 @@ import polars as pl
 
 from lakeview.charts.commit_marks import SHAPES, TOOLTIP, marked, opacities, tooltip_rows
 from lakeview.charts.event_labels import event_colours, event_labels
-from lakeview.charts.marks import WHOLE_LABELS, peak, tooltips
+from lakeview.charts.marks import peak, tooltips, whole_axis
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.ribbon import ribbon_chart
 from lakeview.charts.theme import (
@@ -175,7 +175,7 @@ def _commits(timeline: pl.DataFrame, checkpoints: pl.DataFrame | None, p: Palett
 
 def _panel(plot: _Panel, shared: _Shared, *, last: bool, brush: bool) -> AnyChart:
     p, x = shared.p, time_axis(shared.domain, labels=last)
-    axis = alt.Axis(format=",d", labelExpr=WHOLE_LABELS) if plot.is_whole else alt.Axis()
+    axis = whole_axis() if plot.is_whole else alt.Axis()
     base = alt.Chart(plot.rows)
     layers: list[AnyChart] = [] if shared.band.is_empty() else [_band_layer(shared, x)]
     layers.append(_rules(shared, x))

@@ -12,6 +12,7 @@ import vl_convert
 from lakeview import charts, views
 from lakeview.charts.palette import palette
 from lakeview.charts.quality import MOST_POINTS
+from tests.views.story import Story
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -107,6 +108,15 @@ def test_a_logarithmic_scale_is_marked_by_powers_of_ten() -> None:
     rows = trend(30, odd=3).with_columns(value=value, band_high=pl.lit(0.02))
     (chart,) = charts.quality.load_trend_chart(rows, "x", "share", width=400)
     assert labels(chart, 1) == ["0", "1", "10", "100"]
+
+
+@pytest.mark.parametrize("panel", [0, 2])
+def test_no_label_of_an_axis_of_counts_lies_between_two_numbers(panel: int) -> None:
+    story = Story()
+    for month in range(30):
+        story.append(1, month=month)
+    chart = charts.partitions.partition_bars(views.partitions.sizes.partition_sizes(story.snapshot()), width=400)[panel]
+    assert labels(chart, 1 if panel else 0) == ["0", "1"]
 
 
 def test_what_is_zero_throughout_lies_on_the_ground_of_a_scale() -> None:
