@@ -141,8 +141,9 @@ def _give_profile(
     try:
         if profile is not None:
             write_privately(profile, document)
-    except OSError as error:  # the token is made, and shown nowhere else
-        click.echo(f"warning: {profile} cannot be written ({error.strerror}), the profile is printed", err=True)
+    except (OSError, InvalidRequestError) as error:  # the token is made, and shown nowhere else
+        reason = error.strerror if isinstance(error, OSError) else error
+        click.echo(f"warning: {profile} cannot be written ({reason}), the profile is printed", err=True)
         profile = None
     if profile is None:
         click.echo(document.decode(), nl=False)
