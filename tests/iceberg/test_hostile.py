@@ -205,6 +205,10 @@ DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 3, "scale": 1
 DURATION = {"type": "fixed", "name": "d", "size": 12, "logicalType": "duration"}
 
 
+def test_a_value_of_one_of_several_types_is_read() -> None:
+    assert read(container((1, b"\0\x0a"), schema=column(["long", "string"]))) == [{"x": 5}]
+
+
 @pytest.mark.parametrize(
     ("type_", "record", "value"),
     [

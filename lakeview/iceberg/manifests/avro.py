@@ -24,9 +24,12 @@ from polars_avro._avro_rs import AvroSource
 from lakeview.iceberg.manifests.avro_container import MAGIC, Block, Container, corrupt
 from lakeview.iceberg.manifests.avro_schema import blank_record
 
-_UNDECODED = (polars_avro.AvroError, pl.exceptions.PolarsError, RuntimeError, SystemError, ValueError, OverflowError)
-"""What the fast reader raises; SystemError is what a decoding error looks like from outside its own package, and
-RuntimeError a decimal of more digits than any has."""
+_UNDECODED = (
+    polars_avro.AvroError, pl.exceptions.PolarsError, pl.exceptions.PanicException, RuntimeError, SystemError,
+    ValueError, OverflowError,
+)  # fmt: skip
+"""What the fast reader raises; SystemError is what a decoding error looks like from outside its own package,
+RuntimeError a decimal of more digits than any has, and PanicException a value of one of several types."""
 
 
 def read_frame(container: Container, path: str, columns: Collection[str] | None = None) -> pl.DataFrame:
