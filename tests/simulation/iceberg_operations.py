@@ -86,7 +86,7 @@ def _ingest(table: IcebergTable) -> int | None:
 
 ICEBERG_OPERATIONS: Mapping[str, Operation] = {
     "append": Operation(lambda t: t.append(frame((7, 70)), clock=_clock), _rows(lambda rows: [*rows, (7, 70)])),
-    "ingest": Operation(_ingest, _rows(lambda rows: {*rows, (8, 80)})),
+    "ingest": Operation(_ingest, _rows(lambda rows: [*(r for r in rows if r != (8, 80)), (8, 80)])),
     "overwrite": Operation(lambda t: t.overwrite(frame((10, 100)), clock=_clock), _rows(lambda _: [(10, 100)])),
     "replace": Operation(
         lambda t: t.overwrite(frame((3, 33)), "id = 3", clock=_clock),

@@ -195,7 +195,7 @@ SET_BY_OPERATIONS = ("delta.appendOnly", "delta.checkpointPolicy", "delta.enable
 
 OPERATIONS: Mapping[str, Operation] = {
     "append": Operation(lambda t: t.append(frame((7, 70))), _rows(lambda rows: [*rows, (7, 70)])),
-    "ingest": Operation(_ingest, _rows(lambda rows: {*rows, (8, 80)})),
+    "ingest": Operation(_ingest, _rows(lambda rows: [*(r for r in rows if r != (8, 80)), (8, 80)])),
     "delete": Operation(lambda t: t.delete("id = 2"), _rows(lambda rows: [r for r in rows if r[0] != 2])),
     "prune": Operation(lambda t: t.delete("id >= 6"), _rows(lambda rows: [r for r in rows if r[0] < 6])),
     "update": Operation(
