@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -107,7 +107,8 @@ def open_address(address: str, options: dict[str, Any]) -> Table:
     return open_table(address, storage_options=options or None)
 
 
-def _lines(lines: Any) -> None:
+def echo_lines(lines: Iterable[str]) -> None:
+    """Print lines."""
     for line in lines:
         click.echo(line)
 
@@ -119,7 +120,7 @@ def echo_frame(frame: pl.DataFrame, machine: bool, nothing: str, *, is_data: boo
     elif frame.is_empty():
         click.echo(nothing)
     else:
-        _lines(table(frame, limit=width(), is_data=is_data))
+        echo_lines(table(frame, limit=width(), is_data=is_data))
 
 
 @command(
@@ -136,9 +137,9 @@ def check(address: str, options: dict[str, Any], machine: bool, fail_on: str) ->
     found = open_address(address, options).check(now=datetime.now(UTC))
     grave = [Severity.BROKEN] if fail_on == "broken" else [Severity.BROKEN, Severity.ATTENTION]
     if machine:
-        click.echo(as_json([_record(f) for f in found]))
+        click.echo(as_json([record(f) for f in found]))
     else:
-        _lines(_report(found))
+        echo_lines(report(found))
     if any(f.severity in grave for f in found):
         click.get_current_context().exit(1)
 
@@ -152,18 +153,20 @@ def health(address: str, options: dict[str, Any], machine: bool, version: str | 
     opened = open_address(address, options)
     found = inspect(opened, version_number(opened, version), ref=ref).findings()
     if machine:
-        click.echo(as_json([_record(f) | {"effect": f.effect, "command": f.command} for f in found]))
+        click.echo(as_json([record(f) | {"effect": f.effect, "command": f.command} for f in found]))
     else:
         click.echo(printable(views.health.findings.verdict(found)))
-        _lines(_report(found))
+        echo_lines(report(found))
 
 
-def _record(finding: Finding) -> dict[str, object]:
+def record(finding: Finding) -> dict[str, object]:
+    """A finding as JSON has it."""
     names = ("id", "severity", "claim", "evidence", "threshold", "place", "rule", "remedy")
     return {name: getattr(finding, name) for name in names}
 
 
-def _report(findings: list[Finding]) -> Any:
+def report(findings: Sequence[Finding]) -> Iterator[str]:
+    """The lines of findings, and how many there are of each severity."""
     limit = width()
     for found in findings:
         head = found.severity.value.ljust(11)
@@ -221,7 +224,7 @@ def show(
     properties = told.pop("properties", {})
     if isinstance(properties, dict):
         told |= {f"  {printable(k)}": v for k, v in properties.items()}
-    _lines(pairs(told, limit=width()))
+    echo_lines(pairs(told, limit=width()))
 
 
 @command(click.option("--limit", type=click.IntRange(min=1), help="At most so many commits, newest first."))
@@ -284,26 +287,3 @@ def versions(address: str, options: dict[str, Any], machine: bool) -> None:
     """List the versions the log holds: which can still be read, and why not."""
     found = open_address(address, options).versions()
     echo_frame(found if machine else with_names(found), machine, "no versions")
-
-
-@command(version_option, ref_option)
-def schema(address: str, options: dict[str, Any], machine: bool, version: str | None, ref: str | None) -> None:
-    """Show the columns at a version."""
-    import polars as pl
-
-    now = snapshot_named(open_address(address, options), version, ref=ref)
-    rows = [
-        {
-            "column": f.name,
-            "type": str(f.type),
-            "nullable": f.nullable,
-            "partition": f.name in now.partition_columns,
-            "comment": f.comment,
-        }
-        for f in now.schema
-    ]
-    if machine:
-        click.echo(as_json(rows))
-        return
-    shape = {"column": pl.String, "type": pl.String, "nullable": pl.Boolean, "partition": pl.Boolean}
-    echo_frame(pl.DataFrame(rows, schema={**shape, "comment": pl.String}), machine, "no columns")

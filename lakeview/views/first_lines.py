@@ -8,6 +8,7 @@ from datetime import datetime
 import polars as pl
 
 from lakeview.model.findings import Finding, Severity
+from lakeview.views.pruning.plan import ReadCost
 from lakeview.views.schema.column_history import last_change
 from lakeview.views.timeline.commits import on_branch
 from lakeview.views.units import (
@@ -80,6 +81,14 @@ def pruning_line(clustering: pl.DataFrame) -> str:
     best, worst = (ranked.row(place, named=True) for place in (0, -1))
     text = f"A filter for one value of {best['column']} reads {_of_files(best)} on average"
     return text if ranked.height == 1 else f"{text}, of {worst['column']} {_of_files(worst)}"
+
+
+def filter_line(cost: ReadCost) -> str:
+    """What a filter reads of a version: `It reads at most 3 of 44 files, 41.0 KiB of 4.78 MiB`."""
+    if not cost.all_files:
+        return "There are no data files to read"
+    sizes = f"{format_bytes(cost.bytes)} of {format_bytes(cost.all_bytes)}"
+    return f"It reads at most {cost.files:,} of {counted(cost.all_files, 'file')}, {sizes}"
 
 
 def _of_files(row: dict[str, object]) -> str:

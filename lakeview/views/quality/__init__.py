@@ -1,5 +1,23 @@
 """Whether the data can be trusted: loads, their trends and anomalies, and the constraints of the table."""
 
-from lakeview.views.quality import anomalies, column_loads, column_states, constraints, lateness, trends, verdicts
+from lakeview.views.quality import (
+    anomalies,
+    column_loads,
+    column_states,
+    columns,
+    constraints,
+    lateness,
+    trends,
+    verdicts,
+)
 
-__all__ = ["anomalies", "column_loads", "column_states", "constraints", "lateness", "trends", "verdicts"]
+__all__ = [
+    "anomalies",
+    "column_loads",
+    "column_states",
+    "columns",
+    "constraints",
+    "lateness",
+    "trends",
+    "verdicts",
+]

@@ -1,0 +1,131 @@
+"""`lakeview schema`, `quality` and `pruning`: columns, whether their data is normal, what a filter on them reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakeview.cli.commands import command, echo_frame, echo_lines, open_address, record, report
+from lakeview.cli.text import as_json
+from lakeview.cli.versions import ref_option, snapshot_named, version_number, version_option, with_names
+from lakeview.model.printable import printable
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from lakeview.inspection import Inspection
+
+
+@command(
+    version_option,
+    ref_option,
+    click.option("--changes", is_flag=True, help="What each version changed, oldest first, instead of the columns."),
+)
+def schema(
+    address: str, options: dict[str, Any], machine: bool, version: str | None, ref: str | None, changes: bool
+) -> None:
+    """Show the columns at a version, or which version changed which column."""
+    import polars as pl
+
+    from lakeview import views
+
+    table = open_address(address, options)
+    if changes:
+        look = _look(table, version, ref)
+        line = views.timeline.commits.up_to(look.timeline(), look.version)["version"]
+        made = look.schema_changes().filter(pl.col("version").is_in(line.implode()))
+        echo_frame(made if machine else with_names(made.drop("id")), machine, "no change of the schema is known")
+        return
+    now = snapshot_named(table, version, ref=ref)
+    rows = [
+        {
+            "column": f.name,
+            "type": str(f.type),
+            "nullable": f.nullable,
+            "partition": f.name in now.partition_columns,
+            "comment": f.comment,
+        }
+        for f in now.schema
+    ]
+    if machine:
+        click.echo(as_json(rows))
+        return
+    shape = {"column": pl.String, "type": pl.String, "nullable": pl.Boolean, "partition": pl.Boolean}
+    echo_frame(pl.DataFrame(rows, schema={**shape, "comment": pl.String}), machine, "no columns")
+
+
+@command(version_option, ref_option)
+def quality(address: str, options: dict[str, Any], machine: bool, version: str | None, ref: str | None) -> None:
+    """Show whether the data is normal, and since when, from the log alone.
+
+    Anomalies first, then each column: its nulls at the version, those of its newest load and the share that was
+    expected of it, its range, and how many loads were anomalies of it.
+    """
+    from lakeview import views
+
+    look = _look(open_address(address, options), version, ref)
+    findings = look.quality_findings()
+    timeline = views.timeline.commits.up_to(look.timeline(), look.version)
+    found = views.quality.columns.column_quality(look.columns().tree, look.quality(), timeline)
+    if machine:
+        click.echo(as_json({"findings": [record(f) for f in findings], "columns": found.to_dicts()}))
+        return
+    if line := views.first_lines.quality_line(findings, timeline):
+        click.echo(printable(line))
+    echo_lines(report(findings))
+    click.echo()
+    echo_frame(_in_words(found), machine, "no columns")
+
+
+def _in_words(columns: pl.DataFrame) -> pl.DataFrame:
+    """COLUMN_QUALITY as a terminal shows it."""
+    import polars as pl
+
+    from lakeview.views.units import format_percent
+
+    def shares(name: str, mark: str | None = None) -> list[str | None]:
+        marks = [""] * columns.height if mark is None else columns[mark].to_list()
+        return [
+            None if share is None else f"{sign or ''} {format_percent(share)}".strip()
+            for share, sign in zip(columns[name].to_list(), marks, strict=True)
+        ]
+
+    return pl.DataFrame(
+        {
+            "column": columns["column"],
+            "nulls": pl.Series(shares("null_share", "null_share_mark"), dtype=pl.String),
+            "newest load": pl.Series(shares("load_null_share", "load_mark"), dtype=pl.String),
+            "expected": pl.Series(shares("usual"), dtype=pl.String),
+            "min": columns["min_text"],
+            "max": columns["max_text"],
+            "anomalies": columns["anomalies"],
+        }
+    )
+
+
+@command(click.argument("where"), version_option, ref_option)
+def pruning(
+    address: str, options: dict[str, Any], machine: bool, where: str, version: str | None, ref: str | None
+) -> None:
+    """Show which files the filter WHERE (SQL) would read, and why not the others, from the log alone."""
+    import polars as pl
+
+    from lakeview import views
+    from lakeview.predicates import predicate
+
+    look = _look(open_address(address, options), version, ref)
+    views.pruning.plan.check_condition(predicate(where, look.snapshot.schema), look.snapshot.schema)
+    found = look.pruning(where)
+    if machine:
+        click.echo(as_json(found.to_dicts()))
+        return
+    click.echo(printable(views.first_lines.filter_line(views.pruning.plan.read_cost(found))))
+    counts = found.group_by("reason").agg(files=pl.len(), bytes=views.sums.total("size")).sort("files", descending=True)
+    echo_frame(counts, machine, "no files")
+
+
+def _look(table: Any, version: str | None, ref: str | None) -> Inspection:
+    from lakeview.inspection import inspect
+
+    return inspect(table, version_number(table, version), ref=ref)
