@@ -22,18 +22,16 @@ from lakeview.iceberg.metadata.locate import is_metadata_name
 from lakeview.model.addresses import is_local, normalise
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.config import Config, settings
-from lakeview.model.errors import InvalidRequestError, NotATableError, UnsupportedTableError
+from lakeview.model.errors import NotATableError, UnsupportedTableError
 from lakeview.model.schema import Schema
+from lakeview.model.type_input import schema_of
 from lakeview.sharing.client.profile import parse_address
 from lakeview.storage import Storage, open_storage
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakeview.iceberg.table import IcebergTable
+    from lakeview.model.type_input import SchemaInput
     from lakeview.sharing.client.table import SharedTable
-
-_PolarsType = pl.DataType | type[pl.DataType]
 
 
 def open_table(
@@ -124,7 +122,7 @@ def readable_folders(address: str, config: Config | None = None) -> tuple[str, .
 
 def create_table(
     address: str | os.PathLike[str],
-    schema: Schema | pa.Schema | Mapping[str, _PolarsType],
+    schema: SchemaInput,
     *,
     partition_by: Sequence[str] = (),
     properties: Mapping[str, str] | None = None,
@@ -137,7 +135,7 @@ def create_table(
     storage_options: Mapping[str, Any] | None = None,
     config: Config | None = None,
 ) -> DeltaTable:
-    """Create an empty table. `schema` is lakeview's, Arrow's or polars', or names polars' types; `engine` and
+    """Create an empty table. `schema` is lakeview's, Arrow's or polars', or names types; `engine` and
     `user` are recorded with the commit.
 
     CommitConflictError if there is a table already, InvalidRequestError for a schema, partitioning or property that
@@ -152,7 +150,7 @@ def create_table(
     storage = open_storage(address, options=storage_options, config=config, decode=True)
     create_log(
         storage,
-        _schema(schema),
+        schema_of(schema),
         partition_by=partition_by,
         properties=properties,
         name=name,
@@ -167,7 +165,7 @@ def create_table(
 def convert_to_delta(
     address: str | os.PathLike[str],
     *,
-    partition_by: Schema | pa.Schema | Mapping[str, _PolarsType] | None = None,
+    partition_by: SchemaInput | None = None,
     clock: Clock = system_clock,
     storage_options: Mapping[str, Any] | None = None,
     config: Config | None = None,
@@ -182,23 +180,8 @@ def convert_to_delta(
     from lakeview.delta.write.first_commit import convert
 
     storage = open_storage(address, options=storage_options, config=config, decode=True)
-    convert(storage, Schema() if partition_by is None else _schema(partition_by), clock)
+    convert(storage, Schema() if partition_by is None else schema_of(partition_by), clock)
     return DeltaTable(storage)
-
-
-def _schema(schema: Schema | pa.Schema | Mapping[str, _PolarsType]) -> Schema:
-    if isinstance(schema, Schema):
-        return schema
-    if isinstance(schema, Mapping):
-        try:
-            schema = pl.DataFrame(schema=schema).to_arrow().schema
-        except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-            raise InvalidRequestError(
-                f"the schema names what is no type that rows can have: {error}",
-                fix="name types such as pl.Int64 and pl.String",
-                place="schema",
-            ) from error
-    return Schema.from_arrow(schema)
 
 
 def _no_table(storage: Storage, above: str | None) -> NotATableError:

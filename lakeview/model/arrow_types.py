@@ -29,7 +29,7 @@ STORED_VARIANT = pa.struct(
 )
 """A variant that is not shredded, as data files hold it."""
 
-_ARROW_TYPES: Mapping[str, pa.DataType] = {
+ARROW_TYPES: Mapping[str, pa.DataType] = {
     "string": pa.string(),
     "long": pa.int64(),
     "integer": pa.int32(),
@@ -85,7 +85,7 @@ def arrow_type(type_: DataType) -> pa.DataType:
         case StructType(fields):
             return pa.struct([arrow_field(f) for f in fields])
         case PrimitiveType(name):
-            return named_type(_ARROW_TYPES, name)
+            return named_type(ARROW_TYPES, name)
 
 
 def field_from_arrow(f: pa.Field) -> Field:

@@ -87,6 +87,35 @@ def test_mapped_columns_are_renamed_and_dropped_without_their_files(
     assert sound(table)
 
 
+def test_columns_have_types_of_polars_arrow_or_by_name(tmp_path: Path) -> None:
+    table = made(tmp_path, {"delta.enableTypeWidening": "true"})
+    assert table.add_column("weight", pl.Float64) == 2
+    assert table.add_column("kind", "string") == 3
+    assert table.widen_column("id", "bigint") == 4
+    whole = pa.schema([*table.snapshot().schema.to_arrow(), pa.field("seen", pa.date32())])
+    assert table.evolve(whole) == 5
+    types = {f.name: str(f.type) for f in again(table).snapshot().schema}
+    assert types == {
+        "id": "long",
+        "city": "string",
+        "at": "struct<x: short, y: string>",
+        "tags": "array<integer>",
+        "weight": "double",
+        "kind": "string",
+        "seen": "date",
+    }
+    assert table.history(1)["operation"].to_list() == ["REPLACE COLUMNS"]
+
+
+@pytest.mark.parametrize("wrong", ["String", ArrayType("Int64"), StructType((Field("a", pl.Int64),))])  # type: ignore[arg-type]  # on purpose
+def test_what_is_no_type_changes_nothing(tmp_path: Path, wrong: Any) -> None:
+    table = made(tmp_path)
+    whole = Schema((*table.snapshot().schema, Field("more", PrimitiveType("Strin") if wrong == "String" else wrong)))
+    with pytest.raises(UnsupportedTableError, match="is not written to Delta tables"):
+        table.evolve(whole)
+    assert again(table).latest_version == 1
+
+
 def test_types_widen_and_older_files_are_read_as_the_new_type(tmp_path: Path) -> None:
     table = made(tmp_path, {"delta.enableTypeWidening": "true"})
     table.widen_column("id", LONG)

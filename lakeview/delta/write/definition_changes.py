@@ -31,7 +31,8 @@ from lakeview.delta.write.schema_changes import (
     widen,
 )
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
-from lakeview.model.schema import DataType, Field, Schema, leaf_name
+from lakeview.model.schema import Field, Schema, leaf_name
+from lakeview.model.type_input import SchemaInput, TypeInput, schema_of, type_of
 from lakeview.predicates.condition import row_expression
 from lakeview.predicates.tree import IsNull, Node
 
@@ -49,19 +50,20 @@ class DefinitionChanges(PendingCommit):
 
     # -- columns
 
-    def evolve(self, schema: Schema) -> None:
+    def evolve(self, schema: SchemaInput) -> None:
         """Change the schema: nullable columns and fields of structs may be added, comments changed.
 
         InvalidRequestError for anything else, UnsupportedTableError for a type that is not written.
         """
-        check_evolution(self.definition.schema, schema)
-        self._change_schema(schema)
+        evolved = schema_of(schema)
+        check_evolution(self.definition.schema, evolved)
+        self._change_schema(evolved)
 
-    def add_column(self, column: Column, type_: DataType, *, comment: str | None = None) -> None:
+    def add_column(self, column: Column, type_: TypeInput, *, comment: str | None = None) -> None:
         """Add a nullable column, or field of a struct, behind the others; older rows have null in it."""
         *struct, name = column_path(column)
         metadata = {} if comment is None else {"comment": comment}
-        self.evolve(add(self.definition.schema, tuple(struct), Field(name, type_, metadata=metadata)))
+        self.evolve(add(self.definition.schema, tuple(struct), Field(name, type_of(type_, name), metadata=metadata)))
 
     def rename_column(self, column: Column, name: str) -> None:
         """Give a column another name; no file changes. InvalidRequestError unless columns are mapped."""
@@ -92,7 +94,7 @@ class DefinitionChanges(PendingCommit):
             raise _used(path, "dropped", "beside it there are partition columns alone, and files would hold nothing")
         self._change_schema(rest)
 
-    def widen_column(self, column: Column, type_: DataType) -> None:
+    def widen_column(self, column: Column, type_: TypeInput) -> None:
         """Give a column a type that holds all values of the one it has; no file changes.
 
         InvalidRequestError for a type that does not, and unless the table has `delta.enableTypeWidening`.
@@ -106,7 +108,7 @@ class DefinitionChanges(PendingCommit):
             )
         path = column_path(column)
         self._refuse_used(path, "widened")
-        self._change_schema(widen(self.definition.schema, path, type_))
+        self._change_schema(widen(self.definition.schema, path, type_of(type_, leaf_name(path))))
 
     def reorder_columns(self, names: Sequence[str]) -> None:
         """Put columns in this order, those that are not named behind."""

@@ -8,12 +8,13 @@ import msgspec
 
 from lakeview.delta.write.target import Target
 from lakeview.model.schema import leaf_name
+from lakeview.model.type_input import schema_of, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lakeview.delta.write.schema_changes import Column
-    from lakeview.model.schema import DataType
+    from lakeview.model.type_input import SchemaInput, TypeInput
 
 
 class DefinitionOperations:
@@ -23,11 +24,21 @@ class DefinitionOperations:
     A column may be a field of a struct: `a.b` or `("a", "b")`, `a.element.b` where a list holds the struct.
     """
 
-    def add_column(self: Target, column: Column, type_: DataType, *, comment: str | None = None) -> int | None:
+    def add_column(self: Target, column: Column, type_: TypeInput, *, comment: str | None = None) -> int | None:
         """Add a nullable column, or field of a struct, behind the others; returns the version."""
-        told = {"columns": json_text([{"name": _text(column), "type": str(type_)}])}
-        with self.transaction("ADD COLUMNS", parameters=told) as txn:
-            txn.add_column(column, type_, comment=comment)
+        given = type_of(type_, _text(column))
+        columns = json_text([{"name": _text(column), "type": str(given)}])
+        with self.transaction("ADD COLUMNS", parameters={"columns": columns}) as txn:
+            txn.add_column(column, given, comment=comment)
+        return txn.version
+
+    def evolve(self: Target, schema: SchemaInput) -> int | None:
+        """Give the table this schema, which may add nullable columns and fields of structs and change comments; returns
+        the version."""
+        whole = schema_of(schema)
+        columns = json_text([{"name": field.name, "type": str(field.type)} for field in whole])
+        with self.transaction("REPLACE COLUMNS", parameters={"columns": columns}) as txn:
+            txn.evolve(whole)
         return txn.version
 
     def rename_column(self: Target, column: Column, name: str) -> int | None:
@@ -46,11 +57,12 @@ class DefinitionOperations:
             txn.drop_column(column)
         return txn.version
 
-    def widen_column(self: Target, column: Column, type_: DataType) -> int | None:
+    def widen_column(self: Target, column: Column, type_: TypeInput) -> int | None:
         """Give a column a type that holds all of its values; the table needs `delta.enableTypeWidening`."""
-        told = {"column": json_text({"name": _text(column), "type": str(type_)})}
-        with self.transaction("CHANGE COLUMN", parameters=told) as txn:
-            txn.widen_column(column, type_)
+        given = type_of(type_, _text(column))
+        parameters = {"column": json_text({"name": _text(column), "type": str(given)})}
+        with self.transaction("CHANGE COLUMN", parameters=parameters) as txn:
+            txn.widen_column(column, given)
         return txn.version
 
     def reorder_columns(self: Target, names: Sequence[str]) -> int | None:

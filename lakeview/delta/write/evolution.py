@@ -41,7 +41,8 @@ def check_types(schema: Schema) -> None:
         path, type_ = node.name, node.type
         if isinstance(type_, StructType):
             _check_names(type_.fields, path)
-        writable = type_.name in _TYPES if isinstance(type_, PrimitiveType) else True
+        is_nested = isinstance(type_, StructType | ArrayType | MapType)
+        writable = type_.name in _TYPES if isinstance(type_, PrimitiveType) else is_nested
         if isinstance(type_, MapType):
             writable = not any(below.type == VARIANT for below in nodes([Field("key", type_.key)]))
         if isinstance(type_, DecimalType):

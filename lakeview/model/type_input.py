@@ -1,0 +1,74 @@
+"""Types and schemas as users give them, of Arrow, polars or by name, to those of a table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import polars as pl
+
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TypeInput: TypeAlias = "DataType | pa.DataType | pl.DataType | type[pl.DataType] | str"
+SchemaInput: TypeAlias = "Schema | pa.Schema | Mapping[str, TypeInput]"
+
+_OTHER_NAMES = {"bigint": "long", "int": "integer", "smallint": "short", "tinyint": "byte", "real": "float"}
+"""What SQL calls types, to the names that Delta has for them."""
+
+_DECIMAL = re.compile(r"decimal\((\d{1,2}), ?(\d{1,2})\)")
+
+
+def schema_of(schema: SchemaInput) -> Schema:
+    """The schema that a user gave: lakeview's, Arrow's, polars', or names to types as `type_of` takes them.
+
+    InvalidRequestError for what is no type, UnsupportedTableError for a type that no table can hold.
+    """
+    if isinstance(schema, Schema):
+        return Schema(tuple(replace(field, type=type_of(field.type, field.name)) for field in schema))
+    if isinstance(schema, Mapping):
+        return Schema(tuple(Field(name, type_of(type_, name)) for name, type_ in schema.items()))
+    return Schema.from_arrow(schema)
+
+
+def type_of(type_: TypeInput, column: str) -> DataType:
+    """The type that a user gave a column: lakeview's, Arrow's, polars', or a name (`long`, `decimal(10,2)`, `bigint`).
+
+    InvalidRequestError for what is no type, UnsupportedTableError for a type that no table can hold.
+    """
+    import pyarrow as pa
+
+    from lakeview.model.arrow_types import ARROW_TYPES, field_from_arrow
+
+    match type_:
+        case PrimitiveType() | DecimalType() | ArrayType() | MapType() | StructType():
+            return type_
+        case pa.DataType():
+            return field_from_arrow(pa.field(column, type_)).type
+        case str():
+            name = _OTHER_NAMES.get(type_.lower(), type_.lower())
+            if name in ARROW_TYPES:
+                return PrimitiveType(name)
+            if (found := _DECIMAL.fullmatch(name)) and int(found[2]) <= int(found[1]) <= 38 and int(found[1]):
+                return DecimalType(int(found[1]), int(found[2]))
+            raise _no_type(column, type_)
+        case None:
+            raise _no_type(column, type_)
+    try:
+        (found_field,) = pl.DataFrame(schema={column: type_}).to_arrow().schema
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise _no_type(column, type_) from error
+    return field_from_arrow(found_field).type
+
+
+def _no_type(column: str, value: Any) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"column {column} is given {value!r}, which is no type that rows can have",
+        fix="give a type of polars or Arrow, such as pl.Int64, or a name: long, string, decimal(10,2)",
+        place=column,
+    )

@@ -1,0 +1,48 @@
+"""Types as users give them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
+from lakeview.model.schema import ArrayType, DataType, DecimalType, Field, PrimitiveType, Schema, StructType
+from lakeview.model.type_input import schema_of, type_of
+
+LONG = PrimitiveType("long")
+GIVEN: dict[str, tuple[Any, DataType]] = {
+    "lakeview's": (LONG, LONG),
+    "a class of polars": (pl.Int64, LONG),
+    "an instance of polars": (pl.Int64(), LONG),
+    "Arrow's": (pa.int64(), LONG),
+    "Python's": (int, LONG),
+    "Delta's name": ("long", LONG),
+    "SQL's name": ("BIGINT", LONG),
+    "a decimal by name": ("decimal(10, 2)", DecimalType(10, 2)),
+    "a decimal of polars": (pl.Decimal(10, 2), DecimalType(10, 2)),
+    "a list": (pl.List(pl.Int64), ArrayType(LONG)),
+    "a struct": (pl.Struct({"a": pl.Int64}), StructType((Field("a", LONG),))),
+}
+
+
+@pytest.mark.parametrize(("given", "type_"), GIVEN.values(), ids=GIVEN)
+def test_a_type_is_that_of_a_table(given: Any, type_: DataType) -> None:
+    assert type_of(given, "x") == type_
+    assert schema_of({"x": given}) == schema_of(Schema((Field("x", given),))) == Schema((Field("x", type_),))
+
+
+@pytest.mark.parametrize("given", ["Int64x", "decimal(39,2)", "decimal(2,3)", "decimal(0,0)", 5, None, object()])
+def test_what_is_no_type_is_refused_by_column(given: Any) -> None:
+    with pytest.raises(
+        InvalidRequestError, match=r"column x is given .*, which is no type that rows can have"
+    ) as caught:
+        type_of(given, "x")
+    assert caught.value.place == "x"
+
+
+def test_a_type_that_no_table_holds_is_refused() -> None:
+    with pytest.raises(UnsupportedTableError, match="column x has the Arrow type"):
+        type_of(pa.duration("us"), "x")
