@@ -154,7 +154,9 @@ def _rework(table: Writer) -> int | None:
 
 def _reworked(versions: Sequence[Model], number: int) -> Model:
     rows = versions[-1].rows
-    return versions[-1].changed([*rows, (12, 120)] if number else [row for row in rows if row[0] != 3])
+    rest = [row for row in rows if row[0] != 3]
+    appends = number or len(rest) == len(rows)  # a delete that selects nothing makes no commit
+    return versions[-1].changed([*rows, (12, 120)] if appends else rest)
 
 
 def _set(name: str, text: str) -> Operation:
