@@ -125,6 +125,16 @@ def path(label: str, folder: str, *, of: str | None = None, help: str | None = N
     return Column(st.column_config.TextColumn, label, {"help": help}, of, cells, may_be_cut=True)
 
 
+def metadata_file(label: str, *, of: str) -> Column:
+    """The name of a manifest or delete file; of a UUID at its begin the first digits, `c798a0c0…-m0.avro`: what follows
+    tells files of one commit apart, and was cut."""
+
+    def cells(values: pl.Series) -> pl.Series:
+        return values.str.replace(r"^([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", "$1\N{HORIZONTAL ELLIPSIS}")
+
+    return Column(st.column_config.TextColumn, label, {}, of, cells, may_be_cut=True)
+
+
 def partition() -> Column:
     """The partition of a file, `partition_text`; where there are several keys by their values alone, `2026-09/JFK`."""
 

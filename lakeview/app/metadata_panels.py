@@ -158,7 +158,7 @@ def manifests(now: OpenTable) -> None:
 def _manifest_table(manifests: pl.DataFrame) -> None:
     rows = views.files.manifests.manifest_rows(manifests)
     shown = {
-        "file": columns.text("manifest"),
+        "file": columns.metadata_file("manifest", of="file"),
         "content": columns.text("of"),
         "size": columns.size("size"),
         "files": columns.number("files"),
@@ -193,7 +193,7 @@ def delete_files(now: OpenTable) -> None:
         frame(
             rows,
             {
-                "file": columns.text("file"),
+                "file": columns.metadata_file("file", of="file"),
                 "kind": columns.text("kind"),
                 "partition": columns.partition(),
                 "size": columns.size("size"),

@@ -41,6 +41,12 @@ def test_a_partition_of_several_keys_is_shown_by_its_values() -> None:
     assert columns.partition().cells(texts[:1])[0].to_list() == ["month=2026-05"]
 
 
+def test_a_metadata_file_is_named_by_the_first_digits_of_its_uuid() -> None:
+    names = pl.Series(["c798a0c0-672b-42e3-b406-2fae3c0922b6-m0.avro", "manifest-1001.avro", None])
+    short, _ = columns.metadata_file("manifest", of="file").cells(names)
+    assert short.to_list() == ["c798a0c0\N{HORIZONTAL ELLIPSIS}-m0.avro", "manifest-1001.avro", None]
+
+
 def test_a_share_that_is_not_quite_none_or_all_has_digits_enough_to_say_so() -> None:
     percent = columns.percent("null, %")
     cells, _ = percent.cells(pl.Series([0.0, 0.0002, 0.83851, 0.9998, 1.0, None]))
