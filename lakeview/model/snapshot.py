@@ -25,13 +25,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def milliseconds(moment: datetime) -> int:
-    """An aware moment as milliseconds since 1970, cut; InvalidRequestError for a naive one.
+    """An aware moment as milliseconds since 1970, cut; InvalidRequestError for a naive one or what is no datetime.
 
     In whole numbers: by way of a float some moments lose a millisecond.
     """
-    if moment.tzinfo is None or moment.utcoffset() is None:
+    is_moment = isinstance(moment, datetime)
+    if not is_moment or moment.utcoffset() is None:
         raise InvalidRequestError(
-            f"the moment {moment.isoformat(sep=' ')} has no time zone",
+            f"the moment {moment} has no time zone" if is_moment else f"the moment {moment!r} is no datetime",
             fix="give an aware datetime, such as datetime(2026, 7, 15, 3, 25, tzinfo=UTC)",
             kind="naive-moment",
         )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
-from typing import cast
+from typing import SupportsIndex, cast
 
 import polars as pl
 
@@ -183,9 +183,12 @@ def _tasks_of(read: RangeRead) -> RangeTasks:
 
 
 def check_point(version: int | None, at: datetime | None, ref: str | None = None) -> None:
-    """InvalidRequestError if several of a version, a moment and a ref are given, or a moment without a time zone."""
+    """InvalidRequestError if several of a version, a moment and a ref are given, a version that is no whole number, or
+    a moment without a time zone."""
     if sum(each is not None for each in (version, at, ref)) > 1:
         raise InvalidRequestError("more than one of a version, a moment and a ref was given", fix="give one of them")
+    if version is not None and not isinstance(version, SupportsIndex):
+        raise InvalidRequestError(f"the version {version!r} is no whole number", fix="give it as an int, such as 3")
     if at is not None:
         milliseconds(at)
 

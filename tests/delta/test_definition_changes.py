@@ -353,7 +353,7 @@ def test_fields_of_structs_change_wherever_the_struct_is(tmp_path: Path) -> None
             (lambda: txn.add_column("m.key.more", TEXT), "the key of column m would change"),
             (lambda: txn.add_column("l.element.element.WIDE", TEXT), "case aside"),
             (lambda: txn.add_column("l.element.more", TEXT), "no column l.element.more"),
-            (lambda: txn.add_column((), TEXT), "an empty path"),
+            (lambda: txn.add_column((), TEXT), r"\(\) names no column"),
             (lambda: txn.set_nullable("m.value.wide", nullable=False), "lies in a list or map"),
         ]
         for refused, words in refusals:
@@ -433,3 +433,23 @@ def test_a_rename_changes_the_list_of_columns_with_statistics(tmp_path: Path) ->
     table = made(tmp_path, MAPPED | {"delta.dataSkippingStatsColumns": "at.x,city"})
     table.rename_column("at.x", "very odd")
     assert table.snapshot().properties["delta.dataSkippingStatsColumns"] == "at.`very odd`,city"
+
+
+WRONG: dict[str, Callable[[Any], object]] = {
+    "a comment": lambda table: table.set_comment("city", 5),
+    "a comment of a new column": lambda table: table.add_column("more", LONG, comment=5),
+    "nullable": lambda table: table.set_nullable("city", nullable="no"),
+    "a name": lambda table: table.rename_column("city", 5),
+    "a column": lambda table: table.drop_column(None),
+    "a path": lambda table: table.add_column(("at", 5), LONG),
+    "a version": lambda table: table.restore("0"),
+    "a moment": lambda table: table.restore(at="2026-01-01"),
+}
+
+
+@pytest.mark.parametrize("call", WRONG.values(), ids=WRONG)
+def test_a_value_of_another_type_changes_nothing(tmp_path: Path, call: Callable[[Any], object]) -> None:
+    table = made(tmp_path, MAPPED)
+    with pytest.raises(InvalidRequestError):
+        call(table)
+    assert again(table).latest_version == 1

@@ -62,7 +62,7 @@ class DefinitionChanges(PendingCommit):
     def add_column(self, column: Column, type_: TypeInput, *, comment: str | None = None) -> None:
         """Add a nullable column, or field of a struct, behind the others; older rows have null in it."""
         *struct, name = column_path(column)
-        metadata = {} if comment is None else {"comment": comment}
+        metadata = {} if comment is None else {"comment": _text(comment, f"comment of {name}")}
         self.evolve(add(self.definition.schema, tuple(struct), Field(name, type_of(type_, name), metadata=metadata)))
 
     def rename_column(self, column: Column, name: str) -> None:
@@ -70,7 +70,7 @@ class DefinitionChanges(PendingCommit):
         self._require_mapping("renamed")
         path = column_path(column)
         self._refuse_used(path, "renamed")
-        changed = rename(self.definition.schema, path, name)
+        changed = rename(self.definition.schema, path, _text(name, f"new name of {leaf_name(path)}"))
         partitions = [name if p == path[0] and len(path) == 1 else p for p in self.definition.partition_columns]
         self._change_schema(changed)
         configuration = dict(self.definition.metadata.configuration or {})
@@ -119,7 +119,10 @@ class DefinitionChanges(PendingCommit):
 
         def commented(field: Field) -> Field:
             rest = {key: value for key, value in field.metadata.items() if key != "comment"}
-            return replace(field, metadata=rest if comment is None else {**rest, "comment": comment})
+            return replace(
+                field,
+                metadata=rest if comment is None else {**rest, "comment": _text(comment, f"comment of {field.name}")},
+            )
 
         self._change_schema(edit(self.definition.schema, column_path(column), commented))
 
@@ -127,6 +130,10 @@ class DefinitionChanges(PendingCommit):
         """Let a column hold null, or no longer. ConstraintViolationError if a row has null in it already."""
         path = column_path(column)
         name = leaf_name(path)
+        if not isinstance(nullable, bool):
+            raise InvalidRequestError(
+                f"{name} is nullable or not, not {nullable!r}", fix="give True or False", place=name
+            )
         changed = edit(self.definition.schema, path, lambda f: replace(f, nullable=nullable))
         if not nullable:
             if not is_in_structs(self.definition.schema, path):
@@ -276,3 +283,9 @@ def _used(path: Sequence[str], verb: str, why: str) -> InvalidRequestError:
         place=".".join(path),
         kind="column-in-use",
     )
+
+
+def _text(value: str, what: str) -> str:
+    if not isinstance(value, str):
+        raise InvalidRequestError(f"the {what} is {value!r}, which is no text", fix="give a text", place=what)
+    return value

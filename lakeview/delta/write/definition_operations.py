@@ -45,7 +45,7 @@ class DefinitionOperations:
         """Give a column, or a field of a struct (`a.b`), another name; no file changes. Columns have to be mapped."""
         from lakeview.delta.write.schema_changes import column_path
 
-        renamed = (*column_path(column)[:-1], name)
+        renamed = column_path((*column_path(column)[:-1], name))
         told = {"oldColumnPath": _text(column), "newColumnPath": leaf_name(renamed)}
         with self.transaction("RENAME COLUMN", parameters=told) as txn:
             txn.rename_column(column, name)
@@ -119,7 +119,9 @@ class DefinitionOperations:
 
 
 def _text(column: Column) -> str:
-    return column if isinstance(column, str) else leaf_name(tuple(column))
+    from lakeview.delta.write.schema_changes import column_path
+
+    return column if isinstance(column, str) else leaf_name(column_path(column))
 
 
 def json_text(value: Any) -> str:

@@ -9,6 +9,7 @@ import msgspec
 from lakeview.delta.write.definition_operations import DefinitionOperations, json_text
 from lakeview.delta.write.target import Progress, Target
 from lakeview.model.errors import CommitConflictError
+from lakeview.model.table_body import check_point
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -179,8 +180,9 @@ class Operations(DefinitionOperations):
         Files of versions in between stay until a vacuum. DataFileMissingError if files of that version are gone,
         CommitConflictError while a vacuum deletes files.
         """
-        told = {"version": version, "timestamp": None if at is None else at.isoformat()}
-        with self.transaction("RESTORE", parameters=told) as txn:
+        check_point(version, at)
+        parameters = {"version": version, "timestamp": None if at is None else at.isoformat()}
+        with self.transaction("RESTORE", parameters=parameters) as txn:
             txn.restore(version, at=at)
         return txn.version
 

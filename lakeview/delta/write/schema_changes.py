@@ -25,9 +25,10 @@ _PLAIN = re.compile(r"\w+")
 def column_path(column: Column) -> Path:
     """A column, or a field of a struct, as a path. InvalidRequestError for text that is none."""
     if not isinstance(column, str):
-        if not column:
-            raise InvalidRequestError("an empty path names no column", fix="give the names on the way to it")
-        return tuple(column)
+        path = tuple(column or ())
+        if not path or not all(isinstance(name, str) for name in path):
+            raise InvalidRequestError(f"{column!r} names no column", fix="give a name, or the names on the way to it")
+        return path
     found = column_paths(column)
     if found is None or len(found) != 1:
         raise InvalidRequestError(
