@@ -7,7 +7,7 @@ from typing import Literal
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import SHORT_COUNTS, exact_count, picks, texts
+from lakeview.charts.marks import SHORT_COUNTS, exact_count, peak, picks, texts
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, Width, finished, layered
 from lakeview.model.printable import shorten_column
@@ -76,7 +76,8 @@ def _histogram(bins: pl.DataFrame, p: Palette) -> AnyChart:
 
 def _bars(rows: pl.DataFrame, p: Palette) -> AnyChart:
     y = alt.Y("position:O", axis=alt.Axis(title=None, labels=False, domain=False, minExtent=0, maxExtent=0))
-    x = alt.X("count:Q", axis=None)
+    # the longest bar leaves room for the shares, which stand one under the other at the right
+    x = alt.X("count:Q", axis=None, scale=alt.Scale(domain=[0, max(peak(rows["count"]), 1) * 1.25], nice=False))
     tooltip = [alt.Tooltip("label:N", title="value"), *_TOOLTIP]
     base = alt.Chart(rows)
     return layered(

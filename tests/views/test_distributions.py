@@ -102,6 +102,12 @@ def test_the_rows_from_before_a_column_existed_are_named_below_its_name() -> Non
     assert "subtitle" not in charts.distributions.distribution_bars(spread).to_dict()["title"]
 
 
+def test_the_longest_bar_ends_before_the_shares_at_the_right() -> None:
+    spread = views.data.distributions.distributions(pl.DataFrame({"x": ["a", "a", "a", "b"]}))
+    bars = charts.distributions.distribution_bars(spread).to_dict()["layer"][0]
+    assert bars["encoding"]["x"]["scale"]["domain"][1] >= 3 * 1.2
+
+
 def test_the_ends_of_moments_are_days_and_on_one_day_times() -> None:
     def ends(values: pl.Series) -> list[str]:
         spread = views.data.distributions.distributions(values.to_frame("moment"))
