@@ -250,3 +250,11 @@ def test_a_value_alone_reads_as_it_does_among_others(value: object) -> None:
 
 def test_lists_have_texts() -> None:
     assert value_texts(pl.Series([[1, 2], None, [1, 2]])).to_list() == ["[1, 2]", None, "[1, 2]"]
+
+
+def test_the_files_that_count_nulls_are_told_of_all() -> None:
+    shares = pl.DataFrame(
+        {"column": ["x", "y", "z"], "null_share": [0.1, None, 0.5], "files_known": [2999, None, 3], "files": [3000] * 3}
+    )
+    rows = views.schema.tree.most_nulls_first(shares)
+    assert rows.select("column", "files_text").rows() == [("z", "3 of 3,000"), ("x", "2,999 of 3,000"), ("y", None)]

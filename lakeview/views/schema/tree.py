@@ -103,6 +103,7 @@ def with_absent_shares(rows: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
 
 def most_nulls_first(shares: pl.DataFrame) -> pl.DataFrame:
     """NULL_SHARES by null share, unknown ones last, with `files_text`: the files that count nulls, `3 of 4`."""
-    return shares.sort("null_share", descending=True, nulls_last=True, maintain_order=True).with_columns(
-        files_text=pl.concat_str("files_known", "files", separator=" of ")
-    )
+    rows = shares.sort("null_share", descending=True, nulls_last=True, maintain_order=True)
+    counts = rows.select("files_known", "files").iter_rows()
+    texts = [None if known is None or files is None else f"{known:,} of {files:,}" for known, files in counts]
+    return rows.with_columns(pl.Series("files_text", texts, dtype=pl.String))
