@@ -1,5 +1,6 @@
 """Changes of rows by Spark: what each does to a table is what the same call of the library does to a copy of it."""
 
+import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
@@ -254,9 +255,11 @@ def test_a_merge_that_is_tried_again_reads_its_source_once(
 def test_a_merge_sends_no_keys_of_the_table_to_all_executors(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, joined: str
 ) -> None:
-    """Spark takes them for small. A source of few bytes is sent."""
+    """Spark takes them for small. A source of few bytes is sent. Files with few source rows share no task."""
     address = str(tmp_path / "table")
-    lv.create_table(address, pa.schema({"id": pa.int64(), "n": pa.string()})).append(pa.table({"id": [1], "n": ["a"]}))
+    target = lv.create_table(address, pa.schema({"id": pa.int64(), "n": pa.string()}))
+    for number in (1, 2):
+        target.append(pa.table({"id": [number], "n": ["a"]}))
     plans: list[str] = []
 
     def recorded(outcomes: DataFrame) -> list[Any]:
@@ -265,10 +268,11 @@ def test_a_merge_sends_no_keys_of_the_table_to_all_executors(
 
     monkeypatch.setattr(merge, "collect", recorded)
     monkeypatch.setattr(merge, "BROADCAST_BYTES", size)
-    upsert(DeltaTable.forPath(spark, address), spark.range(1, 3).selectExpr("id", "'b' AS n"))
+    upsert(DeltaTable.forPath(spark, address), spark.range(1, 4).selectExpr("id", "'b' AS n"))
     assert joined in plans[0]
+    assert len(re.findall(r"hashpartitioning\(.file\W.* 2\), REPARTITION_BY_NUM", plans[0])) == 1
     assert ("Broadcast" in plans[0]) == (joined == "BuildRight")
-    assert sorted(delta_rows(address).rows()) == [(1, "b"), (2, "b")]
+    assert sorted(delta_rows(address).rows()) == [(1, "b"), (2, "b"), (3, "b")]
 
 
 COUNTS = (

@@ -90,14 +90,15 @@ def optimize(
     return until_made(attempt)
 
 
-def parts(files: Sequence[LiveFile]) -> list[list[LiveFile]]:
-    """Files in runs, each for one task."""
+def parts(files: Sequence[LiveFile], tasks: int = 1) -> list[list[LiveFile]]:
+    """Files in runs, each for one task; about so many runs, where they are small."""
     groups: list[list[LiveFile]] = []
+    most = min(_PART_BYTES, sum(file.task.size for file in files) // tasks)
     room = 0
     for file in files:
         if not groups or file.task.size > room:
             groups.append([])
-            room = _PART_BYTES
+            room = most
         groups[-1].append(file)
         room -= file.task.size
     return groups

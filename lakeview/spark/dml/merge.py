@@ -1,7 +1,7 @@
 """A merge as Spark jobs: which source rows meet which file, then each file with its source rows by one task."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any
@@ -157,12 +157,18 @@ class _Merging:
         def merging(rows: pa.Table) -> pa.Table:  # Spark reads the annotations, which a partial has not
             return _merge_rows(work, plan, of_number, rows)
 
-        outcomes = self._with_paths(collect(met.groupBy(quoted(_FILE)).applyInArrow(merging, OUTCOME)))
+        # by number: source rows are few bytes for the files that tasks write, and Spark would put them into one task
+        by_file = met.repartition(self._tasks(files), quoted(_FILE)).groupBy(quoted(_FILE))
+        outcomes = self._with_paths(collect(by_file.applyInArrow(merging, OUTCOME)))
         if self._plan.of("not matched by source"):
             seen = {key for outcome in outcomes for key in outcome.files}
             rest = [file for file in files if file.key not in seen]
             outcomes += self._with_paths(run_parts(self._spark, parts(rest), partial(_merge_alone, work, plan)))
         return outcomes
+
+    def _tasks(self, files: Collection[object]) -> int:
+        """So many tasks share the files: as many as Spark has for a shuffle."""
+        return min(len(files), int(self._spark.conf.get("spark.sql.shuffle.partitions") or 1))
 
     def _met_files(self, files: dict[int, LiveFile]) -> DataFrame:
         """Each source row with the number of each file that has its key."""
@@ -171,7 +177,8 @@ class _Merging:
         fields = key_fields(self._keys, self._txn.schema, names)
         schema = StructType([StructField(_FILE, IntegerType()), *fields])
         number = iter(files)  # parts keep the order of the files
-        numbered = [[(next(number), file) for file in group] for group in parts(list(files.values()))]
+        groups = parts(list(files.values()), self._tasks(files))
+        numbered = [[(next(number), file) for file in group] for group in groups]
         keys = parts_frame(self._spark, numbered).mapInArrow(
             partial(_key_rows, self._work, columns, arrow_schema(schema)), schema
         )
