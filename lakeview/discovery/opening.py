@@ -24,7 +24,7 @@ from lakeview.model.clock import Clock, system_clock
 from lakeview.model.config import Config, settings
 from lakeview.model.errors import NotATableError, UnsupportedTableError
 from lakeview.model.schema import Schema
-from lakeview.model.type_input import schema_of
+from lakeview.model.type_input import names_of, schema_of
 from lakeview.sharing.client.profile import parse_address
 from lakeview.storage import Storage, open_storage
 
@@ -124,7 +124,7 @@ def create_table(
     address: str | os.PathLike[str],
     schema: SchemaInput,
     *,
-    partition_by: Sequence[str] = (),
+    partition_by: str | Sequence[str] = (),
     properties: Mapping[str, str] | None = None,
     format: str = "delta",  # noqa: A002 (the word of the public interface)
     name: str | None = None,
@@ -151,7 +151,7 @@ def create_table(
     create_log(
         storage,
         schema_of(schema),
-        partition_by=partition_by,
+        partition_by=names_of(partition_by),
         properties=properties,
         name=name,
         description=description,

@@ -1,9 +1,9 @@
-"""Types and schemas as users give them, of Arrow, polars or by name, to those of a table."""
+"""Types, schemas and names of columns as users give them, to those of a table."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -64,6 +64,11 @@ def type_of(type_: TypeInput, column: str) -> DataType:
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise _no_type(column, type_) from error
     return field_from_arrow(found_field).type
+
+
+def names_of(names: str | Sequence[str]) -> tuple[str, ...]:
+    """Names of columns, of which one may be given as text."""
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _no_type(column: str, value: Any) -> InvalidRequestError:

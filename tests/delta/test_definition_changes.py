@@ -453,3 +453,13 @@ def test_a_value_of_another_type_changes_nothing(tmp_path: Path, call: Callable[
     with pytest.raises(InvalidRequestError):
         call(table)
     assert again(table).latest_version == 1
+
+
+def test_one_name_is_as_good_as_a_list_of_names(tmp_path: Path) -> None:
+    table = lv.create_table(tmp_path, {"id": "long", "city": "string"}, partition_by="city")
+    assert isinstance(table, DeltaTable)
+    table.append(pl.DataFrame({"id": [1, 2], "city": ["Oslo", "Rome"]}))
+    changes = pl.DataFrame({"id": [2, 3], "city": ["Bern", "Bern"]})
+    table.merge(changes, "id").when_matched_update().when_not_matched_insert().execute()
+    assert table.optimize(z_order_by="id") is not None
+    assert [row["city"] for row in held(table)] == ["Oslo", "Bern", "Bern"]

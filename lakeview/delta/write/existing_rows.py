@@ -96,8 +96,9 @@ def check_rows(files: Iterable[LiveFile], storage: Storage, rule: Satisfies | Ha
                 example = ", ".join(f"{n} = {example_text(v)}" for n, v in row.items()) + f" in {file.task.path}"
             broken += bad.height
     if broken:
+        rows = "1 row of the table breaks" if broken == 1 else f"{broken:,} rows of the table break"
         raise ConstraintViolationError(
-            f"{broken:,} rows of the table break {rule.subject}; one of them: {example}",
+            f"{rows} {rule.subject}{'' if broken == 1 else '; one of them'}: {example}",
             fix="correct or delete these rows first",
             kind="existing-rows",
         )

@@ -111,10 +111,12 @@ class Merge:
         return self
 
 
-def condition_of(on: str | Sequence[str]) -> str:
-    """The condition of a merge: as it is given, or equality of the columns that are named."""
+def condition_of(on: str | Sequence[str], source: Sequence[str] = ()) -> str:
+    """The condition of a merge: as it is given, or equality of columns that are named, one of the `source` as text."""
     if isinstance(on, str):
-        return on
+        if on not in source:
+            return on
+        on = [on]
     if not on:
         raise InvalidRequestError("the merge names no key", fix="say on which columns rows match", place="on")
     quoted = ['"' + name.replace('"', '""') + '"' for name in on]

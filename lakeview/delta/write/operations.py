@@ -10,6 +10,7 @@ from lakeview.delta.write.definition_operations import DefinitionOperations, jso
 from lakeview.delta.write.target import Progress, Target
 from lakeview.model.errors import CommitConflictError
 from lakeview.model.table_body import check_point
+from lakeview.model.type_input import names_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -101,7 +102,7 @@ class Operations(DefinitionOperations):
     def merge(self: Target, source: Frame, on: str | Sequence[str]) -> Merge:
         """A merge of rows into the table: add clauses to it, then `execute`, which returns the version.
 
-        `on`: a condition with `target.x` and `source.y`, or the names of columns that both have.
+        `on`: a condition with `target.x` and `source.y`, or the name or names of columns that both have.
         """
         from lakeview.delta.write.merge import Merge, condition_of
         from lakeview.rows.batches import frame_from
@@ -114,14 +115,15 @@ class Operations(DefinitionOperations):
 
             return until_made(attempt)
 
-        return Merge(frame_from(source), condition_of(on), run)
+        rows = frame_from(source)
+        return Merge(rows, condition_of(on, rows.columns), run)
 
     def optimize(
         self: Target,
         where: str | pl.Expr | None = None,
         *,
         target_bytes: int | None = None,
-        z_order_by: Sequence[str] = (),
+        z_order_by: str | Sequence[str] = (),
         progress: Progress | None = None,
         user: str | None = None,
     ) -> int | None:
@@ -132,11 +134,12 @@ class Operations(DefinitionOperations):
         `z_order_by`: all files are taken, and their rows ordered along a curve through these columns; `progress`: told
         of bytes done, and of how many; `user`: the user name of the commit. The rows stay the same.
         """
-        told = {"predicate": predicates(where), "zOrderBy": msgspec.json.encode(list(z_order_by)).decode()}
+        columns = names_of(z_order_by)
+        told = {"predicate": predicates(where), "zOrderBy": msgspec.json.encode(columns).decode()}
 
         def attempt() -> int | None:
             with self.transaction("OPTIMIZE", parameters=told, user=user) as txn:
-                txn.optimize(where, target_bytes=target_bytes, z_order_by=z_order_by, progress=progress)
+                txn.optimize(where, target_bytes=target_bytes, z_order_by=columns, progress=progress)
             return txn.version
 
         return until_made(attempt)

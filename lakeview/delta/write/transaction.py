@@ -30,6 +30,7 @@ from lakeview.delta.write.writer import conformed_rows, write_conformed, write_f
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
+from lakeview.model.type_input import names_of
 from lakeview.predicates.row_wise import row_wise
 from lakeview.rows.batches import Frame, batches_of, frame_from
 from lakeview.storage.access import StoreAccess
@@ -149,17 +150,18 @@ class Transaction(WholeFiles):
     def merge(self, source: Frame, on: str | Sequence[str]) -> Merge:
         """A merge of rows into the table: add clauses to it, then `execute`; the transaction commits what it does.
 
-        `on`: a condition with `target.x` and `source.y`, or the names of columns that both have. Memory follows the
-        source: the table is read file by file, those left out that cannot hold one of the source's keys.
+        `on`: a condition with `target.x` and `source.y`, or the name or names of columns that both have. Memory follows
+        the source: the table is read file by file, those left out that cannot hold one of the source's keys.
         """
-        return Merge(frame_from(source), condition_of(on), self.run_merge)
+        rows = frame_from(source)
+        return Merge(rows, condition_of(on, rows.columns), self.run_merge)
 
     def optimize(
         self,
         where: str | pl.Expr | None = None,
         *,
         target_bytes: int | None = None,
-        z_order_by: Sequence[str] = (),
+        z_order_by: str | Sequence[str] = (),
         progress: Progress | None = None,
     ) -> int:
         """Write small files, and those with many deleted rows, again as fewer large ones; returns how many went.
@@ -169,7 +171,7 @@ class Transaction(WholeFiles):
         """
         expression = self.on_partitions(where)
         size: int = target_bytes or value(self.definition.properties, "delta.targetFileSize") or TARGET_BYTES
-        moved = optimize(self, expression, target_bytes=size, z_order_by=z_order_by, progress=progress)
+        moved = optimize(self, expression, target_bytes=size, z_order_by=names_of(z_order_by), progress=progress)
         self._rearrangements += moved
         self._touched = self._touched or bool(moved)
         return sum(len(m.files) for m in moved)
