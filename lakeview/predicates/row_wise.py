@@ -18,8 +18,8 @@ _MOST_SHOWN = 200
 def row_wise(value: str | pl.Expr, schema: Schema, place: str = "where") -> pl.Expr:
     """SQL text over the columns of a schema, or an expression of polars, as an expression that is checked.
 
-    InvalidRequestError for anything else, an unknown column (kind unknown-column), and an expression whose result for
-    one row depends on others (kind not-row-wise).
+    InvalidRequestError for anything else, an unknown column (kind unknown-column), an expression with a selector (kind
+    columns-not-named), and one whose result for one row depends on others (kind not-row-wise).
     """
     if isinstance(value, str):
         return row_expression(value, schema)  # which has no form for aggregates and windows
@@ -29,6 +29,13 @@ def row_wise(value: str | pl.Expr, schema: Schema, place: str = "where") -> pl.E
             fix="write SQL, such as 'price * 2', or pl.lit of a value",
             place=place,
             kind="bad-assignment",
+        )
+    if value.meta.has_multiple_outputs():  # the columns that are read are those that it names
+        raise InvalidRequestError(
+            f"{shorten(str(value), _MOST_SHOWN)} does not name its columns, but selects them",
+            fix="name each one, as pl.col('price'), whose name is no pattern such as * or ^x$",
+            place=place,
+            kind="columns-not-named",
         )
     schema.require(value.meta.root_names(), place=place)
     check_row_wise(value, place)

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
+import polars.selectors as cs
 import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Field, PrimitiveType, Schema
-from lakeview.predicates.row_wise import check_row_wise
+from lakeview.predicates.row_wise import check_row_wise, row_wise
 
 A, B, HIGHEST = pl.col("a"), pl.col("b"), pl.col("a").max()
 OF_ONE_ROW = {
@@ -52,6 +53,29 @@ def test_what_depends_on_other_rows_is_refused(expression: pl.Expr) -> None:
     with pytest.raises(InvalidRequestError, match="depends on more than one row") as caught:
         check_row_wise(expression)
     assert caught.value.kind == "not-row-wise"
+
+
+@pytest.mark.parametrize(
+    "selected",
+    [
+        cs.integer(),
+        pl.all(),
+        pl.col("*"),
+        pl.col("^a$"),
+        pl.col(pl.Int64),
+        pl.col("a", "b"),
+        pl.exclude("a"),
+        pl.nth(0),
+    ],
+    ids=str,
+)
+def test_columns_that_are_selected_and_not_named_are_refused(selected: pl.Expr) -> None:
+    """No column would be read for them, and `all_horizontal` of none is true: a delete took every row."""
+    schema = Schema((Field("a", PrimitiveType("long")), Field("b", PrimitiveType("long"))))
+    for expression in (selected > 1000, pl.all_horizontal(selected > 1000) & (A > 0)):
+        with pytest.raises(InvalidRequestError, match="does not name its columns") as caught:
+            row_wise(expression, schema)
+        assert caught.value.kind == "columns-not-named"
 
 
 def test_operations_refuse_such_expressions_and_change_nothing(tmp_path: Path) -> None:
