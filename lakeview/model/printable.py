@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
+from difflib import get_close_matches
 
 import polars as pl
 
@@ -18,6 +20,21 @@ def shorten(text: str, length: int) -> str:
 def shorten_column(text: pl.Expr, length: int) -> pl.Expr:
     """A column of texts, each as `shorten` gives it."""
     return pl.when(text.str.len_chars() > length).then(text.str.head(length - 1) + ELLIPSIS).otherwise(text)
+
+
+def choices(name: str, names: Sequence[str]) -> str:
+    """What to write in place of a name that is none of these: the names most like it, else the first ones.
+
+    `perhaps dep_delay or dep_time is meant`, `choose from a, b and 7 more`.
+    """
+    near = get_close_matches(name, names, n=3, cutoff=0.7)
+    if near:
+        return f"perhaps {' or '.join(near)} is meant"
+    more = len(names) - _MOST_NAMES
+    return f"choose from {', '.join(names[:_MOST_NAMES])}{f' and {more:,} more' if more > 0 else ''}"
+
+
+_MOST_NAMES = 20
 
 
 def printable(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
+from lakeview.model.printable import choices
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -141,7 +142,7 @@ class Schema:
             if name not in self:
                 raise InvalidRequestError(
                     f"there is no column {name}",
-                    fix=f"choose from {', '.join(self.names[:20])}",
+                    fix=choices(name, self.names),
                     place=place or name,
                     kind="unknown-column",
                 )

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from lakeview.model.errors import InvalidRequestError
+from lakeview.model.printable import choices
 from lakeview.model.schema import DataType, Field, PrimitiveType, Schema, StructType
 from lakeview.predicates.integers import without_overflow
 
@@ -55,10 +56,10 @@ def _find(fields: Sequence[Field], names: Sequence[str], subject: str) -> tuple[
         exact = [f for f in fields if f.name == name]
         found = exact or [f for f in fields if f.name.casefold() == name.casefold()]
         if len(found) != 1:
-            known = ", ".join(f.name for f in fields[:20])
+            known = [f.name for f in fields]
             raise InvalidRequestError(
                 f"there is no column {'.'.join(names)}, which {subject} names",
-                fix=f"choose from {known}" if known else "it is no struct: leave the field out",
+                fix=choices(name, known) if known else "it is no struct: leave the field out",
                 place="where",
                 kind="unknown-column",
             )

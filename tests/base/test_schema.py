@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from lakeview.delta.data.schemas import parse_schema, schema_text
 from lakeview.model.errors import CorruptTableError, InvalidRequestError, UnsupportedTableError
+from lakeview.model.printable import choices
 from lakeview.model.schema import (
     POLARS_TYPES,
     ArrayType,
@@ -109,6 +110,12 @@ def test_columns_are_found_by_name() -> None:
         "zz",
         "choose from a, s, l, m",
     )
+
+
+def test_a_name_that_is_no_column_is_answered_by_those_most_like_it_else_by_the_first() -> None:
+    names = ["dep_time", "dep_delay", "arr_delay", *(f"c{i}" for i in range(20))]
+    assert choices("dep_dely", names) == "perhaps dep_delay is meant"
+    assert choices("x", names).endswith(", c16 and 3 more")
 
 
 def test_leaves_are_reached_through_structs_only() -> None:
