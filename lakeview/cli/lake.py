@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -11,6 +12,8 @@ import click
 
 from lakeview.cli.commands import command, echo_frame, open_address
 from lakeview.cli.text import hanging, table, width
+from lakeview.model.addresses import is_local, normalise
+from lakeview.model.errors import NotATableError
 from lakeview.model.printable import printable
 
 if TYPE_CHECKING:
@@ -34,6 +37,8 @@ def tables(address: str, options: dict[str, Any], machine: bool) -> None:
 
     now = datetime.now(UTC)
     found = find_tables(address, storage_options=options or None)
+    if found.is_empty() and is_local(root := normalise(address)) and not os.path.exists(root):
+        raise NotATableError(f"there is no folder {root}", fix="check the path", place=root)
     entries = [views.lake.LakeEntry(*row) for row in found.select("name", "address", "format").iter_rows()]
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="lake") as pool:
         entries = list(pool.map(lambda entry: read_entry(entry, lambda at: open_address(at, options), now), entries))

@@ -46,4 +46,6 @@ def test_in_a_narrow_terminal_what_to_look_at_is_below_its_table_and_whole(root:
 
 def test_a_folder_without_tables(tmp_path: Path) -> None:
     assert run("tables", str(tmp_path)).stdout == "No tables\n"
+    gone = run("tables", str(tmp_path / "gone"))
+    assert (gone.exit_code, gone.stderr.splitlines()[0]) == (2, f"error: there is no folder {tmp_path / 'gone'}")
     assert run("tables", str(tmp_path), "--json").stdout == "[]\n"
