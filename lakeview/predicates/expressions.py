@@ -28,12 +28,15 @@ from lakeview.predicates.tree import (
     negate,
 )
 
+_NOT_SERIALISED = (RecursionError, pl.exceptions.ComputeError)
+"""Nested too deep, or a function of the user's, which polars needs a pickler for."""
+
 
 def parse(where: pl.Expr) -> Node:
     """Returns a polars expression as a tree, in which what has no form or is nested too deep is Unknown."""
     try:
         return _node(json.loads(where.meta.serialize(format="json")))
-    except RecursionError:
+    except _NOT_SERIALISED:
         return Unknown()
 
 
@@ -41,7 +44,7 @@ def conjuncts(where: pl.Expr) -> list[pl.Expr]:
     """Returns the conditions that a filter joins by AND at its top, in order; the filter alone where it joins none."""
     try:
         parts = [_expression(part) for part in _joined(json.loads(where.meta.serialize(format="json")))]
-    except RecursionError:
+    except _NOT_SERIALISED:
         return [where]
     found = [part for part in parts if part is not None]
     return found if 1 < len(found) == len(parts) else [where]

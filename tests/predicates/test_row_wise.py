@@ -78,6 +78,13 @@ def test_columns_that_are_selected_and_not_named_are_refused(selected: pl.Expr) 
         assert caught.value.kind == "columns-not-named"
 
 
+def test_a_function_of_the_users_selects_rows(tmp_path: Path) -> None:
+    table = lv.create_table(str(tmp_path), {"a": pl.Int64})
+    table.append(pl.DataFrame({"a": [1, 2]}))
+    table.delete(A.map_elements({1: False, 2: True}.get, return_dtype=pl.Boolean))
+    assert table.scan().collect()["a"].to_list() == [1]
+
+
 def test_operations_refuse_such_expressions_and_change_nothing(tmp_path: Path) -> None:
     schema = Schema((Field("a", PrimitiveType("long")), Field("b", PrimitiveType("long"))))
     table = lv.create_table(str(tmp_path), schema)
