@@ -5,6 +5,8 @@ Files are read batch by batch: an aggregate, such as `col("id").max()`, would be
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 
 from lakeview.model.errors import InvalidRequestError
@@ -13,6 +15,8 @@ from lakeview.model.schema import Schema
 from lakeview.predicates.condition import row_expression
 
 _MOST_SHOWN = 200
+_LOOKUP = re.compile(r"\.(?:is_in|replace|replace_strict)\(\[[^\[\]()]*\]\)$")
+"""A function, as polars prints it, that looks its value up in a series."""
 
 
 def row_wise(value: str | pl.Expr, schema: Schema, place: str = "where") -> pl.Expr:
@@ -48,7 +52,7 @@ def check_row_wise(expression: pl.Expr, place: str = "where") -> None:
     while waiting:
         node = waiting.pop()
         try:
-            alone, inputs = node.meta.is_row_separable() or node.meta.is_literal(), node.meta.pop()
+            alone, inputs = _is_of_one_row(node), node.meta.pop()
         except pl.exceptions.PolarsError:
             # polars asks for the columns' types to look into a function of the user's, and into list.eval
             continue
@@ -59,4 +63,12 @@ def check_row_wise(expression: pl.Expr, place: str = "where") -> None:
                 place=place,
                 kind="not-row-wise",
             )
-        waiting += inputs
+        is_lookup = _LOOKUP.search(str(node)) is not None
+        waiting += [i for i in inputs if not (is_lookup and i.meta.is_literal())]
+
+
+def _is_of_one_row(node: pl.Expr) -> bool:
+    """False also for what gives more or fewer rows, such as `filter`, and for a series, whose values stand for rows."""
+    if node.meta.is_literal():
+        return node.meta.is_scalar() or pl.select(node).height == 1
+    return node.meta.is_row_separable() and (node.meta.is_length_preserving() or node.meta.is_scalar())

@@ -295,7 +295,7 @@ def test_answers_about_columns_whose_names_are_patterns_to_polars(tmp_path: Path
     table.append(frame)
     table.add_constraint("c", "`a.b` > 0")
     table.set_nullable("^id$", nullable=False)
-    with pytest.raises(ConstraintViolationError, match="1 rows of the table"):
+    with pytest.raises(ConstraintViolationError, match="1 row of the table"):
         table.set_nullable(("^.*$",), nullable=False)
     look = lv.inspect(table)
     assert look.columns().tree["null_share"].to_list() == [0, 0, 1 / 3, 0]

@@ -21,6 +21,12 @@ OF_ONE_ROW = {
     "a literal": pl.lit(value=True),
     "one of a list": A.is_in([1, 2]),
     "one of a series": A.is_in(pl.Series([1, 2]).implode()),
+    "one of a plain series": A.is_in(pl.Series([1, 2])),
+    "a value looked up in series": A.replace_strict(pl.Series([1, 2]), pl.Series([3, 4]), default=None),
+    "a series of one value": A.eq_missing(pl.Series([1])),
+    "a constant": pl.lit(1) + pl.lit(2) > 1,
+    "a moment": pl.datetime(2026, 1, 1) > B,
+    "parts": pl.concat_str(pl.coalesce(A, B), pl.lit("x")).str.split("x").list.first() == "1",
     "a case": pl.when(A > 1).then(2).otherwise(B),
     "a text": A.cast(pl.String).str.to_uppercase() == "X",
     "a field": B.struct.field("x") > 1,
@@ -40,6 +46,11 @@ OF_MORE = {
     "how many rows": pl.len() > 2,
     "the mean for null": A.fill_null(strategy="mean"),
     "a count of nulls": A.null_count() == 0,
+    "values of a series": pl.lit(pl.Series([True, False])),
+    "sums with a series": A + pl.Series([1, 2]),
+    "the rows that are left": A.filter(A == 2) > 1,
+    "values that are not null": A.drop_nulls(),
+    "values of lists": B.explode() > 1,
 }
 
 
@@ -94,6 +105,7 @@ def test_operations_refuse_such_expressions_and_change_nothing(tmp_path: Path) -
     highest = HIGHEST == A
     calls: list[Callable[[], object]] = [
         lambda: table.delete(highest),
+        lambda: table.delete(pl.lit(pl.Series([True, False]))),
         lambda: table.update({"b": "1"}, highest),
         lambda: table.update({"b": A.max()}),
         lambda: table.overwrite(rows, highest),
@@ -105,5 +117,5 @@ def test_operations_refuse_such_expressions_and_change_nothing(tmp_path: Path) -
             call()
         assert caught.value.kind == "not-row-wise"
     with pytest.raises(InvalidRequestError, match="values for 2 rows"):
-        table.delete(B.filter(A > 5).is_null())
+        table.delete((A > 5).map_batches(lambda values: values.head(0)))
     assert table.latest_version == 1
