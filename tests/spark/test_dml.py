@@ -257,9 +257,9 @@ def test_a_merge_sends_no_keys_of_the_table_to_all_executors(
 ) -> None:
     """Spark takes them for small. A source of few bytes is sent. Files with few source rows share no task."""
     address = str(tmp_path / "table")
-    target = lv.create_table(address, pa.schema({"id": pa.int64(), "n": pa.string()}))
+    target = lv.create_table(address, pa.schema({"id": pa.int64(), "s": pa.string()}))  # called as the source is
     for number in (1, 2):
-        target.append(pa.table({"id": [number], "n": ["a"]}))
+        target.append(pa.table({"id": [number], "s": ["a"]}))
     plans: list[str] = []
 
     def recorded(outcomes: DataFrame) -> list[Any]:
@@ -268,7 +268,7 @@ def test_a_merge_sends_no_keys_of_the_table_to_all_executors(
 
     monkeypatch.setattr(merge, "collect", recorded)
     monkeypatch.setattr(merge, "BROADCAST_BYTES", size)
-    upsert(DeltaTable.forPath(spark, address), spark.range(1, 4).selectExpr("id", "'b' AS n"))
+    upsert(DeltaTable.forPath(spark, address), spark.range(1, 4).selectExpr("id", "'b' AS s"))
     assert joined in plans[0]
     assert len(re.findall(r"hashpartitioning\(.file\W.* 2\), REPARTITION_BY_NUM", plans[0])) == 1
     assert ("Broadcast" in plans[0]) == (joined == "BuildRight")

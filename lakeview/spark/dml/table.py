@@ -13,11 +13,13 @@ import lakeview as lv
 from lakeview import delta
 from lakeview.delta.write.merge import SOURCE, TARGET, Merge
 from lakeview.model.errors import InvalidRequestError, NotATableError
+from lakeview.model.schema import StructType
 from lakeview.predicates.qualifiers import qualifiers, with_qualifiers
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.dml import changes
 from lakeview.spark.dml.merge import empty_source, merge
 from lakeview.spark.tables import table
+from lakeview.spark.types import from_spark
 from lakeview.storage.access import StoreAccess
 
 Values = Mapping[str, str]
@@ -117,7 +119,9 @@ class DeltaMergeBuilder:
         self._table = target
         self._source = source
         self._alias = alias
-        self._columns = {*self._table.snapshot().schema.names, *source.columns} - {alias, TARGET, SOURCE}
+        fields = [field for schema in (target.snapshot().schema, from_spark(source.schema)) for field in schema]
+        structs = {field.name for field in fields if isinstance(field.type, StructType)}
+        self._columns = structs - {alias, TARGET, SOURCE}  # what is no struct has no fields: its name may be an alias
         self._names = {SOURCE: SOURCE, TARGET: TARGET, alias.casefold(): TARGET}
         self._merge = Merge(empty_source(source), self._sql(condition), _elsewhere)
 
