@@ -6,7 +6,7 @@ import polars as pl
 
 from lakeview.charts.marks import exact_count, texts
 from lakeview.charts.palette import Palette
-from lakeview.views.units import format_bytes, format_count, format_moment, format_version
+from lakeview.views.units import MINUS, format_bytes, format_count, format_moment, format_version
 
 SHAPES = {
     "append": "circle",
@@ -70,14 +70,17 @@ def _version_text(version: int) -> str:
     return name if name == f"v{version}" else f"{name} · {version}"
 
 
+def _change(added: int | None, removed: int | None, partly: bool) -> str:
+    """`+27.3 k`, with what was removed behind it; a side without rows is left out."""
+    if None in (added, removed) and not (added or removed):
+        return "unknown"
+    sides = ((sign, count) for sign, count in (("+", added), (MINUS, removed)) if count != 0)
+    return f"{'at least ' if partly else ''}{', '.join(sign + format_count(count) for sign, count in sides) or '0'}"
+
+
 def tooltip_rows(rows: pl.DataFrame) -> pl.DataFrame:
     """The texts of the tooltip for SAMPLED: unknown is a word, never 0; versions are text."""
-    changes = [
-        f"{'at least ' if partly else ''}+{format_count(a)}, \N{MINUS SIGN}{format_count(r)}"
-        if a is not None or r is not None
-        else "unknown"
-        for a, r, partly in rows.select("records_added", "records_removed", "partly").iter_rows()
-    ]
+    changes = [_change(*row) for row in rows.select("records_added", "records_removed", "partly").iter_rows()]
     many = [f" (the last of {n:,} commits)" if n > 1 else "" for n in rows["commits"]]
     return pl.DataFrame(
         {

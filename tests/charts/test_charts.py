@@ -181,6 +181,8 @@ def test_tooltips_say_unknown_never_zero() -> None:
     assert told[0]["rows"] == "unknown"
     assert told[0]["writer"] == "unknown"
     assert told[0]["value"] is None
+    added = [row["change"] for row in rows_of(charts.timeline.timeline_charts(line)[0]) if row.get("version") == "1"]
+    assert added[0] == "+10", "nothing was removed"
 
 
 def test_a_load_that_stands_out_has_its_own_lane_and_shape(line: pl.DataFrame) -> None:
