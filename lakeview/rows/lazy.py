@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import TypeAlias
 
 import polars as pl
 import pyarrow as pa
@@ -17,12 +19,15 @@ from lakeview.storage import Storage
 
 _FEW_ROWS = 128
 
+ReadTask: TypeAlias = Callable[[FileTask, Storage], Iterator[pa.RecordBatch]]
+"""A file to its batches."""
+
 
 def lazy_rows(
     tasks: Callable[[pl.Expr | None], Iterable[FileTask]],
     schema: Schema,
     storage: Storage,
-    read: Callable[[FileTask, Storage], Iterator[pa.RecordBatch]] | None = None,
+    read: ReadTask | None = None,
     enough: Callable[[int], Iterable[FileTask]] | None = None,
 ) -> pl.LazyFrame:
     """A LazyFrame over files. `tasks` gives the files a filter needs; only needed columns are read, batch by batch.
@@ -46,20 +51,28 @@ def lazy_rows(
         with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _batch_size: int | None
     ) -> Iterator[pl.DataFrame]:
         row_query = query(with_columns, predicate)
-        if n_rows == 0:
-            return
-        preview = predicate is None and n_rows is not None
-        files = enough(n_rows) if enough and preview and n_rows else tasks(predicate)
-        if read is not None:
-            frames = _one_by_one(files, row_query, lambda task: read(task, storage))
-        elif preview and n_rows and n_rows <= BATCH_ROWS:
-            # a preview decodes few rows: a small file may hold values that inflate to gigabytes a batch
-            frames = _one_by_one(files, row_query, lambda task: read_task(task, storage, max(_FEW_ROWS, n_rows)))
-        else:
-            frames = read_files(files, row_query, storage)
-        yield from frames if n_rows is None else _head(frames, n_rows)
+        if n_rows is None:
+            yield from _frames(tasks(predicate), row_query, storage, read)
+        elif n_rows:
+            files = tasks(None) if enough is None else enough(n_rows)
+            every = replace(row_query, output=row_query.schema.names, predicate=None)
+            for frame in _head(_frames(files, every, storage, read, n_rows), n_rows):
+                # polars filters the first rows, and does not take the first ones that a filter leaves
+                yield row_query.output_columns(frame if predicate is None else frame.filter(predicate))
 
     return register_io_source(source, schema=types, is_pure=True)
+
+
+def _frames(
+    files: Iterable[FileTask], query: RowQuery, storage: Storage, read: ReadTask | None, n_rows: int | None = None
+) -> Iterator[pl.DataFrame]:
+    """The rows of files; `n_rows`: how many of them are taken."""
+    if read is not None:
+        return _one_by_one(files, query, lambda task: read(task, storage))
+    if n_rows is not None and n_rows <= BATCH_ROWS:
+        # a preview decodes few rows: a small file may hold values that inflate to gigabytes a batch
+        return _one_by_one(files, query, lambda task: read_task(task, storage, max(_FEW_ROWS, n_rows)))
+    return read_files(files, query, storage)
 
 
 def _one_by_one(

@@ -98,6 +98,14 @@ def plain(history: DeltaHistory) -> DeltaHistory:
     return history
 
 
+@pytest.mark.parametrize("count", [0, 1, 4, 9, 70_000])
+def test_a_filter_of_the_first_rows_selects_among_them_alone(plain: DeltaHistory, count: int) -> None:
+    rows = lv.open_table(plain.address).scan().collect()
+    expected = rows.head(count).filter(pl.col("id") > 2).select("name")
+    for table in (lv.open_table(plain.address), by_pyarrow(plain)):
+        assert table.scan().head(count).filter(pl.col("id") > 2).select("name").collect().equals(expected)
+
+
 def test_files_of_a_remote_store_are_read_at_once_and_given_in_their_order(plain: DeltaHistory) -> None:
     together = threading.Barrier(3, timeout=30)
 
