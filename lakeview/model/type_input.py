@@ -54,16 +54,16 @@ def type_of(type_: TypeInput, column: str) -> DataType:
             name = _OTHER_NAMES.get(type_.lower(), type_.lower())
             if name in ARROW_TYPES:
                 return PrimitiveType(name)
-            if (found := _DECIMAL.fullmatch(name)) and int(found[2]) <= int(found[1]) <= 38 and int(found[1]):
-                return DecimalType(int(found[1]), int(found[2]))
+            if (digits := _DECIMAL.fullmatch(name)) and int(digits[2]) <= int(digits[1]) <= 38 and int(digits[1]):
+                return DecimalType(int(digits[1]), int(digits[2]))
             raise _no_type(column, type_)
         case None:
             raise _no_type(column, type_)
     try:
-        (found_field,) = pl.DataFrame(schema={column: type_}).to_arrow().schema
+        (found,) = pl.DataFrame(schema={"column": type_}).to_arrow().schema.types
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise _no_type(column, type_) from error
-    return field_from_arrow(found_field).type
+    return field_from_arrow(pa.field(column, found)).type
 
 
 def names_of(names: str | Sequence[str]) -> tuple[str, ...]:

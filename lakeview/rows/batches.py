@@ -75,6 +75,9 @@ def _no_rows(frame: object) -> InvalidRequestError:
 
 
 def _arrow(frame: pl.DataFrame) -> pa.Table:
+    for name in frame.columns:
+        if "\0" in name:  # polars would panic
+            raise InvalidRequestError(f"a column of the rows is called {name!r}", fix="rename it", place=repr(name))
     try:
         return frame.to_arrow()
     except pa.ArrowException as error:

@@ -278,6 +278,7 @@ USED: list[tuple[str, Any, str]] = [
     ),
     ("by writers", lambda t: t.unset_properties(["delta.columnMapping.maxColumnId"]), "writers keep for themselves"),
     ("under that name", lambda t: t.rename_column("tags", "CITY"), "case aside"),
+    ("with a null character", lambda t: t.add_column("a\0", TEXT), r"'a\\x00' holds a null character"),
     ("without a name", lambda t: t.rename_column("tags", " "), "' ' names no column"),
 ]
 

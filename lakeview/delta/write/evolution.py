@@ -75,6 +75,13 @@ def merge_schemas(old: Schema, rows: Schema) -> Schema:
 
 
 def _check_names(fields: Sequence[Field], path: str) -> None:
+    for field in fields:
+        if "\0" in field.name:
+            raise InvalidRequestError(
+                f"the name {field.name!r} holds a null character, which libraries in C take for its end",
+                fix="choose another name",
+                place=_below(path, field.name),
+            )
     folded = [field.name.casefold() for field in fields]
     if len(set(folded)) == len(folded):
         return
