@@ -5,8 +5,6 @@ Files are read batch by batch: an aggregate, such as `col("id").max()`, would be
 
 from __future__ import annotations
 
-import re
-
 import polars as pl
 
 from lakeview.model.errors import InvalidRequestError
@@ -15,8 +13,8 @@ from lakeview.model.schema import Schema
 from lakeview.predicates.condition import row_expression
 
 _MOST_SHOWN = 200
-_LOOKUP = re.compile(r"\.(?:is_in|replace|replace_strict)\(\[[^\[\]()]*\]\)$")
-"""A function, as polars prints it, that looks its value up in a series."""
+_LOOKUPS = (".is_in([", ".replace([", ".replace_strict([")
+"""Functions, as polars prints them after their value, that look it up in the series that follow."""
 
 
 def row_wise(value: str | pl.Expr, schema: Schema, place: str = "where") -> pl.Expr:
@@ -63,8 +61,10 @@ def check_row_wise(expression: pl.Expr, place: str = "where") -> None:
                 place=place,
                 kind="not-row-wise",
             )
-        is_lookup = _LOOKUP.search(str(node)) is not None
-        waiting += [i for i in inputs if not (is_lookup and i.meta.is_literal())]
+        if inputs and str(node).removeprefix(str(inputs[-1])).startswith(_LOOKUPS):
+            # the value is last, and before it comes what is looked up; the default of replace_strict is the fourth
+            inputs = [i for at, i in enumerate(reversed(inputs)) if not (at in (1, 2) and i.meta.is_literal())]
+        waiting += inputs
 
 
 def _is_of_one_row(node: pl.Expr) -> bool:
