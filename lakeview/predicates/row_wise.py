@@ -15,6 +15,8 @@ from lakeview.predicates.condition import row_expression
 _MOST_SHOWN = 200
 _LOOKUPS = (".is_in([", ".replace([", ".replace_strict([")
 """Functions, as polars prints them after their value, that look it up in the series that follow."""
+_OVER_LISTS = (".list.eval(", ".list.agg(", ".arr.eval(", ".arr.agg(")
+"""Functions that take an expression for the elements of each list: other rows are not in it."""
 
 
 def row_wise(value: str | pl.Expr, schema: Schema, place: str = "where") -> pl.Expr:
@@ -49,10 +51,13 @@ def check_row_wise(expression: pl.Expr, place: str = "where") -> None:
     waiting = [expression]
     while waiting:
         node = waiting.pop()
+        inputs = node.meta.pop()
+        after = str(node).removeprefix(str(inputs[-1])) if inputs else ""  # a function is printed after its value
         try:
-            alone, inputs = _is_of_one_row(node), node.meta.pop()
+            alone = _is_of_one_row(node)
         except pl.exceptions.PolarsError:
             # polars asks for the columns' types to look into a function of the user's, and into list.eval
+            waiting += inputs[-1:] if after.startswith(_OVER_LISTS) else inputs
             continue
         if not alone:
             raise InvalidRequestError(
@@ -61,7 +66,7 @@ def check_row_wise(expression: pl.Expr, place: str = "where") -> None:
                 place=place,
                 kind="not-row-wise",
             )
-        if inputs and str(node).removeprefix(str(inputs[-1])).startswith(_LOOKUPS):
+        if after.startswith(_LOOKUPS):
             # the value is last, and before it comes what is looked up; the default of replace_strict is the fourth
             inputs = [i for at, i in enumerate(reversed(inputs)) if not (at in (1, 2) and i.meta.is_literal())]
         waiting += inputs

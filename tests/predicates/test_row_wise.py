@@ -51,6 +51,8 @@ OF_MORE = {
     "sums with a series": A + pl.Series([1, 2]),
     "a series that is looked up": pl.lit(pl.Series([1, 2])).is_in([1]),
     "a series where nothing is found": A.replace_strict([1], [2], default=pl.Series([1, 2])),
+    "a maximum beside a function of the user's": A.map_elements(bool, return_dtype=pl.Boolean) & HIGHEST,
+    "a maximum within lists' values": B.list.eval(pl.element()).list.contains(HIGHEST),
     "the rows that are left": A.filter(A == 2) > 1,
     "values that are not null": A.drop_nulls(),
     "values of lists": B.explode() > 1,
