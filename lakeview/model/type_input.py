@@ -27,13 +27,21 @@ _DECIMAL = re.compile(r"decimal\((\d{1,2}), ?(\d{1,2})\)")
 def schema_of(schema: SchemaInput) -> Schema:
     """The schema that a user gave: lakeview's, Arrow's, polars', or names to types as `type_of` takes them.
 
-    InvalidRequestError for what is no type, UnsupportedTableError for a type that no table can hold.
+    InvalidRequestError for what is no schema or no type, UnsupportedTableError for a type that no table can hold.
     """
+    import pyarrow as pa
+
     if isinstance(schema, Schema):
         return Schema(tuple(replace(field, type=type_of(field.type, field.name)) for field in schema))
-    if isinstance(schema, Mapping):
+    if isinstance(schema, Mapping) and all(isinstance(name, str) for name in schema):
         return Schema(tuple(Field(name, type_of(type_, name)) for name, type_ in schema.items()))
-    return Schema.from_arrow(schema)
+    if isinstance(schema, pa.Schema):
+        return Schema.from_arrow(schema)
+    raise InvalidRequestError(
+        f"a {type(schema).__name__} is given as schema{', whose names are no texts' * isinstance(schema, Mapping)}",
+        fix='give names and types, as {"id": pl.Int64}, or the schema of rows: frame.schema',
+        place="schema",
+    )
 
 
 def type_of(type_: TypeInput, column: str) -> DataType:

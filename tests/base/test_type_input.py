@@ -43,6 +43,13 @@ def test_what_is_no_type_is_refused_by_column(given: Any) -> None:
     assert caught.value.place == "x"
 
 
+@pytest.mark.parametrize("given", [pl.DataFrame({"a": [1]}), pa.table({"a": [1]}), [("a", LONG)], {5: LONG}, "a", None])
+def test_what_is_no_schema_is_refused(given: Any) -> None:
+    with pytest.raises(InvalidRequestError, match="is given as schema") as caught:
+        schema_of(given)
+    assert caught.value.place == "schema"
+
+
 def test_a_type_that_no_table_holds_is_refused() -> None:
     with pytest.raises(UnsupportedTableError, match="column x has the Arrow type"):
         type_of(pa.duration("us"), "x")
