@@ -115,5 +115,5 @@ def compare(address: str, options: dict[str, Any], machine: bool, base: str | No
     found = look.compare(before, look.version)
     if not machine:
         ends = table.snapshot(before), table.snapshot(look.version)
-        click.echo(printable(views.compare.versions.sentence(*ends, timeline)))
+        click.echo(printable(views.compare.sentences.sentence(*ends, timeline)))
     echo_frame(found, machine, "no difference: rows may have been replaced by as many")

@@ -88,9 +88,12 @@ def test_asides_stand_in_the_timeline_and_change_nothing_of_it() -> None:
     assert told["files"].to_list() == [1, 2, None, None, None, 3]
     assert told["note"].to_list()[3] == "on audit"
     # of two branches no commits lead from one to the other
-    assert [
-        views.compare.versions.commits_between(told, *ends).height for ends in ((1, 6), (6, 1), (5, 6), (6, 5))
-    ] == [2, 2, 0, 0]
+    assert [views.compare.bases.commits_between(told, *ends).height for ends in ((1, 6), (6, 1), (5, 6), (6, 5))] == [
+        2,
+        2,
+        0,
+        0,
+    ]
 
 
 def test_versions_that_are_random_numbers_are_told_by_both_ends() -> None:

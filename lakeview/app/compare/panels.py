@@ -54,7 +54,7 @@ def current_pair(now: OpenTable) -> Pair | None:
 
 def offers(now: OpenTable) -> None:
     """Bases worth choosing, to press: a link to the page one is on would not come into the address bar."""
-    choices = views.compare.versions.base_choices(now.look.timeline(), now.version)
+    choices = views.compare.bases.base_choices(now.look.timeline(), now.version)
     if not choices:
         shown = views.units.format_version(now.version)
         if now.snapshot.timestamp is None:
@@ -81,7 +81,7 @@ def offers(now: OpenTable) -> None:
 
 def sentence(now: OpenTable, pair: Pair) -> None:
     """One sentence that can be copied into a ticket, and where its figures come from."""
-    text = views.compare.versions.sentence(pair.before, pair.after, now.look.timeline())
+    text = views.compare.sentences.sentence(pair.before, pair.after, now.look.timeline())
     with st.container(horizontal=True, vertical_alignment="top", wrap=False):
         st.markdown(_coloured(text), width="stretch")
         with st.popover("", icon=":material/content_copy:", type="tertiary", help="As text, for a ticket"):
@@ -109,7 +109,7 @@ def same_in_both(equal: Sequence[str]) -> None:
 def tiles(pair: Pair) -> None:
     """Five figures: now, and what changed."""
     with grid(165, 5):
-        for label, value, change in views.compare.versions.difference_tiles(pair.before, pair.after):
+        for label, value, change in views.compare.sentences.difference_tiles(pair.before, pair.after):
             tile(label, value, change)
 
 

@@ -1,0 +1,129 @@
+"""Two snapshots to a sentence for a ticket, and to tiles: what differs, in words."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from lakeview.model.snapshot import Snapshot
+from lakeview.views.compare.bases import commits_between
+from lakeview.views.compare.row_change import bounds_text
+from lakeview.views.compare.versions import FileDifference, file_difference, partition_difference, settings_difference
+from lakeview.views.files.rows import rows_text
+from lakeview.views.schema.diff import diff_schemas
+from lakeview.views.units import counted, format_bytes, format_change, format_count, format_date, format_version
+
+
+def sentence(before: Snapshot, after: Snapshot, timeline: pl.DataFrame | None = None) -> str:
+    """What changed in one sentence of plain text, for a ticket: rows, columns, files, settings, and by whom."""
+    difference = file_difference(before, after)
+    between = None if timeline is None else commits_between(timeline, before.version, after.version)
+    parts = [_rows(difference, between), *_columns(before, after), *_file_words(difference)]
+    changed = settings_difference(before, after).filter(pl.col("change") != "same").height
+    if changed:
+        parts.append(f"{counted(changed, 'setting')} changed")
+    table = after.name or after.location.rstrip("/").rpartition("/")[2]
+    sides = [f"{format_version(s.version)} ({format_date(s.timestamp)})" for s in (before, after)]
+    by = "" if between is None else _by(between)
+    return f"{table} from {sides[0]} to {sides[1]}: {', '.join(parts)}{by}."
+
+
+def _rows(difference: FileDifference, between: pl.DataFrame | None) -> str:
+    if difference.rows is None:
+        return bounds_text(difference.rows_between) if difference.rows_between else "an unknown number of rows"
+    if difference.rows:
+        return f"{format_change(difference.rows)} rows"
+    if not (difference.added or difference.removed or difference.redeleted):
+        return "as many rows"
+    # a promise of the writers, where there is one: no commit changed data
+    is_layout = between is not None and not between.is_empty() and (~between["data_change"]).all()
+    return "the same rows in other files" if is_layout else "as many rows, of which some may have changed"
+
+
+def _columns(before: Snapshot, after: Snapshot) -> list[str]:
+    changes = diff_schemas(before.schema, after.schema).group_by("change", maintain_order=True).len()
+    words = {"added": "added", "dropped": "dropped", "renamed": "renamed", "type": "with another type"}
+    told = [f"{counted(count, 'column')} {words[change]}" for change, count in changes.iter_rows() if change in words]
+    return told or ["the same columns"]
+
+
+def _file_words(difference: FileDifference) -> list[str]:
+    deletes = [
+        f"{counted(count, 'delete file')} {word}"
+        for count, word in ((difference.deletes_added, "written"), (difference.deletes_removed, "removed"))
+        if count
+    ]
+    if not (difference.added or difference.removed or difference.redeleted):
+        return [f"the same {'data ' if deletes else ''}files", *deletes]
+    sides = [
+        (difference.added, f"written ({format_bytes(difference.bytes_added)})"),
+        (difference.removed, f"removed ({format_bytes(difference.bytes_removed)})"),
+        (difference.redeleted, "with other deleted rows"),
+    ]
+    changed = [(count, words) for count, words in sides if count]
+    files = [
+        f"{f'{count:,}' if place else counted(count, 'file')} {words}" for place, (count, words) in enumerate(changed)
+    ]
+    return [*files, *deletes]
+
+
+def _by(between: pl.DataFrame) -> str:
+    if between.is_empty():
+        return ""
+    writers = between["writer"].drop_nulls().unique(maintain_order=True).to_list()
+    more = f" and {len(writers) - 3} more" if len(writers) > 3 else ""
+    who = f" by {', '.join(writers[:3])}{more}" if writers else ""
+    return f"; in {counted(between.height, 'commit')}{who}{_bad_loads(between)}"
+
+
+def _bad_loads(between: pl.DataFrame) -> str:
+    """The newest of the suspicious loads with its reason, and the others by their versions."""
+    bad = between.filter("suspicious").reverse()  # in the order of commits: ids of snapshots have none
+    if bad.is_empty():
+        return ""
+    newest, note = bad.select("version", "note").row(0)
+    reason = "" if note is None else f", {note.split('; ')[0]}"
+    others = [format_version(version) for version in bad["version"][1:4]]
+    more = f" and {bad.height - 4:,} more" if bad.height > 4 else ""
+    also = f"; {', '.join(others)}{more}: {'a bad load' if bad.height == 2 else 'bad loads'} too" if others else ""
+    return f"; bad load {format_version(newest)}{reason}{also}"
+
+
+def difference_tiles(before: Snapshot, after: Snapshot) -> list[tuple[str, str, str | None]]:
+    """Label, value now and what changed, for rows, bytes, files, columns and partitions; None without a change."""
+    difference = file_difference(before, after)
+    schema = diff_schemas(before.schema, after.schema)["change"].to_list()
+    kinds = {name: schema.count(name) for name in ("added", "dropped", "renamed")}
+    columns = ", ".join(f"{count} {name}" for name, count in kinds.items() if count)
+    sizes = after.size_bytes, before.size_bytes
+    grown = None if sizes[0] is None or sizes[1] is None else sizes[0] - sizes[1]
+    tiles = [
+        ("Rows", rows_text(after), _rows_changed(difference, rows_text(before))),
+        (
+            "Live bytes",
+            format_bytes(after.size_bytes),
+            _changed(grown, format_bytes(before.size_bytes), bytes_=True),
+        ),
+        (
+            "Files",
+            format_count(after.num_files),
+            _changed(after.num_files - before.num_files, format_count(before.num_files)),
+        ),
+        ("Columns", str(len(after.schema)), columns or (f"{len(schema)} changed" if schema else None)),
+    ]
+    if after.partition_columns:
+        sides = [s.files["partition_text"].n_unique() for s in (before, after)]
+        touched = partition_difference(before, after).filter(pl.any_horizontal(pl.exclude("partition_text") > 0)).height
+        tiles.append(("Partitions", format_count(sides[1]), f"{touched:,} touched" if touched else None))
+    return tiles
+
+
+def _rows_changed(difference: FileDifference, before: str) -> str | None:
+    if difference.rows_between is None:
+        return _changed(difference.rows, before)
+    return f"{bounds_text(difference.rows_between).removesuffix(' rows')} from {before}"
+
+
+def _changed(difference: int | None, before: str, *, bytes_: bool = False) -> str | None:
+    if difference is None:
+        return f"from {before}"
+    return f"{format_change(difference, bytes_=bytes_)} from {before}" if difference else None
