@@ -107,6 +107,20 @@ def test_columns_have_types_of_polars_arrow_or_by_name(tmp_path: Path) -> None:
     assert table.history(1)["operation"].to_list() == ["REPLACE COLUMNS"]
 
 
+def test_a_schema_of_rows_leaves_columns_of_the_table_as_they_are(tmp_path: Path) -> None:
+    """Of mapped columns it has no physical names: under new ones all rows were null."""
+    table = made(tmp_path, MAPPED)
+    table.set_comment("city", "where")
+    before, read = table.snapshot().schema, table.scan().collect()
+    more = pl.Schema({**read.schema, "seen": pl.Date()})
+    assert [table.evolve(read.schema), table.evolve(before), table.evolve(more)] == [None, None, 3]
+    assert again(table).snapshot().schema.fields[:-1] == before.fields
+    assert again(table).scan().collect().drop("seen").equals(read)
+    assert table.evolve(Schema.from_arrow(again(table).snapshot().schema.to_arrow())) == 4
+    assert again(table).scan().collect().drop("seen").equals(read)
+    assert "comment" not in again(table).snapshot().schema["city"].metadata
+
+
 @pytest.mark.parametrize("wrong", ["String", ArrayType("Int64"), StructType((Field("a", pl.Int64),))])  # type: ignore[arg-type]  # on purpose
 def test_what_is_no_type_changes_nothing(tmp_path: Path, wrong: Any) -> None:
     table = made(tmp_path)

@@ -10,7 +10,7 @@ import polars as pl
 from lakeview.delta.data.column_rules import clustering_columns, recorded_rules
 from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.properties import PROPERTIES, Effect
-from lakeview.delta.write.evolution import check_evolution, check_types
+from lakeview.delta.write.evolution import check_evolution, check_types, keep_metadata, merge_schemas
 from lakeview.delta.write.existing_rows import HasValue, Satisfies, check_rows, condition_of_rule, counterexamples
 from lakeview.delta.write.file_changes import LIVE_COLUMNS
 from lakeview.delta.write.pending_commit import PendingCommit
@@ -53,11 +53,14 @@ class DefinitionChanges(PendingCommit):
     def evolve(self, schema: SchemaInput) -> None:
         """Change the schema: nullable columns and fields of structs may be added, comments changed.
 
+        Columns of the table keep their metadata; comments and nullability too, unless the schema is a lakeview Schema.
         InvalidRequestError for anything else, UnsupportedTableError for a type that is not written.
         """
-        evolved = schema_of(schema)
-        check_evolution(self.definition.schema, evolved)
-        self._change_schema(evolved)
+        old, evolved = self.definition.schema, schema_of(schema)
+        check_evolution(old, evolved)
+        evolved = keep_metadata(old, evolved) if isinstance(schema, Schema) else merge_schemas(old, evolved)
+        if evolved != old:
+            self._change_schema(evolved)
 
     def add_column(self, column: Column, type_: TypeInput, *, comment: str | None = None) -> None:
         """Add a nullable column, or field of a struct, behind the others; older rows have null in it."""

@@ -34,11 +34,10 @@ class DefinitionOperations:
 
     def evolve(self: Target, schema: SchemaInput) -> int | None:
         """Give the table this schema, which may add nullable columns and fields of structs and change comments; returns
-        the version."""
-        whole = schema_of(schema)
-        columns = json_text([{"name": field.name, "type": str(field.type)} for field in whole])
+        the version, None if it is that."""
+        columns = json_text([{"name": field.name, "type": str(field.type)} for field in schema_of(schema)])
         with self.transaction("REPLACE COLUMNS", parameters={"columns": columns}) as txn:
-            txn.evolve(whole)
+            txn.evolve(schema)
         return txn.version
 
     def rename_column(self: Target, column: Column, name: str) -> int | None:

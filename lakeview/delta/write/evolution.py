@@ -65,6 +65,14 @@ def check_evolution(old: Schema, new: Schema) -> None:
     _check_fields(old.fields, new.fields, "")
 
 
+def keep_metadata(old: Schema, new: Schema) -> Schema:
+    """The new schema, where fields of the old one keep their metadata except comments.
+
+    Without its id and physical name a mapped column would be another one, null in all rows.
+    """
+    return Schema(_kept_fields(old.fields, new.fields))
+
+
 def merge_schemas(old: Schema, rows: Schema) -> Schema:
     """The old schema with the columns, and the fields of structs, that only the rows have, behind its own.
 
@@ -127,6 +135,28 @@ def _check_type(old: DataType, new: DataType, path: str, what: str) -> None:
             _check_type(before, after, f"{path}.value", "field")
         case _ if old != new:
             raise _refused(f"{what} {path} would change from {old} to {new}", path)
+
+
+def _kept_fields(old: Sequence[Field], new: Sequence[Field]) -> tuple[Field, ...]:
+    known = {field.name: field for field in old}
+    return tuple(_kept_field(known[field.name], field) if field.name in known else field for field in new)
+
+
+def _kept_field(old: Field, new: Field) -> Field:
+    metadata = {key: value for key, value in old.metadata.items() if key != "comment"}
+    metadata |= {key: value for key, value in new.metadata.items() if key == "comment"}
+    return replace(old, type=_kept_type(old.type, new.type), nullable=new.nullable, metadata=metadata)
+
+
+def _kept_type(old: DataType, new: DataType) -> DataType:
+    match old, new:
+        case StructType(fields), StructType(others):
+            return StructType(_kept_fields(fields, others))
+        case ArrayType(element), ArrayType(other):
+            return replace(new, element=_kept_type(element, other))
+        case MapType(key, value), MapType(_, other):
+            return replace(new, key=key, value=_kept_type(value, other))
+    return new
 
 
 def _merged_fields(old: Sequence[Field], rows: Sequence[Field]) -> tuple[Field, ...]:
