@@ -121,6 +121,14 @@ def test_a_schema_of_rows_leaves_columns_of_the_table_as_they_are(tmp_path: Path
     assert "comment" not in again(table).snapshot().schema["city"].metadata
 
 
+def test_mapping_of_a_table_with_the_schema_of_a_mapped_one(tmp_path: Path) -> None:
+    """Its physical names were taken for those of the files, and all rows were null."""
+    table = lv.create_table(tmp_path / "copy", made(tmp_path / "mapped", MAPPED).snapshot().schema)
+    table.append(rows(0))
+    table.set_properties(MAPPED)
+    assert again(table).scan().collect().equals(rows(0))
+
+
 @pytest.mark.parametrize("wrong", ["String", ArrayType("Int64"), StructType((Field("a", pl.Int64),))])  # type: ignore[arg-type]  # on purpose
 def test_what_is_no_type_changes_nothing(tmp_path: Path, wrong: Any) -> None:
     table = made(tmp_path)

@@ -18,7 +18,7 @@ def with_column_ids(schema: Schema, largest: int, *, keep_names: bool = False) -
     """The schema with an id and a physical name for each field that has none, and the largest id now.
 
     "Write the field id and a physical name that is universally unique"; `keep_names`: the physical name is the name,
-    for a table whose files have it.
+    for a table whose files have it, and ids are new: what the fields have is of a table that they were copied from.
     """
     numbers = iter(range(max(largest, _largest(schema.fields)) + 1, 2**31))
     last = largest
@@ -26,9 +26,9 @@ def with_column_ids(schema: Schema, largest: int, *, keep_names: bool = False) -
     def assign(field: Field) -> Field:
         nonlocal last
         metadata = dict(field.metadata)
-        if not isinstance(metadata.get(_ID), int):
+        if keep_names or not isinstance(metadata.get(_ID), int):
             metadata[_ID] = next(numbers)
-        if not isinstance(metadata.get(_PHYSICAL_NAME), str):
+        if keep_names or not isinstance(metadata.get(_PHYSICAL_NAME), str):
             metadata[_PHYSICAL_NAME] = field.name if keep_names else f"col-{uuid.uuid4()}"
         last = max(last, metadata[_ID])
         return replace(
