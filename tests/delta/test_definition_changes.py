@@ -129,6 +129,15 @@ def test_mapping_of_a_table_with_the_schema_of_a_mapped_one(tmp_path: Path) -> N
     assert again(table).scan().collect().equals(rows(0))
 
 
+def test_a_column_of_another_mapped_table_gets_an_id_of_this_one(tmp_path: Path) -> None:
+    table = made(tmp_path / "here", MAPPED)
+    other = lv.create_table(tmp_path / "there", {"more": "long"}, properties=MAPPED).snapshot().schema["more"]
+    assert table.evolve(Schema((*table.snapshot().schema, other))) == 2
+    fields = again(table).snapshot().schema.fields
+    assert len({field.id for field in fields}) == len(fields)
+    assert fields[-1].physical_name != other.physical_name
+
+
 @pytest.mark.parametrize("wrong", ["String", ArrayType("Int64"), StructType((Field("a", pl.Int64),))])  # type: ignore[arg-type]  # on purpose
 def test_what_is_no_type_changes_nothing(tmp_path: Path, wrong: Any) -> None:
     table = made(tmp_path)

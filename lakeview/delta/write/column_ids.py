@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType
 
-_ID = "delta.columnMapping.id"
-_PHYSICAL_NAME = "delta.columnMapping.physicalName"
+_MAPPING = "delta.columnMapping."
+_ID = f"{_MAPPING}id"
+_PHYSICAL_NAME = f"{_MAPPING}physicalName"
 MAX_ID = "delta.columnMapping.maxColumnId"
 """The property that holds the largest id that a table has ever given to a column."""
 
@@ -37,6 +38,13 @@ def with_column_ids(schema: Schema, largest: int, *, keep_names: bool = False) -
         )  # fmt: skip
 
     return Schema(tuple(assign(f) for f in schema)), last
+
+
+def without_column_ids(field: Field) -> Field:
+    """The field, and those within, without id and physical name: those of another table may be taken in this one."""
+    metadata = {key: value for key, value in field.metadata.items() if not key.startswith(_MAPPING)}
+    inner = _mapped(field.type, without_column_ids)
+    return replace(field, metadata=metadata, id=None, physical_name=None, type=inner)
 
 
 def _mapped(type_: DataType, assign: Callable[[Field], Field]) -> DataType:

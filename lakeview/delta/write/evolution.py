@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from lakeview.delta.write.column_ids import without_column_ids
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.model.schema import (
     VARIANT,
@@ -68,7 +69,7 @@ def check_evolution(old: Schema, new: Schema) -> None:
 def keep_metadata(old: Schema, new: Schema) -> Schema:
     """The new schema, where fields of the old one keep their metadata except comments.
 
-    Without its id and physical name a mapped column would be another one, null in all rows.
+    Without its id and physical name a mapped column would be another one, null in all rows. New fields have none.
     """
     return Schema(_kept_fields(old.fields, new.fields))
 
@@ -139,7 +140,9 @@ def _check_type(old: DataType, new: DataType, path: str, what: str) -> None:
 
 def _kept_fields(old: Sequence[Field], new: Sequence[Field]) -> tuple[Field, ...]:
     known = {field.name: field for field in old}
-    return tuple(_kept_field(known[field.name], field) if field.name in known else field for field in new)
+    return tuple(
+        _kept_field(known[field.name], field) if field.name in known else without_column_ids(field) for field in new
+    )
 
 
 def _kept_field(old: Field, new: Field) -> Field:
