@@ -52,12 +52,11 @@ def check_row_wise(expression: pl.Expr, place: str = "where") -> None:
     while waiting:
         node = waiting.pop()
         inputs = node.meta.pop()
-        after = str(node).removeprefix(str(inputs[-1])) if inputs else ""  # a function is printed after its value
         try:
             alone = _is_of_one_row(node)
         except pl.exceptions.PolarsError:
             # polars asks for the columns' types to look into a function of the user's, and into list.eval
-            waiting += inputs[-1:] if after.startswith(_OVER_LISTS) else inputs
+            waiting += inputs[-1:] if _function(node, inputs).startswith(_OVER_LISTS) else inputs
             continue
         if not alone:
             raise InvalidRequestError(
@@ -66,10 +65,16 @@ def check_row_wise(expression: pl.Expr, place: str = "where") -> None:
                 place=place,
                 kind="not-row-wise",
             )
-        if after.startswith(_LOOKUPS):
+        # printed only where it may be one: nodes of a long condition are long
+        if any(i.meta.is_literal() for i in inputs[:-1]) and _function(node, inputs).startswith(_LOOKUPS):
             # the value is last, and before it comes what is looked up; the default of replace_strict is the fourth
             inputs = [i for at, i in enumerate(reversed(inputs)) if not (at in (1, 2) and i.meta.is_literal())]
         waiting += inputs
+
+
+def _function(node: pl.Expr, inputs: list[pl.Expr]) -> str:
+    """A function as polars prints it after its value, which is the last of the inputs."""
+    return str(node).removeprefix(str(inputs[-1])) if inputs else ""
 
 
 def _is_of_one_row(node: pl.Expr) -> bool:
