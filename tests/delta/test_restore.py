@@ -84,6 +84,20 @@ def test_a_moment_comes_back_and_the_commit_says_what_it_did(tmp_path: Path) -> 
     assert (info["operationMetrics"]["numRestoredFiles"], info["operationMetrics"]["numRemovedFiles"]) == ("2", "0")
 
 
+class _Integer:
+    """As numpy's, which a frame of pandas gives."""
+
+    def __index__(self) -> int:
+        return 0
+
+
+def test_a_version_may_be_an_integer_of_numpy(tmp_path: Path) -> None:
+    table = lv.create_table(tmp_path, {"id": pl.Int64})
+    table.append(pl.DataFrame({"id": [1]}))
+    assert table.restore(_Integer()) == 2  # type: ignore[arg-type]  # on purpose
+    assert table.scan().collect().is_empty()
+
+
 def test_what_is_gone_is_named_and_nothing_changes(tmp_path: Path) -> None:
     table = made(tmp_path)
     (first, _) = [tmp_path / path for path in again(table).snapshot().files["path"]]
