@@ -30,6 +30,8 @@ def choices(name: str, names: Sequence[str]) -> str:
     near = get_close_matches(name, names, n=3, cutoff=0.7)
     if near:
         return f"perhaps {' or '.join(near)} is meant"
+    if not names:
+        return "there are none to choose from"
     more = len(names) - _MOST_NAMES
     return f"choose from {', '.join(names[:_MOST_NAMES])}{f' and {more:,} more' if more > 0 else ''}"
 

@@ -59,7 +59,7 @@ def _find(fields: Sequence[Field], names: Sequence[str], subject: str) -> tuple[
             known = [f.name for f in fields]
             raise InvalidRequestError(
                 f"there is no column {'.'.join(names)}, which {subject} names",
-                fix=choices(name, known) if known else "it is no struct: leave the field out",
+                fix=choices(name, known) if known or not spelt else "it is no struct: leave the field out",
                 place="where",
                 kind="unknown-column",
             )

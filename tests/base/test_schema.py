@@ -27,6 +27,7 @@ from lakeview.model.schema import (
     leaf_name,
     polars_type,
 )
+from lakeview.predicates.condition import row_expression
 
 LONG, TEXT = PrimitiveType("long"), PrimitiveType("string")
 DEEP = Schema(
@@ -116,6 +117,9 @@ def test_a_name_that_is_no_column_is_answered_by_those_most_like_it_else_by_the_
     names = ["dep_time", "dep_delay", "arr_delay", *(f"c{i}" for i in range(20))]
     assert choices("dep_dely", names) == "perhaps dep_delay is meant"
     assert choices("x", names).endswith(", c16 and 3 more")
+    with pytest.raises(InvalidRequestError) as refused:
+        row_expression("x > 1", Schema(()))
+    assert refused.value.fix == choices("x", []) == "there are none to choose from"
 
 
 def test_leaves_are_reached_through_structs_only() -> None:
