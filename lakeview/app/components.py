@@ -242,7 +242,7 @@ def pandas_rows(rows: pl.DataFrame) -> Any:
     """Rows as a pandas frame, which Streamlit's tables are drawn from.
 
     By Arrow. polars' own `to_pandas`, which Streamlit would call, waits for polars' threads and holds the interpreter's
-    lock meanwhile; where these wait for that lock, to call a function of Python in an expression of another session,
+    lock meanwhile; where these wait for that lock, to call a function of Python in an expression of another user,
     the app stops for good (polars 1.x, `PyDataFrame.to_pandas`).
     """
     return rows.to_arrow().to_pandas(date_as_object=False)

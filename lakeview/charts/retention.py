@@ -108,5 +108,5 @@ def _age(days: float) -> str:
 def _bytes(curve: pl.DataFrame, only_adds: bool) -> pl.Series:
     """Bytes as text: those of lost versions whose files the log does not list are unknown, not 0."""
     is_unknown = (pl.col("versions") > 0) & (pl.col("bytes") == 0) & pl.lit(not only_adds)
-    told = curve.select(pl.when(~is_unknown).then("bytes")).to_series()
-    return pl.Series([format_bytes(n) for n in told], dtype=pl.String)
+    sizes = curve.select(pl.when(~is_unknown).then("bytes")).to_series()
+    return pl.Series([format_bytes(n) for n in sizes], dtype=pl.String)

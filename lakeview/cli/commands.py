@@ -219,12 +219,12 @@ def show(
         click.echo(as_json(facts))
         return
     empty = {"name", "description", "partitioned_by", "features", "properties"}
-    told = {k.replace("_", " "): v for k, v in facts.items() if v not in (None, [], {}) or k not in empty}
-    told |= {k: ", ".join(map(str, v)) for k, v in told.items() if isinstance(v, list)}
-    properties = told.pop("properties", {})
+    shown = {k.replace("_", " "): v for k, v in facts.items() if v not in (None, [], {}) or k not in empty}
+    shown |= {k: ", ".join(map(str, v)) for k, v in shown.items() if isinstance(v, list)}
+    properties = shown.pop("properties", {})
     if isinstance(properties, dict):
-        told |= {f"  {printable(k)}": v for k, v in properties.items()}
-    echo_lines(pairs(told, limit=width()))
+        shown |= {f"  {printable(k)}": v for k, v in properties.items()}
+    echo_lines(pairs(shown, limit=width()))
 
 
 @command(click.option("--limit", type=click.IntRange(min=1), help="At most so many commits, newest first."))

@@ -56,10 +56,10 @@ def _find(fields: Sequence[Field], names: Sequence[str], subject: str) -> tuple[
         exact = [f for f in fields if f.name == name]
         found = exact or [f for f in fields if f.name.casefold() == name.casefold()]
         if len(found) != 1:
-            known = [f.name for f in fields]
+            others = [f.name for f in fields]
             raise InvalidRequestError(
                 f"there is no column {'.'.join(names)}, which {subject} names",
-                fix=choices(name, known) if known or not spelt else "it is no struct: leave the field out",
+                fix=choices(name, others) if others or not spelt else "it is no struct: leave the field out",
                 place="where",
                 kind="unknown-column",
             )

@@ -53,8 +53,8 @@ def test_pruning_counts_what_a_filter_reads_and_skips(address: str) -> None:
     first, _, *reasons = run("pruning", address, "id < 100 AND price > 1").stdout.splitlines()
     assert first.startswith("It reads at most 2 of 9 files, ")
     assert [line.split()[:2] for line in reasons] == [["statistics", "7"], ["kept", "2"]]
-    kept = [file for file in json.loads(run("pruning", address, "id < 100", "--json").stdout) if file["kept"]]
-    assert len(kept) == 2
+    files = [file for file in json.loads(run("pruning", address, "id < 100", "--json").stdout) if file["kept"]]
+    assert len(files) == 2
 
 
 @pytest.mark.parametrize(

@@ -77,11 +77,11 @@ def _violations(rows: pl.DataFrame, *, is_all_proven: bool) -> None:
 
 
 def _laws(rows: pl.DataFrame) -> None:
-    asked = [
+    promises = [
         f"{escape(sentence)} :gray[{escape(rule)}]" for sentence, rule in rows.select("sentence", "rule").iter_rows()
     ]
     counts = {name: rows[name].to_list() for name in ("violated", "unknowable", "proven")}
-    prose({"law": map(escape, rows["title"]), **counts, "what it asks for": asked})
+    prose({"law": map(escape, rows["title"]), **counts, "what it asks for": promises})
 
 
 def _blame(rows: pl.DataFrame) -> None:

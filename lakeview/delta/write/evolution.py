@@ -71,7 +71,7 @@ def keep_metadata(old: Schema, new: Schema) -> Schema:
 
     Without its id and physical name a mapped column would be another one, null in all rows. New fields have none.
     """
-    return Schema(_kept_fields(old.fields, new.fields))
+    return Schema(_carry_fields(old.fields, new.fields))
 
 
 def merge_schemas(old: Schema, rows: Schema) -> Schema:
@@ -138,27 +138,28 @@ def _check_type(old: DataType, new: DataType, path: str, what: str) -> None:
             raise _refused(f"{what} {path} would change from {old} to {new}", path)
 
 
-def _kept_fields(old: Sequence[Field], new: Sequence[Field]) -> tuple[Field, ...]:
-    known = {field.name: field for field in old}
+def _carry_fields(old: Sequence[Field], new: Sequence[Field]) -> tuple[Field, ...]:
+    by_name = {field.name: field for field in old}
     return tuple(
-        _kept_field(known[field.name], field) if field.name in known else without_column_ids(field) for field in new
+        _carry_field(by_name[field.name], field) if field.name in by_name else without_column_ids(field)
+        for field in new
     )
 
 
-def _kept_field(old: Field, new: Field) -> Field:
+def _carry_field(old: Field, new: Field) -> Field:
     metadata = {key: value for key, value in old.metadata.items() if key != "comment"}
     metadata |= {key: value for key, value in new.metadata.items() if key == "comment"}
-    return replace(old, type=_kept_type(old.type, new.type), nullable=new.nullable, metadata=metadata)
+    return replace(old, type=_carry_type(old.type, new.type), nullable=new.nullable, metadata=metadata)
 
 
-def _kept_type(old: DataType, new: DataType) -> DataType:
+def _carry_type(old: DataType, new: DataType) -> DataType:
     match old, new:
         case StructType(fields), StructType(others):
-            return StructType(_kept_fields(fields, others))
+            return StructType(_carry_fields(fields, others))
         case ArrayType(element), ArrayType(other):
-            return replace(new, element=_kept_type(element, other))
+            return replace(new, element=_carry_type(element, other))
         case MapType(key, value), MapType(_, other):
-            return replace(new, key=key, value=_kept_type(value, other))
+            return replace(new, key=key, value=_carry_type(value, other))
     return new
 
 

@@ -136,10 +136,10 @@ class Operations(DefinitionOperations):
         of bytes done, and of how many; `user`: the user name of the commit. The rows stay the same.
         """
         columns = names_of(z_order_by)
-        told = {"predicate": predicates(where), "zOrderBy": msgspec.json.encode(columns).decode()}
+        parameters = {"predicate": predicates(where), "zOrderBy": msgspec.json.encode(columns).decode()}
 
         def attempt() -> int | None:
-            with self.transaction("OPTIMIZE", parameters=told, user=user) as txn:
+            with self.transaction("OPTIMIZE", parameters=parameters, user=user) as txn:
                 txn.optimize(where, target_bytes=target_bytes, z_order_by=columns, progress=progress)
             return txn.version
 

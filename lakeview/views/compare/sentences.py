@@ -42,8 +42,8 @@ def _rows(difference: FileDifference, between: pl.DataFrame | None) -> str:
 def _columns(before: Snapshot, after: Snapshot) -> list[str]:
     changes = diff_schemas(before.schema, after.schema).group_by("change", maintain_order=True).len()
     words = {"added": "added", "dropped": "dropped", "renamed": "renamed", "type": "with another type"}
-    told = [f"{counted(count, 'column')} {words[change]}" for change, count in changes.iter_rows() if change in words]
-    return told or ["the same columns"]
+    parts = [f"{counted(count, 'column')} {words[change]}" for change, count in changes.iter_rows() if change in words]
+    return parts or ["the same columns"]
 
 
 def _file_words(difference: FileDifference) -> list[str]:

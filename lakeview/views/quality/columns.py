@@ -25,8 +25,8 @@ newest load that has the column, with its null share and mark and the `usual` sh
 
 def column_quality(tree: pl.DataFrame, loads: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame:
     """COLUMN_QUALITY from SCHEMA_TREE, SUDDEN and the TIMELINE up to the version of the tree."""
-    known = loads.filter(pl.col("version").is_in(timeline["version"].implode()))
-    by_column = known.group_by("column").agg(
+    earlier = loads.filter(pl.col("version").is_in(timeline["version"].implode()))
+    by_column = earlier.group_by("column").agg(
         pl.col("version").last().alias("load"),
         pl.col("null_share").last().alias("load_null_share"),
         pl.col("mark").last().alias("load_mark"),

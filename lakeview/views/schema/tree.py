@@ -105,5 +105,5 @@ def most_nulls_first(shares: pl.DataFrame) -> pl.DataFrame:
     """NULL_SHARES by null share, unknown ones last, with `files_text`: the files that count nulls, `3 of 4`."""
     rows = shares.sort("null_share", descending=True, nulls_last=True, maintain_order=True)
     counts = rows.select("files_known", "files").iter_rows()
-    texts = [None if known is None or files is None else f"{known:,} of {files:,}" for known, files in counts]
+    texts = [None if some is None or files is None else f"{some:,} of {files:,}" for some, files in counts]
     return rows.with_columns(pl.Series("files_text", texts, dtype=pl.String))
