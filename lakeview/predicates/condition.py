@@ -14,7 +14,7 @@ from sqlglot import exp
 from lakeview.model.printable import shorten
 from lakeview.model.schema import Schema
 from lakeview.predicates import limits
-from lakeview.predicates.forms import COPIES, FORMS, check_arguments, check_spark
+from lakeview.predicates.forms import COPIES, FORMS, check_arguments, check_spark, null_for_zero
 from lakeview.predicates.names import resolve
 from lakeview.predicates.refusals import EXAMPLE, KIND, REFUSAL, check_operands, node_name
 from lakeview.predicates.syntax import DIALECTS, Refusal, chain_terms, parse_statement
@@ -76,7 +76,7 @@ def _printed(tree: exp.Expr, text: str, dialect: str) -> pl.Expr:
     if dialect == "spark":
         for node in tree.walk():
             check_spark(node)
-    printed = _Printer().print(tree)
+    printed = _Printer().print(null_for_zero(tree))
     try:
         return pl.sql_expr(printed)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:

@@ -223,6 +223,7 @@ FORMS: dict[type[exp.Expr], Form] = {
 
 COPIES: dict[type[exp.Expr], int] = {
     exp.Between: 2, exp.Nullif: 2, exp.SplitPart: 3, exp.Right: 2, exp.Extract: 2, exp.Case: 3, exp.Not: 2,
+    exp.Ln: 2, exp.Log: 2,
 }  # fmt: skip
 """How many times polars writes out an argument at most, where it is more than once."""
 
@@ -232,6 +233,21 @@ OTHER_IN_SPARK: tuple[type[exp.Expr], ...] = (
 )  # fmt: skip
 """What Spark and polars evaluate differently for some arguments (rounding, negative positions, nulls, days of a week):
 constants of a constraint must not be evaluated in another way than by the engine that wrote the rows."""
+
+
+_NOT_ZERO = re.compile(r"[0.]*[1-9]")
+
+
+def null_for_zero(tree: exp.Expr) -> exp.Expr:
+    """Returns the tree with null for a divisor that is zero, as in Spark without ANSI and in DuckDB. polars divides to
+    infinity, and a delete with `n / 0 > 1` would take rows that no other engine takes. The tree is changed in place."""
+    for node in list(tree.find_all(exp.Div, exp.IntDiv, exp.Mod)):
+        divisor = node.expression
+        if not isinstance(divisor, exp.Literal) or divisor.is_string or not _NOT_ZERO.match(divisor.name):
+            wrapper = exp.Nullif(expression=exp.Literal.number(0))
+            divisor.replace(wrapper)
+            wrapper.set("this", divisor)
+    return tree
 
 
 def check_spark(node: exp.Expr) -> None:

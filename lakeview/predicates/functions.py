@@ -85,7 +85,12 @@ def _extract(node: exp.Expr) -> Parts:
 def _log(node: exp.Expr) -> Parts:
     if not isinstance(node.this, exp.Literal) or node.name != "10" or node.expression is None:
         raise refuse("LOG with a base of its own is no part of a condition here", "use LN or LOG10")
-    return "LOG10(", node.expression, ")"
+    return _of_positive("LOG10", node.expression)
+
+
+def _of_positive(name: str, value: exp.Expr) -> Parts:
+    """A logarithm, which is null for zero and below as in Spark: to polars that of zero is minus infinity."""
+    return "(CASE WHEN ", value, f" > 0 THEN {name}(", value, ") END)"
 
 
 def _named_function(node: exp.Expr) -> Parts:
@@ -103,7 +108,7 @@ FUNCTIONS: dict[type[exp.Expr], Form] = {
     **{
         kind: _function(kind.sql_name(), "this")
         for kind in (
-            exp.Abs, exp.Sign, exp.Ceil, exp.Floor, exp.Sqrt, exp.Exp, exp.Ln, exp.Lower, exp.Upper, exp.Length,
+            exp.Abs, exp.Sign, exp.Ceil, exp.Floor, exp.Sqrt, exp.Exp, exp.Lower, exp.Upper, exp.Length,
             exp.Reverse, exp.Date, exp.Year, exp.Quarter, exp.Month, exp.Day, exp.Hour, exp.Minute, exp.Second,
         )
     },
@@ -119,6 +124,7 @@ FUNCTIONS: dict[type[exp.Expr], Form] = {
     exp.Pow: _function("POW", "this", "expression"),
     exp.DayOfMonth: _function("DAY", "this"),
     exp.Round: _function("ROUND", "this", "decimals"),
+    exp.Ln: lambda node: _of_positive("LN", node.this),
     exp.Log: _log,
     exp.Substring: _function("SUBSTR", "this", "start", "length"),
     exp.StrPosition: _function("STRPOS", "this", "substr"),
