@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.generators.duckdb import DuckDBGenerator
 from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import TokenType
@@ -42,6 +43,9 @@ def _printed_by(form: Callable[[exp.Expr], Any]) -> Callable[[Any, exp.Expr], st
 
 class _QuerySQL(PolarsSQL):
     """polars' SQL in which a function is a name with arguments: it is printed as it was written."""
+
+    class Tokenizer(PolarsSQL.Tokenizer):
+        COMMANDS: ClassVar[set[TokenType]] = DuckDB.Tokenizer.COMMANDS
 
     class Parser(DuckDBParser):
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
@@ -74,7 +78,7 @@ def query(text: str, names: Sequence[str] = ()) -> Query:
 
     InvalidRequestError for anything but one SELECT (with its CTEs, unions and subqueries) over that table.
     """
-    tree = parse_statement(text, _QuerySQL, _REFUSAL, limits.QUERY_CHARACTERS)
+    tree = parse_statement(text, _QuerySQL, _REFUSAL, limits.QUERY_CHARACTERS, is_query=True)
     if not isinstance(tree, exp.Select | exp.SetOperation):
         word = text.split(maxsplit=1)[0].upper()
         raise _REFUSAL(f"{word[:40]} is no SELECT, and tables are only read here", "write one SELECT")

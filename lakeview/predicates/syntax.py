@@ -27,9 +27,15 @@ class PolarsSQL(DuckDB):
     class Tokenizer(DuckDB.Tokenizer):
         IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ['"', "`"]
         HEX_STRINGS: ClassVar[list[str | tuple[str, str]]] = [("x'", "'"), ("X'", "'")]
+        COMMANDS: ClassVar[set[TokenType]] = set()  # a text may begin with a column called load
 
 
-DIALECTS: dict[str, type[Dialect]] = {"polars": PolarsSQL, "spark": Spark, "duckdb": DuckDB}
+class _SparkSQL(Spark):
+    class Tokenizer(Spark.Tokenizer):
+        COMMANDS: ClassVar[set[TokenType]] = set()
+
+
+DIALECTS: dict[str, type[Dialect]] = {"polars": PolarsSQL, "spark": _SparkSQL, "duckdb": DuckDB}
 """Dialects by name: filters of users are in polars' SQL, constraints of Delta tables in Spark's."""
 
 
@@ -50,9 +56,14 @@ class Refusal:
 
 
 def parse_statement(
-    text: str, dialect: type[Dialect], refusal: Refusal, max_characters: int = limits.CHARACTERS
+    text: str,
+    dialect: type[Dialect],
+    refusal: Refusal,
+    max_characters: int = limits.CHARACTERS,
+    *,
+    is_query: bool = False,
 ) -> exp.Expr:
-    """Returns the tree of the one statement or expression in a text.
+    """Returns the tree of the one expression in a text, or, with `is_query`, of the one statement.
 
     InvalidRequestError, made by `refusal`, for text that is empty, no SQL, more than one statement, too long, or nested
     too deep.
@@ -61,7 +72,7 @@ def parse_statement(
         raise refusal.of_subject(f"has {len(text):,} characters", f"write at most {max_characters:,}")
     tokens = tokenize(text, dialect, refusal)
     check_size(tokens, refusal)
-    return parse_tokens(tokens, text, dialect, refusal)
+    return parse_tokens(tokens, text, dialect, refusal, is_query=is_query)
 
 
 def tokenize(text: str, dialect: type[Dialect], refusal: Refusal) -> list[Token]:
@@ -75,10 +86,14 @@ def tokenize(text: str, dialect: type[Dialect], refusal: Refusal) -> list[Token]
     return tokens
 
 
-def parse_tokens(tokens: list[Token], text: str, dialect: type[Dialect], refusal: Refusal) -> exp.Expr:
+def parse_tokens(
+    tokens: list[Token], text: str, dialect: type[Dialect], refusal: Refusal, *, is_query: bool = False
+) -> exp.Expr:
     """Returns the tree of the one statement or expression in the tokens of a text. Raises as `parse_statement`."""
+    parser = dialect().parser()
     try:
-        trees = dialect().parser().parse(tokens, text)
+        # as an expression, a text may begin with a column called comment
+        trees = parser.parse(tokens, text) if is_query else parser.parse_into(exp.Expr, tokens, text)
     except SqlglotError as error:
         raise refusal.of_subject(f"cannot be read: {_stop(error)}", _CORRECT) from error
     except RecursionError as error:
