@@ -5,6 +5,8 @@ Files are read batch by batch: an aggregate, such as `col("id").max()`, would be
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 
 from lakeview.model.errors import InvalidRequestError
@@ -17,6 +19,14 @@ _LOOKUPS = (".is_in([", ".replace([", ".replace_strict([")
 """Functions, as polars prints them after their value, that look it up in the series that follow."""
 _OVER_LISTS = (".list.eval(", ".list.agg(", ".arr.eval(", ".arr.agg(")
 """Functions that take an expression for the elements of each list: other rows are not in it."""
+_ROW_BY_ROW = re.compile(
+    r"\[\(|\.when\(|as_struct\(|pl\.field\(|\.(?:"  # operators, and what is printed before its values
+    r"(?:str|dt|list|arr|struct|bin|cat|name)\.(?!explode|concat_vertical)|"
+    r"(?:abs|negate|not|is_(?:null|not_null|nan|not_nan|finite|infinite|in|between|close)|round\w*|floor|ceil|sign|log\w*"
+    r"|exp|sqrt|cbrt|pow|fill_null|coalesce|clip|cast|strict_cast|\w+_horizontal|replace|replace_strict|alias|python_udf)\()"
+)
+"""Functions of one row's values as polars prints them after the first value, for expressions that it does not judge."""
+_LIST_FILTER = re.compile(r"\.(?:list|arr)\.eval\(col\(\"\"\)")
 
 
 def row_wise(value: str | pl.Expr, schema: Schema, place: str = "where") -> pl.Expr:
@@ -41,6 +51,13 @@ def row_wise(value: str | pl.Expr, schema: Schema, place: str = "where") -> pl.E
             place=place,
             kind="columns-not-named",
         )
+    if _LIST_FILTER.search(str(value)) and "" not in schema:
+        raise InvalidRequestError(
+            "list.filter is not taken in conditions and values: to polars it names a column without a name",
+            fix="write list.eval(pl.element().filter(...))",
+            place=place,
+            kind="columns-not-named",
+        )
     schema.require(value.meta.root_names(), place=place)
     check_row_wise(value, place)
     return value
@@ -53,18 +70,19 @@ def check_row_wise(expression: pl.Expr, place: str = "where") -> None:
         node = waiting.pop()
         inputs = node.meta.pop()
         try:
-            alone = _is_of_one_row(node)
+            if not _is_of_one_row(node):
+                shown = shorten(str(node), _MOST_SHOWN)
+                raise _not_row_wise(f"{shown} depends on more than one row, and rows are changed one by one", place)
         except pl.exceptions.PolarsError:
-            # polars asks for the columns' types to look into a function of the user's, and into list.eval
-            waiting += inputs[-1:] if _function(node, inputs).startswith(_OVER_LISTS) else inputs
-            continue
-        if not alone:
-            raise InvalidRequestError(
-                f"{shorten(str(node), _MOST_SHOWN)} depends on more than one row, and rows are changed one by one",
-                fix="compute it first, from table.scan(), and give its value",
-                place=place,
-                kind="not-row-wise",
-            )
+            # polars asks for the columns' types to look into a function of the user's, list.eval and with_fields
+            function = _function(node, inputs)
+            if _ROW_BY_ROW.match(function) is None:
+                raise _not_row_wise(
+                    f"{shorten(str(node), _MOST_SHOWN)} may depend on more than one row: over a function of the user's, "
+                    f"list.eval or with_fields {function.partition('(')[0]} is not known to go row by row",
+                    place,
+                ) from None
+            inputs = inputs[-1:] if function.startswith(_OVER_LISTS) else inputs
         # printed only where it may be one: nodes of a long condition are long
         if any(i.meta.is_literal() for i in inputs[:-1]) and _function(node, inputs).startswith(_LOOKUPS):
             # the value is last, and before it comes what is looked up; the default of replace_strict is the fourth
@@ -72,9 +90,14 @@ def check_row_wise(expression: pl.Expr, place: str = "where") -> None:
         waiting += inputs
 
 
+def _not_row_wise(message: str, place: str) -> InvalidRequestError:
+    fix = "compute it first, from table.scan(), and give its value"
+    return InvalidRequestError(message, fix=fix, place=place, kind="not-row-wise")
+
+
 def _function(node: pl.Expr, inputs: list[pl.Expr]) -> str:
     """A function as polars prints it after its value, which is the last of the inputs."""
-    return str(node).removeprefix(str(inputs[-1])) if inputs else ""
+    return str(node).removeprefix(str(inputs[-1])) if inputs else str(node)
 
 
 def _is_of_one_row(node: pl.Expr) -> bool:

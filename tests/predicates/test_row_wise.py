@@ -12,10 +12,11 @@ import pytest
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.schema import ArrayType, Field, PrimitiveType, Schema
 from lakeview.predicates.row_wise import check_row_wise, row_wise
 
 A, B, HIGHEST = pl.col("a"), pl.col("b"), pl.col("a").max()
+USERS = A.map_elements(bool, return_dtype=pl.Boolean)
 OF_ONE_ROW = {
     "a comparison": A == 1,
     "a literal": pl.lit(value=True),
@@ -34,7 +35,9 @@ OF_ONE_ROW = {
     "a sum within a list": B.list.sum() > 3,
     "an expression over a list": B.list.eval(pl.element().max()).list.first() > 3,
     "the larger of two columns": pl.max_horizontal(A, B) > 1,
-    "a function of the user's": A.map_elements(bool, return_dtype=pl.Boolean),
+    "a function of the user's": USERS,
+    "a function over one of the user's": pl.when(USERS.is_in(pl.Series([1]))).then(-USERS.cast(pl.Int64)).otherwise(A),
+    "a field that is added": B.struct.with_fields(pl.field("x").abs() + 1).struct.field("x") > 1,
 }
 OF_MORE = {
     "a maximum": HIGHEST == A,
@@ -51,8 +54,12 @@ OF_MORE = {
     "sums with a series": A + pl.Series([1, 2]),
     "a series that is looked up": pl.lit(pl.Series([1, 2])).is_in([1]),
     "a series where nothing is found": A.replace_strict([1], [2], default=pl.Series([1, 2])),
-    "a maximum beside a function of the user's": A.map_elements(bool, return_dtype=pl.Boolean) & HIGHEST,
+    "a maximum beside a function of the user's": USERS & HIGHEST,
     "a maximum within lists' values": B.list.eval(pl.element()).list.contains(HIGHEST),
+    "a sum of a function of the user's": USERS.sum() > 0,
+    "the value of the user's function before": USERS.shift(1),
+    "a sum of lists": B.list.eval(pl.element()).list.sum().sum() > 3,
+    "a sum of a field": B.struct.with_fields(pl.field("x").sum()),
     "the rows that are left": A.filter(A == 2) > 1,
     "values that are not null": A.drop_nulls(),
     "values of lists": B.explode() > 1,
@@ -66,7 +73,7 @@ def test_what_depends_on_one_row_is_taken(expression: pl.Expr) -> None:
 
 @pytest.mark.parametrize("expression", OF_MORE.values(), ids=list(OF_MORE))
 def test_what_depends_on_other_rows_is_refused(expression: pl.Expr) -> None:
-    with pytest.raises(InvalidRequestError, match="depends on more than one row") as caught:
+    with pytest.raises(InvalidRequestError, match=r"depends? on more than one row") as caught:
         check_row_wise(expression)
     assert caught.value.kind == "not-row-wise"
 
@@ -92,6 +99,15 @@ def test_columns_that_are_selected_and_not_named_are_refused(selected: pl.Expr) 
         with pytest.raises(InvalidRequestError, match="does not name its columns") as caught:
             row_wise(expression, schema)
         assert caught.value.kind == "columns-not-named"
+
+
+def test_the_filter_of_a_list_is_refused_with_what_to_write() -> None:
+    with pytest.raises(InvalidRequestError, match=r"list\.filter is not taken") as caught:
+        row_wise(
+            B.list.filter(pl.element() > 1).list.len() > 0,
+            Schema((Field("b", ArrayType(PrimitiveType("long"), True)),)),
+        )
+    assert caught.value.fix == "write list.eval(pl.element().filter(...))"
 
 
 def test_a_function_of_the_users_selects_rows(tmp_path: Path) -> None:
