@@ -31,14 +31,21 @@ def test_rows_are_there_on_arrival_where_reading_is_cheap(good: Path, monkeypatc
     assert "Rows of v6" not in text(app)
 
 
-def test_the_first_rows_cost_the_files_that_hold_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("stats", "cost", "amount"),
+    [({"numRecords": 60}, "1 file", "the first 50 of 180]"), (None, "3 files", "the first 50]")],
+    ids=["counted", "not counted"],
+)
+def test_the_first_rows_cost_the_files_that_hold_them(
+    tmp_path: Path, stats: dict[str, int] | None, cost: str, amount: str
+) -> None:
     history = DeltaHistory(tmp_path / "t").create({"id": "long"})
     for name in "abc":
-        history.commit(history.data(name, {"id": list(range(60))}, stats={"numRecords": 60}))
+        history.commit(history.data(name, {"id": list(range(60))}, stats=stats))
     app = open_page("data", tmp_path / "t", limit="50")
     assert not app.exception
-    assert app.button(key="read").label.startswith("Read rows: reads at most 1 file, ")
-    assert "the first 50 of 180" in text(app)
+    assert app.button(key="read").label.startswith(f"Read rows: reads at most {cost}, ")
+    assert amount in text(app)
     assert len(app.dataframe[0].value) == 50
 
 

@@ -153,8 +153,9 @@ def show_rows(now: OpenTable, answer: Answer, request: Request, reading: Reading
         st.markdown(f":gray[:material/do_not_disturb_on:] **{none}{part}.**")
         return
     more = budget.amount(answer, request.limit)
-    if request.where is None and rows.height == request.limit:
-        more += f" of {views.files.rows.rows_text(cache.snapshot(now.address, request.version), exact=True)}"
+    in_version = views.files.rows.rows_text(cache.snapshot(now.address, request.version), exact=True)
+    if request.where is None and rows.height == request.limit and in_version != views.units.UNKNOWN:
+        more += f" of {in_version}"
     if request.is_sample and (rows.height == request.limit or reading.paths is not None):
         more = f"{rows.height:,} drawn from {'all' if reading.paths is None else reading.files_text}"
     where = f" where {escape(request.where)}" if request.where else ""
