@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeview as lv
+from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import UnsupportedTableError
 from tests.builders.actions import Action, add, metadata, protocol, schema_string, struct
 from tests.builders.history import DeltaHistory
@@ -274,6 +275,28 @@ def test_void_columns_are_null_at_every_level(history: DeltaHistory) -> None:
 def test_a_table_of_void_columns_only_knows_its_rows_by_its_files(history: DeltaHistory) -> None:
     history.create({"v": "void"}).commit(history.data("f", {"other": [1, 2, 3]}, stats={"numRecords": 3}))
     assert read(history)["v"].to_list() == [None] * 3
+
+
+@pytest.mark.parametrize(
+    ("columns", "named"),
+    [
+        ({"v": "void"}, "every column"),
+        ({"p": "string"}, "every column"),
+        ({"id": "long", "l": array("void")}, "l is an array"),
+        ({"id": "long", "s": struct(m=map_of("string", "void"))}, "s.m is a map"),
+        ({"id": "long", "s": struct(v="void")}, "field of s"),
+    ],
+    ids=["nothing else", "a partition column", "in a list", "in a map", "in a struct"],
+)
+def test_rows_that_no_file_can_hold_are_not_written(history: DeltaHistory, columns: dict[str, Any], named: str) -> None:
+    first = next(iter(columns))
+    history.commit(protocol(), metadata(columns, partition_by=("p",) if first == "p" else ()))
+    rows = pl.DataFrame({first: [None]}, schema={first: {"id": pl.Int64, "p": pl.String, "v": pl.Null}[first]})
+    table = lv.open_table(history.address)
+    assert isinstance(table, DeltaTable)
+    with pytest.raises(UnsupportedTableError, match=named) as caught:
+        table.append(rows)
+    assert caught.value.kind == "void-columns"
 
 
 def test_shapes_on_the_globe_are_well_known_binary(history: DeltaHistory) -> None:

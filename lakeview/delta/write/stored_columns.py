@@ -9,6 +9,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from lakeview.model.arrow_types import STORED_VARIANT, arrow_field, arrow_type
+from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.schema import (
     VARIANT,
     VARIANT_BINARIES,
@@ -24,6 +25,8 @@ from lakeview.model.type_tree import nodes
 from lakeview.rows.casts import SameRows, conform, conformed
 from lakeview.rows.variant import stored_variants, variant_binaries
 
+_VOID = PrimitiveType("void")
+
 
 def stored_table(rows: pa.Table, fields: Sequence[Field]) -> pa.Table:
     """The rows as data files hold them: by the physical names and the field ids of column mapping, at every level.
@@ -31,7 +34,7 @@ def stored_table(rows: pa.Table, fields: Sequence[Field]) -> pa.Table:
     Columns of type void are left out, which readers take for null. Variants are JSON text to be encoded, or the bytes
     of VARIANT_BINARIES, which stay. InvalidRequestError for text that is none.
     """
-    kept = [f for f in fields if f.type != PrimitiveType("void")]
+    kept = [f for f in fields if f.type != _VOID]
     mapped = any(f.physical_name is not None for f in fields)
     if len(kept) == len(fields) and not mapped and not any(map(holds_variants, fields)):
         return rows
@@ -43,6 +46,33 @@ def stored_table(rows: pa.Table, fields: Sequence[Field]) -> pa.Table:
         for f, type_ in zip(kept, types, strict=True)
     ]
     return pa.Table.from_arrays(columns, schema=pa.schema(types))
+
+
+def check_storable(fields: Sequence[Field]) -> None:
+    """UnsupportedTableError for data columns that no file can hold: without its void columns nothing is left to write.
+
+    "Writers must reject operations that would write new data files when the table schema contains" a void in an array
+    or a map, a struct of voids only, or no other data column  (delta protocol, Void Type).
+    """
+    if all(f.type == _VOID for f in fields):
+        raise _unstorable("every column is void or a partition column", "")
+    for node in nodes(fields):
+        match node.type:
+            case ArrayType(element) if element == _VOID:
+                raise _unstorable(f"{node.name} is an array of void", node.name)
+            case MapType(key, value) if _VOID in (key, value):
+                raise _unstorable(f"{node.name} is a map of void", node.name)
+            case StructType(parts) if all(f.type == _VOID for f in parts):
+                raise _unstorable(f"every field of {node.name} is void", node.name)
+
+
+def _unstorable(what: str, place: str) -> UnsupportedTableError:
+    return UnsupportedTableError(
+        f"{what}: no file can be written that holds the rows",
+        fix="change the type of a void column, or add a column of another type",
+        place=place,
+        kind="void-columns",
+    )
 
 
 def holds_variants(field: Field) -> bool:

@@ -16,6 +16,7 @@ from lakeview.delta.write.context import WriteContext
 from lakeview.delta.write.data_file import DataFile
 from lakeview.delta.write.identity import Allocate
 from lakeview.delta.write.row_rules import RowRules
+from lakeview.delta.write.stored_columns import check_storable
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.config import VERSION
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
@@ -40,7 +41,8 @@ def write_files(
 
     Batches are taken by column name, as `RowRules.conform` describes: a missing column is null or what the table
     computes, an unknown one is refused, and so is a value that the column's type does not hold exactly.
-    `allocate` gives values of identity columns. InvalidRequestError for columns that do not fit,
+    `allocate` gives values of identity columns. InvalidRequestError for columns that do not fit, UnsupportedTableError
+    where void columns leave nothing to write,
     ConstraintViolationError for rows that break a rule. On an error the files written so far are removed.
     """
     rows = conformed_rows(context, batches, clock, allocate)
@@ -94,6 +96,7 @@ def _partitions(
     """Partitions by the text of their values, these values, and the rows that have them without the partition columns;
     in order of first appearance."""
     columns = context.partition_columns
+    check_storable([f for f in context.schema if f.name not in columns])
     data = table.drop_columns(list(columns))
     if not columns:
         yield (), {}, data
