@@ -25,7 +25,7 @@ from lakeview.model.errors import InvalidRequestError
 from lakeview.model.pipelines import TABLES
 from lakeview.model.schema import Schema
 from lakeview.spark.pipelines import server
-from lakeview.spark.pipelines.config import Action, Mode, find_spec, parse_config, read_config
+from lakeview.spark.pipelines.config import Action, Dataset, Mode, find_spec, parse_config, read_config
 from lakeview.spark.pipelines.definitions import Registry, error_of_file
 from lakeview.spark.pipelines.expectations import check_rules, failures
 from lakeview.spark.pipelines.graph import FlowNode, Graph, Input, inputs_in, lakeview_tables
@@ -34,6 +34,7 @@ from lakeview.spark.pipelines.project import write_project
 from lakeview.spark.pipelines.publication import Publication, Read, Result, publication_in, records_of
 from lakeview.spark.pipelines.records import Records
 from lakeview.spark.pipelines.run import Spec, first_lines, locked
+from lakeview.spark.pipelines.sources import Places
 from lakeview.spark.stream_files import Offset
 from lakeview.spark.stream_snapshots import COMPLETE, SnapshotOffset
 from lakeview.storage import open_storage
@@ -342,6 +343,18 @@ def test_a_commit_tells_all_that_is_recorded_of_it() -> None:
         ("/staging/orders", 3, 5, "/lake/orders", 8), ("/files", None, None, "/lake/orders", 8),
         ("/staging/orders", 3, 5, "/q/orders", 4), ("/files", None, None, "/q/orders", 4),
     ]  # fmt: skip
+
+
+def test_publications_of_a_view_are_numbered_above_those_that_are_there(tmp_path: Path) -> None:
+    dataset, graph = Dataset(view="v", publish=Mode.OVERWRITE), Graph({}, ("v",), ())
+    places = Places("shop", str(tmp_path), "orders")
+    numbers = [places.sources(dataset, graph)[0].number]
+    for address, number in ((places.address, 3), (places.quarantine, 7)):
+        table: Any = lv.create_table(address, pa.schema([("id", pa.int64())]))
+        with table.transaction("WRITE", parameters={}) as txn:
+            txn.set_transaction(places.application(None), number)
+        numbers.append(places.sources(dataset, graph)[0].number)
+    assert numbers == [0, 4, 8]
 
 
 def test_records_of_a_version_are_there_once_and_a_run_without_an_end_is_found(

@@ -47,7 +47,7 @@ class Shop:
 
         flows = (FlowNode("totals", (Input("/raw", "lakeview", streams=False, version=7),), ()),)
         graph = Graph({"sink": str(self.folder / "sink")}, ("totals",), flows)
-        clock = lambda: datetime.now(UTC)  # noqa: E731, TID251 (the numbers of a view's publications grow with it)
+        clock = lambda: datetime.now(UTC)  # noqa: E731, TID251 (records are sorted by it)
         records = Records(self.output, "shop", clock, "mara")
         publisher = Publisher(self._spark, "shop", run, self.output, graph, records, clock, step, user="mara")
         return publisher.publish("orders", self.dataset)

@@ -70,7 +70,7 @@ class Publisher:
         ConstraintViolationError where an expectation of action fail has failed rows; nothing is published then.
         """
         self.recover(name)
-        sources = self._places(name).sources(dataset, self.graph, self.clock)
+        sources = self._places(name).sources(dataset, self.graph)
         for source in sources:
             self._publish(name, dataset, source)
             self.step(f"published {name}")

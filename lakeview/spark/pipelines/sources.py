@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lakeview.delta.table import DeltaTable
-from lakeview.model.clock import Clock
 from lakeview.model.errors import InvalidRequestError, NotATableError
 from lakeview.model.pipelines import FOLDER
 from lakeview.spark.addresses import delta_table
@@ -55,12 +54,12 @@ class Places:
     def _applications(self) -> str:
         return f"lakeview pipeline {self.pipeline}: {self.name} from "
 
-    def sources(self, dataset: Dataset, graph: Graph, clock: Clock) -> list[Source]:
+    def sources(self, dataset: Dataset, graph: Graph) -> list[Source]:
         """The publications that are due, oldest first; rows of an earlier run that were quarantined but not published
         are one of their own. InvalidRequestError where the pipeline has no such sink, or it is another table now."""
         if dataset.view is not None:
             reads = tuple(Read(each.address, None, each.version) for each in graph.inputs_of(dataset.view))
-            return [Source(dataset.view, int(clock().timestamp() * 1000), reads, view=True)]
+            return [Source(dataset.view, self._next_number(), reads, view=True)]
         sink = table_at(self._sink(dataset, graph), graph.access_to(dataset.sink))
         if sink is None:
             return []
@@ -78,6 +77,11 @@ class Places:
             found.append(Source(sink.address, end, (read,), first))
             after = end
         return found
+
+    def _next_number(self) -> int:
+        """The number of the next publication of a view: above those of the published table and of the quarantine."""
+        tables = [table_at(address, self.access) for address in (self.address, self.quarantine)]
+        return 1 + max(transaction_version(table, self.application(None)) for table in tables)
 
     def _sink(self, dataset: Dataset, graph: Graph) -> str:
         path = graph.sinks.get(dataset.sink or "")
