@@ -382,6 +382,18 @@ def test_records_of_a_version_are_there_once_and_a_run_without_an_end_is_found(
     assert Records(str(tmp_path), "other", lambda: NOON).unfinished() == []
 
 
+def test_maintenance_is_owed_by_a_publication_that_has_none_after_it(tmp_path: Path) -> None:
+    records = Records(str(tmp_path), "shop", lambda: NOON)
+    owed = [records.owes_maintenance("orders")]
+    steps = ("publish", "succeeded"), ("maintain", "failed"), ("maintain", "succeeded"), ("publish", "unchanged")
+    for hour, (step, status) in enumerate((*steps, ("publish", "succeeded"))):
+        event = {"dataset": "orders", "step": step, "status": status, "started": NOON + timedelta(hours=hour)}
+        records.add({"runs": [event]})
+        owed.append(records.owes_maintenance("orders"))
+    assert owed == [False, True, True, False, False, True]
+    assert not records.owes_maintenance("revenue")
+
+
 def _scan(root: Path, name: str) -> pl.DataFrame:
     import lakeview as lv
 

@@ -92,6 +92,11 @@ class Dataset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return None if match is None else int(match[1]) * _UNITS[match[2]]
 
     @property
+    def is_maintained(self) -> bool:
+        """True if files of the published table are packed, ordered or vacuumed."""
+        return bool(self.optimize or self.z_order_by or self.vacuum)
+
+    @property
     def rules(self) -> tuple[Expectation, ...]:
         """The expectations, and that the keys of a merge are unique where no order says which row counts."""
         if self.publish is not Mode.MERGE or self.order_by or any(e.unique == self.keys for e in self.expectations):

@@ -76,11 +76,11 @@ class Publisher:
             self.step(f"published {name}")
             self.recover(name)
             self.step(f"recorded {name}")
-        if sources:
+        if not sources:
+            self._record(name, "publish", "unchanged")
+        if dataset.is_maintained and (sources or self.records.owes_maintenance(name)):
             self._maintain(name, dataset)
-            return "succeeded"
-        self._record(name, "publish", "unchanged")
-        return "unchanged"
+        return "succeeded" if sources else "unchanged"
 
     def recover(self, name: str) -> None:
         """Record the commits of the published table whose records a run that was killed did not write."""
@@ -249,8 +249,7 @@ class Publisher:
             self.step(f"optimized {name}")
         if dataset.retention is not None:
             table.vacuum(dataset.retention, dry_run=False, user=self.user, clock=self.clock)
-        if dataset.optimize or dataset.z_order_by or dataset.vacuum:
-            self._record(name, "maintain", "succeeded", started=started, output=table.address, version=version)
+        self._record(name, "maintain", "succeeded", started=started, output=table.address, version=version)
 
     def _record(self, name: str, step: str, status: str, **more: object) -> None:
         now = self.clock()

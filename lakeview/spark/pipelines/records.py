@@ -64,6 +64,16 @@ class Records:
         left = own.filter(~pl.col("run_id").is_in(ended.implode())).sort("started")
         return list(left.select("run_id", "started").rows())
 
+    def owes_maintenance(self, dataset: str) -> bool:
+        """True if the last publication of a dataset has no maintenance after it: its run was killed, or failed."""
+        table = self._open("runs")
+        if table is None:
+            return False
+        own = pl.col("pipeline") == self._pipeline, pl.col("dataset") == dataset, pl.col("status") == "succeeded"
+        done = table.scan().filter(*own).group_by("step").agg(pl.col("started").max()).collect()
+        last = dict(done.rows())
+        return "publish" in last and ("maintain" not in last or last["maintain"] < last["publish"])
+
     def pack(self) -> None:
         """Write the small files of the tables as one where there are many."""
         for name in TABLES:
