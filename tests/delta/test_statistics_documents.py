@@ -143,6 +143,7 @@ def test_batches_and_shapes_change_nothing(
     texts: list[str | None], batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(documents, "BATCH", batch)
+    monkeypatch.setattr(documents, "_FEW", 0)
     stats = pl.Series(texts, dtype=pl.String)
     for narrow in (0, 100):
         monkeypatch.setattr(documents, "_NARROW", narrow)

@@ -22,6 +22,7 @@ from lakeview.model import limits
 
 BATCH = 32_768
 _NARROW = 20
+_FEW = 2_000
 _MOST_SHAPES = 6
 
 DTYPES: Mapping[Kind, pl.DataType] = {
@@ -40,9 +41,10 @@ _UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeEncodeError)
 class Documents:
     """Decodes statistics documents into columns, a batch at a time.
 
-    Two decoders with one exact fallback (`exact`), which the tests compare over drawn documents. Few places: typed
-    structs. More than `_NARROW` places: templates, for `benches/bench_logs.py`, statistics of all columns:
-    of 18 columns they take 5.8 us of CPU a file, typed structs 20, pyarrow.json 9.9, polars' json_decode 29.
+    Two decoders with one exact fallback (`exact`), which the tests compare over drawn documents. Few places or
+    documents: typed structs. More than `_NARROW` places of at least `_FEW` documents: templates, for
+    `benches/bench_logs.py`, statistics of all columns: of 18 columns they take 5.8 us of CPU a file, typed structs 20,
+    pyarrow.json 9.9, polars' json_decode 29. Before the first file they take 15 ms, typed structs one.
     """
 
     def __init__(self, places: Places) -> None:
@@ -55,7 +57,8 @@ class Documents:
         """A column of documents to one column for each place, typed as DTYPES says."""
         if stats.null_count() == stats.len():
             return null_columns(stats.len(), self._wanted)
-        way = self.by_template if len(self._wanted) > _NARROW else self.by_structs
+        many = len(self._wanted) > _NARROW and stats.len() >= _FEW
+        way = self.by_template if many else self.by_structs
         parts = [way(stats.slice(at, BATCH)) for at in range(0, stats.len(), BATCH)]
         return parts[0] if len(parts) == 1 else {p: pl.concat([part[p] for part in parts]) for p in self._wanted}
 
