@@ -33,7 +33,7 @@ from lakeview.spark.pipelines.lineage import Checkpoints, Span, flow_lineage, sp
 from lakeview.spark.pipelines.project import write_project
 from lakeview.spark.pipelines.publication import Publication, Read, Result, publication_in, records_of
 from lakeview.spark.pipelines.records import Records
-from lakeview.spark.pipelines.run import Spec, first_lines, locked
+from lakeview.spark.pipelines.run import Spec, _Run, first_lines, locked
 from lakeview.spark.pipelines.sources import Places
 from lakeview.spark.stream_files import Offset
 from lakeview.spark.stream_snapshots import COMPLETE, SnapshotOffset
@@ -380,6 +380,22 @@ def test_records_of_a_version_are_there_once_and_a_run_without_an_end_is_found(
     history = lv.open_table(str(tmp_path / "_lakeview/runs")).history()
     assert (history["operation"][0], set(history["user"])) == ("OPTIMIZE", {"mara"})
     assert Records(str(tmp_path), "other", lambda: NOON).unfinished() == []
+
+
+def test_a_step_that_failed_is_recorded_by_its_name(tmp_path: Path) -> None:
+    lines: list[str] = []
+    problems: list[str] = []
+    config = parse_config(f"output: {tmp_path}")
+    run = _Run(tmp_path, Spec(tmp_path, "shop", "storage"), config, lambda: NOON, lines.append, None, lines.append)
+
+    def fail() -> str:
+        raise InvalidRequestError("no space", fix="free some")
+
+    assert run._tried("orders", "maintain", fail, problems) is None
+    assert problems == ["orders: no space"]
+    assert lines == ["orders: not optimized or vacuumed: no space", "orders: fix: free some"]
+    found = _scan(tmp_path, "runs").select("dataset", "step", "status", "error")
+    assert found.rows() == [("orders", "maintain", "failed", "no space")]
 
 
 def test_maintenance_is_owed_by_a_publication_that_has_none_after_it(tmp_path: Path) -> None:

@@ -50,7 +50,9 @@ class Shop:
         clock = lambda: datetime.now(UTC)  # noqa: E731, TID251 (records are sorted by it)
         records = Records(self.output, "shop", clock, "mara")
         publisher = Publisher(self._spark, "shop", run, self.output, graph, records, clock, step, user="mara")
-        return publisher.publish("orders", self.dataset)
+        outcome = publisher.publish("orders", self.dataset)
+        publisher.maintain("orders", self.dataset, outcome)
+        return outcome
 
     def table(self, name: str = "orders") -> pl.DataFrame:
         return lv.open_table(f"{self.output}/{name}").scan().collect().sort("id", "price")

@@ -103,6 +103,7 @@ tables:
     for rows in ([1, 9], [1, 2]):
         sink.append(pl.DataFrame({"id": rows}))
         assert publisher.publish("orders", config.tables["orders"]) == "succeeded"
+        publisher.maintain("orders", config.tables["orders"], "succeeded")
     found = {
         name: lv.open_table(f"{root}/lake/{name}", storage_options=bucket.options)
         for name in ("orders", "_lakeview/quarantine/orders", "_lakeview/runs")

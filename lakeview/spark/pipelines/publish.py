@@ -76,11 +76,27 @@ class Publisher:
             self.step(f"published {name}")
             self.recover(name)
             self.step(f"recorded {name}")
-        if not sources:
-            self._record(name, "publish", "unchanged")
-        if dataset.is_maintained and (sources or self.records.owes_maintenance(name)):
-            self._maintain(name, dataset)
-        return "succeeded" if sources else "unchanged"
+        if sources:
+            return "succeeded"
+        self._record(name, "publish", "unchanged")
+        return "unchanged"
+
+    def maintain(self, name: str, dataset: Dataset, outcome: str) -> None:
+        """Optimize and vacuum a published table as its policy says; each is a no-op where nothing is to do.
+
+        `outcome`: of `publish`. A publication that was not followed by maintenance gets it by a later run.
+        """
+        if not dataset.is_maintained or (outcome == "unchanged" and not self.records.owes_maintenance(name)):
+            return
+        table = delta_table(self._address(name), "maintained", "leave optimize and vacuum out", self.access)
+        started = self.clock()
+        version = None
+        if dataset.optimize or dataset.z_order_by:
+            version = changes.optimize(self.spark, table, None, dataset.z_order_by, self.user)
+            self.step(f"optimized {name}")
+        if dataset.retention is not None:
+            table.vacuum(dataset.retention, dry_run=False, user=self.user, clock=self.clock)
+        self._record(name, "maintain", "succeeded", started=started, output=table.address, version=version)
 
     def recover(self, name: str) -> None:
         """Record the commits of the published table whose records a run that was killed did not write."""
@@ -236,20 +252,6 @@ class Publisher:
             writer = writer.option("userName", self.user)
         # the system's time is the writer's own when it commits, which may be long after this
         return writer if self.clock is system_clock else writer.option("commitTimestamp", self.clock().isoformat())
-
-    # -- afterwards
-
-    def _maintain(self, name: str, dataset: Dataset) -> None:
-        """Optimize and vacuum a published table as its policy says; each is a no-op where nothing is to do."""
-        table = delta_table(self._address(name), "maintained", "leave optimize and vacuum out", self.access)
-        started = self.clock()
-        version = None
-        if dataset.optimize or dataset.z_order_by:
-            version = changes.optimize(self.spark, table, None, dataset.z_order_by, self.user)
-            self.step(f"optimized {name}")
-        if dataset.retention is not None:
-            table.vacuum(dataset.retention, dry_run=False, user=self.user, clock=self.clock)
-        self._record(name, "maintain", "succeeded", started=started, output=table.address, version=version)
 
     def _record(self, name: str, step: str, status: str, **more: object) -> None:
         now = self.clock()

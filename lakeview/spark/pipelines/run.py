@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it says nothing of its types
 from pyspark.errors import PySparkException
@@ -33,6 +34,9 @@ from lakeview.storage import open_storage
 LOCK = ".lakeview-pipeline.lock"
 
 Say = Callable[[str], None]
+T = TypeVar("T")
+
+_FAILURES = {"publish": "not published", "maintain": "not optimized or vacuumed"}
 
 
 @dataclass(frozen=True)
@@ -211,22 +215,28 @@ class _Run:
             server.spark, self._spec.name, self._id, self._config.output, graph, self._records, self._clock, self._step,
             self._spec.namespace, self._user, self._config.access,
         )  # fmt: skip
-        problems = []
+        problems: list[str] = []
         for name, dataset in self._config.tables.items():
-            started = self._clock()
-            try:
-                outcome = _with_late_workers(partial(publisher.publish, name, dataset))
-            except (LakeviewError, PySparkException, Py4JJavaError) as error:
-                message = first_lines(error.message if isinstance(error, LakeviewError) else str(error))
-                row = self._row("publish", "failed", started) | {"dataset": name, "error": message}
-                self._records.add({"runs": [row]})
-                problems.append(f"{name}: {message}")
-                self._say(f"{name}: not published: {message}")
-                if isinstance(error, LakeviewError) and error.fix:
-                    self._say(f"{name}: fix: {error.fix}")
-            else:
+            outcome = self._tried(name, "publish", partial(publisher.publish, name, dataset), problems)
+            if outcome is not None:
                 self._say(f"{name}: {outcome}")
+                self._tried(name, "maintain", partial(publisher.maintain, name, dataset, outcome), problems)
         return problems
+
+    def _tried(self, name: str, step: str, do: Callable[[], T], problems: list[str]) -> T | None:
+        """What a step of a dataset returns; None where it failed, which is recorded and added to the problems."""
+        started = self._clock()
+        try:
+            return _with_late_workers(do)
+        except (LakeviewError, PySparkException, Py4JJavaError) as error:
+            message = first_lines(error.message if isinstance(error, LakeviewError) else str(error))
+            row = self._row(step, "failed", started) | {"dataset": name, "error": message}
+            self._records.add({"runs": [row]})
+            problems.append(f"{name}: {message}")
+            self._say(f"{name}: {_FAILURES[step]}: {message}")
+            if isinstance(error, LakeviewError) and error.fix:
+                self._say(f"{name}: fix: {error.fix}")
+            return None
 
     # -- records of the run
 
@@ -245,17 +255,17 @@ class _Run:
         return row | {"ended": self._clock() if ended else None}
 
 
-def _with_late_workers(publish: Callable[[], str]) -> str:
-    """What publishing returns, tried again where a Python worker began too late: nothing is published twice."""
+def _with_late_workers(do: Callable[[], T]) -> T:
+    """What a step returns, tried again where a Python worker began too late: nothing is published twice."""
     for _ in range(ATTEMPTS - 1):
         try:
             with lakeview_errors():
-                return publish()
+                return do()
         except StoreUnavailableError as error:
             if error.kind != "slow-python-worker":
                 raise
     with lakeview_errors():
-        return publish()
+        return do()
 
 
 def first_lines(text: str) -> str:
