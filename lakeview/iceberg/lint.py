@@ -22,10 +22,8 @@ from lakeview.iceberg.orphan_files import orphan_findings
 from lakeview.iceberg.state import State
 from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding, Severity
+from lakeview.model.printable import first_few
 from lakeview.model.schema import leaf_name
-
-_EXAMPLES = 3
-_ORDER = {severity: i for i, severity in enumerate(Severity)}
 
 
 def check(state: State, now: datetime | None = None) -> list[Finding]:
@@ -62,7 +60,7 @@ def check(state: State, now: datetime | None = None) -> list[Finding]:
     if not found:
         text = f"{len(metadata.snapshots):,} snapshots, their manifests and refs agree"
         found.append(Finding("metadata-consistent", Severity.PASS, "The metadata contradicts itself nowhere", text))
-    return sorted(found, key=lambda f: _ORDER[f.severity])
+    return sorted(found, key=lambda f: list(Severity).index(f.severity))
 
 
 def _finding(
@@ -219,7 +217,7 @@ def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterat
             "data-file-twice",
             Severity.BROKEN,
             "A data file is listed twice in the current snapshot: readers that do not look give its rows twice",
-            _some(twice),
+            first_few(twice),
             "Manifests",
         )
     for column, words in (("size", "sizes"), ("records", "numbers of records")):
@@ -229,7 +227,7 @@ def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterat
                 "file-counts-impossible",
                 Severity.BROKEN,
                 f"Files of the current snapshot are listed with {words} that no file has",
-                _some(impossible),
+                first_few(impossible),
                 "Manifests",
             )
     late = entries.filter(pl.col("sequence_number") > max(current.sequence_number, metadata.last_sequence_number))
@@ -238,7 +236,7 @@ def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterat
             "file-sequence-number-too-late",
             Severity.BROKEN,
             "A file has a later sequence number than its snapshot",
-            _some(late["path"]),
+            first_few(late["path"]),
             "Sequence Numbers",
         )
     everywhere = [s.spec_id for s in metadata.specs.values() if s.is_unpartitioned]
@@ -262,7 +260,7 @@ def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterat
                 "column-bounds-contradictory",
                 Severity.BROKEN,
                 f"Bounds of {leaf_name(path)} contradict each other: filters spare files that hold rows",
-                _some(wrong["path"]),
+                first_few(wrong["path"]),
                 "Manifests",
                 leaf_name(path),
             )
@@ -299,8 +297,3 @@ def _totals(summary: Mapping[str, object], data: pl.DataFrame, deletes: pl.DataF
                 "Snapshots",
                 key,
             )
-
-
-def _some(paths: pl.Series, most: int = _EXAMPLES) -> str:
-    rest = paths.len() - most
-    return ", ".join(paths.head(most)) + (f" and {rest:,} more" if rest > 0 else "")

@@ -19,6 +19,7 @@ from lakeview.iceberg.write.data_locations import DataLocations, data_locations
 from lakeview.model.addresses import below
 from lakeview.model.errors import CorruptTableError, LakeviewError
 from lakeview.model.findings import Finding, Severity
+from lakeview.model.printable import first_few
 from lakeview.storage import LISTING, open_storage
 from lakeview.storage.leftovers import age, leftovers
 
@@ -61,8 +62,7 @@ def _finding(id_: str, where: str, files: pl.DataFrame, now: datetime | None, re
     if files.is_empty():
         return
     several = files.height > 1
-    rest = files.height - _EXAMPLES
-    names = ", ".join(files["name"].head(_EXAMPLES)) + (f" and {rest:,} more" if rest > 0 else "")
+    names = first_few(files["name"], _EXAMPLES)
     yield Finding(
         id_,
         Severity.NOTE,

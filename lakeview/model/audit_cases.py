@@ -8,6 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from lakeview.model.laws import Verdict
+from lakeview.model.printable import counted
 
 
 class Case(NamedTuple):
@@ -36,11 +37,6 @@ def violated(
 ) -> Case:
     """The commit violates the law; figures are shown with separators."""
     return Case(version, Verdict.VIOLATED, reason, _figure(expected), _figure(actual), path)
-
-
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """`1 file`, `3,412 files`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def each_commit(

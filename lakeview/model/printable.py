@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date
 from decimal import Decimal
 from difflib import get_close_matches
@@ -32,11 +32,19 @@ def choices(name: str, names: Sequence[str]) -> str:
         return f"perhaps {' or '.join(near)} is meant"
     if not names:
         return "there are none to choose from"
-    more = len(names) - _MOST_NAMES
-    return f"choose from {', '.join(names[:_MOST_NAMES])}{f' and {more:,} more' if more > 0 else ''}"
+    return f"choose from {first_few(names, 20)}"
 
 
-_MOST_NAMES = 20
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """`1 file`, `3,412 files`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def first_few(texts: Iterable[str], most: int = 3, total: int | None = None) -> str:
+    """The first of some texts, and how many are left out: `a, b, c and 12 more`. `total`: where these are not all."""
+    texts = list(texts)
+    rest = (len(texts) if total is None else total) - min(most, len(texts))
+    return ", ".join(texts[:most]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 def printable(text: str) -> str:

@@ -8,6 +8,7 @@ from datetime import datetime
 import polars as pl
 
 from lakeview.model.findings import Finding, Severity
+from lakeview.model.printable import first_few
 from lakeview.views.pruning.plan import ReadCost
 from lakeview.views.schema.column_history import last_change
 from lakeview.views.timeline.commits import on_branch
@@ -21,7 +22,6 @@ from lakeview.views.units import (
     format_version,
 )
 
-_FEW = 3
 _VERBS = ("added", "dropped", "renamed", "moved")
 """The changes of SCHEMA_DIFF that say what became of a column; the others name what changed of it."""
 
@@ -65,12 +65,11 @@ def schema_line(changes: pl.DataFrame, columns: int, schemas: pl.DataFrame) -> s
     version, timestamp = changes.select("version", "timestamp").row(-1)
     words = [
         f"{change if change in _VERBS else f'{change} of'} {column}"
-        for column, change in changes.select("column", "change").head(_FEW).iter_rows()
+        for column, change in changes.select("column", "change").iter_rows()
     ]
-    more = f" and {changes.height - _FEW:,} more" if changes.height > _FEW else ""
     when = "" if timestamp is None else f" on {format_date(timestamp)}"
     earlier = f"; {counted(schemas.height - 2, 'change')} before" if schemas.height > 2 else ""
-    return f"{have}; changed last by {format_version(version)}{when}: {', '.join(words)}{more}{earlier}"
+    return f"{have}; changed last by {format_version(version)}{when}: {first_few(words)}{earlier}"
 
 
 def pruning_line(clustering: pl.DataFrame) -> str:

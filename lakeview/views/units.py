@@ -13,6 +13,7 @@ from decimal import ROUND_HALF_UP, Decimal
 import polars as pl
 
 from lakeview.model.printable import ELLIPSIS
+from lakeview.model.printable import counted as counted
 from lakeview.model.version_names import name_of
 
 UNKNOWN = "unknown"
@@ -178,11 +179,6 @@ def gain_and_loss(gained: int | None, lost: int | None) -> str | None:
     if gained is None or lost is None:
         return None
     return " ".join(f"{sign}{count:,}" for sign, count in (("+", gained), (MINUS, lost)) if count) or "0"
-
-
-def counted(number: int, singular: str, plural: str | None = None) -> str:
-    """`1 file`, `1,204 files`."""
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def _signed(value: float, text: str) -> str:

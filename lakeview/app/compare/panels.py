@@ -18,6 +18,7 @@ from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 from lakeview.app.widths import HALF
 from lakeview.inspection.absent_columns import absent_shares
+from lakeview.model.printable import first_few
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.thresholds import LOOSE_SHIFT_SHARE, SHIFT_SHARE
 
@@ -33,7 +34,6 @@ _COLOURS = {
     r"(?<=; )[^;]* bad loads? too": "orange",
 }
 """What is coloured in the sentence, and how."""
-_MOST_NAMED = 3
 SETTINGS_NOTE = "properties, protocol and features"
 
 
@@ -216,11 +216,9 @@ def shift_picture(rows: pl.DataFrame, pair: Pair) -> None:
     if drawn := charts.compare.shift_chart(rows, dark=dark()):
         stack(drawn, key="shift")
     else:
-        columns_moved = ", ".join(rows["column"].head(_MOST_NAMED))
-        more = f" and {rows.height - _MOST_NAMED:,} more" if rows.height > _MOST_NAMED else ""
         shares = map(views.units.format_percent, (SHIFT_SHARE, LOOSE_SHIFT_SHARE))
         none = "No null share moved by {}, no bound of one by {}".format(*shares)
-        st.markdown(f"{none}; min or max of {escape(columns_moved)}{more} did.")
+        st.markdown(f"{none}; min or max of {escape(first_few(rows['column']))} did.")
     base, shown = (views.units.format_version(s.version) for s in (pair.before, pair.after))
     with fold("As a table, with min and max", "statistics-table"):
         frame(

@@ -16,8 +16,9 @@ from lakeview.delta.log.commits import readable
 from lakeview.delta.log.file_actions import file_actions
 from lakeview.delta.log.file_events import IDENTITY
 from lakeview.delta.log.replay import table_protocol
-from lakeview.model.audit_cases import Case, counted, proven, unknowable, violated
+from lakeview.model.audit_cases import Case, proven, unknowable, violated
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
+from lakeview.model.printable import counted
 
 _MAX_COLUMNS = 200
 """Columns whose nulls are summed, in schema order: writers collect statistics of far fewer."""

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import polars as pl
 
 from lakeview.delta.lint.facts import KEY, LogFacts
-from lakeview.delta.lint.report import counted, finding, some, versions
+from lakeview.delta.lint.report import finding, some, versions
 from lakeview.delta.log.paths import commit_name
 from lakeview.model.findings import Finding, Severity
+from lakeview.model.printable import counted
 
 _ONE = {
     "protocols": ("protocol", "Protocol Evolution", Severity.BROKEN),

@@ -9,13 +9,14 @@ from functools import reduce
 import polars as pl
 
 from lakeview.delta.lint.facts import KEY, LogFacts
-from lakeview.delta.lint.report import counted, differing, finding, some
+from lakeview.delta.lint.report import differing, finding, some
 from lakeview.delta.log.actions import Metadata, Protocol, Txn
 from lakeview.delta.log.checkpoints import Checkpoint
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.record_counts import records
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, UnsupportedTableError
 from lakeview.model.findings import Finding, Severity
+from lakeview.model.printable import counted
 
 _BUDGET = 256 << 20
 """Bytes of checkpoints that are compared, newest first; one at least."""

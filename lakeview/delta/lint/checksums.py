@@ -12,12 +12,13 @@ import polars as pl
 from lakeview.delta.audit.records import whole as long
 from lakeview.delta.lint.checkpoints import Pair, metadata_differences, protocol_differences
 from lakeview.delta.lint.facts import KEY, LogFacts
-from lakeview.delta.lint.report import counted, differing, finding, some, versions
+from lakeview.delta.lint.report import differing, finding, some, versions
 from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.commits import parse_commit
 from lakeview.delta.log.file_actions import file_actions
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.findings import Finding, Severity
+from lakeview.model.printable import counted
 
 _NEWEST = 100
 """Checksum files that are compared, newest first; and compactions."""

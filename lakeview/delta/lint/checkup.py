@@ -20,11 +20,12 @@ from lakeview.delta.lint import (
     times,
 )
 from lakeview.delta.lint.facts import LogFacts
-from lakeview.delta.lint.report import counted, finding
+from lakeview.delta.lint.report import finding
 from lakeview.delta.log.checkpoints import UNREADABLE
 from lakeview.delta.log.table_log import TableLog
 from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding, Severity
+from lakeview.model.printable import counted
 
 Check = Callable[[LogFacts], Iterator[Finding]]
 

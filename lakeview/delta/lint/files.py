@@ -11,13 +11,14 @@ from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.partition_values import partition_fields, typed
 from lakeview.delta.features import CATALOG_FEATURES
 from lakeview.delta.lint.facts import KEY, LogFacts
-from lakeview.delta.lint.report import counted, finding, some
+from lakeview.delta.lint.report import finding, some
 from lakeview.delta.log.paths import canonical
 from lakeview.delta.log.vector_paths import file_of, names_a_place
 from lakeview.model import limits
 from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.findings import Finding, Severity
+from lakeview.model.printable import counted
 from lakeview.model.schema import Field
 from lakeview.storage.leftovers import age, leftovers
 

@@ -8,9 +8,10 @@ import polars as pl
 
 from lakeview.delta.audit.metrics import FIGURES, count_empty_files, differences, is_partial_write
 from lakeview.delta.lint.facts import LogFacts
-from lakeview.delta.lint.report import counted, differing, finding, some
+from lakeview.delta.lint.report import differing, finding, some
 from lakeview.delta.log.paths import commit_name
 from lakeview.model.findings import Finding, Severity
+from lakeview.model.printable import counted
 
 
 def agree_with_actions(facts: LogFacts) -> Iterator[Finding]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lakeview.delta.lint.facts import LogFacts
-from lakeview.delta.lint.report import counted, finding, some
+from lakeview.delta.lint.report import finding, some
 from lakeview.delta.properties import FEATURE_VALUES, PROPERTIES, is_known, nearest
 from lakeview.model.findings import Finding, Severity
+from lakeview.model.printable import counted
 
 
 def names(facts: LogFacts) -> Iterator[Finding]:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 
 from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_READER_VERSION, MAX_WRITER_VERSION
 from lakeview.delta.lint.facts import LogFacts
-from lakeview.delta.lint.report import counted, finding, some
+from lakeview.delta.lint.report import finding, some
 from lakeview.delta.log.actions import Protocol
 from lakeview.model.findings import Finding, Severity
+from lakeview.model.printable import counted
 from lakeview.model.schema import PrimitiveType
 from lakeview.model.type_tree import nodes
 

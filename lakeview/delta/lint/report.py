@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from lakeview.model.findings import Finding, Severity
+from lakeview.model.printable import first_few
 
 PROTOCOL = "Delta protocol"
-_EXAMPLES = 3
 _LONGEST = 120
 
 
@@ -27,29 +27,21 @@ def finding(
     return Finding(finding_id, severity, claim, evidence, threshold, place, f"{PROTOCOL}, {section}", remedy, page)
 
 
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """`1 file`, `3,412 files`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
-def some(examples: Sequence[object], total: int | None = None, *, limit: int = _EXAMPLES) -> str:
+def some(examples: Sequence[object], total: int | None = None, *, limit: int = 3) -> str:
     """The first few of many in words: `a, b, c and 12 more`."""
-    total = len(examples) if total is None else total
-    text = ", ".join(short(str(e)) for e in examples[:limit])
-    rest = total - min(limit, len(examples))
-    return f"{text} and {rest:,} more" if rest > 0 else text
+    return first_few([short(str(e)) for e in examples], limit, total)
 
 
-def versions(numbers: Iterable[int], *, limit: int = _EXAMPLES) -> str:
+def versions(numbers: Iterable[int]) -> str:
     """`v3, v7 and 12 more`."""
-    return some([f"v{n}" for n in numbers], limit=limit)
+    return first_few([f"v{n}" for n in numbers])
 
 
-def short(text: str, longest: int = _LONGEST) -> str:
+def short(text: str) -> str:
     """Text cut in the middle, so that both ends of a path can be seen."""
-    if len(text) <= longest:
+    if len(text) <= _LONGEST:
         return text
-    half = (longest - 3) // 2
+    half = (_LONGEST - 3) // 2
     return f"{text[:half]}...{text[-half:]}"
 
 

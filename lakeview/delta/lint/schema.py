@@ -9,9 +9,10 @@ from lakeview.delta.audit.records import whole as long
 from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.schemas import parse_schema
 from lakeview.delta.lint.facts import LogFacts
-from lakeview.delta.lint.report import counted, finding, some
+from lakeview.delta.lint.report import finding, some
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.findings import Finding, Severity
+from lakeview.model.printable import counted
 from lakeview.model.schema import POLARS_TYPES, DataType, Field, PrimitiveType, leaf_name
 from lakeview.model.type_tree import fields_below, nodes
 

@@ -13,13 +13,14 @@ import pyarrow.parquet as pq
 from lakeview.delta.audit.records import whole as long
 from lakeview.delta.features import CATALOG_FEATURES
 from lakeview.delta.lint.facts import LogFacts
-from lakeview.delta.lint.report import counted, differing, finding, short, some, versions
+from lakeview.delta.lint.report import differing, finding, short, some, versions
 from lakeview.delta.log.checkpoints import UNREADABLE
 from lakeview.delta.log.json_checksum import checksum
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, commit_name
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.findings import Finding, Severity
+from lakeview.model.printable import counted
 
 _REPORTED_ELSEWHERE = ("versions-not-contiguous", "unsupported-reader-feature", "too-large")
 """Why a version cannot be rebuilt, where a gap says so already, or where the fault is not the log's."""

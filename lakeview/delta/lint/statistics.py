@@ -8,10 +8,11 @@ import polars as pl
 
 from lakeview.delta.data.statistics import physical_leaves, statistics_frame
 from lakeview.delta.lint.facts import LogFacts
-from lakeview.delta.lint.report import counted, finding, short, some
+from lakeview.delta.lint.report import finding, short, some
 from lakeview.model.contradictions import ALL_NULL
 from lakeview.model.contradictions import contradictions as find_contradictions
 from lakeview.model.findings import Finding, Severity
+from lakeview.model.printable import counted
 
 _SECTION = "Per-file Statistics"
 _NEGATIVE = r'"numRecords"\s*:\s*-|"nullCount"\s*:\s*\{[^}]*:\s*-\d'

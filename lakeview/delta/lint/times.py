@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import polars as pl
 
 from lakeview.delta.lint.facts import LogFacts
-from lakeview.delta.lint.report import counted, finding, versions
+from lakeview.delta.lint.report import finding, versions
 from lakeview.delta.log.paths import commit_name
 from lakeview.delta.log.times import asks_for_in_commit_times
 from lakeview.model.findings import Finding, Severity
+from lakeview.model.printable import counted
 
 _SECOND = 1000
 

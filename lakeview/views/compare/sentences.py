@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from lakeview.model.printable import first_few
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.compare.bases import commits_between
 from lakeview.views.compare.row_change import bounds_text
@@ -70,8 +71,7 @@ def _by(between: pl.DataFrame) -> str:
     if between.is_empty():
         return ""
     writers = between["writer"].drop_nulls().unique(maintain_order=True).to_list()
-    more = f" and {len(writers) - 3} more" if len(writers) > 3 else ""
-    who = f" by {', '.join(writers[:3])}{more}" if writers else ""
+    who = f" by {first_few(writers)}" if writers else ""
     return f"; in {counted(between.height, 'commit')}{who}{_bad_loads(between)}"
 
 
@@ -82,9 +82,8 @@ def _bad_loads(between: pl.DataFrame) -> str:
         return ""
     newest, note = bad.select("version", "note").row(0)
     reason = "" if note is None else f", {note.split('; ')[0]}"
-    others = [format_version(version) for version in bad["version"][1:4]]
-    more = f" and {bad.height - 4:,} more" if bad.height > 4 else ""
-    also = f"; {', '.join(others)}{more}: {'a bad load' if bad.height == 2 else 'bad loads'} too" if others else ""
+    others = [format_version(version) for version in bad["version"][1:]]
+    also = f"; {first_few(others)}: {'a bad load' if bad.height == 2 else 'bad loads'} too" if others else ""
     return f"; bad load {format_version(newest)}{reason}{also}"
 
 

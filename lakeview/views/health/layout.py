@@ -6,6 +6,7 @@ import polars as pl
 
 from lakeview.model.contradictions import ALL_NULL
 from lakeview.model.findings import Finding, Severity
+from lakeview.model.printable import first_few
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.files.sizes import FileFacts, file_facts
 from lakeview.views.health.kinds import finding
@@ -178,8 +179,7 @@ def partition_findings(snapshot: Snapshot) -> list[Finding]:
         found.append(finding("small-partitions", Severity.ATTENTION, claim, evidence))
     missing = missing_partitions(snapshot)
     if missing:
-        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
         claim = f"{counted(len(missing), 'partition')} missing in the sequence"
-        evidence = f"{', '.join(missing[:3])}{more}, between {counted(sizes.height, 'partition')} that are there"
+        evidence = f"{first_few(missing)}, between {counted(sizes.height, 'partition')} that are there"
         found.append(finding("partitions-missing", Severity.ATTENTION, claim, evidence, missing[0]))
     return found

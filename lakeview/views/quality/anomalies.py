@@ -10,6 +10,7 @@ import polars as pl
 
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.frames import UTC_MILLIS
+from lakeview.model.printable import first_few
 from lakeview.views.health.kinds import finding
 from lakeview.views.quality.column_loads import SUDDEN
 from lakeview.views.quality.trends import event_column, lag_trend, rows_trend
@@ -19,7 +20,6 @@ from lakeview.views.timeline.readability import LATE, NO_NEWER_EVENTS, ON_TIME
 from lakeview.views.units import counted, format_age, format_count, format_moment, format_percent, format_version
 
 NO_CHANGES = pl.DataFrame(schema=SUDDEN)
-_MOST_COLUMNS_NAMED = 3
 _OF_DATA = frozenset(
     (
         "constraint-violated",
@@ -179,7 +179,7 @@ def _nulls(rows: pl.DataFrame) -> _Reason:
         f"expected {format_percent(first['usual'])}"
     )
     others = rows["column"].to_list()[1:]
-    return f"{text}; also {_column_list(others)}" if others else text, str(first["column"])
+    return f"{text}; also {first_few(others)}" if others else text, str(first["column"])
 
 
 def _ranges(rows: pl.DataFrame) -> _Reason:
@@ -191,13 +191,7 @@ def _ranges(rows: pl.DataFrame) -> _Reason:
     words = ("reaches", "at most") if above else ("goes down to", "at least")
     text = f"{first['column']} {words[0]} {_number(value)}, expected {words[1]} {_number(usual)}"
     others = rows["column"].to_list()[1:]
-    return f"{text}; also {_column_list(others)}" if others else text, str(first["column"])
-
-
-def _column_list(columns: list[str]) -> str:
-    named = ", ".join(columns[:_MOST_COLUMNS_NAMED])
-    more = len(columns) - _MOST_COLUMNS_NAMED
-    return f"{named} and {more} more" if more > 0 else named
+    return f"{text}; also {first_few(others)}" if others else text, str(first["column"])
 
 
 def _number(value: float) -> str:
