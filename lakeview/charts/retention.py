@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import altair as alt
 import polars as pl
 
@@ -20,29 +18,24 @@ def retention_curves(
     days: float,
     *,
     longest: float,
-    only_adds: bool = False,
+    lists_all_files: bool = False,
     dark: bool = False,
     width: Width = "container",
 ) -> list[AnyChart]:
     """Bytes in blue and versions in orange, to stand side by side; a dot at the retention chosen. `longest`: where the
-    axis ends, in days; `only_adds`: of a Retention."""
+    axis ends, in days; `lists_all_files`: of a Retention."""
     p = palette(dark)
     unit, title = byte_unit(peak(curve["bytes"]), "Bytes freed")
-    shown = _steps(curve, longest)
-    at = curve.filter(pl.col("days") <= days).tail(1).with_columns(days=pl.lit(days))
-    words = [_bytes(steps, only_adds) for steps in (shown, at)]
-    freed = _curve(shown, at, words, "bytes", unit, f"{title}, by days retained", (p.blue, p.blue_text), p, width)
-    words = [texts(steps["versions"], format_count) for steps in (shown, at)]
-    lost = _curve(
-        shown, at, words, "versions", 1.0, "Versions lost, by days retained", (p.orange, p.orange_text), p, width
-    )
+    chosen = curve.filter(pl.col("days") <= days).tail(1).with_columns(days=pl.lit(days))
+    shown, at = (_with_texts(steps, lists_all_files) for steps in (_steps(curve, longest), chosen))
+    freed = _curve(shown, at, "bytes", unit, f"{title}, by days retained", (p.blue, p.blue_text), p, width)
+    lost = _curve(shown, at, "versions", 1.0, "Versions lost, by days retained", (p.orange, p.orange_text), p, width)
     return [freed, lost]
 
 
 def _curve(
     steps: pl.DataFrame,
     at: pl.DataFrame,
-    words_of: Sequence[pl.Series],
     measure: str,
     unit: float,
     title: str,
@@ -56,15 +49,15 @@ def _curve(
             "days": steps["days"],
             "value": steps[measure] / unit,
             "kept": [_age(d) for d in steps["days"]],
-            "said": words_of[0],
-            "files": texts(steps["files"], exact_count),
+            "said": steps[f"{measure}_text"],
+            "files": steps["files_text"],
         }
     )
     chosen = pl.DataFrame(
         {
             "days": at["days"],
             "value": at[measure] / unit,
-            "said": words_of[1],
+            "said": at[f"{measure}_text"],
         }
     )
     longest = peak(rows["days"]) or 1.0
@@ -105,8 +98,12 @@ def _age(days: float) -> str:
     return f"{days:,.0f} days" if days >= 10 else f"{days:.1f} days"
 
 
-def _bytes(curve: pl.DataFrame, only_adds: bool) -> pl.Series:
-    """Bytes as text: those of lost versions whose files the log does not list are unknown, not 0."""
-    is_unknown = (pl.col("versions") > 0) & (pl.col("bytes") == 0) & pl.lit(not only_adds)
-    sizes = curve.select(pl.when(~is_unknown).then("bytes")).to_series()
-    return pl.Series([format_bytes(n) for n in sizes], dtype=pl.String)
+def _with_texts(curve: pl.DataFrame, lists_all_files: bool) -> pl.DataFrame:
+    """CURVE with texts: bytes and files of lost versions whose files the log does not list are unknown, not 0."""
+    frees_nothing = (pl.col("bytes") == 0) & ~((pl.col("files") == 0) & pl.lit(lists_all_files))
+    known = curve.with_columns(pl.when(~((pl.col("versions") > 0) & frees_nothing)).then(pl.col("bytes", "files")))
+    return curve.with_columns(
+        bytes_text=texts(known["bytes"], format_bytes),
+        files_text=texts(known["files"], exact_count),
+        versions_text=texts(curve["versions"], format_count),
+    )

@@ -50,14 +50,17 @@ def test_the_dot_says_what_the_simulation_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("versions", "only_adds", "said"), [(3, False, "unknown"), (0, False, "0 B"), (3, True, "0 B")]
+    ("versions", "lists_all_files", "said"),
+    [(3, False, ("unknown", "unknown")), (0, False, ("0 B", "0")), (3, True, ("0 B", "0"))],
 )
-def test_bytes_that_nobody_told_of_are_unknown_and_not_none(versions: int, only_adds: bool, said: str) -> None:
+def test_bytes_and_files_that_the_log_does_not_list_are_unknown_and_not_none(
+    versions: int, lists_all_files: bool, said: tuple[str, str]
+) -> None:
     curve = pl.DataFrame([(0.0, 0, 0, versions)], schema=views.retention.simulation.CURVE.names(), orient="row").cast(
         views.retention.simulation.CURVE
     )
-    freed, _ = charts.retention.retention_curves(curve, 7.0, longest=60.0, only_adds=only_adds)
-    assert {row["said"] for row in rows_of(freed)} == {said}
+    freed, _ = charts.retention.retention_curves(curve, 7.0, longest=60.0, lists_all_files=lists_all_files)
+    assert {(row["said"], row.get("files", said[1])) for row in rows_of(freed)} == {said}
 
 
 def test_commits_beyond_the_dearest_are_told_together() -> None:

@@ -56,7 +56,11 @@ def simulator(now: OpenTable, retention: views.retention.simulation.Retention) -
             st.markdown(f"**{escape(views.retention.simulation.cleanup_sentence(done))}**")
         for position, chart in enumerate(
             charts.retention.retention_curves(
-                curve, keep / DAY, longest=float(longest), only_adds=retention.only_adds, dark=dark()
+                curve,
+                keep / DAY,
+                longest=float(longest),
+                lists_all_files=retention.lists_all_files,
+                dark=dark(),
             )
         ):
             with st.container():

@@ -44,7 +44,7 @@ class Retention:
     unknown.
 
     `bound`: why the bytes are a lower bound; None where they are exact. `refs`: how many branches and tags retain
-    versions of the table, whichever ref is selected. `only_adds`: whether no file, nor rows of one, was ever removed.
+    versions of the table, whichever ref is selected.
     """
 
     policy: RetentionPolicy
@@ -53,7 +53,6 @@ class Retention:
     live_bytes: int | None
     bound: str | None
     refs: int = 0
-    only_adds: bool = False
 
     @property
     def what(self) -> str:
@@ -65,6 +64,12 @@ class Retention:
             if self.refs > 1
             else "versions"
         )
+
+    @property
+    def lists_all_files(self) -> bool:
+        """True if the log lists the files of every version, so that one may go and free none: its files are live in
+        others. Where removed files go, a version ends with a file of its own."""
+        return self.policy.rule == "old versions"
 
     @property
     def undated(self) -> bool:
@@ -151,7 +156,6 @@ def retention(
         total_of(live["size"]),
         f"{bound}, nor are those of unknown size" if files["size"].has_nulls() else bound,
         0 if refs is None else refs.height,
-        lifetimes["removed"].null_count() == lifetimes.height > 0,
     )
 
 
@@ -172,7 +176,7 @@ def simulate(retention: Retention, keep: timedelta) -> Simulation:
         int(ribbon.select((pl.col("state") == "kept").sum()).item()),
         runs_text(readability_runs(ribbon), "at risk", limit=2),
         ribbon,
-        lost > 0 and not size and not retention.only_adds,
+        lost > 0 and not size and not (retention.lists_all_files and taken.is_empty()),
     )
 
 
