@@ -22,6 +22,10 @@ from lakeview.demo.iceberg import (
 from lakeview.iceberg.metadata.refs import ancestors
 from lakeview.iceberg.opening import open_iceberg
 from lakeview.iceberg.table import IcebergTable
+from lakeview.inspection.frames import TableFrames
+from lakeview.inspection.history import commit_timeline
+from lakeview.inspection.row_bounds import with_partition_bounds
+from lakeview.views.partitions.history import partition_history
 from lakeview.views.partitions.sizes import partition_sizes, with_row_bounds
 
 
@@ -164,3 +168,15 @@ def test_deleted_rows_are_no_rows_of_their_partitions(departures: IcebergTable) 
     counted = dict(rows.group_by(months.alias("partition")).len().iter_rows())
     assert [counted[name] for name in bounded["partition_text"]] == bounded["records"].to_list()
     assert sizes["records"].sum() == rows.height
+
+
+def test_the_history_of_a_partition_has_the_bounds_that_the_list_of_partitions_has(
+    demo_lake: Path, departures: IcebergTable
+) -> None:
+    frames = TableFrames(departures, departures.latest_version, address=str(demo_lake / "departures"))
+    snapshot, partition = departures.snapshot(), "flight_month=2026-09/origin=EWR"
+    states = partition_history(snapshot.files, frames.lifetimes, commit_timeline(frames), partition)
+    bounded = with_partition_bounds(states, frames, partition)
+    sizes = with_row_bounds(partition_sizes(snapshot), snapshot).filter(partition_text=partition)
+    assert bounded.select("mark", "records").row(-1) == sizes.select("mark", "records").row(0)
+    assert bounded["mark"].to_list() == ["", *["\N{GREATER-THAN OR EQUAL TO}"] * 3]

@@ -13,6 +13,7 @@ from lakeview.app.components import MAX_ROWS, dark, escape, frame, grid, link, n
 from lakeview.app.memo import cached
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
+from lakeview.inspection.row_bounds import with_partition_bounds
 from lakeview.model.snapshot import Snapshot
 
 PARTITION = "partition"
@@ -206,6 +207,7 @@ def _history_table(states: pl.DataFrame) -> None:
             "files_change": columns.text("files \N{PLUS-MINUS SIGN}", right=True),
             "records_change": columns.text("rows \N{PLUS-MINUS SIGN}", right=True),
             "files": columns.number("files", help="of the partition after the commit"),
+            "mark": columns.bound(),
             "records": columns.number("rows", help="of the partition after the commit"),
         },
         key="partition-history",
@@ -241,9 +243,10 @@ def _writes(address: str, version: int, latest: int, ref: str | None) -> pl.Data
 def _history(address: str, version: int, latest: int, ref: str | None, partition: str) -> pl.DataFrame:
     line = answers.timeline_of(address, latest, ref)
     lifetimes = cache.lifetimes(address, latest, ref)
-    return views.partitions.history.partition_history(
+    states = views.partitions.history.partition_history(
         cache.snapshot(address, version).files, lifetimes, line, partition
     )
+    return with_partition_bounds(states, cache.frames(address, latest, ref), partition)
 
 
 def table_note(sizes: pl.DataFrame) -> str:

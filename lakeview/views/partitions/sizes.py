@@ -76,23 +76,32 @@ def partition_sizes(snapshot: Snapshot) -> pl.DataFrame:
 def with_row_bounds(sizes: pl.DataFrame, snapshot: Snapshot) -> pl.DataFrame:
     """PARTITION_SIZES with the least number of rows where the exact one is unknown and the log proves one, and `mark`:
     "≥" there, else "". The same bound as for the whole table (`least_records`)."""
-    unknown = sizes.filter(pl.col("records").is_null())["partition_text"]
-    deletes = snapshot.delete_files
-    if unknown.is_empty() or (not deletes.is_empty() and deletes["partition_text"].has_nulls()):
-        return sizes.with_columns(mark=pl.lit(""))  # deletes without a partition are about any of them
-    inside = pl.col("partition_text").is_in(unknown.implode())
-    of_files = snapshot.files.filter(inside).partition_by("partition_text", as_dict=True)
-    of_deletes = {} if deletes.is_empty() else deletes.filter(inside).partition_by("partition_text", as_dict=True)
-    bounds = {name: least_records(files, of_deletes.get((name,))) for (name,), files in of_files.items()}
-    least = pl.DataFrame(
-        {"partition_text": list(bounds), "least": list(bounds.values())},
-        schema={"partition_text": pl.String(), "least": pl.Int64()},
-    ).filter(pl.col("least") > 0)
+    least = _least_records(snapshot, sizes.filter(pl.col("records").is_null())["partition_text"])
     bounded = sizes.join(least, on="partition_text", how="left", maintain_order="left")
     mark = pl.when(pl.col("records").is_null() & pl.col("least").is_not_null()).then(
         pl.lit("\N{GREATER-THAN OR EQUAL TO}")
     )
     return bounded.with_columns(mark=mark.otherwise(pl.lit("")), records=pl.coalesce("records", "least")).drop("least")
+
+
+def least_records_of(snapshot: Snapshot, partition: str) -> int | None:
+    """At least how many rows a partition has; None where the log proves no bound."""
+    least = _least_records(snapshot, pl.Series([partition]))["least"]
+    return None if least.is_empty() else int(least[0])
+
+
+def _least_records(snapshot: Snapshot, partitions: pl.Series) -> pl.DataFrame:
+    """`partition_text` and `least`, of the partitions for which the log proves a bound."""
+    schema = {"partition_text": pl.String(), "least": pl.Int64()}
+    deletes = snapshot.delete_files
+    if partitions.is_empty() or (not deletes.is_empty() and deletes["partition_text"].has_nulls()):
+        return pl.DataFrame(schema=schema)  # deletes without a partition are about any of them
+    inside = pl.col("partition_text").is_in(partitions.implode())
+    of_files = snapshot.files.filter(inside).partition_by("partition_text", as_dict=True)
+    of_deletes = {} if deletes.is_empty() else deletes.filter(inside).partition_by("partition_text", as_dict=True)
+    bounds = {name: least_records(files, of_deletes.get((name,))) for (name,), files in of_files.items()}
+    found = pl.DataFrame({"partition_text": list(bounds), "least": list(bounds.values())}, schema=schema)
+    return found.filter(pl.col("least") > 0)
 
 
 def partition_skew(sizes: pl.DataFrame) -> Skew:
