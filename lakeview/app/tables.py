@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
@@ -55,7 +56,19 @@ def offers() -> list[Offer]:
     places = {offer.address for offer in demo}
     known = demo + [offer for offer in root_tables() if offer.address not in places]
     names = places | {offer.name for offer in known}
-    return known + [Offer(name, name, label(name)) for name in recent() if name not in names]
+    return distinguish(known + [Offer(name, name, label(name)) for name in recent() if name not in names])
+
+
+def distinguish(offered: list[Offer]) -> list[Offer]:
+    """The offers with longer labels where several have the same: `s3://lake / orders` beside `lake / orders`."""
+    for parts in range(3, max((offer.name.count("/") for offer in offered), default=0) + 3):
+        count = Counter(offer.label for offer in offered)
+        if all(times == 1 for times in count.values()):
+            break
+        offered = [
+            replace(offer, label=label(offer.name, parts)) if count[offer.label] > 1 else offer for offer in offered
+        ]
+    return offered
 
 
 def default() -> str | None:
@@ -95,10 +108,12 @@ def picker_name(text: str) -> str:
     return ends[0] if len(ends) == 1 else name
 
 
-def label(name: str) -> str:
-    """How a name is shown: the last two parts of an address."""
-    parts = [part for part in uploads.public_text(name).replace("\\", "/").split("/") if part]
-    return " / ".join(parts[-2:]) or name
+def label(name: str, parts: int = 2) -> str:
+    """How a name is shown: the last parts of an address."""
+    *scheme, path = uploads.public_text(name).replace("\\", "/").rpartition("://")
+    every = [part for part in path.split("/") if part]
+    store = "".join(scheme) if len(every) < parts else ""
+    return store + " / ".join(every[-parts:]) or name
 
 
 def _below(root: str, prefix: str | None) -> list[Offer]:

@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from lakeview.app.start import demo
-from lakeview.app.tables import label
+from lakeview.app.tables import Offer, distinguish, label
 from tests.pages import tables
 from tests.pages.app import open_page, text
 
@@ -116,3 +116,17 @@ def test_an_empty_root_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     app = open_page("start")
     assert not app.exception
     assert f"No table was found below {tmp_path}" in text(app)
+
+
+@pytest.mark.parametrize(
+    ("names", "labels"),
+    [
+        (["/lake/orders", "/lake/trips"], ["lake / orders", "lake / trips"]),
+        (["s3://lake/orders", "/lake/orders"], ["s3://lake / orders", "lake / orders"]),
+        (["/a/lake/orders", "/b/lake/orders", "/c/trips"], ["a / lake / orders", "b / lake / orders", "c / trips"]),
+        (["demo/flights", "/srv/demo/flights"], ["demo / flights", "srv / demo / flights"]),
+        (["orders", "orders"], ["orders", "orders"]),
+    ],
+)
+def test_tables_of_one_label_are_distinguished(names: list[str], labels: list[str]) -> None:
+    assert [offer.label for offer in distinguish([Offer(name, name, label(name)) for name in names])] == labels
