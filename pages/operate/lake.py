@@ -9,6 +9,7 @@ from lakeview.app.components import card, nothing
 from lakeview.app.lake import panels
 from lakeview.app.widget_state import linked
 
+answer = st.empty()  # the answer stands above the controls of what it is about
 with errors.messages(here="lake"), card("Tables under a root", panels.NOTE, key="lake-card"):
     root = panels.chosen_root()
     if root is None:
@@ -17,7 +18,7 @@ with errors.messages(here="lake"), card("Tables under a root", panels.NOTE, key=
         tables, columns = st.tabs(panels.TABS, key=linked("tab", panels.TABS[0], panels.TABS), on_change="rerun")
         if tables.open:
             with tables:
-                panels.chosen_tables(root)
+                panels.chosen_tables(root, answer)
         if columns.open:
             with columns:
-                panels.chosen_columns(root)
+                panels.chosen_columns(root, answer)

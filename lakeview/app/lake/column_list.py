@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from lakeview import views
 from lakeview.app import columns, session
-from lakeview.app.components import MAX_ROWS, frame, nothing
+from lakeview.app.components import MAX_ROWS, first_line, frame, nothing
 from lakeview.app.null_shares import null_columns
 from lakeview.app.row_links import row_link
 from lakeview.app.widget_state import linked
@@ -15,8 +16,8 @@ from lakeview.app.widget_state import linked
 NOTE = "from statistics in the log alone; unknown where a table has too many of them, or none"
 
 
-def draw(every: pl.DataFrame) -> None:
-    """The search and the table, most nulls first."""
+def draw(every: pl.DataFrame, answer: DeltaGenerator) -> None:
+    """The search and the table, most nulls first; how many columns match goes to `answer`."""
     with st.container(horizontal=True, gap="small"):
         name = st.text_input("Column or type holds", key=linked("column-name"), width=220)
         nulls = st.number_input(
@@ -24,10 +25,9 @@ def draw(every: pl.DataFrame) -> None:
         )
     matches = views.lake.matching_columns(every, name or "", nulls / 100 if nulls else None)
     tables = views.units.counted(matches["table"].n_unique(), "table")
-    st.markdown(
-        f"**{views.units.counted(matches.height, 'column')} of {tables}** &ensp; "
-        f":small[:gray[{NOTE}; tick a row to open the table]]"
-    )
+    with answer:
+        first_line(f"{views.units.counted(matches.height, 'column')} of {tables}")
+    st.markdown(f":small[:gray[{NOTE}; tick a row to open the table]]")
     if matches.is_empty():
         nothing("No column passes this search.", "Search for less of a name, or a smaller share of nulls.")
         return

@@ -7,10 +7,11 @@ from typing import Any, TypeVar
 
 import polars as pl
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from lakeview import charts, views
 from lakeview.app import cache, columns, downloads, selection, session
-from lakeview.app.components import BROKEN_LINES, MAX_ROWS, dark, escape, frame, grid, link, nothing, stack
+from lakeview.app.components import BROKEN_LINES, MAX_ROWS, dark, escape, first_line, frame, grid, link, nothing, stack
 from lakeview.app.lake import column_list
 from lakeview.app.lake.survey import Survey, column_survey, columns_of, table_survey, tables_of
 from lakeview.app.pages import PAGES
@@ -43,20 +44,20 @@ def chosen_root() -> str | None:
     return root
 
 
-def chosen_columns(root: str) -> None:
-    """The tab of all columns below a root."""
+def chosen_columns(root: str, answer: DeltaGenerator) -> None:
+    """The tab of all columns below a root; how many match goes to `answer`."""
     survey = column_survey(root, int(st.session_state["read-at-most"]))
-    progressive(survey, lambda read: column_list.draw(columns_of(read)))
+    progressive(survey, lambda read: column_list.draw(columns_of(read), answer))
     download({"columns": columns_of(survey)})
 
 
-def chosen_tables(root: str) -> None:
-    """The tab of all tables below a root."""
+def chosen_tables(root: str, answer: DeltaGenerator) -> None:
+    """The tab of all tables below a root; how many need attention goes to `answer`."""
     survey = table_survey(root, int(st.session_state["read-at-most"]))
     if not survey.entries:
         nothing("No table was found below this root.", "Look one folder up, or at another root.", "start", "Start")
         return
-    progressive(survey, lambda read: _drawn(tables_of(read)))
+    progressive(survey, lambda read: _drawn(tables_of(read), answer))
     download({"tables": tables_of(survey)})
 
 
@@ -79,8 +80,9 @@ def progressive(survey: Survey[_Read], draw: Callable[[Survey[_Read]], None]) ->
     drawn()
 
 
-def _drawn(entries: pl.DataFrame) -> None:
-    st.markdown(f"**{views.lake.lake_sentence(entries)}** &ensp; :small[:gray[tick a row to open the table]]")
+def _drawn(entries: pl.DataFrame, answer: DeltaGenerator) -> None:
+    with answer:
+        first_line(views.lake.lake_sentence(entries))
     shown = _filtered(entries)
     if shown.is_empty():
         nothing("No table passes these filters.", "Choose another state, or less of a name.")
@@ -145,6 +147,7 @@ def _table(entries: pl.DataFrame) -> None:
         if rows.height > 1 and cells[name].n_unique() == 1:
             del sizes[name]
     opened = row_link("lake", rows, "overview", lambda row: session.link_to(row["address"]))
+    st.markdown(":small[:gray[tick a row to open the table]]")
     with grid(HALF, 2):
         for key, shown, options in (("lake", worth, opened), ("lake-figures", sizes, {})):
             frame(
