@@ -12,6 +12,7 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.app import widths
+from lakeview.views.values import without_seconds
 
 BOUND_HELP = "≥ or ≤: a bound; ≈: some files do not count; empty: exact"
 
@@ -183,8 +184,7 @@ def bound_text(label: str, *, of: str, least: int = 0) -> Column:
 
     def cells(values: pl.Series) -> pl.Series:
         rows = values.struct.unnest()
-        minute = rows[of].str.replace(r"^(\d{4}-\d\d-\d\d \d\d:\d\d):00$", "$1")
-        return minute.zip_with(rows["type"].str.starts_with("timestamp"), rows[of])
+        return without_seconds(rows[of]).zip_with(rows["type"].str.starts_with("timestamp"), rows[of])
 
     return Column(st.column_config.TextColumn, label, {}, ("type", of), cells, may_be_cut=True, least=least)
 

@@ -14,6 +14,7 @@ from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, Width, finished, layered, time_axis, time_domain
 from lakeview.model.printable import shorten
 from lakeview.views.units import format_bytes, format_count, format_mean, format_moment, format_percent, format_version
+from lakeview.views.values import without_seconds
 
 _WORDS = {"kept": "read", "partition": "skipped by partition", "range": "by min and max", "nulls": "by nulls"}
 _MOST_COLUMNS = 60
@@ -101,9 +102,9 @@ def depth_chart(
     if profile.is_empty():
         return []
     p = palette(dark)
-    texts = profile["value_text"].to_list()
-    step = max(1, -(-len(texts) // _MOST_LABELS))
-    labels = {str(i): shorten(text or "", 19) for i, text in enumerate(texts) if i % step == 0}
+    step = max(1, -(-profile.height // _MOST_LABELS))
+    texts = without_seconds(profile["value_text"].gather_every(step))
+    labels = {str(i * step): shorten(text or "", 19) for i, text in enumerate(texts)}
     axis = alt.Axis(
         title=None,
         values=[int(i) for i in labels],

@@ -67,6 +67,11 @@ def bound_texts(bounds: pl.Series, exact: pl.Series) -> pl.Series:
     return value_texts(bounds)
 
 
+def without_seconds(texts: pl.Series) -> pl.Series:
+    """Timestamps as text, `2026-07-15 03:25` where the seconds are 0; other texts as they are."""
+    return texts.str.replace(r"^(\d{4}-\d\d-\d\d \d\d:\d\d):00$", "$1")
+
+
 def statistic(column: pl.DataFrame, name: str, dtype: pl.DataType) -> pl.Series:
     """One part of a column of STATISTICS that was unnested, such as `min`; nulls of a type where it has none."""
     return column[name] if name in column.columns else pl.Series(name, [None] * column.height, dtype=dtype)
