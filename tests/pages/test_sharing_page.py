@@ -77,6 +77,7 @@ def test_a_profile_is_uploaded(served: RunningServer, monkeypatch: pytest.Monkey
     assert ":gray[Where] &ensp; wrong.share" in text(app), "not the file of this server, which is gone"
     monkeypatch.setenv("LAKEVIEW_ROOTS", str(served.profile.parent))
     assert not open_tab(0).get("file_uploader")
+    assert "It cannot be uploaded" in text(open_tab(0))
     assert not [button for button in open_tab(0, **{PROFILE: str(served.profile)}).button if button.key == ANOTHER]
 
 

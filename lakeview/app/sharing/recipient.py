@@ -23,6 +23,10 @@ TABS = ("As a recipient", "What is shared", "What was read")
 PROFILE, SHARE, UPLOAD, ANOTHER = SHARING_PROFILE, "share-name", "profile-upload", "another-profile"
 _UPLOAD_ERROR = "_profile-upload-error"
 _SELECTION = "_chosen-on-sharing"
+_NO_UPLOAD = (
+    "It cannot be uploaded: this app opens nothing but what lies below its roots (LAKEVIEW_ROOTS). "
+    "Put it below one of them, and type its path."
+)
 
 
 def profile_input() -> str:
@@ -39,6 +43,8 @@ def profile_input() -> str:
             st.button("Upload another", icon=":material/upload:", type="tertiary", key=ANOTHER, on_click=_forget)
         else:
             st.file_uploader("Or upload it", key=UPLOAD, on_change=_upload, max_upload_size=1)
+    else:
+        st.markdown(f":small[:gray[{_NO_UPLOAD}]]")
     if (error := st.session_state.pop(_UPLOAD_ERROR, None)) is not None:
         raise error
     return str(st.session_state[PROFILE]).strip()

@@ -88,7 +88,7 @@ def _open_typed() -> None:
 
 def _share() -> None:
     can_upload = not config.settings().roots  # elsewhere no file of this app's own is read
-    upload = ", or upload it on the Sharing page" if can_upload else ""
+    upload = ", or upload it on the Sharing page" if can_upload else ", below a root of this app"
     st.markdown(f":gray[By the profile file that you were sent: its path or address{upload}.]")
     st.text_input(
         "Profile",
