@@ -57,7 +57,9 @@ def test_a_run_of_the_link_shows_its_steps_failed_rows_and_lineage(root: Path) -
     app = open_page("pipelines", root=str(root), run="r1")
     assert not app.exception
     assert list(shown(app, "step")["step"]) == ["check", "publish"]
-    assert list(shown(app, "expectation")["expectation"]) == ["priced", "named"]
+    (checks,) = [table.value for table in app.table if "condition" in table.value.columns]
+    assert list(checks["expectation"]) == ["\N{BLACK UP-POINTING TRIANGLE} priced", "\N{CHECK MARK} named"]
+    assert checks["rows failed"][0].split() == ["2", "of", "10,", "20.0", "%"]
     assert shown(app, "price").to_dict("list") == {"id": ["3"], "price": ["-1.5"]}
     assert "2 rows of 10 failed **price > 0**" in text(app)
     (quarantine,) = [link for link in app.page_link if "quarantine" in link.label]

@@ -11,7 +11,7 @@ import streamlit as st
 from lakeview import views
 from lakeview.app import columns, display_rows, errors, widths
 from lakeview.app.columns import Column
-from lakeview.app.components import BROKEN_LINES, MAX_ROWS, ROW_HEIGHT, escape, frame, link, nothing
+from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, escape, frame, link, nothing, prose
 from lakeview.app.selection import Selection
 from lakeview.app.widget_state import linked
 from lakeview.inspection import PipelineInspection
@@ -19,8 +19,8 @@ from lakeview.model.printable import shorten
 
 STEPS_NOTE = "in the order in which they began, UTC; rows as the step counts them"
 EXPECTATIONS_NOTE = "what rows have to satisfy, those with failed rows first"
-_EXPECTATION, _CONDITION, _DATASET, _STATUS = 102, 130, 85, 75
-"""Pixels of texts that are broken beyond them, or cut."""
+_STATUS = 75
+"""Pixels of a status that are not cut."""
 _MOST_OF_A_SAMPLE = 4_000
 _MOST_OF_A_CONDITION = 1_000
 
@@ -57,32 +57,21 @@ def expectations(look: PipelineInspection, run_id: str) -> None:
     if rows.is_empty():
         nothing("No expectation was checked in this run.", "A project names them below its tables: expectations.")
         return
-    shown = {
-        "sign": columns.mark(help="▲ rows failed, ✕ the action refused them, ✓ all rows satisfied it"),
-        "expectation": columns.text("expectation", least=_EXPECTATION),
-        "dataset": columns.text("dataset", least=_DATASET, help="with the version that this run made"),
-        "action": columns.text("action", least=_STATUS),
-        "condition": columns.text("condition", least=_CONDITION),
-        "rows_checked": columns.number("checked", help="rows"),
-        "rows_failed": columns.number("failed", help="rows"),
-        "failed_share": columns.percent("failed, %"),
-    }
-    signs = (
-        pl.when(pl.col("rows_failed") == 0)
-        .then(pl.lit("\N{CHECK MARK}"))
-        .when(pl.col("action") == "fail")
-        .then(pl.lit("\N{MULTIPLICATION X}"))
-    )
-    published = map(views.pipelines.version_name, rows["dataset"], rows["version"])
-    frame(
-        rows.with_columns(
-            signs.otherwise(pl.lit("\N{BLACK UP-POINTING TRIANGLE}")).alias("sign"),
-            pl.Series("dataset", list(published), dtype=pl.String),
-        ),
-        shown,
-        key="expectations-table",
-        row_height=BROKEN_LINES,  # their names and conditions are sentences
-        height=10 * BROKEN_LINES,
+    first = rows.head(MAX_ROWS)
+    published = map(views.pipelines.version_name, first["dataset"], first["version"])
+    prose(
+        {
+            "expectation": [
+                f"{_sign(row)} {escape(row['expectation'] or views.units.EN_DASH)}"
+                for row in first.iter_rows(named=True)
+            ],
+            "dataset": map(escape, published),
+            "action": map(escape, first["action"].fill_null(views.units.EN_DASH)),
+            "condition": [
+                escape(shorten(text or views.units.EN_DASH, _MOST_OF_A_CONDITION)) for text in first["condition"]
+            ],
+            "rows failed": map(_failures, first["rows_failed"], first["rows_checked"], first["failed_share"]),
+        }
     )
     _more(rows, "expectations")
     failures = {_label(row): row for row in rows.filter(pl.col("rows_failed") > 0).head(MAX_ROWS).iter_rows(named=True)}
@@ -94,6 +83,20 @@ def expectations(look: PipelineInspection, run_id: str) -> None:
             width=420,
         )
         _failed_rows(failures[chosen])
+
+
+def _sign(row: Mapping[str, Any]) -> str:
+    """▲ rows failed, ✕ the action refused them, ✓ all rows satisfied it."""
+    if row["rows_failed"] == 0:
+        return "\N{CHECK MARK}"
+    return "\N{MULTIPLICATION X}" if row["action"] == "fail" else "\N{BLACK UP-POINTING TRIANGLE}"
+
+
+def _failures(failed: int | None, checked: int | None, share: float | None) -> str:
+    """`5 of 249, 2.0 %`."""
+    of = f"{views.units.format_count(failed, exact=True)} of {views.units.format_count(checked, exact=True)}"
+    whole = of if not failed else f"{of}, {views.units.format_percent(share)}"
+    return whole.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def without_zeros(rows: pl.DataFrame, cells: Mapping[str, Column]) -> dict[str, Column]:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import columns, errors, selection, session, tables
-from lakeview.app.components import BROKEN_LINES, card, escape, frame, grid, link
+from lakeview.app.components import card, escape, frame, grid, link
 from lakeview.app.pages import PAGES, SHARING_PROFILE
 from lakeview.app.session import OpenTable
 from lakeview.app.start import demo
@@ -26,6 +26,13 @@ _GLANCE = pl.Schema(
 )
 """One row a table: by what it is ordered, as in LAKE, and what is shown."""
 _MAX_LISTED = 200
+_ICONS = {
+    LakeState.UNREADABLE: ":red[:material/error:]",
+    LakeState.BROKEN: ":red[:material/error:]",
+    LakeState.ATTENTION: ":orange[:material/warning:]",
+}
+"""The states whose verdicts are shown as lines, in full."""
+_MOST_VERDICTS = 5
 PROMISE = "Read from the table's own log. Nothing is written, nothing leaves this machine."
 
 
@@ -139,25 +146,39 @@ def recent() -> None:
 
 
 def _table_list(rows: list[dict[str, Any]]) -> None:
-    st.markdown("**Tables** &ensp; :small[:gray[in the demo lake, under a root, or opened in this session]]")
     table = views.lake.worst_first(pl.DataFrame(rows, schema=_GLANCE))
+    st.markdown(
+        f"**{views.lake.lake_sentence(table)}** &ensp; "
+        ":small[:gray[in the demo lake, under a root, or opened in this session]]"
+    )
+    _verdicts(table.filter(pl.col("state").is_in([state.value for state in _ICONS])))
     frame(
         table,
         {
             "state": columns.mark(charts.lake.SIGNS, help="✕ broken or unreadable, ▲ needs attention, ✓ fine"),
             "table": columns.text("table"),
-            "verdict": columns.text("verdict"),
             "last": columns.text("last commit"),
             "rows": columns.text("rows", right=True),
             "size": columns.text("bytes", right=True, help="of the live files"),
             "format": columns.text("format"),
         },
         key="recent",
-        row_height=BROKEN_LINES,
-        height=10 * BROKEN_LINES,
         selection_mode="single-row",
         on_select=lambda: _open_row(table["name"].to_list()),
     )
+
+
+def _verdicts(tables: pl.DataFrame) -> None:
+    """One line a table that needs attention or cannot be read, the worst first."""
+    for name, table, state, verdict in (
+        tables.head(_MOST_VERDICTS).select("name", "table", "state", "verdict").iter_rows()
+    ):
+        with st.container(horizontal=True, vertical_alignment="top", gap="small", wrap=False):
+            st.markdown(_ICONS[LakeState(state)], width="content")
+            st.markdown(f"**{escape(table)}** &ensp; {escape(verdict)}", width="stretch")
+            link("overview", None, session.link_to(name))
+    if tables.height > _MOST_VERDICTS:
+        st.markdown(f":small[:gray[and {tables.height - _MOST_VERDICTS:,} more, marked in the list]]")
 
 
 def _open_row(names: list[str]) -> None:
