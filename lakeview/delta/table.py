@@ -28,10 +28,11 @@ from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import version_at
 from lakeview.delta.states import States
 from lakeview.delta.write.operations import Operations
+from lakeview.model.arguments import integer_of, text_of
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.frames import ACTIONS
 from lakeview.model.physical import PhysicalFile
-from lakeview.model.snapshot import Snapshot
+from lakeview.model.snapshot import Snapshot, milliseconds
 from lakeview.model.table_body import OneLine, RangeRead, check_point
 from lakeview.predicates import predicate
 from lakeview.rows.footers import listed_size, physical_file
@@ -85,7 +86,10 @@ class DeltaTable(Operations, OneLine):
 
         A page reads its own commits; where they remove files, as much before them as tells what these files were.
         """
-        return self._history.commits(limit, before)
+        return self._history.commits(
+            None if limit is None else integer_of(limit, "limit"),
+            None if before is None else integer_of(before, "before"),
+        )
 
     def versions(self, *, look: bool = True) -> pl.DataFrame:
         """VERSIONS, newest first; one listing of the table's folder tells which data files are gone. With `look=False`
@@ -103,6 +107,7 @@ class DeltaTable(Operations, OneLine):
 
     def commit(self, version: int) -> pl.DataFrame:
         """ACTIONS of one commit, in the order recorded."""
+        version = integer_of(version, "version")
         rows = raw_actions(self._log.commit_bytes(version), version, commit_name(version))
         return pl.DataFrame(rows, schema=ACTIONS, orient="row")
 
@@ -143,7 +148,9 @@ class DeltaTable(Operations, OneLine):
         """How a file of a version is laid out inside: InvalidRequestError, DataFileMissingError, UnsupportedTableError
         for one that is no Parquet file, CorruptTableError."""
         state = self._state(version)
-        size = listed_size(files_frame(state, self._states.partitions(state), ["path", "size"]), path, self.address)
+        size = listed_size(
+            files_frame(state, self._states.partitions(state), ["path", "size"]), text_of(path, "path"), self.address
+        )
         by_id = column_mapping_mode(state.table_protocol, state.properties) == "id"
         return physical_file(self.storage, path, size, self._states.schema(state), "id" if by_id else "name")
 
@@ -194,6 +201,8 @@ class DeltaTable(Operations, OneLine):
         """
         from lakeview.delta.lint import check
 
+        if now is not None:
+            milliseconds(now)
         return check(self._log, now)
 
     def audit(self, start: int | None = None, end: int | None = None) -> pl.DataFrame:
@@ -201,6 +210,7 @@ class DeltaTable(Operations, OneLine):
         log proves it, shows a violation, or cannot tell. No data file is read; any protocol is accepted."""
         from lakeview.delta.audit import audit
 
+        start, end = (None if version is None else integer_of(version, "version") for version in (start, end))
         return audit(self._log, self._history.times, start, end)
 
     # -- what the writer builds on

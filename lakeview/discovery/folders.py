@@ -13,6 +13,7 @@ import polars as pl
 from lakeview.delta.log.paths import LOG_FOLDER
 from lakeview.iceberg.catalog.address import is_catalog_address
 from lakeview.iceberg.metadata.locate import FOLDER as METADATA_FOLDER
+from lakeview.model.arguments import address_of, integer_of
 from lakeview.model.config import Config
 from lakeview.model.errors import InvalidRequestError, LakeviewError
 from lakeview.storage import Storage, open_storage
@@ -58,10 +59,10 @@ def find_tables(
     and no table is opened. `catalog`: its properties, over what is configured.
     AccessDeniedError outside the allowed roots.
     """
-    if is_catalog_address(os.fspath(root)):
+    if is_catalog_address(address_of(root)):
         from lakeview.iceberg.catalog.table import find_catalog_tables
 
-        named = find_catalog_tables(os.fspath(root), catalog=catalog, config=config)
+        named = find_catalog_tables(address_of(root), catalog=catalog, config=config)
         return pl.DataFrame([(address, "iceberg", name) for address, name in named], schema=TABLES, orient="row")
     refuse_catalog(catalog)
     storage = open_storage(root, options=storage_options, config=config, decode=True)
@@ -94,7 +95,9 @@ def _near_tables(storage: Storage, depth: int) -> pl.DataFrame:
     """Those within so many folders, as `_all_tables`."""
     found: list[tuple[str, str]] = []
     level, left = [""], MOST_LOOKED
-    for _ in range(depth + 1):
+    for _ in range(integer_of(depth, "depth") + 1):
+        if not level:
+            break
         level, left = level[:left], max(0, left - len(level))
         looked = list(zip(level, storage.each_ahead(partial(_look_into, storage), level), strict=True))
         found += [(folder, format_) for folder, (format_, _) in looked if format_ is not None]

@@ -20,11 +20,12 @@ from lakeview.iceberg.catalog.address import is_catalog_address
 from lakeview.iceberg.metadata.locate import FOLDER as METADATA_FOLDER
 from lakeview.iceberg.metadata.locate import is_metadata_name
 from lakeview.model.addresses import is_local, normalise
+from lakeview.model.arguments import address_of, mapping_of, names_of, optional_text
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.config import Config, settings
 from lakeview.model.errors import NotATableError, UnsupportedTableError
 from lakeview.model.schema import Schema
-from lakeview.model.type_input import names_of, schema_of
+from lakeview.model.type_input import schema_of
 from lakeview.sharing.client.profile import parse_address
 from lakeview.storage import Storage, open_storage
 
@@ -53,14 +54,14 @@ def open_table(
     are never logged, shown or pickled.
     A folder with the logs of both formats is opened as a Delta table.
     """
-    if is_catalog_address(os.fspath(address)):
+    if is_catalog_address(address_of(address)):
         from lakeview.iceberg.catalog.table import open_catalog_table
 
         return open_catalog_table(
-            os.fspath(address), catalog=catalog, storage_options=storage_options, config=config, relocate=relocate
+            address_of(address), catalog=catalog, storage_options=storage_options, config=config, relocate=relocate
         )
     refuse_catalog(catalog)
-    if parse_address(os.fspath(address)) is not None:
+    if parse_address(address_of(address)) is not None:
         from lakeview.sharing.client.table import open_shared
 
         return open_shared(address, storage_options=storage_options, config=config)
@@ -151,12 +152,12 @@ def create_table(
     create_log(
         storage,
         schema_of(schema),
-        partition_by=names_of(partition_by),
-        properties=properties,
-        name=name,
-        description=description,
-        engine=engine,
-        user=user,
+        partition_by=names_of(partition_by, "partition_by"),
+        properties=None if properties is None else mapping_of(properties, "properties"),
+        name=optional_text(name, "name"),
+        description=optional_text(description, "description"),
+        engine=optional_text(engine, "engine"),
+        user=optional_text(user, "user"),
         clock=clock,
     )
     return DeltaTable(storage)

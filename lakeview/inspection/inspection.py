@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import polars as pl
 
 from lakeview import views
@@ -11,6 +9,7 @@ from lakeview.inspection import absent_columns, file_statistics, findings, histo
 from lakeview.inspection.columns import ClusteringAnswers, ColumnAnswers, clustering_answers, column_answers
 from lakeview.inspection.frames import SchemaVersion, TableFrames
 from lakeview.inspection.requirements import feature_origins
+from lakeview.model.arguments import days_of
 from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding
 from lakeview.model.snapshot import Snapshot
@@ -208,7 +207,7 @@ class Inspection:
 
     def retention(self, days: float) -> pl.DataFrame:
         """RIBBON after a cleanup that retains so many days: the state of each version it would end is `risk`."""
-        return views.retention.simulation.retention_ribbon(self.retention_simulation(), timedelta(days=days))
+        return views.retention.simulation.retention_ribbon(self.retention_simulation(), days_of(days, "days"))
 
     def requirements(self) -> pl.DataFrame:
         """NEEDS: what this version asks of engines, and which commit asked for it first."""

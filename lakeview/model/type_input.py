@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -72,11 +72,6 @@ def type_of(type_: TypeInput, column: str) -> DataType:
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise _no_type(column, type_) from error
     return field_from_arrow(pa.field(column, found)).type
-
-
-def names_of(names: str | Sequence[str]) -> tuple[str, ...]:
-    """Names of columns, of which one may be given as text."""
-    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _no_type(column: str, value: Any) -> InvalidRequestError:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.printable import shorten
 from lakeview.model.schema import Schema
 
 
@@ -25,6 +27,13 @@ def predicate(where: str | pl.Expr, schema: Schema | None = None) -> pl.Expr:
         if schema is not None:
             return row_expression(where, schema)
         where = to_expression(where)
+    if not isinstance(where, pl.Expr):
+        raise InvalidRequestError(
+            f"where is {shorten(repr(where), 80)}, which is neither SQL text nor an expression of polars",
+            fix="write SQL, such as month = 3",
+            place="where",
+            kind="bad-predicate",
+        )
     if schema is not None:
         schema.require(where.meta.root_names(), place="where")
     return where

@@ -78,8 +78,8 @@ def check_row_wise(expression: pl.Expr, place: str = "where") -> None:
             function = _function(node, inputs)
             if _ROW_BY_ROW.match(function) is None:
                 raise _not_row_wise(
-                    f"{shorten(str(node), _MOST_SHOWN)} may depend on more than one row: over a function of the user's, "
-                    f"list.eval or with_fields {function.partition('(')[0]} is not known to go row by row",
+                    f"{shorten(str(node), _MOST_SHOWN)} may depend on more than one row: over a function of the "
+                    f"user's, list.eval or with_fields {function.partition('(')[0]} is not known to go row by row",
                     place,
                 ) from None
             inputs = inputs[-1:] if function.startswith(_OVER_LISTS) else inputs

@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyroaring
 
+from lakeview.model.arguments import names_of
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.rows.casts import Match
@@ -78,7 +79,7 @@ def select_columns(tasks: Iterable[FileTask], schema: Schema, names: Sequence[st
 
     InvalidRequestError for a column that is not there, also where there is no task.
     """
-    selected_schema = schema if names is None else schema.select(names)
+    selected_schema = schema if names is None else schema.select(names_of(names, "columns"))
     return [task if names is None else replace(task, schema=selected_schema) for task in tasks]
 
 
@@ -91,7 +92,7 @@ def of_files(
     """
     if paths is None:
         return tasks
-    wanted = frozenset(paths)
+    wanted = frozenset(names_of(paths, "paths"))
 
     def some(where: pl.Expr | None) -> list[FileTask]:
         chosen = [task for task in tasks(where) if task.path in wanted]

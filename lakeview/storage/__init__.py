@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lakeview.model.addresses import below, is_local, normalise
+from lakeview.model.arguments import address_of, mapping_of
 from lakeview.model.config import Config, settings
 from lakeview.model.errors import AccessDeniedError
 from lakeview.storage.configured import configured_options, store_kind
@@ -37,7 +38,7 @@ def open_storage(
     AccessDeniedError if roots are configured and the address lies outside them.
     """
     config = config or settings()
-    root = normalise(os.fspath(address), decode=decode)
+    root = normalise(address_of(address), decode=decode)
     if config.roots and not any(_inside(root, normalise(r)) for r in config.roots):
         raise AccessDeniedError(
             f"{root} lies outside the allowed roots",
@@ -49,7 +50,11 @@ def open_storage(
         return LocalStorage(root, config)
     scheme = root.partition("://")[0]
     store = ObjectStorage if scheme in KINDS else WebStorage if scheme in _WEB else FsspecStorage
-    return store(root, config, configured_options(root, options or {}, config))
+    return store(
+        root,
+        config,
+        configured_options(root, mapping_of({} if options is None else options, "storage_options"), config),
+    )
 
 
 def _inside(address: str, root: str) -> bool:

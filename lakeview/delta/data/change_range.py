@@ -60,8 +60,8 @@ def commit_range(
     """
     first = first_version_from(times(), start) if isinstance(start, datetime) else start
     last = latest if end is None else version_at(times(), end, address) if isinstance(end, datetime) else end
-    for given in (start, end):
-        if given is None or isinstance(given, datetime):
+    for given in (start, latest if end is None else end):
+        if isinstance(given, datetime):
             continue
         if type(given) is not int:
             raise InvalidRequestError(f"{given!r} is no version", fix="give whole numbers, or moments with a time zone")

@@ -9,6 +9,7 @@ import polars as pl
 from lakeview.delta.data.column_rules import rules
 from lakeview.delta.data.partition_values import partition_columns, partition_text
 from lakeview.delta.log.state import TableState
+from lakeview.model.arguments import names_of
 from lakeview.model.column_values import moments, sizes
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.frames import FILES, TOMBSTONES
@@ -39,7 +40,7 @@ def files_frame(replay: TableState, partitions: Sequence[Field], columns: Sequen
     InvalidRequestError for a column FILES does not have.
     """
     known = [c for c in (*FILES.names()[:5], "partition", *FILES.names()[5:]) if partitions or c != "partition"]
-    wanted = known if columns is None else list(columns)
+    wanted = known if columns is None else list(names_of(columns, "columns"))
     if unknown := [c for c in wanted if c not in known and c not in _ASKED_BY_NAME]:
         raise InvalidRequestError(
             f"a file listing has no column {unknown[0]}",

@@ -16,6 +16,7 @@ from lakeview.delta.data.templates import Columns, Kind
 from lakeview.delta.data.type_widening import type_changes
 from lakeview.delta.log.state import TableState
 from lakeview.delta.properties import value
+from lakeview.model.arguments import names_of
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import (
     DataType,
@@ -67,7 +68,7 @@ def physical_leaves(schema: Schema, columns: Sequence[str] | None, skip: Iterabl
     ]  # fmt: skip
     if columns is None:
         return found
-    wanted = set(columns)
+    wanted = set(names_of(columns, "columns"))
     known = {leaf_name(path) for path, _, _ in found} | {path[0] for path, _, _ in found} | hidden
     known |= {leaf_name((name,)) for name in hidden}
     if unknown := sorted(wanted - known):

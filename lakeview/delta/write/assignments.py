@@ -11,6 +11,7 @@ import pyarrow as pa
 from lakeview.delta.write.identity import check_identities
 from lakeview.delta.write.schema_changes import Path, column_path
 from lakeview.delta.write.stored_columns import holds_variants
+from lakeview.model.arguments import mapping_of
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Field, PrimitiveType, Schema, StructType, polars_type
 from lakeview.predicates.row_wise import row_wise
@@ -37,7 +38,7 @@ def check_assignments(
     an identity column of a row that is there, whose values the table alone gives.
     """
     found: dict[Path, Assigned] = {}
-    for column, value in assignments.items():
+    for column, value in mapping_of(assignments, "assignments").items():
         path = (column,) if column in table else column_path(column)
         field = _field(table, path)
         if is_new and path[1:]:

@@ -30,6 +30,7 @@ from lakeview.delta.write.schema_changes import (
     reorder,
     widen,
 )
+from lakeview.model.arguments import text_of
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.model.schema import Field, Schema, leaf_name
 from lakeview.model.type_input import SchemaInput, TypeInput, schema_of, type_of
@@ -192,20 +193,21 @@ class DefinitionChanges(PendingCommit):
         Files are read only where statistics do not prove it. ConstraintViolationError tells how many rows do not, and
         one of them; UnsupportedTableError an expression that cannot be evaluated here.
         """
-        if not name.strip():
+        if not text_of(name, "name").strip():
             raise InvalidRequestError("a constraint needs a name", fix="give one", kind="constraint-name")
         if any(key.lower() == f"{_CONSTRAINT}{name}".lower() for key in self.definition.properties):
             raise InvalidRequestError(
                 f"the table has a constraint {name} already", fix="drop it first, or choose another name", place=name,
                 kind="constraint-exists",
             )  # fmt: skip
-        condition = condition_of_rule(Expression(name, expression), self.definition.schema)
+        condition = condition_of_rule(Expression(name, text_of(expression, "expression")), self.definition.schema)
         rule = Satisfies(condition, f"the constraint {name} ({expression})")
         self._check_existing(rule, counterexamples(condition))
         self._change_properties({f"{_CONSTRAINT}{name}": expression})
 
     def drop_constraint(self, name: str) -> None:
         """Remove a CHECK constraint. InvalidRequestError if there is none of that name."""
+        name = text_of(name, "name")
         found = [k for k in self.definition.properties if k.lower() == f"{_CONSTRAINT}{name}".lower()]
         if not found:
             known = [k.removeprefix(_CONSTRAINT) for k in self.definition.properties if k.startswith(_CONSTRAINT)]

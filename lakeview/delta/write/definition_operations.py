@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lakeview.delta.write.target import Target
+from lakeview.model.arguments import flag_of, mapping_of, names_of, optional_text
 from lakeview.model.schema import leaf_name
 from lakeview.model.type_input import schema_of, type_of
 
@@ -66,41 +67,44 @@ class DefinitionOperations:
 
     def reorder_columns(self: Target, names: Sequence[str]) -> int | None:
         """Put columns in this order, those that are not named behind."""
-        with self.transaction("CHANGE COLUMNS", parameters={"columns": json_text(list(names))}) as txn:
+        names = names_of(names, "names")
+        with self.transaction("CHANGE COLUMNS", parameters={"columns": json_text(names)}) as txn:
             txn.reorder_columns(names)
         return txn.version
 
     def set_nullable(self: Target, column: Column, *, nullable: bool) -> int | None:
         """Let a column hold null, or no longer, once no row has null in it."""
-        with self.transaction(
-            "CHANGE COLUMN", parameters={"column": json_text({"name": _text(column), "nullable": nullable})}
-        ) as txn:
+        told = json_text({"name": _text(column), "nullable": flag_of(nullable, "nullable")})
+        with self.transaction("CHANGE COLUMN", parameters={"column": told}) as txn:
             txn.set_nullable(column, nullable=nullable)
         return txn.version
 
     def set_comment(self: Target, column: Column, comment: str | None) -> int | None:
         """Say what a column is, or no longer."""
-        with self.transaction(
-            "CHANGE COLUMN", parameters={"column": json_text({"name": _text(column), "comment": comment})}
-        ) as txn:
+        told = json_text({"name": _text(column), "comment": optional_text(comment, "comment")})
+        with self.transaction("CHANGE COLUMN", parameters={"column": told}) as txn:
             txn.set_comment(column, comment)
         return txn.version
 
     def upgrade_protocol(self: Target, features: Sequence[str]) -> int | None:
         """Let the protocol name more table features, and those that they need."""
-        with self.transaction("UPGRADE PROTOCOL", parameters={"newProtocol": json_text(list(features))}) as txn:
+        features = names_of(features, "features")
+        with self.transaction("UPGRADE PROTOCOL", parameters={"newProtocol": json_text(features)}) as txn:
             txn.upgrade_protocol(features)
         return txn.version
 
     def set_properties(self: Target, properties: Mapping[str, str]) -> int | None:
         """Set table properties; the others stay. The protocol is upgraded to what they need."""
-        with self.transaction("SET TBLPROPERTIES", parameters={"properties": json_text(dict(properties))}) as txn:
+        with self.transaction(
+            "SET TBLPROPERTIES", parameters={"properties": json_text(mapping_of(properties, "properties"))}
+        ) as txn:
             txn.set_properties(properties)
         return txn.version
 
     def unset_properties(self: Target, names: Sequence[str]) -> int | None:
         """Remove table properties."""
-        with self.transaction("UNSET TBLPROPERTIES", parameters={"properties": json_text(list(names))}) as txn:
+        names = names_of(names, "names")
+        with self.transaction("UNSET TBLPROPERTIES", parameters={"properties": json_text(names)}) as txn:
             txn.unset_properties(names)
         return txn.version
 

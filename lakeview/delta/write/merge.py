@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 import polars as pl
 
 from lakeview.delta.write.assignments import Assignments
+from lakeview.model.arguments import names_of
 from lakeview.model.errors import InvalidRequestError
 
 SOURCE, TARGET = "source", "target"
@@ -113,10 +114,9 @@ class Merge:
 
 def condition_of(on: str | Sequence[str], source: Sequence[str] = ()) -> str:
     """The condition of a merge: as it is given, or equality of columns that are named, one of the `source` as text."""
-    if isinstance(on, str):
-        if on not in source:
-            return on
-        on = [on]
+    if isinstance(on, str) and on not in source:
+        return on
+    on = names_of(on, "on")
     if not on:
         raise InvalidRequestError("the merge names no key", fix="say on which columns rows match", place="on")
     quoted = ['"' + name.replace('"', '""') + '"' for name in on]

@@ -9,9 +9,9 @@ import msgspec
 
 from lakeview.delta.write.definition_operations import DefinitionOperations, json_text
 from lakeview.delta.write.target import Progress, Target
+from lakeview.model.arguments import duration_of, flag_of, integer_of, integers_of, names_of
 from lakeview.model.errors import CommitConflictError
 from lakeview.model.table_body import check_point
-from lakeview.model.type_input import names_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -135,7 +135,7 @@ class Operations(DefinitionOperations):
         `z_order_by`: all files are taken, and their rows ordered along a curve through these columns; `progress`: told
         of bytes done, and of how many; `user`: the user name of the commit. The rows stay the same.
         """
-        columns = names_of(z_order_by)
+        columns = names_of(z_order_by, "z_order_by")
         parameters = {"predicate": predicates(where), "zOrderBy": msgspec.json.encode(columns).decode()}
 
         def attempt() -> int | None:
@@ -201,7 +201,7 @@ class Operations(DefinitionOperations):
         """
         from lakeview.delta.write.checkpoint import write_checkpoint
 
-        return write_checkpoint(self, version, parts=parts)
+        return write_checkpoint(self, version, parts=None if parts is None else integer_of(parts, "parts"))
 
     def vacuum(
         self: Target,
@@ -224,11 +224,11 @@ class Operations(DefinitionOperations):
 
         return vacuum(
             self,
-            retention,
-            dry_run=dry_run,
-            keep_versions=keep_versions,
-            allow_short_retention=allow_short_retention,
-            lite=lite,
+            None if retention is None else duration_of(retention, "retention"),
+            dry_run=flag_of(dry_run, "dry_run"),
+            keep_versions=integers_of(keep_versions, "keep_versions"),
+            allow_short_retention=flag_of(allow_short_retention, "allow_short_retention"),
+            lite=flag_of(lite, "lite"),
             progress=progress,
             user=user,
             clock=clock or system_clock,
@@ -253,10 +253,10 @@ class Operations(DefinitionOperations):
 
         return clean_log(
             self,
-            retention,
-            dry_run=dry_run,
-            keep_versions=keep_versions,
-            allow_short_retention=allow_short_retention,
+            None if retention is None else duration_of(retention, "retention"),
+            dry_run=flag_of(dry_run, "dry_run"),
+            keep_versions=integers_of(keep_versions, "keep_versions"),
+            allow_short_retention=flag_of(allow_short_retention, "allow_short_retention"),
             clock=clock or system_clock,
         )
 
@@ -274,7 +274,7 @@ class Operations(DefinitionOperations):
         """
         from lakeview.delta.write.log_compaction import compact_log
 
-        return compact_log(self, start, end)
+        return compact_log(self, integer_of(start, "start"), integer_of(end, "end"))
 
 
 def until_made(attempt: Callable[[], int | None]) -> int | None:

@@ -38,6 +38,7 @@ from lakeview.delta.write.row_ids import high_water_mark, later_mark, tracks_row
 from lakeview.delta.write.target import Target
 from lakeview.delta.write.vector_changes import VectorChange, replace_vectors
 from lakeview.delta.write.writer import ENGINE
+from lakeview.model.arguments import function_of, mapping_of, optional_text, text_of
 from lakeview.model.clock import Clock
 from lakeview.model.errors import CorruptTableError, LakeviewError
 from lakeview.model.schema import Schema
@@ -76,7 +77,13 @@ class PendingCommit:
         self._base: Replay = table.state()
         self.clock = clock
         self.entry = Entry(
-            operation, dict(parameters or {}), dict(metrics or {}), user, user_metadata, engine or ENGINE, clock
+            text_of(operation, "operation"),
+            mapping_of({} if parameters is None else parameters, "parameters"),
+            mapping_of({} if metrics is None else metrics, "metrics"),
+            optional_text(user, "user"),
+            optional_text(user_metadata, "user_metadata"),
+            optional_text(engine, "engine") or ENGINE,
+            function_of(clock, "clock"),
         )
         self._loop = CommitLoop(table, self.entry.txn_id)
         self.definition = Definition(self._base, table.storage.root)

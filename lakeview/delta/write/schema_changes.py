@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from lakeview.delta.data.type_widening import TYPE_CHANGES, type_changes, widens
 from lakeview.delta.properties import column_paths
+from lakeview.model.arguments import names_of
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType
 from lakeview.model.type_tree import nodes
@@ -25,8 +26,8 @@ _PLAIN = re.compile(r"\w+")
 def column_path(column: Column) -> Path:
     """A column, or a field of a struct, as a path. InvalidRequestError for text that is none."""
     if not isinstance(column, str):
-        path = tuple(column or ())
-        if not path or not all(isinstance(name, str) for name in path):
+        path = names_of(column, "column")
+        if not path:
             raise InvalidRequestError(f"{column!r} names no column", fix="give a name, or the names on the way to it")
         return path
     found = column_paths(column)

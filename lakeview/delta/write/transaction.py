@@ -27,10 +27,10 @@ from lakeview.delta.write.row_work import RowOutcome, RowWork
 from lakeview.delta.write.target import Progress
 from lakeview.delta.write.whole_files import EVERY, WholeFiles
 from lakeview.delta.write.writer import conformed_rows, write_conformed, write_files
+from lakeview.model.arguments import integer_of, names_of, text_of
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
-from lakeview.model.type_input import names_of
 from lakeview.predicates.row_wise import row_wise
 from lakeview.rows.batches import Frame, batches_of, frame_from
 from lakeview.storage.access import StoreAccess
@@ -170,8 +170,11 @@ class Transaction(WholeFiles):
         curve through these columns; `progress`: told of bytes done, and of how many. The rows stay the same.
         """
         expression = self.on_partitions(where)
-        size: int = target_bytes or value(self.definition.properties, "delta.targetFileSize") or TARGET_BYTES
-        moved = optimize(self, expression, target_bytes=size, z_order_by=names_of(z_order_by), progress=progress)
+        asked = None if target_bytes is None else integer_of(target_bytes, "target_bytes")
+        size: int = asked or value(self.definition.properties, "delta.targetFileSize") or TARGET_BYTES
+        moved = optimize(
+            self, expression, target_bytes=size, z_order_by=names_of(z_order_by, "z_order_by"), progress=progress
+        )
         self._rearrangements += moved
         self._touched = self._touched or bool(moved)
         return sum(len(m.files) for m in moved)
@@ -233,6 +236,7 @@ class Transaction(WholeFiles):
 
         With `once` a commit that says so a second time is not made: what was written for it is removed.
         """
+        app_id, version = text_of(app_id, "app_id"), integer_of(version, "version")
         known = self._base.transactions()
         done = known.filter((known["app_id"] == app_id) & (known["version"] >= version))
         if once and not done.is_empty():

@@ -15,6 +15,7 @@ from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_rules import RowRules, row_rules
 from lakeview.delta.write.schema_changes import Path
 from lakeview.delta.write.stored_columns import readable_rows
+from lakeview.model.arguments import mapping_of
 from lakeview.model.clock import Clock
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema
@@ -68,7 +69,7 @@ def with_tracking(rows: pa.RecordBatch, source: pa.RecordBatch, tracked: Schema)
 
 def changed_rows(assignments: Assignments, context: WriteContext) -> RowChange:
     """Assignments as expressions over the columns of a table; errors as `check_assignments`, and for none."""
-    if not assignments:
+    if not mapping_of(assignments, "assignments"):
         raise InvalidRequestError("an update without assignments changes nothing", fix="say which columns to set")
     schema = context.schema
     return RowChange(check_assignments(assignments, schema, schema), rules_of_changes(context), Schema(context.tracked))

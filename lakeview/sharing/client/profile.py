@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from lakeview.model.addresses import is_local, normalise
+from lakeview.model.arguments import address_of
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, InvalidRequestError, NotATableError, UnsupportedTableError
 from lakeview.model.findings import Finding, Severity
@@ -131,7 +132,7 @@ def read_profile(address: str | os.PathLike[str], *, config: Config | None = Non
     NotATableError if it is not there, InvalidRequestError if it is no profile, UnsupportedTableError for a version or a
     type of credentials that is not implemented, AccessDeniedError outside the allowed roots.
     """
-    place = normalise(os.fspath(address), decode=True)
+    place = normalise(address_of(address), decode=True)
     scheme, mark, path = place.partition("://")
     if mark and "/" not in path:
         raise NotATableError(

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import polars as pl
 
 from lakeview.delta.sharing import live_lifetimes
+from lakeview.model.arguments import address_of
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.config import Config, settings
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError, VersionNotFoundError
@@ -48,10 +49,10 @@ def open_shared(
     InvalidRequestError for another address, NotATableError if profile or table are not there, AccessDeniedError if the
     profile has expired or the server refuses it, StoreUnavailableError, SharingError.
     """
-    parts = parse_address(os.fspath(address))
+    parts = parse_address(address_of(address))
     if parts is None:
         raise InvalidRequestError(
-            f"{os.fspath(address)} is no address of a shared table",
+            f"{address_of(address)} is no address of a shared table",
             fix="write it as profile.share#share.schema.table",
             kind="bad-address",
         )

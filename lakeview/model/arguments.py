@@ -1,0 +1,93 @@
+"""Arguments of public calls: of the kind that the call takes, or an error that names argument and value."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from operator import index
+from typing import Any, NoReturn, SupportsIndex
+
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.printable import shorten
+
+_LONGEST = 80
+_LONGEST_DURATION = timedelta(days=365_000)
+
+
+def text_of(value: object, place: str) -> str:
+    """A text. InvalidRequestError, as of every function here, for anything else, at the argument `place`."""
+    return value if isinstance(value, str) else _refuse(value, place, "text", "give a text")
+
+
+def optional_text(value: object, place: str) -> str | None:
+    """A text, or None."""
+    return None if value is None else text_of(value, place)
+
+
+def address_of(value: object, place: str = "address") -> str:
+    """A folder or URL as text."""
+    path = os.fspath(value) if isinstance(value, os.PathLike) else value
+    return path if isinstance(path, str) else _refuse(value, place, "address", "give a folder or a URL as text")
+
+
+def names_of(names: object, place: str) -> tuple[str, ...]:
+    """Names, of which one may be given as text."""
+    if isinstance(names, str):
+        return (names,)
+    found = tuple(names) if isinstance(names, Iterable) and not isinstance(names, Mapping) else (None,)
+    if not all(isinstance(name, str) for name in found):
+        _refuse(names, place, "list of names", 'give names, such as ["id", "day"]')
+    return found
+
+
+def mapping_of(values: object, place: str) -> dict[str, Any]:
+    """Names to values."""
+    if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
+        _refuse(values, place, "mapping of names", 'give a dict, such as {"name": "value"}')
+    return dict(values)
+
+
+def integer_of(value: object, place: str) -> int:
+    """A whole number, of numpy too."""
+    return index(value) if isinstance(value, SupportsIndex) else _refuse(value, place, "whole number", "give an int")
+
+
+def integers_of(values: object, place: str) -> tuple[int, ...]:
+    """Whole numbers."""
+    if not isinstance(values, Iterable):
+        _refuse(values, place, "list of whole numbers", "give a list of int")
+    return tuple(integer_of(value, place) for value in values)
+
+
+def duration_of(value: object, place: str) -> timedelta:
+    """A duration of a thousand years at most: the moment so long ago has to be in the calendar."""
+    fix = "give a timedelta of a thousand years at most, such as timedelta(days=7)"
+    return (
+        value if isinstance(value, timedelta) and value < _LONGEST_DURATION else _refuse(value, place, "duration", fix)
+    )
+
+
+def days_of(value: float, place: str) -> timedelta:
+    """A number of days."""
+    try:
+        days = timedelta(days=value)
+    except (TypeError, ValueError, OverflowError):  # no number, NaN, infinity
+        return _refuse(value, place, "number of days", "give a number, such as 7")
+    return duration_of(days, place)
+
+
+def flag_of(value: object, place: str) -> bool:
+    """True or False: a text such as "false" is true to Python, and None is not."""
+    return value if isinstance(value, bool) else _refuse(value, place, "truth value", "give True or False")
+
+
+def function_of(value: Any, place: str) -> Any:
+    """A function."""
+    return value if callable(value) else _refuse(value, place, "function", "give a function")
+
+
+def _refuse(value: Any, place: str, kind: str, fix: str) -> NoReturn:
+    raise InvalidRequestError(
+        f"{place} is {shorten(repr(value), _LONGEST)}, which is no {kind}", fix=fix, place=place, kind="bad-argument"
+    )
