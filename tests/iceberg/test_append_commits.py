@@ -264,7 +264,7 @@ def silent() -> bool:
 
 
 UNFOLLOWED: dict[str, tuple[dict[str, Any], str]] = {
-    "main elsewhere": ({"current-snapshot-id": -1}, "the branch main is at"),
+    "main elsewhere": ({"refs": {"main": {"snapshot-id": 1, "type": "branch"}}}, "the branch main is at 1"),
     "the last time": ({"last-updated-ms": 2**63 - 1}, "no snapshot can follow its last-updated-ms"),
     "the last number": ({"last-sequence-number": 2**63 - 1}, "no snapshot can follow its last-sequence-number"),
 }

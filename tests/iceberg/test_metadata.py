@@ -39,6 +39,13 @@ def test_no_current_snapshot_is_spelled_in_three_ways(none: Any) -> None:
     assert metadata.refs == {}
 
 
+@pytest.mark.parametrize("none", [None, -1, ABSENT], ids=["null", "minus one", "absent"])
+def test_the_current_snapshot_is_that_of_main_where_it_is_not_recorded(none: Any) -> None:
+    refs = {"main": {"snapshot-id": 7, "type": "branch"}}
+    metadata = parsed(document(current_snapshot_id=none, snapshots=[snapshot(7)], refs=refs))
+    assert metadata.current_snapshot_id == 7
+
+
 def test_the_main_branch_is_the_current_snapshot_where_no_refs_are_recorded() -> None:
     metadata = parsed(document(current_snapshot_id=7, snapshots=[snapshot(7)]))
     assert metadata.refs["main"].snapshot_id == 7

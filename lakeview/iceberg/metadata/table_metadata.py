@@ -194,7 +194,11 @@ def _properties(document: _Recorded) -> dict[str, str]:
 
 
 def _current_snapshot(document: _Recorded, snapshots: Mapping[int, SnapshotEntry], path: str) -> int:
-    current = NO_SNAPSHOT if document.current_snapshot_id is None else document.current_snapshot_id
+    current = document.current_snapshot_id
+    if current is None or current == NO_SNAPSHOT:
+        # "must be the same as the current ID of the main branch in refs"  iceberg spec, Table Metadata Fields
+        main = (document.refs or {}).get("main")
+        current = NO_SNAPSHOT if main is None else main.snapshot_id
     if current != NO_SNAPSHOT and current not in snapshots:  # never an empty table: rows would vanish without a word
         raise invalid(path, f"current-snapshot-id is {current}, which is not among its {len(snapshots)} snapshots")
     return current
