@@ -114,13 +114,13 @@ def _dangling(metadata: Metadata) -> Iterator[Finding]:
             f"order {metadata.default_sort_order_id}",
             "Sorting",
         )
-    told = [s.get("snapshot-id") for s in (*metadata.statistics, *metadata.partition_statistics)]
-    if gone := [i for i in told if i not in metadata.snapshots]:
+    described = [s.get("snapshot-id") for s in (*metadata.statistics, *metadata.partition_statistics)]
+    if gone := [i for i in described if not (isinstance(i, int) and i in metadata.snapshots)]:
         yield _finding(
             "statistics-file-without-snapshot",
             Severity.NOTE,
             "Statistics files belong to snapshots that are not there",
-            f"{len(gone):,} of {len(told):,}",
+            f"{len(gone):,} of {len(described):,}",
             "Table Statistics",
         )
 

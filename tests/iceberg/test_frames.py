@@ -394,6 +394,11 @@ def test_statistics_files_are_told_blob_by_blob(history: BranchedHistory) -> Non
     ]
 
 
+def test_a_statistics_file_of_an_odd_snapshot_is_reported(history: BranchedHistory) -> None:
+    found = opened(history.record(statistics=[{"snapshot-id": [1]}])).check()
+    assert [f.evidence for f in found if f.id == "statistics-file-without-snapshot"] == ["1 of 1"]
+
+
 # -- tables of other formats
 
 
