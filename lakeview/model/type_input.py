@@ -11,6 +11,7 @@ import polars as pl
 
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
+from lakeview.model.type_tree import nodes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,6 +21,7 @@ SchemaInput: TypeAlias = "Schema | pa.Schema | Mapping[str, TypeInput]"
 
 _OTHER_NAMES = {"bigint": "long", "int": "integer", "smallint": "short", "tinyint": "byte", "real": "float"}
 """What SQL calls types, to the names that Delta has for them."""
+_VOID = PrimitiveType("void")
 
 _DECIMAL = re.compile(r"decimal\((\d{1,2}), ?(\d{1,2})\)")
 
@@ -36,7 +38,9 @@ def schema_of(schema: SchemaInput) -> Schema:
     if isinstance(schema, Mapping) and all(isinstance(name, str) for name in schema):
         return Schema(tuple(Field(name, type_of(type_, name)) for name, type_ in schema.items()))
     if isinstance(schema, pa.Schema):
-        return Schema.from_arrow(schema)
+        return Schema(
+            tuple(replace(f, type=_complete(f, schema.field(f.name).type)) for f in Schema.from_arrow(schema))
+        )
     raise InvalidRequestError(
         f"a {type(schema).__name__} is given as schema{', whose names are no texts' * isinstance(schema, Mapping)}",
         fix='give names and types, as {"id": pl.Int64}, or the schema of rows: frame.schema',
@@ -57,7 +61,7 @@ def type_of(type_: TypeInput, column: str) -> DataType:
         case PrimitiveType() | DecimalType() | ArrayType() | MapType() | StructType():
             return type_
         case pa.DataType():
-            return field_from_arrow(pa.field(column, type_)).type
+            return _complete(field_from_arrow(pa.field(column, type_)), type_)
         case str():
             name = _OTHER_NAMES.get(type_.lower(), type_.lower())
             if name in ARROW_TYPES:
@@ -68,10 +72,40 @@ def type_of(type_: TypeInput, column: str) -> DataType:
         case None:
             raise _no_type(column, type_)
     try:
+        if _holds_objects(pl.Schema({"column": type_}, check_dtypes=False)["column"]):
+            raise _no_type(column, type_)  # polars panics at a list of them, or ends the process
         (found,) = pl.DataFrame(schema={"column": type_}).to_arrow().schema.types
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise _no_type(column, type_) from error
-    return field_from_arrow(pa.field(column, found)).type
+    return _complete(field_from_arrow(pa.field(column, found)), type_)
+
+
+def _holds_objects(dtype: Any) -> bool:
+    if isinstance(dtype, pl.Struct):
+        return any(_holds_objects(field.dtype) for field in dtype.fields)
+    return _holds_objects(dtype.inner) if isinstance(dtype, pl.List | pl.Array) else dtype in (pl.Object, pl.Unknown)
+
+
+def _is_of_nothing(type_: DataType) -> bool:
+    match type_:
+        case ArrayType(inner) | MapType(_, inner):
+            return inner == _VOID
+        case StructType(fields):
+            return all(field.type == _VOID for field in fields)
+    return False
+
+
+def _complete(field: Field, given: Any) -> DataType:
+    """The type of a field. InvalidRequestError for a list or struct of nothing, such as pl.List: no row is written."""
+    for node in nodes([field]):
+        if _is_of_nothing(node.type):
+            raise InvalidRequestError(
+                f"column {field.name} is given {given!r}, where {node.name} is {node.type}: the type of what it holds "
+                "is not known",
+                fix="give the types within, as pl.List(pl.Int64) or pl.Struct({'a': pl.Int64})",
+                place=field.name,
+            )
+    return field.type
 
 
 def _no_type(column: str, value: Any) -> InvalidRequestError:

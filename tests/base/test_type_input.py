@@ -23,6 +23,7 @@ GIVEN: dict[str, tuple[Any, DataType]] = {
     "SQL's name": ("BIGINT", LONG),
     "a decimal by name": ("decimal(10, 2)", DecimalType(10, 2)),
     "a decimal of polars": (pl.Decimal(10, 2), DecimalType(10, 2)),
+    "a moment": (pl.Datetime, PrimitiveType("timestamp_ntz")),
     "a list": (pl.List(pl.Int64), ArrayType(LONG)),
     "a struct": (pl.Struct({"a": pl.Int64}), StructType((Field("a", LONG),))),
 }
@@ -48,6 +49,26 @@ def test_what_is_no_schema_is_refused(given: Any) -> None:
     with pytest.raises(InvalidRequestError, match="is given as schema") as caught:
         schema_of(given)
     assert caught.value.place == "schema"
+
+
+@pytest.mark.parametrize("given", [pl.Object, pl.List(pl.Object), pl.Struct({"a": pl.Object})], ids=str)
+def test_objects_of_python_are_refused(given: Any) -> None:
+    """They went for binary, and polars ended the process for a list of them."""
+    with pytest.raises(InvalidRequestError, match="which is no type that rows can have"):
+        type_of(given, "x")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [pl.List, pl.Array, pl.Struct, pl.Struct([]), pl.List(pl.List), pa.list_(pa.null()), pa.struct([])],
+    ids=str,
+)
+def test_a_type_of_nothing_is_refused(given: Any) -> None:
+    for ask in (lambda: type_of(given, "x"), lambda: schema_of({"x": given})):
+        with pytest.raises(InvalidRequestError, match="the type of what it holds is not known"):
+            ask()
+    with pytest.raises(InvalidRequestError, match="the type of what it holds is not known"):
+        schema_of(pa.schema({"x": pa.list_(pa.null())}))
 
 
 def test_a_type_that_no_table_holds_is_refused() -> None:
