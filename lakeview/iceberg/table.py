@@ -28,7 +28,7 @@ from lakeview.model.errors import CorruptTableError, VersionNotFoundError
 from lakeview.model.findings import Finding
 from lakeview.model.physical import PhysicalFile
 from lakeview.model.schema import Schema
-from lakeview.model.snapshot import Snapshot, TableMetadata, milliseconds
+from lakeview.model.snapshot import Snapshot, milliseconds
 from lakeview.model.table import RangeTasks
 from lakeview.model.table_body import RangeRead, TableBody
 from lakeview.predicates import predicate
@@ -127,7 +127,8 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         state = self._state
         entry, schema = self._snapshot_and_schema(state, version, at, ref)
         files = self._files(state, entry)
-        return Snapshot(self._describe(state, entry, schema), files, counts=files.totals, table=self)
+        metadata = described(state.metadata, self.address, entry, schema, state.columns)
+        return Snapshot(metadata, files, counts=files.totals, table=self)
 
     def versions(self, *, look: bool = True) -> pl.DataFrame:
         """VERSIONS, newest first; one listing of the table's folder tells which files are gone. With `look=False`
@@ -216,10 +217,8 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
     def tasks(
         self, version: int | None = None, columns: Sequence[str] | None = None, where: str | pl.Expr | None = None
     ) -> list[FileTask]:
-        """The files a read needs, each as a value that another process can read by itself (`lakeview.rows.tasks`).
-
-        `where` spares files, it does not filter rows.
-        """
+        """The files a read needs, each as a value that another process can read by itself (`lakeview.rows.tasks`);
+        `where` skips files, it does not filter rows."""
         state = self._state
         entry, schema = self._snapshot_and_schema(state, version)
         tasks = self._scan(state, entry, schema).tasks(None if where is None else predicate(where, schema))
@@ -298,6 +297,3 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
 
     def _entry(self, state: State, version: int) -> SnapshotEntry:
         return entry_of(state.metadata, self.address, version)
-
-    def _describe(self, state: State, entry: SnapshotEntry | None, schema: Schema) -> TableMetadata:
-        return described(state.metadata, self.address, entry, schema, state.columns)

@@ -124,19 +124,19 @@ class Inspection:
 
     def files_without_statistics(self) -> pl.DataFrame:
         """The rows of STATISTICS of this version without any value: of files without statistics."""
-
-        def compute() -> pl.DataFrame:
-            return file_statistics.files_without_statistics(self.frames, self.snapshot)
-
-        return self.frames.cached("files without statistics", compute, self.version)
+        return self.frames.cached(
+            "files without statistics",
+            lambda: file_statistics.files_without_statistics(self.frames, self.snapshot),
+            self.version,
+        )
 
     def contradictions(self) -> pl.DataFrame:
         """CONTRADICTIONS of the statistics of this version; of a wide table those of its first columns."""
-
-        def compute() -> pl.DataFrame:
-            return file_statistics.statistics_contradictions(self.frames, self.snapshot)
-
-        return self.frames.cached("contradictions", compute, self.version)
+        return self.frames.cached(
+            "contradictions",
+            lambda: file_statistics.statistics_contradictions(self.frames, self.snapshot),
+            self.version,
+        )
 
     # -- files
 
@@ -168,9 +168,8 @@ class Inspection:
 
     def load_columns(self) -> tuple[tuple[str, ...], int]:
         """The leaf columns whose loads are compared, and how many leaf columns there are."""
-        return file_statistics.load_columns(
-            self.frames, self.newest
-        )  # lifetimes come in the types of the newest version
+        # lifetimes come in the types of the newest version
+        return file_statistics.load_columns(self.frames, self.newest)
 
     @property
     def newest(self) -> Snapshot:
@@ -266,11 +265,8 @@ class Inspection:
 
     def past_findings(self) -> list[Finding]:
         """Those of `findings` that need the readability of every version."""
-        return list(
-            self.frames.cached(
-                "past findings", lambda: findings.past(self), self.version, self.frames.latest, seconds=60
-            )
-        )
+        key = (self.version, self.frames.latest)
+        return list(self.frames.cached("past findings", lambda: findings.past(self), *key, seconds=60))
 
     def present_findings(self) -> list[Finding]:
         """Those of `findings` that do not need the readability of every version."""

@@ -10,7 +10,7 @@ from lakeview.model import limits
 from lakeview.model.frames import UTC_MILLIS
 
 YEAR_1, YEAR_9999 = -62_135_596_800_000, 253_370_764_800_000
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def moments(milliseconds: str) -> pl.Expr:
@@ -26,7 +26,7 @@ def moment(milliseconds: int | None) -> datetime | None:
     """Milliseconds since 1970 as an aware datetime; None for none, and beyond the calendar's years."""
     if milliseconds is None or not YEAR_1 <= milliseconds < YEAR_9999:
         return None
-    return _EPOCH + timedelta(milliseconds=milliseconds)
+    return EPOCH + timedelta(milliseconds=milliseconds)
 
 
 def sizes(name: str = "size") -> pl.Expr:

@@ -9,19 +9,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 import polars as pl
 
-from lakeview.model.column_values import live_records
+from lakeview.model.column_values import EPOCH, live_records
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.frames import DOMAIN_METADATA, FILES, RULES, TOMBSTONES, TRANSACTIONS
 from lakeview.model.html import snapshot_html
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot_sources import SnapshotLoader, SnapshotTable, as_declared
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def milliseconds(moment: datetime) -> int:
@@ -36,7 +34,7 @@ def milliseconds(moment: datetime) -> int:
             fix="give an aware datetime, such as datetime(2026, 7, 15, 3, 25, tzinfo=UTC)",
             kind="naive-moment",
         )
-    return (moment - _EPOCH) // timedelta(milliseconds=1)
+    return (moment - EPOCH) // timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +52,8 @@ class TableProtocol:
         """The protocol in a few words: `reader 1 · writer 2` or `version 2`."""
         if self.format_version is not None:
             return f"version {self.format_version}"
-        if self.min_writer_version is None:  # a shared table: nobody writes it
-            return f"reader {self.min_reader_version}"
-        return f"reader {self.min_reader_version} · writer {self.min_writer_version}"
+        writer = "" if self.min_writer_version is None else f" · writer {self.min_writer_version}"  # none if shared
+        return f"reader {self.min_reader_version}{writer}"
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -257,10 +254,10 @@ class Snapshot:
     def _frame(self, name: str, empty: pl.Schema) -> pl.DataFrame:
         with self._lock:
             if name not in self._frames:
-                if self._loader is None:
+                loader = self._loader
+                if loader is None:
                     self._frames[name] = pl.DataFrame(schema=empty)
                 else:
-                    loader = self._loader
                     self._frames[name] = loader.files(None) if name == "files" else getattr(loader, name)()
             return self._frames[name]
 

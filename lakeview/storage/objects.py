@@ -6,7 +6,7 @@ import io
 import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
@@ -15,6 +15,7 @@ import polars as pl
 
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, StoreUnavailableError
+from lakeview.model.snapshot import milliseconds
 from lakeview.storage.credentials import signs
 from lakeview.storage.exclusion import Exclusion
 from lakeview.storage.interface import FIRST_FOLDERS, Entry, Storage, back_off, listing, refuse_oversized
@@ -257,8 +258,4 @@ def _base(entry: Mapping[str, Any]) -> str:
 
 
 def _milliseconds(entry: Mapping[str, Any]) -> int:
-    found: datetime = entry["last_modified"]
-    return (found.astimezone(UTC) - _EPOCH) // timedelta(milliseconds=1)
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+    return milliseconds(entry["last_modified"])

@@ -287,17 +287,11 @@ class Replay:
         with self._lock:
             base: list[DomainMetadata] = [] if self._checkpoint is None else self._checkpoint.domains()
             domains = self._every("domainMetadata", base, lambda action: action.domain_metadata)
-        rows = {d.domain: d for d in domains}
-        return pl.DataFrame(
-            [(d.domain, d.configuration) for d in rows.values() if not d.removed], schema=DOMAIN_METADATA, orient="row"
-        )
+        rows = [(d.domain, d.configuration) for d in {d.domain: d for d in domains}.values() if not d.removed]
+        return pl.DataFrame(rows, schema=DOMAIN_METADATA, orient="row")
 
 
 def table_protocol(protocol: Protocol) -> TableProtocol:
     """A protocol action as the neutral value a Snapshot holds."""
-    return TableProtocol(
-        protocol.min_reader_version,
-        protocol.min_writer_version,
-        None if protocol.reader_features is None else tuple(protocol.reader_features),
-        None if protocol.writer_features is None else tuple(protocol.writer_features),
-    )
+    reader, writer = (None if f is None else tuple(f) for f in (protocol.reader_features, protocol.writer_features))
+    return TableProtocol(protocol.min_reader_version, protocol.min_writer_version, reader, writer)

@@ -255,15 +255,8 @@ class Publisher:
 
     def _record(self, name: str, step: str, status: str, **more: object) -> None:
         now = self.clock()
-        row: Row = {
-            "run_id": self.run_id,
-            "dataset": name,
-            "step": step,
-            "status": status,
-            "started": now,
-            "ended": now,
-        }
-        self.records.add({"runs": [row | more]})
+        row: Row = {"run_id": self.run_id, "dataset": name, "step": step, "status": status}
+        self.records.add({"runs": [row | {"started": now, "ended": now} | more]})
 
     def _recorded(self, reads: tuple[Read, ...]) -> tuple[Read, ...]:
         return tuple(msgspec.structs.replace(read, address=relative_to(read.address, self.root)) for read in reads)
