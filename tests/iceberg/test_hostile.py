@@ -234,6 +234,30 @@ def test_what_is_avro_and_no_manifest_is_corrupt() -> None:
         read_manifests([open_manifest(data, "x.avro")], ())
 
 
+@pytest.mark.parametrize(
+    ("name", "field", "message"),
+    [
+        ("manifest-1002.avro", "status", "a status that is none"),
+        ("snap-1002.avro", "sequence_number", "no sequence number"),
+    ],
+    ids=["an entry without status", "deletes without number"],
+)
+def test_deletes_that_nothing_places_are_corrupt(tmp_path: Path, name: str, field: str, message: str) -> None:
+    history = IcebergHistory(tmp_path / "t", FIELDS)
+    history.delete_positions("d", {history.append("a", [{"id": 1}]): [0]})
+    path = history.root / "metadata" / name
+    with path.open("rb") as file:
+        found = fastavro.reader(file)
+        rows: list[Any] = list(found)
+    schema: Any = found.writer_schema
+    fields = [{**f, "type": ["null", f["type"]]} if f["name"] == field else f for f in schema["fields"]]
+    out = io.BytesIO()
+    fastavro.writer(out, fastavro.parse_schema({**schema, "fields": fields}), [*rows[:-1], {**rows[-1], field: None}])
+    path.write_bytes(out.getvalue())
+    with pytest.raises(CorruptTableError, match=message):
+        open_iceberg(history.address).scan().collect()
+
+
 def test_fields_are_found_by_id_whatever_their_names(tmp_path: Path) -> None:
     history = IcebergHistory(tmp_path / "t", FIELDS)
     history.append("a", [{"id": 1}])

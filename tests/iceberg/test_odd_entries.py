@@ -66,6 +66,7 @@ def test_a_vector_that_does_not_say_whose_rows_it_deletes_is_refused_and_files_s
     [
         pytest.param({"content": 9}, {}, "neither data nor deletes", id="content that nobody knows"),
         pytest.param({}, {"content": 0}, "a manifest of the other kind", id="deletes listed as data"),
+        pytest.param({}, {"content": 2}, "neither data nor deletes", id="a manifest of content that nobody knows"),
     ],
 )
 def test_entries_that_would_be_passed_over_are_corrupt(

@@ -164,7 +164,7 @@ def _entries(rows: pl.DataFrame, path: str, metrics: frozenset[int] | None) -> p
             for name, dtype in ENTRIES.items()
         ]
     )
-    if frame["path"].has_nulls() or not frame["status"].is_in([0, 1, 2]).all():
+    if frame["path"].has_nulls() or not frame["status"].fill_null(-1).is_in([0, 1, 2]).all():
         raise corrupt(path, "an entry has no path, or a status that is none")
     if not frame["content"].is_in([0, 1, 2]).all():  # null, as in version 1, stands for data
         raise corrupt(path, "an entry holds neither data nor deletes")

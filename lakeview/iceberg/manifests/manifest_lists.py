@@ -80,6 +80,12 @@ def read_manifest_lists(lists: Sequence[tuple[bytes, str]]) -> list[pl.DataFrame
 def _list_frame(rows: pl.DataFrame, path: str) -> pl.DataFrame:
     require(rows, ("f500",), path)
     frame = pl.DataFrame([column(rows, f"f{_LIST_IDS[name]}", name, dtype, path) for name, dtype in MANIFESTS.items()])
+    if not frame["content"].is_in([0, 1]).all():  # null, as in version 1, stands for data
+        raise corrupt(path, "a manifest holds neither data nor deletes")
+    if frame.filter(content=1)[
+        "sequence_number"
+    ].has_nulls():  # with 0, as version 1 has it, they would apply to nothing
+        raise corrupt(path, "a manifest of deletes has no sequence number")
     frame = frame.with_columns(
         pl.col("content").fill_null(0),
         pl.col("sequence_number").fill_null(0),
