@@ -23,11 +23,15 @@ def shorten_column(text: pl.Expr, length: int) -> pl.Expr:
 
 
 def choices(name: str, names: Sequence[str]) -> str:
-    """What to write in place of a name that is none of these: the names most like it, else the first ones.
+    """What to write in place of a name that is none of these: the names most like it, case aside, else the first ones.
 
     `perhaps dep_delay or dep_time is meant`, `choose from a, b and 7 more`.
     """
-    near = get_close_matches(name, names, n=3, cutoff=0.7)
+    spellings: dict[str, list[str]] = {}
+    for each in names:
+        spellings.setdefault(each.casefold(), []).append(each)
+    close = get_close_matches(name.casefold(), spellings, n=3, cutoff=0.7)
+    near = [each for folded in close for each in spellings[folded]][:3]
     if near:
         return f"perhaps {' or '.join(near)} is meant"
     if not names:

@@ -83,7 +83,7 @@ def type_of(type_: TypeInput, column: str) -> DataType:
 def _holds_objects(dtype: Any) -> bool:
     if isinstance(dtype, pl.Struct):
         return any(_holds_objects(field.dtype) for field in dtype.fields)
-    return _holds_objects(dtype.inner) if isinstance(dtype, pl.List | pl.Array) else dtype in (pl.Object, pl.Unknown)
+    return _holds_objects(dtype.inner) if isinstance(dtype, pl.List | pl.Array) else dtype in (pl.Object, pl.Unknown, object)
 
 
 def _is_of_nothing(type_: DataType) -> bool:
@@ -95,12 +95,12 @@ def _is_of_nothing(type_: DataType) -> bool:
     return False
 
 
-def _complete(field: Field, given: Any) -> DataType:
+def _complete(field: Field, type_: Any) -> DataType:
     """The type of a field. InvalidRequestError for a list or struct of nothing, such as pl.List: no row is written."""
     for node in nodes([field]):
         if _is_of_nothing(node.type):
             raise InvalidRequestError(
-                f"column {field.name} is given {given!r}, where {node.name} is {node.type}: the type of what it holds "
+                f"column {field.name} is given {type_!r}, where {node.name} is {node.type}: the type of what it holds "
                 "is not known",
                 fix="give the types within, as pl.List(pl.Int64) or pl.Struct({'a': pl.Int64})",
                 place=field.name,

@@ -51,7 +51,7 @@ def test_what_is_no_schema_is_refused(given: Any) -> None:
     assert caught.value.place == "schema"
 
 
-@pytest.mark.parametrize("given", [pl.Object, pl.List(pl.Object), pl.Struct({"a": pl.Object})], ids=str)
+@pytest.mark.parametrize("given", [object, pl.Object, pl.List(pl.Object), pl.Struct({"a": pl.Object})], ids=str)
 def test_objects_of_python_are_refused(given: Any) -> None:
     """They went for binary, and polars ended the process for a list of them."""
     with pytest.raises(InvalidRequestError, match="which is no type that rows can have"):
