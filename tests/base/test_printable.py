@@ -8,7 +8,7 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
-from lakeview.model.printable import ELLIPSIS, example_text, shorten, shorten_column
+from lakeview.model.printable import ELLIPSIS, choices, example_text, shorten, shorten_column
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,9 @@ def test_a_text_is_cut_to_a_length_that_counts_the_ellipsis(text: str, short: st
 )
 def test_a_value_in_a_message_is_not_written_as_in_python(value: object, text: str) -> None:
     assert example_text(value) == text
+
+
+def test_the_names_most_like_one_are_found_case_aside() -> None:
+    assert choices("DELAY", ["delay", "id", "carrier"]) == "perhaps delay is meant"
+    assert choices("delay", ["Delay", "DELAY", "id"]) == "perhaps Delay or DELAY is meant"
+    assert choices("zz", ["delay"]) == "choose from delay"

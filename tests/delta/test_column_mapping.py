@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import lakeview as lv
-from lakeview.model.errors import CorruptTableError
+from lakeview.model.errors import CorruptTableError, InvalidRequestError
+from lakeview.model.schema import Field, PrimitiveType, Schema
 from tests.builders.actions import Action, add, metadata, protocol
 from tests.builders.history import DeltaHistory
 from tests.builders.mapped import Json, array, field, held, map_of, mapped, physical, struct
@@ -251,3 +253,20 @@ def test_each_version_is_read_by_its_own_mapping(history: DeltaHistory) -> None:
     history.commit(mapped("name", kept)[1]).commit(history.data("g", {"id": [2]}))
     assert rows(history.address, version=1) == [{"id": 1}]
     assert sorted(r["renamed"] for r in rows(history.address)) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "twice"),
+    [
+        ({"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": "a"}, "id 1"),
+        ({"delta.columnMapping.physicalName": "a"}, "name a"),
+    ],
+    ids=["id", "physical name"],
+)
+def test_a_new_table_is_refused_where_columns_have_one_id_or_physical_name(
+    tmp_path: Path, metadata: dict[str, Any], twice: str
+) -> None:
+    schema = Schema(tuple(Field(name, PrimitiveType("long"), metadata=metadata) for name in ("a", "b")))
+    with pytest.raises(InvalidRequestError, match=f"columns a and b are both mapped to the {twice} by"):
+        lv.create_table(tmp_path, schema, properties={"delta.columnMapping.mode": "id"})
+    assert not list(tmp_path.iterdir())

@@ -6,7 +6,9 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType
+from lakeview.model.type_tree import nodes
 
 _MAPPING = "delta.columnMapping."
 _ID = f"{_MAPPING}id"
@@ -38,6 +40,25 @@ def with_column_ids(schema: Schema, largest: int, *, keep_names: bool = False) -
         )  # fmt: skip
 
     return Schema(tuple(assign(f) for f in schema)), last
+
+
+def check_unique(schema: Schema) -> None:
+    """InvalidRequestError for a mapped schema of which two columns have one id, or two of one struct one physical name:
+    "unique" and "universally unique", so that either finds no more than one column."""
+    found: dict[tuple[object, ...], str] = {}
+    for node in nodes(schema):
+        if node.field is None:
+            continue
+        physical = node.field.physical_name
+        for key, what in (((node.field.id,), f"id {node.field.id}"), ((node.path[:-1], physical), f"name {physical}")):
+            other = found.setdefault(key, node.name)
+            if other != node.name:
+                raise InvalidRequestError(
+                    f"columns {other} and {node.name} are both mapped to the {what} by their metadata",
+                    fix="leave the metadata of column mapping out of the schema: the table gives ids and names",
+                    place=node.name,
+                    kind="duplicate-column-id",
+                )
 
 
 def without_column_ids(field: Field) -> Field:

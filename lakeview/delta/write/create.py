@@ -13,7 +13,7 @@ from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.commits import encode_actions
 from lakeview.delta.log.paths import LOG_FOLDER, commit_name
 from lakeview.delta.log.times import asks_for_in_commit_times
-from lakeview.delta.write.column_ids import MAX_ID, with_column_ids
+from lakeview.delta.write.column_ids import MAX_ID, check_unique, with_column_ids
 from lakeview.delta.write.evolution import check_types
 from lakeview.delta.write.property_checks import check_feed_columns, check_settable
 from lakeview.delta.write.rules import active_features, with_required
@@ -102,6 +102,7 @@ def _prepared(schema: Schema, configuration: dict[str, str | None]) -> Schema:
     """The schema and the properties of a new table with what their features keep in them."""
     if (configuration.get("delta.columnMapping.mode") or "none").lower() != "none":
         schema, largest = with_column_ids(schema, 0)
+        check_unique(schema)
         configuration[MAX_ID] = str(largest)
     if (configuration.get("delta.enableRowTracking") or "").lower() == "true":
         for key in MATERIALIZED.values():
