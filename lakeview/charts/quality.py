@@ -1,5 +1,5 @@
 """LOAD_TREND to a panel: the usual range as a band, a step line, a cross and a label where a load falls out of it,
-red while its rows are in the latest version, orange once they were removed."""
+red while its rows are in the latest version, orange once they were removed. A ring where it is not far outside."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ _FEW_LOADS = 12
 """So many loads at most have a dot each: of one alone there is no line."""
 _SYMLOG_TIMES = 8.0
 """One load this many times beyond all the others would flatten them: the scale is then logarithmic."""
+_VISIBLE = 0.1
+"""Loads outside the band by this share of the largest value are marked though they are no anomalies."""
+_NEAR = "; not far enough outside for an anomaly"
 _LEAST_SPAN = 0.1
 """A scale that does not begin at zero spans this share of its largest value: its labels show no finer difference."""
 
@@ -69,6 +72,7 @@ def load_trend_chart(
         alt.Chart(rows.head(rows.height if rows.height <= _FEW_LOADS else 0))
         .mark_point(filled=True, size=26, color=p.blue, opacity=1)
         .encode(x=x, y=y),
+        alt.Chart(rows.filter("near")).mark_point(size=24, color=p.muted, strokeWidth=1.2, opacity=1).encode(x=x, y=y),
         alt.Chart(out)
         .mark_point(shape="cross", filled=True, size=70, opacity=1)
         .encode(x=x, y=y, color=alt.Color("color:N", scale=None)),
@@ -115,7 +119,11 @@ def _texts(rows: pl.DataFrame, kind: TrendKind, divisor: float, unit: str) -> pl
         f"{mark} {text(value)}".strip() for value, mark in zip(rows["value"], rows["mark"].fill_null(""), strict=True)
     ]
     loads = texts(rows["version"], format_version)
+    beyond = pl.max_horizontal(pl.col("band_low") - pl.col("value"), pl.col("value") - pl.col("band_high"))
+    visible = _VISIBLE * (_largest(rows["value"].abs()) or 0.0)
+    near = rows.select((~pl.col("outside") & (beyond > visible)).fill_null(value=False)).to_series()
     return rows.with_columns(
+        near=near,
         load=pl.Series(loads, dtype=pl.String),
         committed=texts(rows["timestamp"], format_moment),
         by=pl.col("writer").fill_null("unknown"),
@@ -124,8 +132,8 @@ def _texts(rows: pl.DataFrame, kind: TrendKind, divisor: float, unit: str) -> pl
             [
                 "unknown"
                 if low is None or high is None
-                else f"{text(max(low, 0.0) if kind != 'number' else low)} to {text(high)}{_after(days)}"
-                for low, high, days in rows.select("band_low", "band_high", "band_days").iter_rows()
+                else f"{text(max(low, 0.0) if kind != 'number' else low)} to {text(high)}{_after(days)}{_NEAR if is_near else ''}"
+                for low, high, days, is_near in rows.select("band_low", "band_high", "band_days", near).iter_rows()
             ],
             dtype=pl.String,
         ),

@@ -36,6 +36,13 @@ def test_a_trend_names_the_load_that_falls_out(kind: charts.quality.TrendKind, d
     assert ", v12" in str(chart.to_dict())
 
 
+def test_a_load_outside_the_band_that_is_no_anomaly_is_marked_and_says_why() -> None:
+    rows = trend(30).with_columns(value=pl.when(pl.col("version") == 12).then(9.0).otherwise("value"))
+    (chart,) = charts.quality.load_trend_chart(rows, "x")
+    near = {row["load"]: row["usual"] for data in chart.to_dict()["datasets"].values() for row in data if row["near"]}
+    assert near == {"v12": "0 to 4; not far enough outside for an anomaly"}
+
+
 @pytest.mark.parametrize("repaired", [False, True])
 def test_a_bad_load_is_red_until_it_is_repaired(repaired: bool) -> None:
     rows = trend(30, odd=12).with_columns(repaired=pl.lit(repaired))

@@ -26,7 +26,8 @@ MOST_CELLS, MOST_COLUMNS = 4_800, 40
 ALERTS_SHOWN = 7
 
 TRENDS_NOTE = (
-    "one point a load, from statistics alone · band: expected range, median ± 3 MAD of 20 loads · cross: anomaly"
+    "one point a load, from statistics alone · band: expected range, median ± 3 MAD of 20 loads · "
+    "cross: anomaly, far outside · ring: outside, but not far enough for one"
 )
 HEATMAP_NOTE = "deeper is more; ✕ anomaly, ≤ a bound, ≈ some files only; outlined where the column did not exist yet"
 STATES_NOTE = "the whole table at every version, from statistics alone; ≤ and ≥ are bounds, nothing where unknown"
