@@ -30,6 +30,8 @@ NAME = 116
 """Pixels of a name of some 16 letters, which is not cut however many columns there are."""
 MINUTE = 107
 """Pixels of a timestamp to the minute."""
+DAY = 76
+"""Pixels of a date."""
 _SHORTEST = 56
 """Pixels that a column of texts has at least, where they are cut."""
 _LONGEST = 200

@@ -145,3 +145,4 @@ def test_rows_have_two_lines_only_where_most_comments_need_them(sentences: int, 
     ]
     app = open_page("schema", LogWriter(tmp_path / "t", partitioned=False).create(fields=fields).root)
     assert app.dataframe[0].proto.row_height == (ROW_HEIGHT if lines == 1 else BROKEN_LINES)
+    assert text(app).count(comments[0]) == (1 if lines == 1 else 0), "whole below the table where its row cuts it"

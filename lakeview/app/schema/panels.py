@@ -29,8 +29,10 @@ _CLASS_GLYPHS = {
 _RANGE_HELP = "min and max are exact, a bound that the true ones lie within, or of a part of the files alone"
 _FILTER = "find"
 _MANY_COLUMNS = 20
-_SHORT_COMMENT = 20
-"""Letters of a comment that fit a line; longer ones are broken, if most rows have one, or else end in dots."""
+_SHORT_COMMENT = 12
+"""Letters of a comment that fit a line at 900 pixels; longer ones are broken, if most rows have one, or else stand below
+the table, too."""
+_MOST_COMMENTS = 20
 
 
 def answer(now: OpenTable) -> str:
@@ -92,13 +94,13 @@ def tree_table(tree: pl.DataFrame) -> None:
         "rules": columns.text("rules", help="defaults, generated and identity columns, clustering, ..."),
         "mark": columns.bound(of="null_share_mark"),
         **null_columns(part, 0),
-        "minimum": columns.bound_text("min", of="min_text"),
-        "maximum": columns.bound_text("max", of="max_text"),
+        "minimum": columns.bound_text("min", of="min_text", least=widths.DAY),
+        "maximum": columns.bound_text("max", of="max_text", least=widths.DAY),
         "range": columns.text("range", of="range_is", help=_RANGE_HELP),
         "distinct": columns.number(
             "distinct", help="an estimate recorded by a writer, for this version or an earlier one"
         ),
-        "comment": columns.text("comment", least=widths.NAME),
+        "comment": columns.text("comment"),
     }
     for name in ("id", "rules", "comment", "distinct"):
         if part[name].null_count() == part.height:
@@ -107,10 +109,13 @@ def tree_table(tree: pl.DataFrame) -> None:
         del shown["required"]
     if part["range_is"].n_unique() == 1:  # the note says so
         del shown["range"]
-    long = (part["comment"].str.len_chars() > _SHORT_COMMENT).sum()
+    long = part.filter(pl.col("comment").str.len_chars() > _SHORT_COMMENT)
     # all rows are as high as one: one that needs two lines does not double a table of short ones
-    row_height = BROKEN_LINES if 2 * long > part.height else ROW_HEIGHT
+    are_most_long = 2 * long.height > part.height
+    row_height = BROKEN_LINES if are_most_long else ROW_HEIGHT
     frame(part, shown, key="schema-tree", row_height=row_height, height=30 * ROW_HEIGHT)
+    for path, comment in long.head(0 if are_most_long else _MOST_COMMENTS).select("path", "comment").iter_rows():
+        st.markdown(f":small[{escape(path)} &ensp; :gray[{escape(comment)}]]")
 
 
 def _search(tree: pl.DataFrame) -> pl.DataFrame:
