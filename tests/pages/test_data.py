@@ -20,12 +20,15 @@ def test_the_filter_that_is_suggested_is_one_of_this_table(good: Path) -> None:
     assert open_page("data", good).text_input(key="where").placeholder == "month IS NOT NULL"
 
 
-def test_rows_are_there_on_arrival_where_reading_is_cheap(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("limit", ["CHEAP", "CHEAP_FILES"])
+def test_rows_are_there_on_arrival_where_reading_is_cheap(
+    limit: str, good: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     app = open_page("data", good)
     assert not app.exception
     assert "Rows of v6" in text(app)
     assert app.dataframe[0].value.shape == (60, 4)
-    monkeypatch.setattr("lakeview.app.query.budget.CHEAP", 10)
+    monkeypatch.setattr(f"lakeview.app.query.budget.{limit}", 2)
     app = open_page("data", good)
     assert app.button(key="read").label.startswith("Read rows: reads at most 3 files, ")
     assert "Rows of v6" not in text(app)

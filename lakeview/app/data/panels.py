@@ -24,7 +24,7 @@ from lakeview.app.session import OpenTable
 from lakeview.inspection.inspection import MAX_FILES_AT_A_GLANCE
 from lakeview.model.errors import LakeviewError
 
-NOTE = "read at once up to 64 MiB, larger ones by the button; the cost comes from the log"
+NOTE = "read at once up to 64 MiB and 500 files, more by the button; the cost comes from the log"
 SEED = 1
 """Of samples: the same files and rows each time that they are drawn."""
 TABS = ("Rows", "Profile", "SQL", "Changes")

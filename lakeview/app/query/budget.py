@@ -24,8 +24,9 @@ BUDGETS = {"256 MiB": 1 << 28, "1 GiB": 1 << 30, "4 GiB": 1 << 32}
 SECONDS: dict[str, float] = {"10 s": 10, "30 s": 30, "2 min": 120, "10 min": 600}
 _MOST_ANSWERS = 4
 _QUERIES = "_queries"
-CHEAP = 64 << 20
-"""Bytes of data files that are read without being asked: a second of one disk, some of a store."""
+CHEAP, CHEAP_FILES = 64 << 20, 500
+"""Bytes and number of data files that are read without being asked: a second of one disk, some of a store, where each
+file is a request or two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,11 @@ class Cost:
         """`3 files, 1.20 MiB`."""
         size = "of unknown size" if self.size is None else views.units.format_bytes(self.size)
         return f"{views.units.counted(self.files, 'file')}, {size}"
+
+    @property
+    def is_cheap(self) -> bool:
+        """True if so much is read without being asked."""
+        return self.size is not None and self.size <= CHEAP and self.files <= CHEAP_FILES
 
     @classmethod
     def of_plan(cls, plan: pl.DataFrame) -> Cost:
@@ -90,16 +96,15 @@ def button(
 ) -> bool:
     """The button with its price, disabled above the budget; True if this was asked for, now or earlier in this session.
 
-    A price in bytes that is unknown is within every budget: the seconds bound it. `on_arrival`: what costs at most
-    CHEAP bytes is asked for without a press, unless it was stopped or failed before.
-    `request`: what tells one request from another; `cheaper`: what else would cost less; `shortcut`: keys that
-    press it.
+    A price in bytes that is unknown is within every budget: the seconds bound it. `on_arrival`: what is cheap
+    is asked for without a press, unless it was stopped or failed before. `request`: what tells one request from another;
+    `cheaper`: what else would cost less; `shortcut`: keys that press it.
     """
     request, queries = (selection.remembered().table, request), _queries()
     size = cost.size or 0
     fits = size <= budget.size
     ended, reason = queries.ended_requests.get(key, (None, ""))
-    arrives = on_arrival and cost.size is not None and cost.size <= CHEAP and ended != request
+    arrives = on_arrival and cost.is_cheap and ended != request
     if fits and arrives:
         queries.requests[key] = request
     bound = "reads at most" if at_most else "reads"

@@ -35,7 +35,7 @@ def _preview(now: OpenTable, version: int) -> None:
     if cost.files == 0:
         nothing("No row changed.", "This commit added and removed none.")
         return
-    if cost.size is None or cost.size > budget.CHEAP:
+    if not cost.is_cheap:
         size = "of unknown size" if cost.size is None else views.units.format_bytes(cost.size)
         st.markdown(f":gray[Its rows are in {views.units.counted(cost.files, 'file')}, {size}.]")
     else:
