@@ -46,6 +46,9 @@ REVERTED_SHARE = 0.9
 REVERTED_ROUTINE = 0.2
 """Where more loads than this share are reverted, loads are replaced as a rule, and it says nothing of one."""
 
+REWRITES_ROUTINE = 0.5
+"""Where more loads than this share rewrite files, as those of merges do, they are what others are compared with."""
+
 LAG_DAYS, LAG_GAPS = 1.0, 0.5
 """Newest events are late by this many days and median gaps between loads at least: time zones, cut-off times and the
 lengths of months move them by less."""

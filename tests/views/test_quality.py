@@ -109,6 +109,25 @@ def test_what_is_not_normal_is_named(loads: list[dict[str, Any]], expected: list
     assert claims(loads) == expected
 
 
+@pytest.mark.parametrize(
+    ("earlier", "rewritten", "expected"),
+    [
+        pytest.param({"nulls": 900, "max": 9_000}, {"nulls": 900, "max": 9_000}, False, id="as bad as before"),
+        pytest.param({"nulls": 10}, {"nulls": 900}, True, id="made null"),
+        pytest.param({"max": 100}, {"max": 9_000}, True, id="made large"),
+        pytest.param({"silent": True}, {"nulls": 900, "max": 9_000}, False, id="files that do not tell"),
+    ],
+)
+def test_a_load_that_rewrites_files_is_judged_by_what_it_adds(
+    earlier: dict[str, Any], rewritten: dict[str, Any], *, expected: bool
+) -> None:
+    lifetimes, timeline = told([*USUAL, earlier, rewritten])
+    lifetimes = lifetimes.with_columns(removed=pl.when(pl.col("added") == 12).then(13))
+    changes = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
+    last = changes.filter(pl.col("version") == 13).row(0, named=True)
+    assert (last["sudden"] or last["sudden_range"]) is expected
+
+
 def test_columns_that_cannot_be_judged_are_not_counted_as_normal() -> None:
     changes = pl.DataFrame({"version": [0, 1, 1], "column": ["x", "x", "y"], "usual": [None, 0.1, None]})
     (normal,) = views.quality.anomalies.normal_finding(changes)
@@ -380,6 +399,31 @@ def test_loads_without_newer_events_need_attention(newest: list[int], claims: li
     }
     changes = pl.DataFrame(rows, schema={name: views.quality.column_loads.SUDDEN[name] for name in rows})
     assert [each.claim for each in views.quality.lateness.lateness_findings(changes)] == claims
+
+
+def test_events_far_beyond_the_commit_are_an_anomaly_and_hide_no_later_one() -> None:
+    """A load a day, of the day before; one of them ten years ahead, the one after the next 40 days late."""
+    days = [*range(-1, 11), 3_650, 12, -27, 14]
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    rows = {
+        "version": range(len(days)),
+        "timestamp": [start + timedelta(days=day) for day in range(len(days))],
+        "column": ["at"] * len(days),
+        "writer": ["feed"] * len(days),
+        "lane": ["append"] * len(days),
+        "newest": [start + timedelta(days=day) for day in days],
+        "range_exact": [True] * len(days),
+        "taken_back_by": [None] * len(days),
+    }
+    changes = pl.DataFrame(rows, schema={name: views.quality.column_loads.SUDDEN[name] for name in rows})
+    trend = views.quality.trends.lag_trend(changes, "at")
+    assert trend.filter("outside")["version"].to_list() == [12, 14]
+    timeline = pl.DataFrame({"version": [], "label": []}, schema={"version": pl.Int64(), "label": pl.String()})
+    reasons = dict(views.quality.anomalies._lags(changes, timeline))
+    assert reasons == {
+        12: ("at reaches 3,638 days beyond the commit", "at"),
+        14: ("at is 40 days later than expected", "at"),
+    }
 
 
 def test_a_table_without_newer_events_is_not_called_fresh() -> None:

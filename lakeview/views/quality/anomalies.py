@@ -210,16 +210,24 @@ def _volumes(timeline: pl.DataFrame) -> list[tuple[int, _Reason]]:
 
 
 def _lags(changes: pl.DataFrame, timeline: pl.DataFrame) -> list[tuple[int, _Reason]]:
-    """Loads whose newest event lies far longer back than that of the loads around; not those of a late partition."""
+    """Loads whose newest event lies far longer back than that of the loads around, or far beyond the commit; not those
+    of a late partition."""
     column = event_column(changes)
     if column is None:
         return []
     rows = lag_trend(changes, column)
     explained = timeline.filter(pl.col("label").str.starts_with(LATE_PARTITION))
     late = rows.filter("outside").join(explained, on="version", how="anti", maintain_order="left")
-    late = late.with_columns(more=pl.col("value") - pl.col("band_high"))
+    late = late.with_columns(more=pl.col("value") - pl.col("band_high")).drop_nulls("more")
     return [
-        (version, (f"{column} is {counted(round(more), 'day')} later than expected", column))
-        for version, more in late.drop_nulls("more").select("version", "more").iter_rows()
-        if more >= 1
+        (version, (f"{column} {_lag(value, more)}", column))
+        for version, value, more in late.select("version", "value", "more").iter_rows()
+        if max(-value, more) >= 1
     ]
+
+
+def _lag(days: float, more: float) -> str:
+    """How a newest event lies, so many days before its load, `more` than the loads around."""
+    if days < 0:
+        return f"reaches {counted(round(-days), 'day')} beyond the commit"
+    return f"is {counted(round(more), 'day')} later than expected"

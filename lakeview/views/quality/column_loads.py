@@ -5,7 +5,7 @@ Statistics alone: no data is read. A load is compared with the loads before it, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import polars as pl
 
@@ -19,8 +19,10 @@ from lakeview.views.thresholds import (
     NULL_JUMP,
     NULL_JUMP_FROM_ZERO,
     RANGE_WIDTHS,
+    REWRITES_ROUTINE,
     is_unusual_share,
 )
+from lakeview.views.timeline.lifetimes import continued
 from lakeview.views.values import bound_texts
 
 COLUMN_LOADS = pl.Schema(
@@ -42,12 +44,17 @@ COLUMN_LOADS = pl.Schema(
         "newest": pl.Datetime("us", "UTC"),
         "min_text": pl.String(),
         "max_text": pl.String(),
+        "rewrites": pl.Boolean(),
+        "earlier_share": pl.Float64(),
+        "earlier_low": pl.Float64(),
+        "earlier_high": pl.Float64(),
     }
 )
 """One row a column and load, loads oldest first. `records`: the rows it wrote, null where a file does not count its
 own; `null_count` in the files that count nulls and rows, null where none does, and `null_share` of their rows. `mark`:
 "" exact, "≤" a bound, "≈" from some of its files only. `low`, `high`: of numbers, null where a file has none;
-`newest`: the max date or time; the texts: of any type."""
+`newest`: the max date or time; the texts: of any type. `rewrites`: the load removed files, so that it may have written
+rows of theirs again; `earlier_share`, `earlier_low`, `earlier_high`: of these files, null where one does not tell."""
 
 SUDDEN = pl.Schema(
     {
@@ -72,7 +79,7 @@ LOAD_LANES = ("append", "change", "schema")
 def column_loads(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame:
     """COLUMN_LOADS from LIFETIMES with `statistics` and TIMELINE: commits that changed data and wrote files.
 
-    A file that stays on with other deleted rows was loaded before, and is not told again.
+    A file that stays on with other deleted rows was loaded before, and is not told again; nor is it removed.
     """
     loads = timeline.filter(pl.col("lane").is_in(LOAD_LANES) & pl.col("data_change")).select(
         pl.col("version").alias("added"), "timestamp", "writer", "lane", "taken_back_by"
@@ -86,27 +93,43 @@ def column_loads(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFram
     if "statistics" not in lifetimes.columns or first.is_empty():
         return pl.DataFrame(schema=COLUMN_LOADS)
     written = lifetimes[first["stay"]]
-    # a load's rows are those it wrote, whatever was deleted of them later; where those are recorded, so are their nulls
-    # "Map from column id to number of null values in the column"  iceberg spec, Manifests
-    is_as_written = "written" in written.columns
-    head = written.select(records="written" if is_as_written else "records").with_columns(first["load"])
-    columns = written["statistics"].struct
-    parts = [
-        _column(name, head, series.struct.unnest(), is_as_written=is_as_written)
-        for name, series in zip(columns.fields, columns.unnest().get_columns(), strict=True)
-    ]
+    ends = lifetimes.select(pl.col("removed").alias("added")).with_row_index("stay")
+    ends = ends.filter(~continued(lifetimes)["goes_on"]).join(loads.select("added", "load"), on="added")
+    removed = _per_load(lifetimes[ends["stay"]], ends["load"]).select(
+        "load",
+        "column",
+        earlier_share=pl.when(pl.col("mark") != _OF_SOME_FILES).then("null_share"),
+        earlier_low="low",
+        earlier_high="high",
+    )
     return (
-        pl.concat([pl.DataFrame(schema=_PER_LOAD), *parts])
+        _per_load(written, first["load"])
+        .join(removed, on=["load", "column"], how="left", maintain_order="left")
+        .with_columns(rewrites=pl.col("load").is_in(ends["load"].unique().implode()))
         .join(loads.rename({"added": "version"}), on="load")
         .select(COLUMN_LOADS.names())
         .cast(COLUMN_LOADS)
     )
 
 
-_PER_LOAD = pl.Schema(
-    {n: t for n, t in COLUMN_LOADS.items() if n not in ("version", "timestamp", "writer", "lane", "taken_back_by")}
-    | {"load": pl.UInt32()}
-)
+_EARLIER = ("rewrites", "earlier_share", "earlier_low", "earlier_high")
+_OF_LOADS = ("version", "timestamp", "writer", "lane", "taken_back_by", *_EARLIER)
+_PER_LOAD = pl.Schema({n: t for n, t in COLUMN_LOADS.items() if n not in _OF_LOADS} | {"load": pl.UInt32()})
+_OF_SOME_FILES = "\N{ALMOST EQUAL TO}"
+
+
+def _per_load(files: pl.DataFrame, load: pl.Series) -> pl.DataFrame:
+    """What files say of each column and load: `load` is the load of each of them."""
+    # a load's rows are those it wrote, whatever was deleted of them later; where those are recorded, so are their nulls
+    # "Map from column id to number of null values in the column"  iceberg spec, Manifests
+    is_as_written = "written" in files.columns
+    head = files.select(records="written" if is_as_written else "records").with_columns(load)
+    columns = files["statistics"].struct
+    parts = [
+        _column(name, head, series.struct.unnest(), is_as_written=is_as_written)
+        for name, series in zip(columns.fields, columns.unnest().get_columns(), strict=True)
+    ]
+    return pl.concat([pl.DataFrame(schema=_PER_LOAD), *parts])
 
 
 def _column(name: str, head: pl.DataFrame, statistics: pl.DataFrame, *, is_as_written: bool) -> pl.DataFrame:
@@ -133,7 +156,7 @@ def _column(name: str, head: pl.DataFrame, statistics: pl.DataFrame, *, is_as_wr
         .then(pl.lit(""))
         .when("complete")
         .then(pl.lit("\N{LESS-THAN OR EQUAL TO}"))
-        .otherwise(pl.lit("\N{ALMOST EQUAL TO}"))
+        .otherwise(pl.lit(_OF_SOME_FILES))
     )
     low, high = found["low"], found["high"]
     numbers = low.dtype.is_numeric()
@@ -169,8 +192,13 @@ def _moments(values: pl.Series) -> pl.Series:
 
 
 def sudden_changes(loads: pl.DataFrame) -> pl.DataFrame:
-    """SUDDEN from COLUMN_LOADS. Reverted loads are judged, but are no part of a baseline."""
+    """SUDDEN from COLUMN_LOADS. Reverted loads are judged, but are no part of a baseline.
+
+    A load that rewrites files is judged by what it adds to them, since a delete writes again what was there before,
+    good or bad; nor is it part of a baseline, unless most loads rewrite files.
+    """
     stays = pl.col("taken_back_by").is_null()
+    stays &= ~pl.col("rewrites") | (pl.col("rewrites").mean() > REWRITES_ROUTINE)
     share = pl.when(stays & pl.col("exact")).then("null_share")
     low, high = pl.when(stays).then("low"), pl.when(stays).then("high")
     compared = loads.with_columns(
@@ -184,21 +212,31 @@ def sudden_changes(loads: pl.DataFrame) -> pl.DataFrame:
     floor = pl.when(pl.col("usual_most") > 0).then(NULL_JUMP).otherwise(NULL_JUMP_FROM_ZERO)
     # a width of none says nothing of what is far: a year that is the same for twenty loads may well become the next
     width = pl.max_horizontal("width", pl.col("usual_high") - pl.col("usual_low"))
-    outside = pl.max_horizontal(pl.col("high") - pl.col("usual_high"), pl.col("usual_low") - pl.col("low"))
+    outside = pl.max_horizontal(
+        pl.col("high") - _expected("usual_high", "earlier_high", pl.max_horizontal),
+        _expected("usual_low", "earlier_low", pl.min_horizontal) - pl.col("low"),
+    )
+    most = _expected("usual_most", "earlier_share", pl.max_horizontal)
     clear = (pl.col("sudden") | pl.col("sudden_range")).any().over("version")
     return (
         compared.with_columns(
             unusual=pl.col("exact") & is_unusual_share(pl.col("distance"), spread),
-            sudden=pl.col("exact") & (pl.col("null_share") - pl.col("usual_most") > floor),
+            sudden=pl.col("exact") & (pl.col("null_share") - most > floor),
             sudden_range=(width > 0) & (outside > RANGE_WIDTHS * width),
         )
         .with_columns(pl.col("unusual", "sudden", "sudden_range").fill_null(value=False))
         .with_columns(unusual=pl.col("unusual") | pl.col("sudden"))
         # a load that was reverted was wrong: where no column shows it clearly, the unusual ones are why
-        .with_columns(sudden=pl.col("sudden") | (pl.col("unusual") & ~stays & ~clear))
+        .with_columns(sudden=pl.col("sudden") | (pl.col("unusual") & pl.col("taken_back_by").is_not_null() & ~clear))
         .select(SUDDEN.names())
         .cast(SUDDEN)
     )
+
+
+def _expected(usual: str, earlier: str, farther: Callable[[str, str], pl.Expr]) -> pl.Expr:
+    """An end of what is expected, by the loads around and the files that are rewritten; null where one is unknown."""
+    is_known = pl.col(usual).is_not_null() & (~pl.col("rewrites") | pl.col(earlier).is_not_null())
+    return pl.when(is_known).then(farther(usual, earlier))
 
 
 def newest_first(changes: pl.DataFrame, column: str) -> pl.DataFrame:

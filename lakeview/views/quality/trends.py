@@ -112,14 +112,17 @@ def event_column(changes: pl.DataFrame) -> str | None:
 def lag_trend(changes: pl.DataFrame, column: str) -> pl.DataFrame:
     """LOAD_TREND of the days from the newest event a load brought, by a column of dates or times, to its commit.
 
-    Corrections come late by their nature: only appends fall out.
+    Corrections come late by their nature: only appends fall out. Events that were not over then fall out where they lie
+    as far ahead of the loads around.
     """
     mark = pl.when("range_exact").then(pl.lit("")).otherwise(pl.lit("\N{GREATER-THAN OR EQUAL TO}"))
     rows = changes.filter((pl.col("column") == column) & (pl.col("lane") == "append"))
     rows = rows.with_columns(value=lag_days(), mark=mark, stays=pl.col("taken_back_by").is_null())
     between = pl.col("timestamp").diff().dt.total_milliseconds() / _DAY_MS
     least = pl.max_horizontal(pl.lit(LAG_DAYS), LAG_GAPS * between.median())
-    return _finished(_banded(_far_out(rows, least)), "far")
+    ahead = _far_out(rows, least)["far_below"] & (rows["value"] < 0).fill_null(value=False)
+    found = _far_out(rows.with_columns(stays=pl.col("stays") & ~ahead), least)
+    return _finished(_banded(found).with_columns(far=pl.col("far") | ahead), "far")
 
 
 def lag_days() -> pl.Expr:
@@ -153,11 +156,13 @@ def gap_trend(timeline: pl.DataFrame) -> pl.DataFrame:
 
 
 def _far_out(rows: pl.DataFrame, least: float | pl.Expr) -> pl.DataFrame:
-    """`far`: above the greatest of the loads around by many times what lies between those, and by `least` days."""
+    """`far`: above the greatest of the loads around by many times what lies between those, and by `least` days;
+    `far_below`: below the least of them by as much."""
     kept = pl.when("stays").then("value")
-    most = around(kept, "max")
-    enough = (RANGE_WIDTHS * (most - around(kept, "min"))).clip(least)
-    return rows.with_columns(far=((pl.col("value") - most) > enough).fill_null(value=False))
+    most, fewest = around(kept, "max"), around(kept, "min")
+    enough = (RANGE_WIDTHS * (most - fewest)).clip(least)
+    far, below = (pl.col("value") - most) > enough, (fewest - pl.col("value")) > enough
+    return rows.with_columns(far=far.fill_null(value=False), far_below=below.fill_null(value=False))
 
 
 def _banded_by_gap(rows: pl.DataFrame) -> pl.DataFrame:
