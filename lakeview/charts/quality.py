@@ -132,8 +132,8 @@ def _texts(rows: pl.DataFrame, kind: TrendKind, divisor: float, unit: str) -> pl
             [
                 "unknown"
                 if low is None or high is None
-                else f"{text(max(low, 0.0) if kind != 'number' else low)} to {text(high)}{_after(days)}{_NEAR if is_near else ''}"
-                for low, high, days, is_near in rows.select("band_low", "band_high", "band_days", near).iter_rows()
+                else f"{text(max(low, 0.0) if kind != 'number' else low)} to {text(high)}{_after(days)}{_NEAR * n}"
+                for low, high, days, n in rows.select("band_low", "band_high", "band_days", near).iter_rows()
             ],
             dtype=pl.String,
         ),

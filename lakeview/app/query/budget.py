@@ -97,8 +97,8 @@ def button(
     """The button with its price, disabled above the budget; True if this was asked for, now or earlier in this session.
 
     A price in bytes that is unknown is within every budget: the seconds bound it. `on_arrival`: what is cheap
-    is asked for without a press, unless it was stopped or failed before. `request`: what tells one request from another;
-    `cheaper`: what else would cost less; `shortcut`: keys that press it.
+    is asked for without a press, unless it was stopped or failed before. `request`: what tells one request from
+    another; `cheaper`: what else would cost less; `shortcut`: keys that press it.
     """
     request, queries = (selection.remembered().table, request), _queries()
     size = cost.size or 0

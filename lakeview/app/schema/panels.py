@@ -30,8 +30,8 @@ _RANGE_HELP = "min and max are exact, a bound that the true ones lie within, or 
 _FILTER = "find"
 _MANY_COLUMNS = 20
 _SHORT_COMMENT = 12
-"""Letters of a comment that fit a line at 900 pixels; longer ones are broken, if most rows have one, or else stand below
-the table, too."""
+"""Letters of a comment that fit a line at 900 pixels; longer ones are broken, if most rows have one, or else stand
+below the table, too."""
 _MOST_COMMENTS = 20
 
 
