@@ -93,7 +93,7 @@ def commit_record(commit: Commit) -> CommitRecord:
         said.client_version,
         said.timestamp,
         said.in_commit_timestamp,
-        _object(raw),
+        json_object(raw),
         protocol,
         metadata,
         tuple(a.txn for a in commit.actions if a.txn is not None),
@@ -110,7 +110,8 @@ def whole(value: object) -> int | None:
     return value if fits else None  # type: ignore[return-value]  # `fits` says it is an int
 
 
-def _object(raw: bytes) -> dict[str, Any]:
+def json_object(raw: bytes) -> dict[str, Any]:
+    """The object in a JSON text; an empty one where it holds no object."""
     try:
         value = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

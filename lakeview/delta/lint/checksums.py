@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +10,7 @@ import polars as pl
 
 from lakeview.delta.audit.records import whole as long
 from lakeview.delta.lint.checkpoints import Pair, metadata_differences, protocol_differences
-from lakeview.delta.lint.facts import KEY, LogFacts
+from lakeview.delta.lint.facts import KEY, LogFacts, json_file
 from lakeview.delta.lint.report import differing, finding, some, versions
 from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.commits import parse_commit
@@ -31,7 +30,7 @@ def checksum_files(facts: LogFacts) -> Iterator[Finding]:
     garbled: list[int] = []
     totals = _totals(facts)
     for name, version in names.sort("version").tail(_NEWEST).iter_rows():
-        figures = _object(facts.read(name))
+        figures = json_file(facts.read(name))
         if figures is None:
             garbled.append(version)
         elif found := list(_compared(facts, figures, version, totals.get(version))):
@@ -107,14 +106,6 @@ def _as(value: Any, kind: type[Any]) -> Any:
         return None if value is None else msgspec.convert(value, kind)
     except msgspec.ValidationError:
         return None
-
-
-def _object(data: bytes | None) -> dict[str, Any] | None:
-    try:
-        value = json.loads(data or b"")
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def compactions(facts: LogFacts) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from lakeview.delta.audit.records import whole
+from lakeview.delta.audit.records import json_object, whole
 from lakeview.delta.data.change_plan import cdc_actions
 from lakeview.delta.log.commits import Commit
 from lakeview.delta.log.file_actions import FILE_ACTIONS, file_actions
@@ -57,7 +57,7 @@ def change_file_paths(commits: Sequence[Commit]) -> Iterator[str]:
 def commit_row(commit: Commit) -> dict[str, Any]:
     """The row of COMMITS_READ of one commit, without its version and time."""
     infos = [i for i, a in enumerate(commit.actions) if _is_recorded(a.commit_info)]
-    body = _object(bytes(commit.actions[infos[0]].commit_info)) if infos else {}
+    body = json_object(bytes(commit.actions[infos[0]].commit_info)) if infos else {}
     return {
         "protocols": sum(a.protocol is not None for a in commit.actions),
         "metadatas": sum(a.meta_data is not None for a in commit.actions),
@@ -76,14 +76,6 @@ def commit_row(commit: Commit) -> dict[str, Any]:
 
 def _is_recorded(raw: msgspec.Raw) -> bool:
     return bytes(raw) not in (b"", b"null")
-
-
-def _object(data: bytes) -> dict[str, Any]:
-    try:
-        value = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _twice(values: Sequence[str]) -> str | None:

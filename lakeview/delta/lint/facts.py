@@ -5,6 +5,7 @@ Nothing here raises for what a log does wrong: what cannot be read is a fact too
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -281,3 +282,12 @@ class LogFacts:
         if self.latest_protocol is None:
             return None
         return in_commit_start(table_protocol(self.latest_protocol), self.properties)
+
+
+def json_file(data: bytes | None) -> dict[str, Any] | None:
+    """The object in the bytes of a file, as Python reads JSON; None where they hold no object."""
+    try:
+        value = json.loads(data or b"")
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +11,7 @@ import pyarrow.parquet as pq
 
 from lakeview.delta.audit.records import whole as long
 from lakeview.delta.features import CATALOG_FEATURES
-from lakeview.delta.lint.facts import LogFacts
+from lakeview.delta.lint.facts import LogFacts, json_file
 from lakeview.delta.lint.report import differing, finding, short, some, versions
 from lakeview.delta.log.checkpoints import UNREADABLE
 from lakeview.delta.log.json_checksum import checksum
@@ -167,7 +166,7 @@ def last_checkpoint(facts: LogFacts) -> Iterator[Finding]:
     data = facts.read(name)
     if data is None and not facts.storage.exists(LAST_CHECKPOINT):
         return
-    hint = _parse(data)
+    hint = json_file(data)
     version = None if hint is None else long(hint.get("version"))
     if hint is None or version is None:
         yield finding("last-checkpoint-unreadable",
@@ -233,14 +232,6 @@ def _other_checkpoint(facts: LogFacts, hint: dict[str, Any], version: int) -> It
             place=_HINT,
             remedy="write a new checkpoint",
         )
-
-
-def _parse(data: bytes | None) -> dict[str, Any] | None:
-    try:
-        value = json.loads(data or b"")
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def _disagreements(
