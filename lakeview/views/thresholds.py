@@ -44,7 +44,11 @@ REVERTED_SHARE = 0.9
 """A load is reverted when a later commit removes this share of its bytes, and little else."""
 
 REVERTED_ROUTINE = 0.2
-"""Where more loads than this share are reverted, loads are replaced as a rule, and it says nothing of one."""
+"""Where more loads than this share are reverted, or repeat others, that is the rule, and it says nothing of one."""
+
+REPEAT_ROWS, REPEAT_COLUMNS = 20, 3
+"""A load of this many rows repeats another one where all statistics are equal and this many columns have a range: fewer
+rows, and columns of few values, are equal by chance."""
 
 REWRITES_ROUTINE = 0.5
 """Where more loads than this share rewrite files, as those of merges do, they are what others are compared with."""

@@ -401,6 +401,32 @@ def test_loads_without_newer_events_need_attention(newest: list[int], claims: li
     assert [each.claim for each in views.quality.lateness.lateness_findings(changes)] == claims
 
 
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        pytest.param({}, [(6, 5, 1000, 3)], id="all alike"),
+        pytest.param({"rows": 999}, [], id="another row"),
+        pytest.param({"nulls": 11}, [], id="another null"),
+        pytest.param({"max": 999}, [], id="another max"),
+        pytest.param({"takes_back": 5}, [], id="in place of the first"),
+    ],
+)
+def test_a_load_that_brings_the_rows_of_another_again_is_named(
+    change: dict[str, Any], expected: list[tuple[int, ...]]
+) -> None:
+    loads = [{"rows": 1000 + i, "max": 100 + i} for i in range(8)]
+    loads[5] = {"rows": 1000, "max": 555}
+    loads[6] = {**loads[5], **change}
+    lifetimes, timeline = told(loads)
+    x = lifetimes["statistics"].struct.field("x")
+    wide = lifetimes.with_columns(pl.DataFrame([x.alias(name) for name in "xyz"]).to_struct("statistics"))
+    changes = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(wide, timeline))
+    assert views.quality.repeats.repeated_loads(changes).rows() == expected
+    reasons = views.quality.anomalies.anomalies(timeline, changes).filter(pl.col("version") == 6)["reasons"].to_list()
+    words = "the same 1,000 rows as v5, it seems: nulls, min and max are equal in 3 columns"
+    assert reasons == ([[words]] if expected else [])
+
+
 def test_events_far_beyond_the_commit_are_an_anomaly_and_hide_no_later_one() -> None:
     """A load a day, of the day before; one of them ten years ahead, the one after the next 40 days late."""
     days = [*range(-1, 11), 3_650, 12, -27, 14]

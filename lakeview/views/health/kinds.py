@@ -98,7 +98,8 @@ _KINDS: Final = {
         "timeline",
         f"nulls {percent(limits.NULL_JUMP)} above the baseline; values {limits.RANGE_WIDTHS:g} times the expected "
         f"range away; {limits.LOAD_TIMES:g} times the expected rows",
-        "ask its writer, load it again; until then read an earlier version; restoring one takes back all loads since",
+        "ask its writer; load it again, or delete what came twice; until then read an earlier version; restoring one "
+        "takes back all loads since",
         "queries of the latest version contain these rows",
     ),
     "load-anomaly-repaired": _Kind("timeline"),

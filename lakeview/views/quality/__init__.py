@@ -7,6 +7,7 @@ from lakeview.views.quality import (
     columns,
     constraints,
     lateness,
+    repeats,
     trends,
     verdicts,
 )
@@ -18,6 +19,7 @@ __all__ = [
     "columns",
     "constraints",
     "lateness",
+    "repeats",
     "trends",
     "verdicts",
 ]

@@ -13,6 +13,7 @@ from lakeview.model.frames import UTC_MILLIS
 from lakeview.model.printable import first_few
 from lakeview.views.health.kinds import finding
 from lakeview.views.quality.column_loads import SUDDEN
+from lakeview.views.quality.repeats import repeated_loads
 from lakeview.views.quality.trends import event_column, lag_trend, rows_trend
 from lakeview.views.timeline.commits import up_to
 from lakeview.views.timeline.loads import BAD_LOAD, LATE_PARTITION
@@ -55,7 +56,7 @@ def anomalies(timeline: pl.DataFrame, changes: pl.DataFrame, version: int | None
     """ANOMALIES of TIMELINE and SUDDEN; with a version, as they were then: of loads up to it, repaired up to it."""
     sudden = _sudden(changes)
     reasons = {**sudden, **_taken_back(sudden, timeline)}
-    for load, more in [*_volumes(timeline), *_lags(changes, timeline)]:
+    for load, more in [*_repeats(changes), *_volumes(timeline), *_lags(changes, timeline)]:
         reasons.setdefault(load, []).append(more)
     unexplained = timeline.filter(
         pl.col("suspicious") & pl.col("taken_back_by").is_null() & pl.col("note").is_not_null()
@@ -196,6 +197,21 @@ def _ranges(rows: pl.DataFrame) -> _Reason:
 
 def _number(value: float) -> str:
     return format_count(value, exact=True) if value == round(value) else f"{value:,.4g}"
+
+
+def _repeats(changes: pl.DataFrame) -> list[tuple[int, _Reason]]:
+    """Loads that bring the rows of an earlier one again."""
+    return [
+        (
+            version,
+            (f"the same {counted(records, 'row')} as {format_version(earlier)}, it seems: {_equal(columns)}", None),
+        )
+        for version, earlier, records, columns in repeated_loads(changes).iter_rows()
+    ]
+
+
+def _equal(columns: int) -> str:
+    return f"nulls, min and max are equal in {counted(columns, 'column')}"
 
 
 def _volumes(timeline: pl.DataFrame) -> list[tuple[int, _Reason]]:

@@ -1,0 +1,40 @@
+"""Loads that bring the rows of an earlier load again, as a job does that ran twice: from statistics alone."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from lakeview.views.thresholds import REPEAT_COLUMNS, REPEAT_ROWS, REVERTED_ROUTINE
+
+REPEATED_LOADS = pl.Schema({"version": pl.Int64(), "earlier": pl.Int64(), "records": pl.Int64(), "columns": pl.Int64()})
+"""One row a load whose rows, nulls, min and max of every column equal those of an `earlier` one, the nearest before it;
+`columns`: how many of them tell min and max."""
+
+
+def repeated_loads(changes: pl.DataFrame) -> pl.DataFrame:
+    """REPEATED_LOADS from SUDDEN, oldest first: appends of at least REPEAT_ROWS rows and REPEAT_COLUMNS columns that
+    are not the same value throughout.
+
+    None where loads repeat each other as a rule. A load that was reverted says nothing, nor does the one that brings
+    its rows again.
+    """
+    alike = pl.struct("column", "null_count", "min_text", "max_text").hash()
+    told = pl.col("min_text").is_not_null() & pl.col("max_text").is_not_null()
+    loads = (
+        changes.filter((pl.col("lane") == "append") & pl.col("taken_back_by").is_null() & ~pl.col("rewrites"))
+        .group_by("version", maintain_order=True)
+        .agg(
+            records=pl.col("records").min(),
+            rows_differ=pl.col("records").n_unique() > 1,
+            content=alike.sum(),
+            columns=told.sum().cast(pl.Int64),
+            varied=(told & (pl.col("min_text") != pl.col("max_text"))).sum(),
+        )
+    )
+    judged = loads.filter(
+        (pl.col("records") >= REPEAT_ROWS) & ~pl.col("rows_differ") & (pl.col("varied") >= REPEAT_COLUMNS)
+    )
+    repeats = judged.with_columns(earlier=pl.col("version").shift(1).over("records", "content")).drop_nulls("earlier")
+    if repeats.height > REVERTED_ROUTINE * loads.height:
+        return pl.DataFrame(schema=REPEATED_LOADS)
+    return repeats.select(REPEATED_LOADS.names()).cast(REPEATED_LOADS)
