@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -13,6 +14,7 @@ import pytest
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, LakeviewError, UnsupportedTableError
+from lakeview.model.schema import Field, PrimitiveType, Schema
 from tests.builders.actions import metadata, protocol
 from tests.builders.history import START, DeltaHistory
 
@@ -174,3 +176,23 @@ def test_an_empty_text_is_null_in_a_partition_column(history: DeltaHistory) -> N
         table.append(pl.DataFrame({"Id": [1, 2], "s": ["", "x"]}))
     assert caught.value.place == "s"
     assert table.snapshot().num_files == 0
+
+
+def test_rules_and_overwrites_see_null_for_an_empty_text_in_a_partition_column(tmp_path: Path) -> None:
+    """An overwrite of p = '' took rows that are null once they are written, so that a second one added them again."""
+    schema = Schema(
+        (
+            Field("p", PrimitiveType("string")),
+            Field("g", PrimitiveType("string"), metadata={"delta.generationExpression": "p || 'x'"}),
+            Field("n", PrimitiveType("long")),
+        )
+    )
+    table = lv.create_table(
+        tmp_path, schema, partition_by="p", properties={"delta.constraints.c": "p IS NULL OR p = 'a'"}
+    )
+    rows = pl.DataFrame({"p": [""], "n": [1]})
+    for _ in range(2):
+        table.overwrite(rows, "p IS NULL")
+    assert table.scan().collect().rows() == [(None, None, 1)]
+    with pytest.raises(ConstraintViolationError, match="1 rows lie outside"):
+        table.overwrite(rows, "p = ''")

@@ -71,7 +71,7 @@ def write_context(
         compression=codec(properties),
         target_bytes=value(properties, "delta.targetFileSize"),
         random_prefix=min(length, 12) if mapped or value(properties, "delta.randomizeFilePrefixes") else 0,
-        rules=row_rules(schema, properties),
+        rules=row_rules(schema, properties, partition_columns),
     )
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakeview.delta.data.column_rules import Rule, recorded_rules
 from lakeview.delta.write.identity import Allocate, Identity, identities
@@ -15,13 +16,16 @@ from lakeview.delta.write.stored_columns import readable_rows, with_variant_bina
 from lakeview.model.clock import Clock
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, UnsupportedTableError
 from lakeview.model.printable import example_text, shorten
-from lakeview.model.schema import Schema, polars_type
+from lakeview.model.schema import PrimitiveType, Schema, polars_type
 from lakeview.predicates.condition import row_expression
 from lakeview.predicates.evaluation import reason
 from lakeview.rows.conform import check_nulls, conform_batch
 
 _MOMENTS = ("current_timestamp", "now", "current_date", "curdate")
 """Functions of Spark, without brackets, whose value is the moment of the write."""
+
+
+_MAY_BE_EMPTY = (PrimitiveType("string"), PrimitiveType("binary"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,7 @@ class RowRules:
 
     `checks` have to be true of each row (CHECK constraints of the table and invariants of its columns; null is not
     true); `generated` columns hold what their expression gives; `defaults` stand for columns that the rows lack.
+    `partition_columns`: an empty text or sequence of bytes in one is null before any rule sees it, as it is in the log.
     `stored_variants`: rows are made with variants as VARIANT_BINARIES, of bytes and of JSON text.
     """
 
@@ -46,6 +51,7 @@ class RowRules:
     generated: tuple[Expression, ...] = ()
     defaults: tuple[Expression, ...] = ()
     identities: tuple[Identity, ...] = ()
+    partition_columns: tuple[str, ...] = ()
     stored_variants: bool = False
 
     def conform(
@@ -71,7 +77,7 @@ class RowRules:
             else self.schema
         )
         target = with_variant_binaries(optional) if self.stored_variants else optional
-        rows = conform_batch(batch, target, fill_missing=fill_missing, first=first)
+        rows = self._null_for_empty(conform_batch(batch, target, fill_missing=fill_missing, first=first))
         if not (self.checks or computed):
             return rows
         for identity in self.identities:
@@ -83,6 +89,18 @@ class RowRules:
             if default.name in absent:
                 rows = self._with(rows, default.name, self._default(default, rows.num_rows, clock), first)
         return self._checked(rows, absent, first)
+
+    def _null_for_empty(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        # "An empty string for any type translates to a null partition value"  delta protocol, Partition Value
+        # Serialization
+        for name in self.partition_columns:
+            if self.schema[name].type in _MAY_BE_EMPTY and self.schema[name].nullable:
+                index = self.schema.names.index(name)
+                values = rows.column(index)
+                rows = rows.set_column(
+                    index, rows.schema.field(index), pc.if_else(pc.greater(pc.binary_length(values), 0), values, None)
+                )
+        return rows
 
     def _checked(self, rows: pa.RecordBatch, absent: set[str], first: int) -> pa.RecordBatch:
         frame = self._frame(rows)
@@ -171,8 +189,8 @@ class RowRules:
         return rows.set_column(index, target, array)
 
 
-def row_rules(schema: Schema, properties: Mapping[str, str]) -> RowRules:
-    """The rules of a table with this schema and these properties.
+def row_rules(schema: Schema, properties: Mapping[str, str], partition_columns: Sequence[str] = ()) -> RowRules:
+    """The rules of a table with this schema, these properties and partition columns.
 
     UnsupportedTableError for one that cannot be evaluated here: rows that break it would be in the table unseen.
     """
@@ -187,6 +205,7 @@ def row_rules(schema: Schema, properties: Mapping[str, str]) -> RowRules:
         generated=computed["generated"],
         defaults=computed["default"],
         identities=identities(schema),
+        partition_columns=tuple(partition_columns),
     )
     made.check_evaluates()
     return made
