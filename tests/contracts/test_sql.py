@@ -18,8 +18,7 @@ NAMES = {"sql", "sql_expr", "SQLContext"}
 
 def uses(text: str) -> Iterator[str]:
     """Names of polars' SQL readers that a module calls, imports or passes on; those of its own syntax trees aside."""
-    nodes = list(ast.walk(ast.parse(text)))
-    for node in nodes:
+    for node in ast.walk(ast.parse(text)) if "sql" in text.lower() else ():
         if isinstance(node, ast.Attribute) and node.attr in NAMES - {"sql"}:
             yield node.attr
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "sql":
