@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -303,3 +304,18 @@ def test_what_deltalake_writes_is_not_convicted(tmp_path: Path) -> None:
     assert violations(found) == []
     unknown = found.filter(pl.col("verdict") == "unknowable").select("operation", "law").unique().rows()
     assert set(unknown) <= {("WRITE", "reads-unchanged"), ("WRITE", "metrics-equal-actions")}
+
+
+def test_a_transaction_records_the_condition_of_a_delete(tmp_path: Path) -> None:
+    """Without one the audit took it for a delete of the whole table, which had not seen what came in between."""
+    address = str(tmp_path / "t")
+    lv.create_table(address, {"id": "long"}).append(pl.DataFrame({"id": [0, 1, 2]}))
+    delete, merge = (lv.open_table(address).transaction(name) for name in ("DELETE", "MERGE"))
+    with delete:
+        delete.delete("id = 0")
+        with merge:
+            merge.merge(pl.DataFrame({"id": [9]}), "id").when_not_matched_insert().execute()
+    table = lv.open_table(address)
+    assert json.loads(table.commit(3)["action"][0])["operationParameters"] == {"predicate": '["id = 0"]'}
+    found = table.audit().filter((pl.col("version") == 3) & (pl.col("law") == "reads-unchanged"))
+    assert found["verdict"].to_list() == ["unknowable"]

@@ -9,6 +9,9 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
+import msgspec
+import polars as pl
+
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import CommitTimes, in_commit_start
 from lakeview.delta.write.definition import Definition
@@ -32,12 +35,21 @@ class Entry:
     engine: str
     clock: Clock
     counts: dict[str, int] = field(default_factory=dict)
+    _conditions: list[str] = field(default_factory=list)
     txn_id: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     def count(self, metrics: Mapping[str, int]) -> None:
         """Take what an operation did, in the words of operationMetrics: numbers add up to those of others before it."""
         for name, number in metrics.items():
             self.counts[name] = number + (self.counts.get(name, 0) if name.startswith("num") else 0)
+
+    def record_condition(self, where: str | pl.Expr | None) -> None:
+        """Record which rows a DELETE or an UPDATE is about, unless the caller has: without a predicate it is about all.
+        Of several operations in one commit it is that of any."""
+        if self.operation in ("DELETE", "UPDATE") and (self._conditions or "predicate" not in self.parameters):
+            self._conditions.append("true" if where is None else str(where))
+            some = self._conditions if len(self._conditions) == 1 else [f"({c})" for c in self._conditions]
+            self.parameters["predicate"] = msgspec.json.encode([" OR ".join(some)]).decode()
 
     @cached_property
     def _tried(self) -> int:

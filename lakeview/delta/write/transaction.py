@@ -130,6 +130,7 @@ class Transaction(WholeFiles):
         their files are written anew. InvalidRequestError for a condition that cannot be evaluated.
         """
         self.check_may_remove()
+        self.entry.record_condition(where)
         expression = EVERY if where is None else row_wise(where, self.schema)
         if set(expression.meta.root_names()) <= set(self.definition.partition_columns):
             return self._delete_files(where)
@@ -144,6 +145,7 @@ class Transaction(WholeFiles):
         """
         self.check_may_remove()
         self._only_deletes = False
+        self.entry.record_condition(where)
         expression = EVERY if where is None else row_wise(where, self.schema)
         return change_rows(self, expression, assignments)
 
