@@ -268,6 +268,15 @@ def test_files_of_a_log_that_was_cleaned_up(checkpoint: bool, path: str, verdict
     assert found.filter(pl.col("law") == "remove-names-live-file")["verdict"].to_list() == [verdict]
 
 
+@pytest.mark.parametrize(("cleaned", "verdict"), [(False, "proven"), (True, "unknowable")])
+def test_statistics_added_to_a_file_multiply_no_rows(cleaned: bool, verdict: str, tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t").create().commit(file("a", 2)).commit(file("a", 2, data_change=False))
+    if cleaned:
+        history.checkpoint().without(0, 1)
+    found = lv.open_table(history.address).audit()
+    assert found.filter(pl.col("law") == "rearrangement-conserves-rows")["verdict"].to_list() == [verdict]
+
+
 @pytest.mark.parametrize(("given_at", "verdicts"), [(1, []), (4, ["violated"]), (None, ["violated"])])
 def test_row_ids_of_files_from_before_a_log_that_was_cleaned_up(
     given_at: int | None, verdicts: list[str], tmp_path: Path
