@@ -28,6 +28,7 @@ from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import PrimitiveType
 from lakeview.rows.batches import batches_of
+from lakeview.spark.arrow_functions import map_batches, positions
 from lakeview.spark.dml.changes import parts
 from lakeview.spark.dml.jobs import (
     OUTCOME,
@@ -152,13 +153,16 @@ class _Merging:
         if not files:
             return []
         met = self._met_files(of_number)
+        names = met.columns
+        places = positions(met)
+        file_column = places[names.index(_FILE)]
         work, plan = self._work, self._plan  # a task gets what its function names, and must not get this object
 
         def merging(rows: pa.Table) -> pa.Table:  # Spark reads the annotations, which a partial has not
-            return _merge_rows(work, plan, of_number, rows)
+            return _merge_rows(work, plan, of_number, rows.rename_columns(names))
 
         # by number: source rows are few bytes for the files that tasks write, and Spark would put them into one task
-        by_file = met.repartition(self._tasks(files), quoted(_FILE)).groupBy(quoted(_FILE))
+        by_file = met.toDF(*places).repartition(self._tasks(files), file_column).groupBy(file_column)
         outcomes = self._with_paths(collect(by_file.applyInArrow(merging, OUTCOME)))
         if self._plan.of("not matched by source"):
             seen = {key for outcome in outcomes for key in outcome.files}
@@ -196,7 +200,7 @@ class _Merging:
         """Insert the source rows that matched none."""
         met = pyroaring.BitMap64.union(*(o.met for o in outcomes)) if outcomes else pyroaring.BitMap64()
         inserting = partial(_insert_rows, self._work, self._plan, met.serialize())
-        return self._with_paths(collect(self._source.frame().mapInArrow(inserting, OUTCOME)))
+        return self._with_paths(collect(map_batches(self._source.frame(), inserting, OUTCOME)))
 
     def _with_paths(self, outcomes: Sequence[Any]) -> list[Any]:
         take_paths(self._txn, [o.done if isinstance(o, MergeOutcome) else o for o in outcomes])

@@ -11,6 +11,7 @@ from pyspark.sql.types import StructField, StructType
 
 from lakeview.delta.write.merge_source import comparable_keys
 from lakeview.model.schema import Schema
+from lakeview.spark.arrow_functions import map_batches
 from lakeview.spark.failures import lakeview_errors
 from lakeview.spark.types import arrow_schema, to_spark
 
@@ -44,7 +45,7 @@ class SourceRows:
     def size(self) -> tuple[int, int]:
         """How many rows there are, and their bytes as Arrow."""
         if self._size is None:
-            sizes = self.frame().mapInArrow(_sizes, _SIZE)
+            sizes = map_batches(self.frame(), _sizes, _SIZE)
             rows, size = sizes.agg(f.sum("rows"), f.sum("bytes")).collect()[0]
             self._size = (rows or 0, size or 0)
         return self._size
@@ -59,7 +60,7 @@ class SourceRows:
         columns = [(column, _spelling(other, self.schema.names)) for column, other in keys]
         fields = key_fields(keys, schema, names)
         wider = StructType([*rows.schema.fields, *fields])
-        return rows.mapInArrow(partial(_keyed_rows, columns, schema, arrow_schema(StructType(fields))), wider)
+        return map_batches(rows, partial(_keyed_rows, columns, schema, arrow_schema(StructType(fields))), wider)
 
 
 def key_fields(keys: Sequence[tuple[str, str]], schema: Schema, names: Sequence[str]) -> list[StructField]:

@@ -17,6 +17,7 @@ from lakeview.delta.write.partition_conditions import selected
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.predicates import predicate
+from lakeview.spark.arrow_functions import map_batches
 from lakeview.spark.native import quoted
 from lakeview.spark.pipelines.config import REMOVING, Action, Expectation
 from lakeview.spark.types import from_spark
@@ -97,7 +98,7 @@ def mark_failures(rows: DataFrame, rules: Sequence[Expectation], published: Data
     conditions = [(number, rule.condition) for number, rule in enumerate(rules) if rule.condition is not None]
     if conditions:
         told = StructType([*rows.schema.fields, StructField(FAILED, ArrayType(IntegerType()))])
-        found = rows.mapInArrow(partial(_tell, conditions=conditions, schema=schema), told)
+        found = map_batches(rows, partial(_tell, conditions=conditions, schema=schema), told)
     else:
         found = rows.withColumn(FAILED, f.array().cast(ArrayType(IntegerType())))
     for number, rule in enumerate(rules):
