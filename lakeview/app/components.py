@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -21,6 +21,8 @@ from lakeview.model.findings import Finding, Severity
 ROW_HEIGHT = 28
 BROKEN_LINES = 57
 MAX_ROWS = 1_000
+_UNSCROLLED = 20
+"""Rows of sentences that are shown without a scroll bar."""
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$:])")
 _ICON = re.compile(r":(?=(?:[\w+/-]*[A-Za-z+/-][\w+/-]*|100|1234):)")
@@ -136,6 +138,17 @@ def facts(pairs: Mapping[str, str | None]) -> None:
     """Names and values in two columns; None is unknown."""
     rows = {escape(name): escape("unknown" if value is None else value) for name, value in pairs.items()}
     st.table({"name": list(rows), "value": list(rows.values())}, border="horizontal", hide_header=True, hide_index=True)
+
+
+def prose(cells: Mapping[str, Iterable[str | int]]) -> None:
+    """A short table whose sentences break into as many lines as they need: a heading and cells, in markdown, a column.
+
+    `frame` has one height for all rows, and cuts what is longer.
+    """
+    rows = pl.DataFrame({heading: list(column) for heading, column in cells.items()})
+    is_short = rows.height <= _UNSCROLLED
+    height = _UNSCROLLED * ROW_HEIGHT
+    st.table(pandas_rows(rows), border="horizontal", hide_index=True, height="content" if is_short else height)
 
 
 def fold(label: str, key: str, *, icon: str | None = None, expanded: bool = False) -> Any:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-
 import polars as pl
 import streamlit as st
 
 from lakeview import views
 from lakeview.app import columns, downloads, selection
-from lakeview.app.components import ROW_HEIGHT, card, escape, frame, nothing, pandas_rows
+from lakeview.app.components import ROW_HEIGHT, card, escape, frame, nothing, prose
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 
 AUDIT = "audit"
 _MAX_ROWS = 2_000
-_UNSCROLLED = 20
-"""Rows of sentences that are shown without a scroll bar."""
 
 
 def audit(now: OpenTable, timeline: pl.DataFrame) -> None:
@@ -85,7 +81,7 @@ def _laws(rows: pl.DataFrame) -> None:
         f"{escape(sentence)} :gray[{escape(rule)}]" for sentence, rule in rows.select("sentence", "rule").iter_rows()
     ]
     counts = {name: rows[name].to_list() for name in ("violated", "unknowable", "proven")}
-    _prose({"law": map(escape, rows["title"]), **counts, "what it asks for": promises})
+    prose({"law": map(escape, rows["title"]), **counts, "what it asks for": promises})
 
 
 def _blame(rows: pl.DataFrame) -> None:
@@ -106,24 +102,10 @@ def _blame(rows: pl.DataFrame) -> None:
 
 
 def _reasons(rows: pl.DataFrame) -> None:
-    _prose(
+    prose(
         {
             "law": map(escape, rows["title"]),
             "reason": map(escape, rows["reason"]),
             "commits": rows["commits"],
         }
-    )
-
-
-def _prose(cells: Mapping[str, Iterable[str | int]]) -> None:
-    """A short table whose sentences break into as many lines as they need: a heading and cells, in markdown, a column.
-
-    `frame` has one height for all rows, and cuts what is longer.
-    """
-    rows = pl.DataFrame({heading: list(column) for heading, column in cells.items()})
-    st.table(
-        pandas_rows(rows),
-        border="horizontal",
-        hide_index=True,
-        height="content" if rows.height <= _UNSCROLLED else _UNSCROLLED * ROW_HEIGHT,
     )
