@@ -10,6 +10,7 @@ from lakeview.delta.data.partition_values import typed
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.write.context import WriteContext
 from lakeview.delta.write.partition_conditions import partition_condition, selected
+from lakeview.delta.write.stored_columns import stored_name
 from lakeview.delta.write.transaction import Transaction
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.model.schema import Schema
@@ -86,18 +87,16 @@ class Replacement:
         where = self.options.replace_where
         if where is None or self.of_rows or not adds:
             return
-        values = {
-            name: typed(
-                pl.Series(name, [(add.partition_values or {}).get(name) for add in adds], pl.String()),
-                self.context.schema[name].type,
-            )
-            for name in self.context.partition_columns
-        }
+        values = {}
+        for name in self.context.partition_columns:
+            field = self.context.schema[name]
+            recorded = [(add.partition_values or {}).get(stored_name(field)) for add in adds]
+            values[name] = typed(pl.Series(name, recorded, pl.String()), field.type)
         condition = partition_condition(where, self.context.schema, list(values))
         inside = selected(pl.DataFrame(values), len(adds), condition).fill_null(value=False)
         if not inside.all():
-            stray = next(add for add, is_inside in zip(adds, inside, strict=True) if not is_inside)
-            raise _outside(f"rows of partition {stray.partition_values} are", where)
+            stray = {name: found.filter(~inside)[0] for name, found in values.items()}
+            raise _outside(f"rows of partition {stray} are", where)
 
 
 def remove_replaced(transaction: Transaction, options: WriteOptions, *, of_rows: bool) -> None:

@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import deltalake
 import polars as pl
@@ -28,6 +29,7 @@ from lakeview.model.errors import (
 )
 from lakeview.spark import lakeview_errors, table
 from lakeview.spark.options import WriteOptions
+from lakeview.spark.types import to_spark
 from lakeview.spark.writer import LakeviewWriter
 from lakeview.storage import open_storage
 from lakeview.storage.local import LocalStorage
@@ -96,6 +98,21 @@ def test_append_overwrite_and_replace_where(spark: SparkSession, tmp_path: Path)
     assert json.loads(commit["parameters"]) == {"mode": "Overwrite", "partitionBy": ["part"], "predicate": "part = 0"}
     writing(numbers(spark, 100, 101), "overwrite").save(address)
     assert ids(tmp_path / "numbers") == [100, 101]
+
+
+def test_a_partition_of_a_mapped_column_is_replaced(tmp_path: Path) -> None:
+    """The writer's own life, without Spark."""
+    address = str(tmp_path / "numbers")
+    rows = pa.table({"id": [1, 2], "part": [0, 1]})
+    properties = {"delta.columnMapping.mode": "name"}
+    table: Any = lv.create_table(address, rows.schema, partition_by=["part"], properties=properties)
+    table.append(rows)
+    options = WriteOptions.parse({"path": address, "replaceWhere": "part = 1"}, overwrite=True)
+    writer = LakeviewWriter(options, to_spark(lv.Schema.from_arrow(rows.schema)), overwrite=True)
+    writer.commit([writer.write(iter(pa.table({"id": [3], "part": [1]}).to_batches()))])
+    assert sorted(lv.open_table(address).scan().collect().rows()) == [(1, 0), (3, 1)]
+    with pytest.raises(ConstraintViolationError, match=r"partition {'part': 0} are not in part = 1"):
+        writer.commit([writer.write(iter(rows.to_batches()))])
 
 
 def test_rows_outside_what_they_replace_are_refused_and_leave_nothing(spark: SparkSession, tmp_path: Path) -> None:
