@@ -9,6 +9,8 @@ from io import BytesIO
 import polars as pl
 import streamlit as st
 
+from lakeview.model.printable import counted
+
 _OFFERED = "_downloads"
 
 
@@ -32,7 +34,8 @@ def offered() -> dict[str, pl.DataFrame]:
 def dialog(stem: str, frames: Mapping[str, pl.DataFrame]) -> None:
     """Three buttons a frame; the file is made when one is pressed."""
     for name, frame in frames.items():
-        st.markdown(f"**{name}** &ensp; :small[:gray[{frame.height:,} rows, {frame.width} columns]]")
+        extent = f"{counted(frame.height, 'row')}, {counted(frame.width, 'column')}"
+        st.markdown(f"**{name}** &ensp; :small[:gray[{extent}]]")
         with st.container(horizontal=True):
             for kind, make in WRITERS.items():
                 st.download_button(

@@ -16,9 +16,9 @@ from lakeview.views.units import (
     counted,
     format_age,
     format_bytes,
-    format_change,
     format_date,
     format_mean,
+    format_row_change,
     format_version,
 )
 
@@ -52,7 +52,7 @@ def timeline_line(timeline: pl.DataFrame, now: datetime) -> str:
 def _rows(added: int | None, removed: int | None) -> str:
     if added is None or removed is None or not (added or removed):
         return ""
-    return ": as many rows" if added == removed else f": {format_change(added - removed)} rows"
+    return ": as many rows" if added == removed else f": {format_row_change(added - removed)}"
 
 
 def schema_line(changes: pl.DataFrame, columns: int, schemas: pl.DataFrame) -> str:

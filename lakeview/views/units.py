@@ -174,6 +174,11 @@ def format_change(value: float | None, *, bytes_: bool = False) -> str:
     return text if value < 0 else f"+{text}"
 
 
+def format_row_change(rows: int) -> str:
+    """`+22.3 k rows`, `+1 row`."""
+    return f"{format_change(rows)} {'row' if abs(rows) == 1 else 'rows'}"
+
+
 def gain_and_loss(gained: int | None, lost: int | None) -> str | None:
     """What came and what went, each with its sign, zero left out; `0` for neither, None where one is unknown."""
     if gained is None or lost is None:

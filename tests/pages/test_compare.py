@@ -152,7 +152,7 @@ def test_a_comparison_that_stops_says_what_differs_for_certain_and_what_was_comp
     assert not app.exception
     shown = text(app)
     assert "Stopped after 30 s" in shown
-    assert "At least :green[**+1**] rows" in shown
+    assert "At least :green[**+1**] row" in shown
     assert "a part, of 30 rows of 2 files read" in shown
     assert list(app.dataframe[-1].proto.column_order) == ["_change", "month"], "no row changed: no count of columns"
     assert "2 rows more are in one version so far" in shown

@@ -110,7 +110,7 @@ def test_a_load_that_stands_out_is_asked_about() -> None:
 
 def test_files_without_statistics_are_counted() -> None:
     found = found_in(Story().append(10, size=300).append(None, size=100))
-    silent = found["1 of 2 files have no row count"]
+    silent = found["1 of 2 files has no row count"]
     assert silent.evidence.startswith("25.0 % of the bytes; only partition values can skip them")
 
 
@@ -129,7 +129,7 @@ def test_statistics_that_say_nothing_are_told_from_counts() -> None:
     snapshot = Snapshot(metadata, frames={"files": pl.DataFrame(rows, schema=FILES)})
     stats = statistics({"^x$": [(1, 2, 0), None], "records": [None, None]})
     claims = [f.claim for f in views.health.findings.findings(Evidence(snapshot, statistics=stats), Story().now)]
-    assert "1 of 2 files have no statistics" in claims
+    assert "1 of 2 files has no statistics" in claims
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_deleted_rows_are_weighed(deleted: int, severity: Severity) -> None:
     )
     weighed = next(f for f in found if f.claim.startswith("Deleted rows"))
     assert weighed.severity is severity
-    assert weighed.evidence == f"1 file, {deleted} rows, {deleted}.0 % of the table"
+    assert weighed.evidence == f"1 file, {deleted} row{'s' if deleted > 1 else ''}, {deleted}.0 % of the table"
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,8 @@ def test_changes_carry_their_sign() -> None:
     assert views.units.format_change(-3) == "\N{MINUS SIGN}3"
     assert views.units.format_change(34 << 20, bytes_=True) == "+34.0 MiB"
     assert views.units.format_change(None) == "unknown"
+    changes = [views.units.format_row_change(rows) for rows in (1, -1, 22_300)]
+    assert changes == ["+1 row", "\N{MINUS SIGN}1 row", "+22.3 k rows"]
 
 
 def test_counted_things() -> None:

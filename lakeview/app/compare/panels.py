@@ -25,8 +25,8 @@ from lakeview.views.thresholds import LOOSE_SHIFT_SHARE, SHIFT_SHARE
 FILES_NOTE = "added right, removed left, log scale"
 SHIFT_NOTE = "null share, %: ring before, dot after; pale: before the column existed; from statistics alone"
 _COLOURS = {
-    r"(?<! to )((0|\+[\d,]+) to )?\+[\d.,]+( [kMG])? rows": "green",
-    r"\N{MINUS SIGN}[\d.,]+( [kMG])?( to (0|\N{MINUS SIGN}[\d,]+))? rows": "orange",
+    r"(?<! to )((0|\+[\d,]+) to )?\+[\d.,]+( [kMG])? rows?": "green",
+    r"\N{MINUS SIGN}[\d.,]+( [kMG])?( to (0|\N{MINUS SIGN}[\d,]+))? rows?": "orange",
     r"\d[\d,]* files? written \([^)]*\)": "green",
     r"\d[\d,]*( files?)? removed \([^)]*\)": "orange",
     r"\d+ columns? (added|dropped|renamed|with another type)": "violet",

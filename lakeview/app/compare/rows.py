@@ -109,7 +109,8 @@ def _counts(difference: views.compare.rows.RowDifference) -> str:
     """`+40 rows` and how many were lost; what did not change is left out."""
     signs = ((":green[**+{:,}**]", difference.gained), (":orange[**\N{MINUS SIGN}{:,}**]", difference.lost))
     first, *rest = [sign.format(count) for sign, count in signs if count] or ["**0**"]
-    return ", ".join([f"{first} rows", *rest])
+    word = "row" if max(difference.gained, difference.lost) == 1 else "rows"
+    return ", ".join([f"{first} {word}", *rest])
 
 
 def _diff_table(pairs: pl.DataFrame) -> None:

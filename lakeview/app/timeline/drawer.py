@@ -135,13 +135,14 @@ def _amount(row: Mapping[str, Any], what: str) -> str | None:
     parts = [views.units.counted(files, "file")]
     if files:
         parts.append(views.units.format_bytes(size))
-        parts.append("rows unknown" if records is None else f"{views.units.format_count(records, exact=True)} rows")
+        parts.append("rows unknown" if records is None else views.units.counted(records, "row"))
     return ", ".join(parts)
 
 
 def _state(state: Mapping[str, Any]) -> str:
     records, least = state["records"], state["least_records"]
-    rows = f"{records:,} rows" if records is not None else f"at least {least:,} rows" if least else "rows unknown"
+    bound = f"at least {views.units.counted(least, 'row')}" if least else "rows unknown"
+    rows = bound if records is None else views.units.counted(records, "row")
     files = "files unknown" if state["files"] is None else views.units.counted(state["files"], "file")
     return f"{rows}, {files}, {views.units.format_bytes(state['bytes'])}"
 

@@ -11,7 +11,15 @@ from lakeview.views.compare.row_change import bounds_text
 from lakeview.views.compare.versions import FileDifference, file_difference, partition_difference, settings_difference
 from lakeview.views.files.rows import rows_text
 from lakeview.views.schema.diff import diff_schemas
-from lakeview.views.units import counted, format_bytes, format_change, format_count, format_date, format_version
+from lakeview.views.units import (
+    counted,
+    format_bytes,
+    format_change,
+    format_count,
+    format_date,
+    format_row_change,
+    format_version,
+)
 
 
 def sentence(before: Snapshot, after: Snapshot, timeline: pl.DataFrame | None = None) -> str:
@@ -32,7 +40,7 @@ def _rows(difference: FileDifference, between: pl.DataFrame | None) -> str:
     if difference.rows is None:
         return bounds_text(difference.rows_between) if difference.rows_between else "an unknown number of rows"
     if difference.rows:
-        return f"{format_change(difference.rows)} rows"
+        return format_row_change(difference.rows)
     if not (difference.added or difference.removed or difference.redeleted):
         return "as many rows"
     # a promise of the writers, where there is one: no commit changed data

@@ -25,7 +25,7 @@ from lakeview.views.thresholds import (
     SMALL_TABLE_BYTES,
     TARGET_HIGH,
 )
-from lakeview.views.units import counted, format_bytes, format_count, format_percent
+from lakeview.views.units import counted, format_bytes, format_percent
 
 
 def file_findings(snapshot: Snapshot) -> list[Finding]:
@@ -91,7 +91,7 @@ def _deleted_rows(snapshot: Snapshot, facts: FileFacts) -> list[Finding]:
     heavy = deleted / rows >= DELETED_SHARE
     figures = (
         counted(files, "file"),
-        f"{format_count(deleted, exact=True)} rows",
+        counted(deleted, "row"),
         f"{format_percent(deleted / rows)} of the table",
     )
     evidence = ", ".join(f"{bound}{figure}" for figure in figures)
@@ -124,9 +124,9 @@ def statistics_findings(snapshot: Snapshot, statistics: pl.DataFrame | None) -> 
     if files.is_empty():
         return []
     silent = files.filter(pl.col("records").is_null())
-    what, unknown = "have no row count", "counts over them are"
+    what, unknown = "no row count", "counts over them are"
     if silent.is_empty() and statistics is not None:
-        silent, what = files_without_statistics(statistics).select(path="_path"), "have no statistics"
+        silent, what = files_without_statistics(statistics).select(path="_path"), "no statistics"
         unknown = "how many of their values are null is"
     if silent.is_empty():
         evidence = counted(files.height, "file")
@@ -135,7 +135,8 @@ def statistics_findings(snapshot: Snapshot, statistics: pl.DataFrame | None) -> 
     silent_bytes = total_of(files.join(silent.select("path"), on="path", how="semi")["size"])
     share = silent_bytes / size if size and silent_bytes is not None else None
     skipping = "only partition values can skip them" if snapshot.partition_columns else "no filter can skip them"
-    claim = f"{silent.height:,} of {files.height:,} files {what}"
+    have = "has" if silent.height == 1 else "have"
+    claim = f"{silent.height:,} of {counted(files.height, 'file')} {have} {what}"
     evidence = f"{format_percent(share)} of the bytes; {skipping}, and {unknown} unknown"
     return [finding("files-without-statistics", _weight(snapshot), claim, evidence)]
 

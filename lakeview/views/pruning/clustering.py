@@ -99,7 +99,8 @@ def coverage_note(clustering: pl.DataFrame) -> str:
     nowhere = int(clustering["reads"].is_null().sum())
     some = clustering.height - everywhere - nowhere
     count = counted(clustering.height, "column")
-    return f"of {count}: {everywhere:,} have min and max in every file, {some:,} in some, {nowhere:,} in none"
+    have = "has" if everywhere == 1 else "have"
+    return f"of {count}: {everywhere:,} {have} min and max in every file, {some:,} in some, {nowhere:,} in none"
 
 
 def depth_profile(statistics: pl.DataFrame, files: pl.DataFrame, column: str) -> pl.DataFrame:
