@@ -34,6 +34,14 @@ def tabs(now: OpenTable) -> list[str]:
     return names if now.refs.is_empty() else [*names, BRANCHES]
 
 
+def no_commits(now: OpenTable, page: str | None = None) -> None:
+    """The empty state of a table without commits: nothing was ever written to it, or they are not there any more."""
+    if now.version < 0:
+        nothing("No commits yet.", "The table was created, and nothing was written to it.", page)
+    else:
+        nothing("No commits.", "Their log files were removed by cleanup, or are not shared.", page)
+
+
 def ribbon_key(runs: pl.DataFrame) -> None:
     """One line of text: what the ribbon's heights mean, and the versions of each state."""
     parts = []

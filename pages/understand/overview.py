@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lakeview import charts, views
 from lakeview.app import commits, downloads, errors, session
-from lakeview.app.components import card, dark, grid, link, nothing, stack
+from lakeview.app.components import card, dark, grid, link, stack
 from lakeview.app.overview import panels
 from lakeview.model.errors import LakeviewError
 
@@ -22,7 +22,7 @@ with errors.messages(here="overview", caught=failed):
 
 with card(views.overview.span_title(timeline), views.overview.span_note(timeline), key="past"):
     if timeline.is_empty():
-        nothing("No commits.", "Their log files were removed by cleanup, or are not shared.")
+        commits.no_commits(now)
     else:
         ribbon = now.look.readability()
         pictures = charts.timeline.timeline_charts(

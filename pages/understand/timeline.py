@@ -6,7 +6,7 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import answers, cache, commits, downloads, errors, metadata_panels, session, timeline_filters
-from lakeview.app.components import card, dark, first_line, nothing, side_by_side, stack
+from lakeview.app.components import card, dark, first_line, side_by_side, stack
 from lakeview.app.timeline import audit, drawer, lifetimes
 from lakeview.app.widget_state import linked
 
@@ -22,7 +22,7 @@ if tabs["Commits"].open:
             now.check_readable()
         if timeline.is_empty():
             with card():
-                nothing("No commits.", "Their log files were removed by cleanup, or are not shared.", "overview")
+                commits.no_commits(now, "overview")
         else:
             filters = timeline_filters.controls(timeline)
             downloads.offer("commits", filters.commits)

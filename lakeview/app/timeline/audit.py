@@ -6,7 +6,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import columns, downloads, selection
+from lakeview.app import columns, commits, downloads, selection
 from lakeview.app.components import ROW_HEIGHT, card, escape, frame, nothing, prose
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
@@ -19,7 +19,7 @@ def audit(now: OpenTable, timeline: pl.DataFrame) -> None:
     """The audit of every commit; of a long log asked for by a button that carries its cost."""
     if timeline.is_empty():
         with card():
-            nothing("There are no commits to audit.", "Their log files were removed by cleanup, or are not shared.")
+            commits.no_commits(now)
         return
     if not now.look.is_audited_at_once and st.query_params.get(AUDIT) != "1":
         if st.button(f"Audit the commits: {_cost(now)}", type="primary", icon=":material/gavel:", key="run-audit"):
