@@ -244,7 +244,7 @@ def test_a_version_that_cannot_be_read_is_not_called_readable() -> None:
 
     assert broken(4) == (
         "Readable, but one thing needs attention",
-        [("History has a hole: v2\N{EN DASH}v3 cannot be read", "f3 is missing")],
+        [("History has a hole: v2\N{EN DASH}v3 cannot be read", "v3: f3 is missing")],
     )
     own = "This version cannot be read"
     assert broken(3) == (

@@ -45,8 +45,11 @@ def version_findings(versions: pl.DataFrame, version: int) -> list[Finding]:
 
 
 def _last_reason(ribbon: pl.DataFrame, state: str, unknown: str) -> str:
-    reasons = ribbon.filter(pl.col("state") == state)["reason"].drop_nulls()
-    return str(reasons[-1]) if reasons.len() else unknown
+    affected = ribbon.filter(pl.col("state") == state)
+    version, reason = affected.select("version", "reason").row(-1)
+    if reason is None:
+        return unknown
+    return str(reason) if affected.height == 1 else f"{format_version(version)}: {reason}"
 
 
 def cadence_findings(commits: pl.DataFrame, now: datetime) -> list[Finding]:
