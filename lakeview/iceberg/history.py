@@ -13,6 +13,7 @@ import polars as pl
 from lakeview.iceberg.deletes.index import FILE_PATH_ID
 from lakeview.iceberg.deletes.live_intervals import stays
 from lakeview.iceberg.manifests.actions import entry_actions
+from lakeview.iceberg.manifests.entries import FORMATS
 from lakeview.iceberg.manifests.manifest_lists import MANIFESTS
 from lakeview.iceberg.manifests.spans import Span, together
 from lakeview.iceberg.manifests.statistics import Leaf, shortest_cut, statistics_of
@@ -106,13 +107,20 @@ class TreeHistory:
                     for half in (part[: len(part) // 2], part[len(part) // 2 :]):
                         self._examine(half, names, faults)
                 continue
-            absent = (entries["status"] != 2) & self._absent(entries["path"], names)
-            missing = bool(absent.any())
+            live = entries["status"] != 2
+            absent = live & self._absent(entries["path"], names)
+            unread = live & ~entries["format"].is_in([*FORMATS, "PUFFIN"])
+            at_fault = absent | unread
+            is_whole = not at_fault.any()
             for span, start, length in zip(part, accumulate(counts, initial=0), counts, strict=False):
                 fault = None
-                if missing and absent.slice(start, length).any():
-                    path = entries["path"].slice(start, length).filter(absent.slice(start, length))[0]
-                    fault = f"the file {path} is not in the store"
+                if not is_whole and (found := at_fault.slice(start, length).arg_true()).len():
+                    path, kind, is_absent = (
+                        each[start + int(found[0])] for each in (entries["path"], entries["format"], absent)
+                    )
+                    fault = f"the file {path} is " + (
+                        "not in the store" if is_absent else f"of the format {kind}, which is not read"
+                    )
                 faults[str(span.row["manifest_path"])] = fault
 
     def _rows(self, spans: Sequence[Span]) -> pl.DataFrame:

@@ -351,6 +351,9 @@ def test_a_data_file_of_an_unknown_format_is_named(tmp_path: Path, monkeypatch: 
     with pytest.raises(UnsupportedTableError, match="LANCE") as caught:
         table.scan().collect()
     assert caught.value.kind == "unsupported-file-format"
+    ((readable, reason),) = table.versions().select("readable", "reason").rows()
+    assert not readable
+    assert reason.endswith("/data/a is of the format LANCE, which is not read")
 
 
 def test_a_snapshot_without_manifests_is_no_empty_table(tmp_path: Path) -> None:

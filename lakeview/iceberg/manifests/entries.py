@@ -22,6 +22,8 @@ _I32, _I64 = pl.Int32(), pl.Int64()
 _COUNTS = pl.List(pl.Struct({"key": _I32, "value": _I64}))
 _BOUNDS = pl.List(pl.Struct({"key": _I32, "value": pl.Binary()}))
 
+FORMATS = ("PARQUET", "AVRO", "ORC")
+"""Formats of data files that are read; those of delete files, and PUFFIN."""
 
 ENTRIES = pl.Schema(
     {

@@ -15,13 +15,13 @@ from pyarrow import orc
 
 from lakeview.iceberg.manifests.avro import read_frame
 from lakeview.iceberg.manifests.avro_container import open_container
+from lakeview.iceberg.manifests.entries import FORMATS
 from lakeview.iceberg.scan.projection import Projection, has_ids, with_mapping
 from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.schema import Field, PrimitiveType
 from lakeview.rows.tasks import FileTask
 from lakeview.storage import Storage
 
-FORMATS = ("PARQUET", "AVRO", "ORC")
 NAME_MAPPING = "schema.name-mapping.default"
 LINEAGE = (
     Field("_row_id", PrimitiveType("long"), id=2147483540),
