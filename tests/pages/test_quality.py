@@ -148,6 +148,11 @@ def test_the_tables_own_rules_are_proved_or_left_open(tmp_path: Path) -> None:
     assert broken[["name", "version", "path"]].values.tolist() == [["positive", "v3", "f2"], ["positive", "v2", "f1"]]
 
 
+def test_a_number_without_statistics_is_not_called_no_number(silent: Path) -> None:
+    said = text(open_page("quality", silent))
+    assert "has no range to compare.** :gray[It is not numeric, or no load has it in its statistics.]" in said
+
+
 def test_a_table_without_rules_says_so(good: Path) -> None:
     app = open_page("quality", good)
     assert "This table has no constraints." in text(app)

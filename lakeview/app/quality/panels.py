@@ -77,7 +77,7 @@ def load_trends(now: OpenTable, loads: pl.DataFrame, column: str) -> None:
     with grid, card(stretch=True):
         ranged = views.quality.trends.range_trend(loads, column)
         if ranged.is_empty():
-            nothing(f"{column} is not numeric.", "Only its null share is compared.")
+            nothing(f"{column} has no range to compare.", "It is not numeric, or no load has it in its statistics.")
         else:
             _panel(ranged, f"{column}, maximum", "number", "most")
     with grid, card(stretch=True):
