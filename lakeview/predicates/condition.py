@@ -129,16 +129,17 @@ class _Printer:
 
     def _chain(self, node: exp.Expr, depth: int) -> tuple[str, int]:
         """A chain of one connector as a balanced tree: polars takes stack for each level."""
-        # polars does not evaluate NULL AND NULL of no type
-        printed = [
-            ("CAST(NULL AS BOOLEAN)", 1) if isinstance(term, exp.Null) else self._node(term, depth + 1)
-            for term in chain_terms(node)
-        ]
-        self._terms += len(printed)
+        terms = list(chain_terms(node))
+        self._terms += len(terms)
         if self._terms > limits.TERMS:
             raise REFUSAL(
                 f"the condition has more than {limits.TERMS:,} operators", "write column IN (...) for many values"
             )
+        # polars does not evaluate NULL AND NULL of no type
+        printed = [
+            ("CAST(NULL AS BOOLEAN)", 1) if isinstance(term, exp.Null) else self._node(term, depth + 1)
+            for term in terms
+        ]
         sign = " AND " if isinstance(node, exp.And) else " OR "
         return _balanced([text for text, _ in printed], sign), sum(size + 1 for _, size in printed)
 
