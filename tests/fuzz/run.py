@@ -20,6 +20,7 @@ SECONDS, MEGABYTES, LONGEST = 60, 2048, 16384
 RUNS = {
     "statistics": 20, "partition_value": 30, "table": 10, "checkpoint": 10, "path": 500, "avro_container": 200,
     "manifest": 100, "manifest_list": 100, "single_values": 50, "iceberg_table": 15, "puffin_vector": 500,
+    "footer": 300,
 }  # fmt: skip
 """Runs of slow targets that take a moment; of the others it is two thousand."""
 

@@ -91,17 +91,13 @@ LIVES = st.builds(
 
 @given(st.lists(LIVES, max_size=12), st.lists(st.integers(0, 90), max_size=8) | st.none())
 def test_every_version_is_what_counting_its_files_gives(lives: list[Life], versions: list[int] | None) -> None:
-    asked = pl.Series(range(90) if versions is None else versions, dtype=pl.Int64)
-    found = trend(frame(lives), asked)
-    assert {name: found.schema[name] for name in TREND} == dict(TREND)
-    assert found.to_dicts() == [counted(lives, version) for version in sorted(set(asked.to_list()))]
-
-
-@given(st.lists(LIVES, min_size=1, max_size=6))
-def test_without_versions_all_that_the_lives_name_are_told(lives: list[Life]) -> None:
+    """Without versions, of all that the lives name."""
     named = [v for f in lives for v in (f["added"], f["removed"]) if v is not None]
-    expected = list(range(min(named), max(named) + 1)) if named else []
-    assert trend(frame(lives))["version"].to_list() == expected
+    found = trend(frame(lives), None if versions is None else pl.Series(versions, dtype=pl.Int64))
+    assert {name: found.schema[name] for name in TREND} == dict(TREND)
+    every = range(min(named), max(named) + 1) if named else []
+    expected = every if versions is None else sorted(set(versions))
+    assert found.to_dicts() == [counted(lives, version) for version in expected]
 
 
 @pytest.mark.parametrize(
