@@ -135,6 +135,15 @@ def test_a_column_called_as_the_path_of_a_field_has_no_statistics_of_it(tmp_path
     assert table.scan().filter(pl.col("a.b") == 2).collect().height == 1
 
 
+def test_days_beyond_the_calendar_have_no_bounds(tmp_path: Path) -> None:
+    """Python has no date for them, and the conversion ended in OverflowError."""
+    far = pa.array([-800_000, 3_000_000], pa.int32()).cast(pa.date32())
+    folder(tmp_path, a=pa.table({"far": far, "day": [date(1, 1, 1), date(9999, 12, 31)]}))
+    found = lv.convert_to_delta(tmp_path).statistics()
+    bounds = {name: (found[name].struct["min"][0], found[name].struct["max"][0]) for name in ("far", "day")}
+    assert bounds == {"far": (None, None), "day": (date(1, 1, 1), date(9999, 12, 31))}
+
+
 def test_folders_tell_partitions_in_the_types_that_are_given(tmp_path: Path) -> None:
     for day, first in (("2026-01-01", 0), ("__HIVE_DEFAULT_PARTITION__", 5)):
         (tmp_path / f"day={day}" / "_n=7").mkdir(parents=True)

@@ -6,6 +6,7 @@ import re
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from typing import Any
 from urllib.parse import unquote
 
@@ -37,6 +38,7 @@ from lakeview.storage import Storage
 
 _NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 _FOLDER = re.compile(r"([^=/]+)=([^/]*)")
+_DAY_0 = date(1970, 1, 1).toordinal()
 _EXACT = (pa.types.is_integer, pa.types.is_date)
 """Types whose bounds in a footer are those of the values, whoever wrote them."""
 
@@ -172,14 +174,21 @@ def _statistics(footer: pq.FileMetaData) -> str:
         nulls[name] = sum(c.statistics.null_count for c in chunks)
         known = [c.statistics for c in chunks if c.statistics.null_count < c.num_values]
         if any(test(schema.field(name).type) for test in _EXACT) and known and all(s.has_min_max for s in known):
-            low[name] = _json(min(s.min for s in known))
-            high[name] = _json(max(s.max for s in known))
+            bounds = _bounds(schema.field(name).type, known)
+            if bounds is not None:
+                low[name], high[name] = bounds
     found = {"numRecords": footer.num_rows, "minValues": low, "maxValues": high, "nullCount": nulls}
     return msgspec.json.encode(found).decode()
 
 
-def _json(value: Any) -> Any:
-    return value if isinstance(value, int) else value.isoformat()
+def _bounds(type_: pa.DataType, chunks: Sequence[pq.Statistics]) -> tuple[Any, Any] | None:
+    """Minimum and maximum as statistics have them; None for days that lie before the year 1 or after 9999."""
+    if not pa.types.is_date(type_):
+        return min(s.min for s in chunks), max(s.max for s in chunks)
+    first, last = (_DAY_0 + days for days in (min(s.min_raw for s in chunks), max(s.max_raw for s in chunks)))
+    if first < 1 or last > date.max.toordinal():
+        return None
+    return date.fromordinal(first).isoformat(), date.fromordinal(last).isoformat()
 
 
 def _chunks(footer: pq.FileMetaData) -> Iterator[tuple[int, list[pq.ColumnChunkMetaData]]]:
