@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from lakeview.delta.features import check_writable
 from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS, checkpoint_name, checkpoint_part_name, v2_checkpoint_name
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import CommitTimes, in_commit_start
@@ -26,6 +27,7 @@ from lakeview.delta.write.checkpoint.other_actions import (
 )
 from lakeview.delta.write.checkpoint.present import has_other_files, is_present
 from lakeview.delta.write.checkpoint.sorted_actions import SortedActions
+from lakeview.delta.write.rules import active_features
 from lakeview.delta.write.target import Target
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.snapshot import milliseconds
@@ -46,7 +48,7 @@ def write_checkpoint(table: Target, version: int | None = None, *, parts: int | 
     may win; one that is there and whole is left as it is, in however many parts.
 
     Returns the version.
-    InvalidRequestError for parts that the table must not have.
+    InvalidRequestError for parts that the table must not have; UnsupportedTableError as `plan_checkpoint`.
     """
     plan = plan_checkpoint(table, table.state(version), parts)
     if plan.is_present:
@@ -94,8 +96,10 @@ def plan_checkpoint(
     """What the checkpoint of a state is to be, as `write_checkpoint` says.
 
     `most_parts`: divide it into so many where neither `parts` nor the table says otherwise. Deletes an incomplete
-    set of the same names.
+    set of the same names. UnsupportedTableError where the table's protocol asks more of writers than is implemented: a
+    checkpoint would lose what an unknown feature records.
     """
+    check_writable(state.table_protocol, active_features(state.metadata), table.storage.root)
     features = state.protocol.writer_features or ()
     _check_parts(parts, _FEATURE in features)
     is_v2 = _FEATURE in features and value(state.properties, "delta.checkpointPolicy") == "v2"
