@@ -23,6 +23,7 @@ from lakeview.model.errors import CommitConflictError, StoreUnavailableError
 from lakeview.model.schema import Field, PrimitiveType, Schema
 from lakeview.storage import Entry, LocalStorage
 from tests.builders.actions import add, info, protocol
+from tests.builders.findings import GRAVE
 from tests.builders.history import DeltaHistory
 from tests.builders.stores import FarStorage, GoesDark, LosesReplies, TellsOwnFileIsThere
 
@@ -209,7 +210,7 @@ def test_which_changes_of_rows_may_follow_which(
     there = set(lv.open_table(str(tmp_path)).scan().collect()["id"])
     before = {*range(10), *range(100, 110)}
     assert before - there == set(deleted)
-    assert [f for f in again(table).check() if f.severity.value == "error"] == []
+    assert [f for f in again(table).check() if f.severity in GRAVE] == []
 
 
 def test_a_delete_does_not_follow_a_restore_of_rows_it_would_have_deleted(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from lakeview.delta.write.schema_changes import renamed_in
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, LakeviewError, UnsupportedTableError
 from lakeview.model.schema import ArrayType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
 from tests.builders.actions import metadata, protocol
+from tests.builders.findings import GRAVE
 from tests.builders.history import DeltaHistory
 
 LONG, INTEGER, TEXT = PrimitiveType("long"), PrimitiveType("integer"), PrimitiveType("string")
@@ -58,7 +59,7 @@ def held(table: lv.Table) -> list[dict[str, Any]]:
 
 
 def sound(table: lv.Table) -> bool:
-    return not [f for f in again(table).check() if f.severity.value in ("error", "warning")]
+    return not [f for f in again(table).check() if f.severity in GRAVE]
 
 
 # -- columns

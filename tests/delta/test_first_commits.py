@@ -24,6 +24,7 @@ from lakeview.model.errors import (
     UnsupportedTableError,
 )
 from tests.builders.actions import metadata, protocol
+from tests.builders.findings import GRAVE
 from tests.builders.history import DeltaHistory
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
@@ -98,7 +99,7 @@ def test_a_folder_of_files_becomes_a_table_and_they_stay(tmp_path: Path) -> None
     assert table.snapshot().num_records == 15
     assert table.plan("id > 11")["kept"].sum() == 1
     assert sorted(by_deltalake(tmp_path)["id"]) == list(range(15))
-    assert [f for f in table.check() if f.severity.value == "error"] == []
+    assert [f for f in table.check() if f.severity in GRAVE] == []
     table.append(rows(20))
     assert lv.open_table(str(tmp_path)).snapshot().num_records == 20
 
@@ -126,7 +127,7 @@ def test_numbers_of_files_may_differ_in_width(tmp_path: Path) -> None:
     ((_, nested),) = table.snapshot().schema.select(["s"]).leaves()
     assert [change["fieldPath"] for change in nested.metadata["delta.typeChanges"]] == ["element"] * 2
     assert "typeWidening" in (table.snapshot().protocol.reader_features or ())
-    assert [f for f in table.check() if f.severity.value == "error"] == []
+    assert [f for f in table.check() if f.severity in GRAVE] == []
 
 
 def test_a_column_called_as_the_path_of_a_field_has_no_statistics_of_it(tmp_path: Path) -> None:
@@ -170,7 +171,7 @@ def test_statistics_are_counted_again_where_they_are_missing_or_wrong(tmp_path: 
     assert sorted(found.scan().collect()["id"]) == [0, 1, 2, 3, 4, 10, 11, 13, 14]
     assert found.recompute_statistics() is None
     assert found.history(1)["data_change"].to_list() == [False]
-    assert [f for f in found.check() if f.severity.value == "error"] == []
+    assert [f for f in found.check() if f.severity in GRAVE] == []
 
 
 REFUSED: list[tuple[str, dict[str, pa.Table], dict[str, Any], type[LakeviewError], str]] = [

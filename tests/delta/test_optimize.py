@@ -14,6 +14,7 @@ from lakeview.delta.table import DeltaTable
 from lakeview.delta.write import curve
 from lakeview.model.errors import CommitConflictError, InvalidRequestError
 from lakeview.model.schema import Field, PrimitiveType, Schema
+from tests.builders.findings import GRAVE
 
 SCHEMA = Schema(
     (
@@ -89,7 +90,7 @@ def test_the_rows_stay_in_fewer_files_without_deletion_vectors(
         assert version is not None
         assert again(table).changes(version).collect().is_empty()
     assert int(metrics(table)["numAddedFiles"]) == snapshot.num_files
-    assert [f for f in again(table).check() if f.severity.value in ("error", "warning")] == []
+    assert [f for f in again(table).check() if f.severity in GRAVE] == []
 
 
 def test_files_are_packed_to_about_the_size_asked_for_and_large_ones_left(tmp_path: Path) -> None:
@@ -154,7 +155,7 @@ def test_deletes_meanwhile_follow_the_rows_to_their_new_files(tmp_path: Path, me
     mine.commit()
     assert held(table).equals(before.filter(~pl.sql_expr(gone)))
     assert again(table).snapshot().num_files == 1
-    assert [f for f in again(table).check() if f.severity.value == "error"] == []
+    assert [f for f in again(table).check() if f.severity in GRAVE] == []
 
 
 def test_rows_in_another_order_and_files_that_went_conflict(tmp_path: Path) -> None:

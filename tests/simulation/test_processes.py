@@ -22,6 +22,7 @@ import pytest
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.model.schema import Field, PrimitiveType, Schema
+from tests.builders.findings import GRAVE
 from tests.builders.object_server import object_server
 
 ROOT = Path(__file__).parents[2]
@@ -65,7 +66,7 @@ def test_what_eight_processes_did_adds_up(tmp_path: Path) -> None:
     assert sorted(deltalake.DeltaTable(address).to_pyarrow_table()["id"].to_pylist()) == expected
     names = [f"{address}/{path}" for path in table.snapshot().files["path"]]
     assert duckdb.sql(f"SELECT count(*) FROM read_parquet({names})").fetchall() == [(len(expected),)]
-    assert [f for f in table.check() if f.severity.value == "error"] == []
+    assert [f for f in table.check() if f.severity in GRAVE] == []
 
 
 @pytest.mark.slow
@@ -83,7 +84,7 @@ def test_what_processes_did_on_s3_adds_up(tmp_path: Path) -> None:
         assert sorted(table.scan().collect()["id"]) == expected, "each row once"
         other = deltalake.DeltaTable(address, storage_options=options)
         assert sorted(other.to_pyarrow_table()["id"].to_pylist()) == expected
-        assert [f for f in table.check() if f.severity.value == "error"] == []
+        assert [f for f in table.check() if f.severity in GRAVE] == []
         for path in table.snapshot().files["path"]:
             (tmp_path / path).write_bytes(server.buckets["lake"][f"table/{path}"].data)
     assert duckdb.sql(f"SELECT count(*) FROM read_parquet('{tmp_path}/*.parquet')").fetchall() == [(len(expected),)]
@@ -190,7 +191,7 @@ def test_a_process_killed_at_any_step_leaves_the_old_or_the_new_table(tmp_path: 
         assert rows(table) == (BEFORE if table.latest_version == 4 else after), step
         assert rows(table, 4) == BEFORE, step
         findings = table.check()
-        assert [f for f in findings if f.severity.value == "error"] == [], step
+        assert [f for f in findings if f.severity in GRAVE] == [], step
         words = " ".join(map(str, findings))
         assert [name for name in left_behind(Path(address)) if name not in words] == [], step
         table.append(pl.DataFrame({"id": [7], "v": [7]}))
