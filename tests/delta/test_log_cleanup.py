@@ -91,7 +91,7 @@ def test_what_lies_before_the_newest_old_checkpoint_is_deleted(tmp_path: Path) -
     assert log_files(tmp_path) == [name for name in before if name not in expected]
     assert files_by_version(tmp_path) == {6: 7, 7: 8, 8: 9, 9: 10}
     assert clean_log(table, dry_run=False, clock=clock).is_empty(), "the same table object sees what is gone"
-    assert [f.severity.name for f in opened(tmp_path).check(NOW) if f.id == "log-gap"] == []
+    assert [f.severity.name for f in opened(tmp_path).check(NOW) if f.id == "commits-missing"] == []
 
 
 OLDEST: dict[str, tuple[dict[str, Any], dict[str, Any], int]] = {
