@@ -16,7 +16,9 @@ with errors.messages(here="quality"):
     loads = now.look.quality()
     if loads.is_empty():
         with card():
-            nothing("No statistics of any load.", "Nothing was loaded, or its log files are gone.", "timeline")
+            nothing(
+                "No statistics of any load.", "Nothing was loaded, or its log files are gone or not shared.", "timeline"
+            )
     else:
         findings = now.look.quality_findings()
         history = views.timeline.commits.up_to(now.look.timeline(), now.version)

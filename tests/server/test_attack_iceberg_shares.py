@@ -86,7 +86,7 @@ def test_a_column_with_an_initial_default_is_refused_by_name(api: Api, tmp_path:
     history.evolve([*ID, {"id": 2, "name": "x", "type": "long", "required": False, "initial-default": 42}])
     history.append("b.parquet", [{"id": 2, "x": 3}])
     share(api, tmp_path, "ice")
-    told = "column x has an initial default, which this protocol cannot tell"
+    told = "column x has an initial default, which Delta Sharing cannot describe"
     assert api.refused("ice") == (400, "UNSUPPORTED_OPERATION", told)
 
 

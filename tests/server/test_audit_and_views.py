@@ -224,9 +224,9 @@ def test_versions_of_an_iceberg_table_are_its_snapshots(api: Api, tmp_path: Path
 @pytest.mark.parametrize(
     ("trouble", "message"),
     [
-        ("deletes", "the table has 1 delete files, which this protocol cannot tell"),
+        ("deletes", "the table has 1 delete file, which Delta Sharing cannot describe"),
         ("type", "column u has the type uuid, for which this protocol has no word"),
-        ("renamed", "column number had another name once, which this protocol cannot tell"),
+        ("renamed", "column number had another name once, which Delta Sharing cannot describe"),
     ],
 )
 def test_what_plain_parquet_cannot_tell_is_refused_by_name(

@@ -158,7 +158,11 @@ def history(now: OpenTable, sizes: pl.DataFrame) -> None:
     states = _history(now.address, now.version, now.latest, now.ref, shown)
     downloads.offer("history of one partition", states)
     if states.is_empty():
-        nothing("Unknown when it was written.", "The log no longer has the commits that wrote it.", "timeline")
+        nothing(
+            "Unknown when it was written.",
+            "The log no longer has the commits that wrote it, or they are not shared.",
+            "timeline",
+        )
         return
     stack(charts.partition_maps.partition_course(states, dark=dark()), key="partition-course")
     _history_table(states)

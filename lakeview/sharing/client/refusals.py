@@ -73,7 +73,9 @@ def failure(response: httpx.Response, body: bytes, what: str) -> LakeviewError |
             return RetryLaterError(error, wait)
     return SharingError(
         f"the server refused {what} ({status}){said}",
-        fix="change the request as the server says" if status == 400 else "ask whoever runs the server",
+        fix="change the request, or ask the provider of the share to change the table, as the server says"
+        if status == 400
+        else "ask whoever runs the server",
         kind="sharing-refused",
     )
 

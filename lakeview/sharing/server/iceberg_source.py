@@ -14,6 +14,7 @@ from lakeview.iceberg.metadata.locations import Locations
 from lakeview.iceberg.metadata.refs import ancestors
 from lakeview.iceberg.metadata.types import struct_fields
 from lakeview.iceberg.table import IcebergTable
+from lakeview.model.printable import counted
 from lakeview.model.schema import Field, PrimitiveType
 from lakeview.model.snapshot import milliseconds
 from lakeview.model.type_tree import nodes
@@ -74,14 +75,13 @@ class IcebergSource(Source):
         """One version. 400 names what plain Parquet cannot tell."""
         snapshot = self._table.snapshot(version)
         if snapshot.delete_files.height:
-            raise unsupported(
-                f"the table has {snapshot.delete_files.height} delete files, which this protocol cannot tell"
-            )
+            deletes = counted(snapshot.delete_files.height, "delete file")
+            raise unsupported(f"the table has {deletes}, which Delta Sharing cannot describe")
         _require_words(snapshot.schema)
         self._require_names()
         files = self._table.files(version, ["path", "size", "records", "deleted_records", "format"]).reverse()
         if other := sorted({f.lower() for f in files["format"]} - {"parquet"}):
-            raise unsupported(f"the table has {', '.join(other)} files, which this protocol cannot tell")
+            raise unsupported(f"the table has {', '.join(other)} files, which Delta Sharing cannot describe")
 
         def statistics(columns: list[str]) -> pl.DataFrame:
             return self._table.statistics(version, columns).reverse()
@@ -122,7 +122,7 @@ class IcebergSource(Source):
         for recorded in self._table.metadata.schemas.values():
             for number, (path, field) in struct_fields(recorded.schema).items():
                 if names.setdefault(number, path) != path or numbers.setdefault(path, number) != number:
-                    raise unsupported(f"column {field.name} had another name once, which this protocol cannot tell")
+                    raise unsupported(f"column {field.name} had another name once, which Delta Sharing cannot describe")
 
 
 def _require_words(fields: Iterable[Field]) -> None:
@@ -133,4 +133,4 @@ def _require_words(fields: Iterable[Field]) -> None:
             column = node.name
             raise unsupported(f"column {column} has the type {node.type.name}, for which this protocol has no word")
         if node.field is not None and node.field.metadata.get("initial-default") is not None:
-            raise unsupported(f"column {node.name} has an initial default, which this protocol cannot tell")
+            raise unsupported(f"column {node.name} has an initial default, which Delta Sharing cannot describe")
