@@ -14,7 +14,7 @@ from sqlglot import exp
 from lakeview.model.printable import shorten
 from lakeview.model.schema import Schema
 from lakeview.predicates import limits
-from lakeview.predicates.forms import COPIES, FORMS, check_arguments, check_spark, null_for_zero
+from lakeview.predicates.forms import COPIES, FORMS, check_arguments, check_spark, has_offset, null_for_zero
 from lakeview.predicates.names import resolve
 from lakeview.predicates.refusals import EXAMPLE, KIND, REFUSAL, check_operands, node_name
 from lakeview.predicates.syntax import DIALECTS, Refusal, chain_terms, parse_statement
@@ -63,6 +63,8 @@ def translate(text: str, dialect: str) -> str:
     """
     tree = _parse(text, "polars")
     _Printer().print(tree)
+    for cast in filter(has_offset, tree.find_all(exp.Cast)):
+        cast.set("to", exp.DataType(this=exp.DataType.Type.TIMESTAMPTZ))
     return str(tree.sql(dialect=DIALECTS[dialect], comments=False))
 
 

@@ -140,19 +140,25 @@ _TYPES = {
 _WRITTEN_OUT = frozenset({"DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"})
 """Types whose constants are a word and a text: DATE '2024-01-01'."""
 _WITH_OFFSET = re.compile(r".*:.*(?:[Zz]|[+-][0-9]{2}(?::?[0-9]{2})?)\s*")
-"""A moment with its offset from UTC. Polars would read it as a TIMESTAMP of another moment, without the offset."""
+"""A moment with its offset from UTC. As a TIMESTAMP polars and Spark would read another moment, without the offset."""
 
 
 def _cast(function: str) -> Form:
     def parts(node: exp.Expr) -> Parts:
         name = _type(node.args["to"])
         if name in _WRITTEN_OUT and isinstance(node.this, exp.Literal) and node.this.is_string:
-            if name == "TIMESTAMP" and _WITH_OFFSET.fullmatch(node.this.name):
+            if has_offset(node):
                 name = "TIMESTAMP WITH TIME ZONE"
             return (f"{name} {_text(node.this.name)}",)
         return f"{function}(", node.this, f" AS {name})"
 
     return parts
+
+
+def has_offset(node: exp.Expr) -> bool:
+    """True for a cast to TIMESTAMP of a constant that has an offset from UTC: it is one WITH TIME ZONE."""
+    constant = isinstance(node.this, exp.Literal) and node.this.is_string and _WITH_OFFSET.fullmatch(node.this.name)
+    return bool(constant) and _TYPES.get(node.args["to"].this) == "TIMESTAMP"
 
 
 def _type(node: exp.Expr) -> str:

@@ -248,5 +248,8 @@ def test_a_constraint_is_not_evaluated_where_spark_evaluates_it_otherwise(text: 
 def test_a_condition_is_printed_for_another_engine() -> None:
     assert translate("`a b` = 1 /* ; */ AND s LIKE 'x%' -- y", "duckdb") == "\"a b\" = 1 AND s LIKE 'x%'"
     assert translate("\"a b\" = 'it''s'", "spark") == "`a b` = 'it\\'s'"
+    at = "t < TIMESTAMP '2026-03-08 07:00:00{}'"
+    assert translate(at.format("+02:00"), "spark") == "t < CAST('2026-03-08 07:00:00+02:00' AS TIMESTAMP)"
+    assert translate(at.format(""), "spark") == "t < CAST('2026-03-08 07:00:00' AS TIMESTAMP_NTZ)"
     with pytest.raises(InvalidRequestError):
         translate("TRUE; COPY t TO '/tmp/x'", "duckdb")
