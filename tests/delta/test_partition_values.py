@@ -43,6 +43,8 @@ READ: list[tuple[str, str, Any]] = [
     ("timestamp_ntz", "2026-03-01 12:00:00.000001", datetime.fromisoformat("2026-03-01T12:00:00.000001")),
     ("binary", "\u0001\u0002\u0003", b"\x01\x02\x03"),
     ("decimal(10,2)", "12.30", Decimal("12.30")),
+    ("decimal(10,2)", "1.23E+2", Decimal("123.00")),
+    ("decimal(10,2)", "-1.5000", Decimal("-1.50")),
     ("decimal(38,0)", "9" * 38, Decimal("9" * 38)),
     ("decimal(38,38)", "-0." + "1" * 38, Decimal("-0." + "1" * 38)),
 ]
@@ -80,6 +82,7 @@ WRONG = [
     ("timestamp", "2026-03-01T12:00:00+99:99"),
     ("timestamp_ntz", "2026"),
     ("decimal(3,2)", "12345"),
+    ("decimal(3,2)", "1.505"),
     ("decimal(38,0)", "9" * 500),
     ("long", "x" * 1_000_000),
 ]

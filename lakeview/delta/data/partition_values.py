@@ -51,8 +51,10 @@ def typed(text: pl.Series, type_: DataType) -> pl.Series:
             return _with_time(text).str.to_datetime(_ZONELESS, time_unit="us", strict=False)
         case PrimitiveType("binary"):
             return text.cast(pl.Binary)
-        case PrimitiveType("float" | "double") | DecimalType():
-            return text.cast(polars_type(type_), strict=False)
+        case DecimalType(precision, scale):
+            values = text.cast(polars_type(type_), strict=False)
+            whole = text.cast(pl.Decimal(38, 38 - precision + scale), strict=False)
+            return values.set(values.cast(whole.dtype) != whole, None)  # the cast cut digits
     return text.cast(polars_type(type_), strict=False)
 
 
