@@ -78,7 +78,7 @@ def test_compare_is_about_the_last_commit_or_two_versions(address: str) -> None:
     )}  # fmt: skip
     assert found["total", "rows"] == ("0", "1203")
     assert found["column", "note"] == (None, "string")
-    assert found["partition", "day_of=tue"] == ("0", "1")
+    assert found["partition", "day_of=tue"] == (None, "1 file, 1 row")
     assert "no difference" in run("compare", address, "2", "2").stdout
 
 

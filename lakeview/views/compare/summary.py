@@ -6,7 +6,7 @@ import polars as pl
 
 from lakeview.model.column_values import least_records
 from lakeview.model.snapshot import Snapshot
-from lakeview.views.compare.versions import partition_difference, settings_difference
+from lakeview.views.compare.versions import partition_contents, partition_difference, settings_difference
 from lakeview.views.schema.diff import diff_schemas
 
 COMPARISON = pl.Schema(
@@ -14,8 +14,8 @@ COMPARISON = pl.Schema(
 )
 """One row a difference. `aspect`: total (`name`: rows, bytes or files), column, setting or partition; `change`: of a
 column as in SCHEMA_DIFF, of a setting as in SETTINGS_DIFF, else changed. `before` and `after` as text, numbers in plain
-digits (a bound of the rows as `≥ 308641`), null where there is none or it is unknown; of a partition the files that
-were removed and added."""
+digits (a bound of the rows as `≥ 308641`), null where there is none or it is unknown; of a partition its live files and
+their rows."""
 
 
 def comparison(before: Snapshot, after: Snapshot) -> pl.DataFrame:
@@ -27,6 +27,8 @@ def comparison(before: Snapshot, after: Snapshot) -> pl.DataFrame:
     partitions = partition_difference(before, after).filter(
         pl.any_horizontal(pl.col("files_added", "files_removed", "files_redeleted") > 0)
     )
+    for name, snapshot in (("before", before), ("after", after)):
+        partitions = partitions.join(partition_contents(snapshot, name), on="partition_text", how="left")
     return pl.concat([
         _totals(before, after),
         columns,
@@ -35,8 +37,8 @@ def comparison(before: Snapshot, after: Snapshot) -> pl.DataFrame:
             pl.lit("partition").alias("aspect"),
             pl.col("partition_text").alias("name"),
             pl.lit("changed").alias("change"),
-            pl.col("files_removed").cast(pl.String).alias("before"),
-            pl.col("files_added").cast(pl.String).alias("after"),
+            "before",
+            "after",
         ),
     ]).cast(COMPARISON)  # fmt: skip
 
