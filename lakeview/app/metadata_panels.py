@@ -6,7 +6,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import answers, columns, downloads, selection
+from lakeview.app import answers, columns, downloads, selection, widths
 from lakeview.app.components import BROKEN_LINES, MAX_ROWS, ROW_HEIGHT, card, dark, fold, frame, grid, stack, tile
 from lakeview.app.session import OpenTable
 
@@ -66,19 +66,22 @@ def _show_commits(**changes: str) -> None:
 
 
 def _branch_table(branches: pl.DataFrame) -> None:
+    shown = {
+        "name": columns.text("name", least=widths.NAME),
+        "kind": columns.text(""),
+        "version": columns.version(),
+        "committed": columns.timestamp(),
+        "commits": columns.number("commits"),
+        "ahead": columns.number("ahead", help="commits that the default branch does not have"),
+        "behind": columns.number("behind", help="commits that only the default branch has"),
+        "keeps": columns.text("retention", help="where the branch or tag declares its own"),
+        "id": columns.text("full id", of="version"),
+    }
+    if branches["keeps"].null_count() == branches.height:  # its room is the id's
+        del shown["keeps"]
     frame(
         branches,
-        {
-            "name": columns.text("name"),
-            "kind": columns.text(""),
-            "version": columns.version(),
-            "committed": columns.timestamp(),
-            "commits": columns.number("commits"),
-            "ahead": columns.number("ahead", help="commits that the default branch does not have"),
-            "behind": columns.number("behind", help="commits that only the default branch has"),
-            "keeps": columns.text("retention", help="where the branch or tag declares its own"),
-            "id": columns.text("full id", of="version", least=_ID),
-        },
+        shown,
         key="branches-table",
         selection_mode="single-row",
         on_select=lambda: _open_branch(branches),

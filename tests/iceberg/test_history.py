@@ -209,7 +209,7 @@ def test_a_snapshot_that_has_expired_is_not_found(tmp_path: Path, recorded: bool
     table = rewritten(grown(tmp_path), expired)
     with pytest.raises(VersionNotFoundError, match="has expired"):
         table.snapshot(at=START + timedelta(minutes=1))
-    with pytest.raises(VersionNotFoundError, match="no snapshot 1001"):
+    with pytest.raises(VersionNotFoundError, match="no snapshot 1001; it holds 2 snapshots"):
         table.snapshot(1001)
     with pytest.raises(VersionNotFoundError, match="has expired"):
         table.changes(1002)

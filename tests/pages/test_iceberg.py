@@ -121,6 +121,13 @@ def test_branches_and_tags_are_on_the_timeline(branched: str) -> None:
     assert log["why"].to_list() == ["child of the one before", "child of the one before", "the first"]
 
 
+def test_columns_that_say_nothing_leave_their_room_to_names(branched: str, table: str) -> None:
+    changes = table_with(open_page("schema", branched, tab="Since when"), "before")
+    assert "operation" not in changes.columns
+    branches = open_page("timeline", table, tab="Branches and tags")
+    assert not [frame for frame in branches.dataframe if "keeps" in frame.value.columns]
+
+
 def test_a_branch_in_the_link_is_the_one_that_is_told(branched: str) -> None:
     app = open_page("timeline", branched, ref="audit")
     assert not app.exception

@@ -244,18 +244,21 @@ def blame(history: pl.DataFrame, timeline: pl.DataFrame) -> None:
 
 def history_table(history: pl.DataFrame) -> None:
     """Every change of every column with the commit and writer to blame, newest first."""
+    shown = {
+        "version": columns.version(),
+        "committed": columns.timestamp(),
+        "column": columns.text("column", least=widths.NAME),
+        "change": columns.text("change"),
+        "before": columns.text("before"),
+        "after": columns.text("after"),
+        "operation": columns.text("operation"),
+        "writer": columns.text("writer"),
+    }
+    if history.height > 1 and history["operation"].n_unique() == 1:  # the commit has it; names need the room
+        del shown["operation"]
     frame(
         history,
-        {
-            "version": columns.version(),
-            "committed": columns.timestamp(),
-            "column": columns.text("column"),
-            "change": columns.text("change"),
-            "before": columns.text("before"),
-            "after": columns.text("after"),
-            "operation": columns.text("operation"),
-            "writer": columns.text("writer"),
-        },
+        shown,
         key="column-history",
         **row_link("column-history", history, "timeline", lambda row: selected(commit=row["version"])),
         height=16 * ROW_HEIGHT,
