@@ -205,8 +205,9 @@ def test_a_broken_cdc_action_costs_the_changes_and_nothing_else(history: DeltaHi
     assert caught.value.place == "00000000000000000001.json"
 
 
-def test_change_files_that_do_not_say_the_kind_are_corrupt(history: DeltaHistory) -> None:
-    feed(history).commit(cdc(history.data("c", {"id": [1]})))
+@pytest.mark.parametrize("more", [{}, {"_change_type": ["INSERT"]}], ids=["none", "an unknown one"])
+def test_change_files_that_do_not_say_the_kind_are_corrupt(history: DeltaHistory, more: dict[str, list[str]]) -> None:
+    feed(history).commit(cdc(history.data("c", {"id": [1], **more})))
     with pytest.raises(CorruptTableError, match="c of version 1 has rows without _change_type"):
         opened(history).changes(0).collect()
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.partition_values import partition_columns, partition_fields
@@ -26,6 +27,8 @@ from lakeview.rows.tasks import FileTask, RowPositions
 from lakeview.storage import Storage
 
 _SLICE = 1024
+_KINDS = ("insert", "update_preimage", "update_postimage", "delete")
+"""What `_change_type` may be (today's protocol, Change Data Files)."""
 
 
 class ChangeScan:
@@ -129,15 +132,21 @@ class _PlanBounds:
         return None
 
 
+def _has_kinds(column: pa.Array) -> bool:
+    found: bool = pc.all(pc.is_in(column, value_set=pa.array(_KINDS))).as_py()
+    return found
+
+
 def _read(task: FileTask, storage: Storage) -> Iterator[pa.RecordBatch]:
     """The batches of one file of changes. Errors as `read_task`; they name the version."""
     version = task.constants[VERSION]
     recorded = CHANGE_TYPE in task.schema and CHANGE_TYPE not in task.constants
     try:
         for batch in read_task(task, storage):
-            if recorded and batch.column(task.schema.names.index(CHANGE_TYPE)).null_count:
+            if recorded and not _has_kinds(batch.column(task.schema.names.index(CHANGE_TYPE))):
                 raise CorruptTableError(
-                    f"change data file {task.path} of version {version} has rows without {CHANGE_TYPE}",
+                    f"change data file {task.path} of version {version} has rows without {CHANGE_TYPE}, "
+                    f"or with one that is none of {', '.join(_KINDS)}",
                     fix="leave the version out, or read what it added and removed as two versions of the table",
                     place=task.path,
                     kind="corrupt-data-file",
