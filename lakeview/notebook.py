@@ -83,11 +83,13 @@ def nulls(table: Table, *, versions: int = 24, dark: bool = False, width: int = 
     known = table.versions().filter("readable").reverse()
     moments = dict(known.select("version", "timestamp").iter_rows())
     frames = TableFrames(table)  # whose statistics include files that were written before a column
-    told = [
+    shares = [
         (v, moments[v], frames.statistics(v), table.files(v, ["path", "deletion_vector", "records", "deleted_records"]))
         for v in views.schema.columns.spread_evenly(list(moments), versions)
     ]
-    panels = charts.columns.null_heatmap(views.schema.null_history.null_shares_by_version(told), dark=dark, width=width)
+    panels = charts.columns.null_heatmap(
+        views.schema.null_history.null_shares_by_version(shares), dark=dark, width=width
+    )
     return _stacked(panels, "No statistics", dark, width)
 
 

@@ -79,8 +79,8 @@ def _as_shown(values: pl.Series) -> pl.Series:
 
 
 def _texts(values: pl.Series, text: Callable[[Any], str]) -> pl.Series:
-    told = [None if v is None else text(v) for v in values.to_list()]
-    return _cut(pl.Series("values", told, dtype=pl.String))
+    texts = [None if v is None else text(v) for v in values.to_list()]
+    return _cut(pl.Series("values", texts, dtype=pl.String))
 
 
 def _cut(values: pl.Series) -> pl.Series:

@@ -117,10 +117,10 @@ def link(**changes: object) -> dict[str, str]:
 def permalink(*, pinned: bool = True) -> str:
     """The address of exactly this view: page, selection and what else the page keeps in the URL; if it is not `pinned`,
     of the version that is the latest when it is opened."""
-    said = {key: value for key, value in st.query_params.to_dict().items() if value or key not in _OWN}
+    parameters = {key: value for key, value in st.query_params.to_dict().items() if value or key not in _OWN}
     if not pinned:
-        said.pop(VERSION, None)
-    return f"{st.context.url or ''}?{urlencode(said, quote_via=quote, safe='/:')}"
+        parameters.pop(VERSION, None)
+    return f"{st.context.url or ''}?{urlencode(parameters, quote_via=quote, safe='/:')}"
 
 
 def hold(key: str, default: str | Sequence[str], options: Collection[str] | None = None) -> Callable[[], None]:
@@ -143,7 +143,7 @@ def hold(key: str, default: str | Sequence[str], options: Collection[str] | None
 
 
 def _value_of(key: str, default: str | Sequence[str], options: Collection[str] | None) -> str | list[str]:
-    known = [said for said in st.query_params.get_all(key) if options is None or said in options]
+    known = [text for text in st.query_params.get_all(key) if options is None or text in options]
     if isinstance(default, str):
         return known[-1] if known else default
     return known or list(default)
@@ -155,12 +155,12 @@ def _choose(parameters: Mapping[str, str]) -> None:
 
 def _parameters() -> Mapping[str, str]:
     """What was chosen since the URL was written, unless the browser has gone elsewhere; else what the URL says."""
-    said = _of_url()
-    seen, chosen = st.session_state.get(_CHOSEN, (said, said))
-    if seen == said:
+    parameters = _of_url()
+    seen, chosen = st.session_state.get(_CHOSEN, (parameters, parameters))
+    if seen == parameters:
         return chosen  # type: ignore[no-any-return]  # as _choose put it there
     del st.session_state[_CHOSEN]
-    return said
+    return parameters
 
 
 def _of_url() -> dict[str, str]:
@@ -173,11 +173,11 @@ def _write(parameters: Mapping[str, str]) -> None:
     are that already: it could undo what a widget has just written.
 
     Of another table nothing but the tab stays: its commits, files, filters and columns are not those of this one."""
-    said = _of_url()
-    if said == parameters:
+    texts = _of_url()
+    if texts == parameters:
         return
     url = st.query_params
-    is_other = TABLE in said and said[TABLE] != parameters.get(TABLE)
+    is_other = TABLE in texts and texts[TABLE] != parameters.get(TABLE)
     others = {key: url.get_all(key) for key in url if key not in _OWN and (key == _TAB or not is_other)}
     url.from_dict({**parameters, **others})
 

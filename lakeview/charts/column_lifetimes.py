@@ -98,8 +98,8 @@ def _events(events: pl.DataFrame, p: Palette) -> pl.DataFrame:
 
 def _changes(events: pl.DataFrame) -> pl.Series:
     """`type: int → long`, `born: int`: two fields of their own would be empty for most changes."""
-    told = [change_text(before, after) for before, after in events.select("before", "after").iter_rows()]
-    return pl.Series([f"{c}: {text}" if text else c for c, text in zip(events["change"], told, strict=True)])
+    changes = [change_text(before, after) for before, after in events.select("before", "after").iter_rows()]
+    return pl.Series([f"{c}: {text}" if text else c for c, text in zip(events["change"], changes, strict=True)])
 
 
 def _quoted(name: str) -> str:

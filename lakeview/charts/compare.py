@@ -34,9 +34,9 @@ def partition_diff_chart(diff: pl.DataFrame, *, dark: bool = False, width: Width
             kept.select("partition_text", count=-pl.col("files_removed"), bytes="bytes_removed", way=pl.lit("removed")),
         ]
     ).filter(pl.col("count") != 0)
-    told = texts(both["count"], format_change)
+    counts = texts(both["count"], format_change)
     rows = both.with_columns(
-        told=pl.Series(told, dtype=pl.String),
+        told=pl.Series(counts, dtype=pl.String),
         size=texts(both["bytes"], format_bytes),
     )
     most = max([1, *(abs(n) for n in both["count"])])

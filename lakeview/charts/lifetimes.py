@@ -60,7 +60,7 @@ _TOOLTIP = (
 def _rows(cohorts: pl.DataFrame, until: datetime, last: datetime, divisor: float, p: Palette) -> pl.DataFrame:
     colours = {"maintenance": p.gray, "change": p.orange, "append": p.orange, "schema": p.violet, "other": p.orange}
     ends = cohorts["ends"].fill_null(last)
-    told = cohorts.select("first", "last", "ended_by", "ended_in").rows()
+    spans = cohorts.select("first", "last", "ended_by", "ended_in").rows()
     ages = cohorts["ends"].fill_null(until) - cohorts["begins"]
     return pl.DataFrame(
         {
@@ -69,11 +69,11 @@ def _rows(cohorts: pl.DataFrame, until: datetime, last: datetime, divisor: float
             "low": cohorts["low"] / divisor,
             "high": cohorts["high"] / divisor,
             "color": cohorts["ended_by"].replace_strict(colours, default=p.blue, return_dtype=pl.String),
-            "versions": [_version_range(first, last) for first, last, _, _ in told],
+            "versions": [_version_range(first, last) for first, last, _, _ in spans],
             "since": texts(cohorts["begins"], format_moment),
             "until": ["now" if m is None else format_moment(m) for m in cohorts["ends"]],
             "life": texts(ages, format_age),
-            "how": [_ended(by, version) for *_, by, version in told],
+            "how": [_ended(by, version) for *_, by, version in spans],
             "files": [f"{n:,}" for n in cohorts["files"]],
             "size": texts(cohorts["bytes"], format_bytes),
         }

@@ -33,19 +33,19 @@ def partition_calendar(
     if days.is_empty():
         return []
     p = palette(dark)
-    told = days.with_columns(
+    cells = days.with_columns(
         year=pl.col("start").dt.year(),
         weekday=pl.col("start").dt.weekday() - 1,
         # counted from the Monday on or before the first of January
         week=(pl.col("start").dt.ordinal_day() - 2 + pl.date(pl.col("start").dt.year(), 1, 1).dt.weekday()) // 7,
     )
-    years = told["year"].unique().sort().tail(_MOST_YEARS).to_list()
+    years = cells["year"].unique().sort().tail(_MOST_YEARS).to_list()
     top = peak(days["bytes"])
-    earlier = told["year"].n_unique() - len(years)
+    earlier = cells["year"].n_unique() - len(years)
     more = f"; {earlier} earlier years are in the table" if earlier else ""
     note = f"{{}}: bytes by day, deeper is more, ✕ is missing{more}"
     return [
-        _year(told.filter(pl.col("year") == year), note.format(year) if i == 0 else str(year), top, picked, p, width)
+        _year(cells.filter(pl.col("year") == year), note.format(year) if i == 0 else str(year), top, picked, p, width)
         for i, year in enumerate(years)
     ]
 

@@ -35,7 +35,7 @@ def read_bars(
     p = palette(dark)
     rows = pl.concat(
         [pl.DataFrame(schema={"version": pl.String(), "reason": pl.String(), "files": pl.Int64(), "bytes": pl.Int64()})]
-        + [told.select(pl.lit(label).alias("version"), "reason", "files", "bytes") for label, told in versions]
+        + [counts.select(pl.lit(label).alias("version"), "reason", "files", "bytes") for label, counts in versions]
     )
     if not rows["files"].sum():
         return []
@@ -182,22 +182,22 @@ def _bars(rows: pl.DataFrame, measure: str, title: str, p: Palette, *, width: Wi
     order = pl.col("reason").replace_strict({r: i for i, r in enumerate(_WORDS)}, return_dtype=pl.Int64)
     ends = (pl.col(measure).cum_sum().over("version")) / whole
     colours = {"kept": p.blue, "partition": p.gray, "range": p.quiet, "nulls": p.absent}
-    told = rows.sort("version", order, maintain_order=True).with_columns(
+    counts = rows.sort("version", order, maintain_order=True).with_columns(
         end=ends, begin=ends - pl.col(measure) / whole, share=pl.col(measure) / whole
     )
     say = format_bytes if measure == "bytes" else lambda n: format_count(n, exact=True)
-    told = told.with_columns(
+    counts = counts.with_columns(
         word=pl.col("reason").replace_strict(_WORDS, return_dtype=pl.String),
         color=pl.col("reason").replace_strict(colours, return_dtype=pl.String),
-        said=pl.Series([say(n) for n in told[measure]], dtype=pl.String),
-        percent=texts(told["share"], format_percent),
+        said=pl.Series([say(n) for n in counts[measure]], dtype=pl.String),
+        percent=texts(counts["share"], format_percent),
     ).with_columns(text=pl.concat_str("word", "said", separator=" "))
     versions = rows["version"].unique(maintain_order=True).to_list()
     y = alt.Y("version:N", sort=None, axis=alt.Axis(title=None, labelLimit=90), scale=alt.Scale(domain=versions))
     axis = alt.Axis(title=None, labels=False, domain=False, grid=False)
     x = alt.X("begin:Q", axis=axis, scale=alt.Scale(domain=[0, 1], nice=False))
     tooltip = tooltips((("version", "version"), ("word", "files are"), ("said", measure), ("percent", "share")))
-    base = alt.Chart(told.filter(pl.col(measure) > 0))
+    base = alt.Chart(counts.filter(pl.col(measure) > 0))
     # a name below its piece, where the piece is as long: on a colour it would be hard to read
     named = base.transform_filter(f"datum.share * width >= {_LETTER} * length(datum.text)")
     layers: list[AnyChart] = [

@@ -106,5 +106,5 @@ def _cells(ribbon: pl.DataFrame, domain: tuple[datetime, datetime], p: Palette) 
 def _key(ribbon: pl.DataFrame) -> str:
     runs = readability_runs(ribbon)
     texts = [(state, runs_text(runs, state)) for state in _HEIGHTS]
-    said = "   ".join(f"{_GLYPHS[state]} {state} {text}" for state, text in texts if text is not None)
-    return f"Can it still be read?   {said}"
+    summary = "   ".join(f"{_GLYPHS[state]} {state} {text}" for state, text in texts if text is not None)
+    return f"Can it still be read?   {summary}"

@@ -48,11 +48,11 @@ def _lines(diff: pl.DataFrame, p: Palette) -> pl.DataFrame:
         diff = pl.DataFrame(
             {"column": ["the schema"], "change": ["same"], "before": [""], "after": [""], "breaks": [""]}
         )
-    told = [change_text(before, after) for before, after in diff.select("before", "after").iter_rows()]
+    changes = [change_text(before, after) for before, after in diff.select("before", "after").iter_rows()]
     change = diff["change"]
     breaks = [f"breaks {b}" if b else "" for b in diff["breaks"]]
     # one field of the tooltip, for parts of it are empty for most changes
-    whole = [f"{c}: {text}".removesuffix(": ") for c, text in zip(change, told, strict=True)]
+    whole = [f"{c}: {text}".removesuffix(": ") for c, text in zip(change, changes, strict=True)]
     return pl.DataFrame(
         {
             "line": range(diff.height),
@@ -60,7 +60,7 @@ def _lines(diff: pl.DataFrame, p: Palette) -> pl.DataFrame:
             "column": [shorten(text, _LENGTHS["column"]) for text in diff["column"]],
             "breaks": [shorten(text, _LENGTHS["breaks"]) for text in breaks],
             "what": [f"{_GLYPHS.get(c, '~')} {c}" for c in change],
-            "told": [shorten(text, _LENGTHS["told"]) for text in told],
+            "told": [shorten(text, _LENGTHS["told"]) for text in changes],
             "color": change.replace_strict(colours, default=p.violet_text, return_dtype=pl.String),
             "ink": change.replace_strict({"same": p.muted}, default=p.text, return_dtype=pl.String),
         }

@@ -141,13 +141,13 @@ def _flows(timeline: pl.DataFrame, measure: str, p: Palette) -> _Panel:
         "files": "Files added and removed",
     }
     divisor, title = _unit(measure, most, names)
-    said = tooltip_rows(sums).with_columns(opacities(sums), maintenance=sums["lane"] == "maintenance")
+    tooltip_texts = tooltip_rows(sums).with_columns(opacities(sums), maintenance=sums["lane"] == "maintenance")
     if measure == "records":  # maintenance writes rows again, it adds and removes none
-        added, removed = (values.set(said["maintenance"], None) for values in (added, removed))
+        added, removed = (values.set(tooltip_texts["maintenance"], None) for values in (added, removed))
 
     def way(values: pl.Series, colour: str) -> pl.DataFrame:
         gray = pl.when("maintenance").then(pl.lit(p.gray)).otherwise(pl.lit(colour))
-        return said.with_columns(value=values / divisor, color=gray)
+        return tooltip_texts.with_columns(value=values / divisor, color=gray)
 
     rows = pl.concat([way(added, p.green), way(-removed, p.orange)]).filter(pl.col("value") != 0)
     thickness = 4 if sums.height <= 150 else 2 if sums.height <= 600 else 1

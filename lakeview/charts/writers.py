@@ -35,7 +35,7 @@ def writer_lanes(marks: pl.DataFrame, *, dark: bool = False, width: Width = "con
         axis=alt.Axis(grid=True, tickBand="center", minExtent=150, maxExtent=190, labelLimit=180),
     )
     domain = time_domain(known["timestamp"])
-    said = (("version_text", "version"), ("committed", "committed, UTC"), ("operation", "operation"),
+    fields = (("version_text", "version"), ("committed", "committed, UTC"), ("operation", "operation"),
             ("writer", "writer"), ("change", "rows added, removed"))  # fmt: skip
     points = (
         alt.Chart(rows)
@@ -46,7 +46,7 @@ def writer_lanes(marks: pl.DataFrame, *, dark: bool = False, width: Width = "con
             color=alt.Color("color:N", scale=None),
             shape=alt.Shape("shape:N", scale=None),
             size=alt.Size("size:Q", scale=None),
-            tooltip=tooltips(said),
+            tooltip=tooltips(fields),
         )
     )
     return [finished(layered(points), p, height=_ROW * len(names), width=width)]

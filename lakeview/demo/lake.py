@@ -137,15 +137,15 @@ class Lake:
         lives = flights.lifetimes()
         only = lives.filter(pl.col("added") == version, pl.col("removed") == version + 1)
         found = {"numFilesToDelete": only.height, "sizeOfDataToDelete": int(only["size"].sum())}
-        said: dict[str, Any] = {"user": CARETAKER, "user_metadata": note}
-        with flights.transaction("VACUUM START", metrics=found, clock=lambda: at, **said) as started:
+        details: dict[str, Any] = {"user": CARETAKER, "user_metadata": note}
+        with flights.transaction("VACUUM START", metrics=found, clock=lambda: at, **details) as started:
             started.add([])  # a commit that says something and changes nothing
         for path in only["path"]:
             (Path(self.flights) / path).unlink()
         done = {"numDeletedFiles": only.height, "numVacuumedDirectories": 0}
         ended = at + timedelta(minutes=4)
         with flights.transaction(
-            "VACUUM END", parameters={"status": "COMPLETED"}, metrics=done, clock=lambda: ended, **said
+            "VACUUM END", parameters={"status": "COMPLETED"}, metrics=done, clock=lambda: ended, **details
         ) as finished:
             finished.add([])
         return f"flights: {only.height} files of version {version} vacuumed"

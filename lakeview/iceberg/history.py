@@ -131,8 +131,7 @@ class TreeHistory:
         try:
             places = self._locations.resolve_all(paths)
         except CorruptTableError:
-            told = [self._place(path) for path in paths]
-            places = pl.Series([place or "" for place in told], dtype=pl.String)
+            places = pl.Series([self._place(path) or "" for path in paths], dtype=pl.String)
         root = self._storage.root.rstrip("/") + "/"
         keys = pl.DataFrame({"key": places.str.strip_prefix(root)}).with_row_index("at")
         inside = keys.filter(places.str.starts_with(root))
@@ -217,8 +216,8 @@ class TreeHistory:
             pl.exclude("first", "last").first(), pl.col("first").min(), pl.col("last").max()
         )  # fmt: skip
         everywhere = [s.spec_id for s in self._metadata.specs.values() if s.is_unpartitioned]
-        told = stays(files, deletes, everywhere)
-        return told.join(files.drop("records").with_row_index("data"), on="data", how="left", maintain_order="left")
+        lives = stays(files, deletes, everywhere)
+        return lives.join(files.drop("records").with_row_index("data"), on="data", how="left", maintain_order="left")
 
     def _spans(self, line: Sequence[SnapshotEntry]) -> list[Span]:
         """Every manifest of these snapshots, oldest first."""

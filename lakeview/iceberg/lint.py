@@ -269,14 +269,14 @@ def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterat
 def _counts(manifests: pl.DataFrame, entries: pl.DataFrame) -> Iterator[Finding]:
     """What the manifest list says its manifests hold against what they do hold."""
     for status, word in enumerate(("existing", "added", "deleted")):
-        told = manifests[f"{word}_files_count"]
-        held = entries.filter(pl.col("status") == status).height
-        if not told.has_nulls() and int(told.sum()) != held:
+        counts = manifests[f"{word}_files_count"]
+        number = entries.filter(pl.col("status") == status).height
+        if not counts.has_nulls() and int(counts.sum()) != number:
             yield _finding(
                 "manifest-list-counts-differ",
                 Severity.ATTENTION,
                 f"The manifest list counts {word} files that its manifests do not: readers may pass one over",
-                f"{int(told.sum()):,} in the list, {held:,} in the manifests",
+                f"{int(counts.sum()):,} in the list, {number:,} in the manifests",
                 "Manifest Lists",
             )
 
@@ -287,13 +287,13 @@ def _totals(summary: Mapping[str, object], data: pl.DataFrame, deletes: pl.DataF
         counted["total-records"] = int(data["records"].sum())
     for key, number in counted.items():
         text = summary.get(key)
-        told = whole(text, None) if isinstance(text, str) else None
-        if told is not None and told != number:
+        total = whole(text, None) if isinstance(text, str) else None
+        if total is not None and total != number:
             yield _finding(
                 "summary-differs",
                 Severity.ATTENTION,
                 f"The summary of the current snapshot and its manifests differ in {key}",
-                f"{told:,} in the summary, {number:,} in the manifests",
+                f"{total:,} in the summary, {number:,} in the manifests",
                 "Snapshots",
                 key,
             )

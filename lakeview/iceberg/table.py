@@ -165,11 +165,11 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         files = self._files(state, entry)
         leaves = asked_leaves(schema, columns)
         cut = shortest_cut(state.metadata.properties)
-        told = []
+        parts = []
         for entries in files.each_data_entries([f.id for _, f in leaves if f.id is not None]):
             deleted = files.deleted(entries)
-            told.append(statistics_frame(entries, deleted["deletion_vector"], deleted["deleted_records"], leaves, cut))
-        return pl.concat(told, rechunk=False)
+            parts.append(statistics_frame(entries, deleted["deletion_vector"], deleted["deleted_records"], leaves, cut))
+        return pl.concat(parts, rechunk=False)
 
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
         """PLAN: which files a filter reads, and why the others are skipped."""

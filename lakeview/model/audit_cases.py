@@ -47,7 +47,7 @@ def each_commit(
     if actions.is_empty():
         return
     uncertain = pl.lit(value=False) if unknown is None else unknown
-    told = (
+    counts = (
         actions.lazy()
         .select("version", "key", wrong.fill_null(value=False).alias("wrong"), uncertain.alias("uncertain"))
         .group_by("version")
@@ -61,7 +61,7 @@ def each_commit(
         .sort("version")
         .collect()
     )
-    for version, number, bad, doubtful, path, other in told.iter_rows():
+    for version, number, bad, doubtful, path, other in counts.iter_rows():
         if bad:
             yield violated(version, f"{bad:,} of {counted(number, 'file')} {claim}", 0, bad, path)
         elif doubtful:

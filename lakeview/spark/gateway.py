@@ -90,8 +90,8 @@ def launch_command(java: Java, settings: Mapping[str, str]) -> list[str]:
     arguments = [part.strip() if index == 0 else part for index, part in enumerate(arguments) if part.strip()]
     # A setting it refuses gives exit code 0, the reason on standard error, and a command that would print the usage.
     if answer.returncode != 0 or not arguments or _USAGE_ERROR in arguments:
-        said = os.fsdecode(answer.stderr or head).strip()
-        raise LakeviewError(f"Spark's launcher gave no command for {java.executable}: {said}")
+        output = os.fsdecode(answer.stderr or head).strip()
+        raise LakeviewError(f"Spark's launcher gave no command for {java.executable}: {output}")
     dropped = {VECTOR_FLAG} if java.release < 25 else {VECTOR_FLAG, SECURITY_FLAG}
     return [argument for argument in arguments if argument not in dropped]
 

@@ -56,6 +56,8 @@ def bare(name: str) -> bool:
 def faults(source: str) -> list[str]:
     tree = ast.parse(source)
     names = [f"line {line}: {name}" for line, name in definitions(tree) if bare(name)]
+    stored = (n for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    names += [f"line {name.lineno}: {name.id}" for name in stored if name.id in ("told", "said")]
     owners = (n for n in ast.walk(tree) if isinstance(n, ast.Module | ast.ClassDef | ast.FunctionDef))
     lines = [(getattr(owner, "lineno", 1), (ast.get_docstring(owner) or "").partition("\n")[0]) for owner in owners]
     return [*names, *(f"line {at}: {match[0]}" for at, line in lines if (match := RIDDLES.search(line)))]
@@ -82,6 +84,7 @@ def test_names_and_first_lines_use_the_words_of_the_field(name: str) -> None:
         ("def count(asked: int) -> None: ...", "line 1: asked"),
         ("class Facts:\n    kept: int", "line 2: kept"),
         ("_held = {}", "line 1: _held"),
+        ("def read() -> None:\n    told = 1", "line 2: told"),
         ('"""Whoever writes the table."""', "line 1: Whoever"),
     ],
 )

@@ -210,8 +210,8 @@ def _profile(configuration: ShareConfiguration, tokens: pl.DataFrame) -> None:
         help="Send it as you would send a password.",
     )
     if live >= _MOST_LIVE:
-        said = f"{escape(recipient)} has {live} live tokens: `lakeview share token rotate` or `revoke` ends one."
-        st.markdown(f":small[:gray[{said}]]")
+        warning = f"{escape(recipient)} has {live} live tokens: `lakeview share token rotate` or `revoke` ends one."
+        st.markdown(f":small[:gray[{warning}]]")
 
 
 # -- what was read

@@ -106,13 +106,13 @@ def progress() -> None:
     if build is None:
         return
     state = build.state
-    said = build.lines[-1] if build.lines else "starting Spark"
-    words = {"running": f"Building: {escape(said)}", "complete": "Built", "error": "The build failed"}
+    line = build.lines[-1] if build.lines else "starting Spark"
+    words = {"running": f"Building: {escape(line)}", "complete": "Built", "error": "The build failed"}
     # not entered as a context: leaving it would call the build complete
     status = st.status(words[state], state=state, expanded=state == "error")
     status.code("\n".join(build.lines) or "nothing said yet", language=None)
     if state == "running":
-        st.progress(done(said))
+        st.progress(done(line))
     if state == "error":
         status.button("Try again", icon=":material/refresh:", on_click=start, key="build-again")
     if state == "complete":

@@ -84,15 +84,15 @@ class CommitRecord:
 def commit_record(commit: Commit) -> CommitRecord:
     """The record of a parsed commit."""
     raw = next((bytes(a.commit_info) for a in commit.actions if bytes(a.commit_info) not in (b"", b"null")), b"{}")
-    said = parse_commit_info(raw)
+    info = parse_commit_info(raw)
     protocol, metadata = commit.definition
     return CommitRecord(
         commit.version,
-        said.operation,
-        said.engine,
-        said.client_version,
-        said.timestamp,
-        said.in_commit_timestamp,
+        info.operation,
+        info.engine,
+        info.client_version,
+        info.timestamp,
+        info.in_commit_timestamp,
         json_object(raw),
         protocol,
         metadata,

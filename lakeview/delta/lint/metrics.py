@@ -16,12 +16,12 @@ from lakeview.model.printable import counted
 
 def agree_with_actions(facts: LogFacts) -> Iterator[Finding]:
     """operationMetrics, written as numbers or as text, against the file actions of the same commit."""
-    told = facts.commits.filter(pl.col("operation").is_in(list(FIGURES)))
+    commits = facts.commits.filter(pl.col("operation").is_in(list(FIGURES)))
     sums = {row["version"]: row for row in _sums(facts).iter_rows(named=True)}
     nothing = dict.fromkeys(("added", "removed", "rows", "bytes"), 0)
     wrong: list[tuple[int, str]] = []
     empty: list[tuple[int, str]] = []
-    columns = told.select("version", "operation", "parameters", "metrics", "cdcs")
+    columns = commits.select("version", "operation", "parameters", "metrics", "cdcs")
     for version, operation, parameters, metrics, change_files in columns.iter_rows():
         actions = sums.get(version, nothing)
         # with deletion vectors engines do not count a file that only got a new vector, or count it in another way

@@ -251,10 +251,10 @@ def _disagreements(
         adds = facts.checkpoint(files).adds([]).height
     except UNREADABLE:  # the check of the checkpoint itself says so
         return
-    if not sidecars and (said := long(hint.get("size"))) is not None and said != actions:
-        yield "size", said, actions
-    if (said := long(hint.get("numOfAddFiles"))) is not None and said != adds:
-        yield "numOfAddFiles", said, adds
+    if not sidecars and (number := long(hint.get("size"))) is not None and number != actions:
+        yield "size", number, actions
+    if (number := long(hint.get("numOfAddFiles"))) is not None and number != adds:
+        yield "numOfAddFiles", number, adds
 
 
 def _actions(facts: LogFacts, files: CheckpointFiles) -> tuple[int, bool]:

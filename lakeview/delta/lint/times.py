@@ -19,11 +19,11 @@ _SECOND = 1000
 def file_times(facts: LogFacts) -> Iterator[Finding]:
     """Modification times of commit files go forward: time travel by moment rests on them without in-commit times."""
     start = facts.in_commit_start
-    told = facts.commits.filter(pl.col("modified").is_not_null())
+    commits = facts.commits.filter(pl.col("modified").is_not_null())
     if start is not None:  # from there on the files' times mean nothing
-        told = told.filter(pl.col("version") < start)
+        commits = commits.filter(pl.col("version") < start)
     back = (pl.col("modified").shift(1) - pl.col("modified")).alias("back")
-    wrong = told.with_columns(back).filter(pl.col("back") > 0)
+    wrong = commits.with_columns(back).filter(pl.col("back") > 0)
     if wrong.height:
         largest = int(wrong["back"].max())  # type: ignore[arg-type]  # an Int64 column that is not empty
         yield finding(
@@ -44,12 +44,12 @@ def in_commit_times(facts: LogFacts) -> Iterator[Finding]:
     if start is None:
         return
     section = "In-Commit Timestamps"
-    told = facts.commits.filter((pl.col("version") >= start) & pl.col("trouble").is_null())
+    commits = facts.commits.filter((pl.col("version") >= start) & pl.col("trouble").is_null())
     # where the enablement is told by properties, the commit that turned the feature on sets the start itself
     if "delta.inCommitTimestampEnablementVersion" not in facts.properties:
         on = [v for v, m in facts.metadata if asks_for_in_commit_times(m.properties)]
-        told = told.filter(pl.col("version") >= (on[0] if on else 0))
-    missing = told.filter(pl.col("in_commit").is_null())
+        commits = commits.filter(pl.col("version") >= (on[0] if on else 0))
+    missing = commits.filter(pl.col("in_commit").is_null())
     if missing.height:
         yield finding(
             "in-commit-timestamp-missing",
@@ -60,7 +60,7 @@ def in_commit_times(facts: LogFacts) -> Iterator[Finding]:
             place=commit_name(missing["version"][0]),
             remedy="the writer ignores inCommitTimestamp: keep it out; readers fall back on the file's time",
         )
-    late = told.filter(~pl.col("info_first") & pl.col("in_commit").is_not_null())
+    late = commits.filter(~pl.col("info_first") & pl.col("in_commit").is_not_null())
     if late.height:
         yield finding(
             "commit-info-not-first",
@@ -71,7 +71,7 @@ def in_commit_times(facts: LogFacts) -> Iterator[Finding]:
             place=commit_name(late["version"][0]),
             remedy="the writer must put commitInfo first",
         )
-    known = told.filter(pl.col("in_commit").is_not_null())
+    known = commits.filter(pl.col("in_commit").is_not_null())
     wrong = known.filter(pl.col("in_commit") <= pl.col("in_commit").shift(1))
     if wrong.height:
         yield finding(

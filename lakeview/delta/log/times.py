@@ -77,8 +77,8 @@ class CommitTimes:
             return moment(self._info(version).timestamp)
         if not self._flattened(commits, None):
             return moment(_monotone([c.modified for c in commits[: at + 1]])[-1])
-        said = self._recorded_times(commits, None)
-        return moment(_monotone([c.modified for c in commits] if said is None else said)[at])
+        times = self._recorded_times(commits, None)
+        return moment(_monotone([c.modified for c in commits] if times is None else times)[at])
 
     def _info(self, version: int) -> CommitInfo:
         """What a commit says about itself; nothing if it is corrupt: that must not cost other versions their time."""
@@ -92,9 +92,9 @@ class CommitTimes:
         Without `recorded`, commits are read for it where file times turn out to be those of a copy.
         """
         commits = self._log.commit_list()
-        said = self._recorded_times(commits, recorded) if self._flattened(commits, recorded) else None
-        times = _monotone([c.modified for c in commits] if said is None else said)
-        sources = ["file" if said is None else "commitInfo"] * len(commits)
+        recorded_times = self._recorded_times(commits, recorded) if self._flattened(commits, recorded) else None
+        times = _monotone([c.modified for c in commits] if recorded_times is None else recorded_times)
+        sources = ["file" if recorded_times is None else "commitInfo"] * len(commits)
         if self._start is not None:
             for i in range(bisect_left(commits, self._start, key=lambda c: c.version), len(commits)):
                 own = in_commit.get(commits[i].version)
@@ -120,8 +120,8 @@ class CommitTimes:
         """What each commit's writer says of its time; None where one of them says nothing."""
         if recorded is None:
             recorded = {v: info.timestamp for v, info in self._log.infos([c.version for c in commits])}
-        said = [recorded.get(c.version) for c in commits]
-        return None if any(moment(t) is None for t in said) else said
+        times = [recorded.get(c.version) for c in commits]
+        return None if any(moment(t) is None for t in times) else times
 
     def _flattened(self, commits: Sequence[LogFile], recorded: Mapping[int, int | None] | None) -> bool:
         """Whether a copy gave every commit file about the same time, while their writers worked for much longer; and

@@ -57,9 +57,9 @@ def create_log(
         created_time=now,
         configuration=configuration,
     )
-    told = {"partitionBy": list(partition_by), "properties": configuration}
+    parameters = {"partitionBy": list(partition_by), "properties": configuration}
     protocol = lowest_protocol(metadata, storage.root)
-    put_first(storage, "CREATE TABLE", told, None, protocol, metadata, now, [], engine=engine, user=user)
+    put_first(storage, "CREATE TABLE", parameters, None, protocol, metadata, now, [], engine=engine, user=user)
 
 
 def put_first(

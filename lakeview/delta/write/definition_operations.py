@@ -46,8 +46,8 @@ class DefinitionOperations:
         from lakeview.delta.write.schema_changes import column_path
 
         renamed = column_path((*column_path(column)[:-1], name))
-        told = {"oldColumnPath": _text(column), "newColumnPath": leaf_name(renamed)}
-        with self.transaction("RENAME COLUMN", parameters=told) as txn:
+        parameters = {"oldColumnPath": _text(column), "newColumnPath": leaf_name(renamed)}
+        with self.transaction("RENAME COLUMN", parameters=parameters) as txn:
             txn.rename_column(column, name)
         return txn.version
 
@@ -74,15 +74,15 @@ class DefinitionOperations:
 
     def set_nullable(self: Target, column: Column, *, nullable: bool) -> int | None:
         """Let a column hold null, or no longer, once no row has null in it."""
-        told = json_text({"name": _text(column), "nullable": flag_of(nullable, "nullable")})
-        with self.transaction("CHANGE COLUMN", parameters={"column": told}) as txn:
+        parameters = json_text({"name": _text(column), "nullable": flag_of(nullable, "nullable")})
+        with self.transaction("CHANGE COLUMN", parameters={"column": parameters}) as txn:
             txn.set_nullable(column, nullable=nullable)
         return txn.version
 
     def set_comment(self: Target, column: Column, comment: str | None) -> int | None:
         """Say what a column is, or no longer."""
-        told = json_text({"name": _text(column), "comment": optional_text(comment, "comment")})
-        with self.transaction("CHANGE COLUMN", parameters={"column": told}) as txn:
+        parameters = json_text({"name": _text(column), "comment": optional_text(comment, "comment")})
+        with self.transaction("CHANGE COLUMN", parameters={"column": parameters}) as txn:
             txn.set_comment(column, comment)
         return txn.version
 

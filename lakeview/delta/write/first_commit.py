@@ -57,9 +57,9 @@ def clone(source: Target, target: Storage, clock: Clock) -> None:
     # the clone's own commits are timed from its first one on
     properties = {k: v for k, v in state.properties.items() if not k.startswith("delta.inCommitTimestampEnablement")}
     metadata = msgspec.structs.replace(state.metadata, id=str(uuid.uuid4()), created_time=now, configuration=properties)
-    told = {"source": source.storage.root, "sourceVersion": str(state.version)}
+    parameters = {"source": source.storage.root, "sourceVersion": str(state.version)}
     metrics = {"sourceTableSize": str(sum(a.size for a in adds)), "sourceNumOfFiles": str(len(adds))}
-    put_first(target, "CLONE", told, metrics, state.protocol, metadata, now, [*_named(adds), *_named(domains)])
+    put_first(target, "CLONE", parameters, metrics, state.protocol, metadata, now, [*_named(adds), *_named(domains)])
 
 
 def convert(storage: Storage, partitions: Schema, clock: Clock) -> None:
@@ -100,9 +100,11 @@ def convert(storage: Storage, partitions: Schema, clock: Clock) -> None:
         id=str(uuid.uuid4()), schema_string=schema_text(whole), partition_columns=partitions.names, created_time=now,
         configuration={"delta.enableTypeWidening": "true"} if widened else {},
     )  # fmt: skip
-    told = {"numFiles": str(len(adds)), "partitionedBy": msgspec.json.encode(partitions.names).decode()}
+    parameters = {"numFiles": str(len(adds)), "partitionedBy": msgspec.json.encode(partitions.names).decode()}
     metrics = {"numConvertedFiles": str(len(adds))}
-    put_first(storage, "CONVERT", told, metrics, lowest_protocol(metadata, storage.root), metadata, now, _named(adds))
+    put_first(
+        storage, "CONVERT", parameters, metrics, lowest_protocol(metadata, storage.root), metadata, now, _named(adds)
+    )
 
 
 def _is_hidden(part: str, partitions: Schema) -> bool:
@@ -146,16 +148,16 @@ def _footer(storage: Storage, name: str, size: int) -> pq.FileMetaData:
 
 
 def _hive_values(name: str, partitions: Schema) -> dict[str, str | None]:
-    told = {unquote(m[1]): unquote(m[2]) for m in map(_FOLDER.fullmatch, name.split("/")[:-1]) if m is not None}
-    if set(told) != set(partitions.names):
+    values = {unquote(m[1]): unquote(m[2]) for m in map(_FOLDER.fullmatch, name.split("/")[:-1]) if m is not None}
+    if set(values) != set(partitions.names):
         raise InvalidRequestError(
-            f"the folders of {name} tell {', '.join(told) or 'no column'}, and partitions are by "
+            f"the folders of {name} tell {', '.join(values) or 'no column'}, and partitions are by "
             f"{', '.join(partitions.names) or 'no column'}",
             fix="name the columns that folders tell, with their types: partition_by=",
             place=name,
             kind="partition-mismatch",
         )
-    return {n: None if told[n] in ("", _NULL_FOLDER) else told[n] for n in partitions.names}
+    return {n: None if values[n] in ("", _NULL_FOLDER) else values[n] for n in partitions.names}
 
 
 def _statistics(footer: pq.FileMetaData) -> str:

@@ -98,8 +98,8 @@ class Merge:
             "notMatchedPredicates": "not matched",
             "notMatchedBySourcePredicates": "not matched by source",
         }
-        told = {key: _json([c.words() for c in self.of(when)]) for key, when in kinds.items()}
-        return {"predicate": _json([self.on]), **told}
+        clauses = {key: _json([c.words() for c in self.of(when)]) for key, when in kinds.items()}
+        return {"predicate": _json([self.on]), **clauses}
 
     def _with(self, clause: Clause) -> Self:
         last = self.of(clause.when)[-1:]

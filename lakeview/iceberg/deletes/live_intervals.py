@@ -55,15 +55,15 @@ def stays(data: pl.DataFrame, deletes: pl.DataFrame, global_specs: list[int]) ->
         .unique(["data", "at"], keep="last")
         .select("data", "at", "deletion_vector", "deleted")
     )
-    told = pieces.join(holding, on=["data", "at"], how="left", maintain_order="left")
+    counts = pieces.join(holding, on=["data", "at"], how="left", maintain_order="left")
     # "a deletion vector must be applied in place of position delete files"  iceberg spec, Deletion Vectors
     unsure = (pl.col("by_value") <= pl.col("at")).fill_null(value=False) | (
         (pl.col("by_position") <= pl.col("at")).fill_null(value=False) & pl.col("deletion_vector").is_null()
     )
     left = pl.col("records") - pl.col("deleted").fill_null(0)
-    told = told.with_columns(records=pl.when(~unsure & (left >= 0)).then(left))
+    counts = counts.with_columns(records=pl.when(~unsure & (left >= 0)).then(left))
     same = pl.struct("deletion_vector", "records").eq_missing(pl.struct("deletion_vector", "records").shift(1))
-    runs = told.filter(~(same & (pl.col("data") == pl.col("data").shift(1))).fill_null(value=False))
+    runs = counts.filter(~(same & (pl.col("data") == pl.col("data").shift(1))).fill_null(value=False))
     next_of_file = pl.when(pl.col("data") == pl.col("data").shift(-1)).then(pl.col("at").shift(-1))
     return (
         runs.with_columns(to=pl.coalesce(next_of_file, pl.col("last") + 1))

@@ -25,17 +25,17 @@ _COUNTS = {
 def manifest_files(manifests: pl.DataFrame, metadata: Metadata, columns: Sequence[PartitionColumn]) -> pl.DataFrame:
     """MANIFESTS of a manifest list's rows, in its order. `columns`: the parts of all partition specs."""
     frame = manifests.with_row_index("row")
-    told: list[pl.DataFrame] = []
+    frames: list[pl.DataFrame] = []
     for (content, spec_id), group in frame.group_by("content", "partition_spec_id", maintain_order=True):
         assert content is None or isinstance(content, int), "the list says so, by its declared type"
         ranges = _ranges(group, metadata, columns, spec_id if isinstance(spec_id, int) else 0)
-        told.append(
+        frames.append(
             pl.DataFrame(
                 {"row": group["row"], "partitions": _text(ranges, group.height), "overlaps": _overlaps(ranges, group)}
             )
         )
     empty = pl.DataFrame(schema={"row": pl.UInt32(), "partitions": pl.String(), "overlaps": pl.Int64()})
-    joined = frame.join(pl.concat([empty, *told]), on="row", how="left", suffix="_told", maintain_order="left")
+    joined = frame.join(pl.concat([empty, *frames]), on="row", how="left", suffix="_told", maintain_order="left")
     return joined.select(
         path="manifest_path",
         content=pl.when(pl.col("content") == 1).then(pl.lit("deletes")).otherwise(pl.lit("data")),

@@ -204,8 +204,8 @@ def readable(column: PartitionColumn, values: pl.Series) -> pl.Series:
         case _ if isinstance(values.dtype, pl.Binary):
             return map_values(values, lambda b: base64.b64encode(b).decode(), pl.String())
         case _ if isinstance(values.dtype, pl.Datetime):
-            told = v.dt.strftime("%Y-%m-%dT%H:%M:%S%.f" + ("+00:00" if values.dtype.time_zone else ""))
-            text = pl.coalesce(told, formatted("microsecond {}", number))
+            texts = v.dt.strftime("%Y-%m-%dT%H:%M:%S%.f" + ("+00:00" if values.dtype.time_zone else ""))
+            text = pl.coalesce(texts, formatted("microsecond {}", number))
         case _ if isinstance(values.dtype, pl.Date):
             text = pl.coalesce(v.cast(pl.String), formatted("day {}", number))
         case _:

@@ -66,8 +66,8 @@ def statistics_of(entries: pl.DataFrame, leaves: Sequence[Leaf], cut: int, *, de
     found = pl.DataFrame({"path": data["path"], "written": data["records"]})
     if not leaves:
         return found
-    told = statistics_frame(data, vectors, deleted, leaves, cut).drop("_path", "_deletion_vector")
-    return found.with_columns(told.to_struct("statistics"))
+    statistics = statistics_frame(data, vectors, deleted, leaves, cut).drop("_path", "_deletion_vector")
+    return found.with_columns(statistics.to_struct("statistics"))
 
 
 def file_bounds(metrics: Metrics, field: Field) -> tuple[pl.Series, pl.Series] | None:

@@ -41,7 +41,7 @@ def commits(metadata: Metadata, limit: int | None = None, before: int | None = N
     names = names_by_snapshot(metadata)
     places = {snapshot_id: place for place, snapshot_id in enumerate(names, 1)}
     lists = pl.Series([[], *names.values()], dtype=pl.List(pl.String()))  # one for each row is ten times slower
-    told = summaries_frame(entries, (*_TEXTS, *_DELETES, *_COUNTS.values()))
+    summaries = summaries_frame(entries, (*_TEXTS, *_DELETES, *_COUNTS.values()))
     columns = {
         "version": pl.Series(ids, dtype=pl.Int64),
         "position": pl.int_range(newest, newest - len(ids), -1, dtype=pl.Int64, eager=True),
@@ -50,8 +50,8 @@ def commits(metadata: Metadata, limit: int | None = None, before: int | None = N
         "schema_changed": pl.Series(_schema_changes(metadata, entries), dtype=pl.Boolean),
         "on_main": pl.Series([i in main for i in ids], dtype=pl.Boolean),
         "refs": lists[pl.Series([places.get(i, 0) for i in ids], dtype=pl.UInt32)],
-        **{s.name: s for s in told},
-        **{f"whole {key}": counts(told[key]) for key in (*_DELETES, *_COUNTS.values())},
+        **{s.name: s for s in summaries},
+        **{f"whole {key}": counts(summaries[key]) for key in (*_DELETES, *_COUNTS.values())},
     }
     return pl.DataFrame(columns).select_seq(_columns())
 

@@ -32,11 +32,11 @@ def partition_specs(metadata: Metadata, name: str, earlier: Earlier) -> pl.DataF
             {"field_id": f.field_id, "name": f.name, "column": c, "transform": f.transform.text}
             for f, c in zip(spec.fields, columns, strict=True)
         ]
-        told = [in_words(f.transform, c) for f, c in zip(spec.fields, columns, strict=True)]
+        terms = [in_words(f.transform, c) for f, c in zip(spec.fields, columns, strict=True)]
         place = log.first(_with(spec.spec_id)) if len(metadata.specs) > 1 else None
         when, where = (None, None) if place is None else (place.timestamp_ms, place.name)
         rows.append(
-            (spec.spec_id, fields, ", ".join(told) or "not partitioned", when, where,
+            (spec.spec_id, fields, ", ".join(terms) or "not partitioned", when, where,
              spec.spec_id == metadata.default_spec_id)
         )  # fmt: skip
     plain = pl.Schema({**PARTITION_SPECS, "since": pl.Int64()})

@@ -43,8 +43,8 @@ def _blobs(
 ) -> Iterator[tuple[str | None, Sequence[str] | None, int | None]]:
     """Type, columns and distinct values of each blob; one row of unknowns for a file that lists none."""
     blobs = document.get("blob-metadata")
-    told = [b for b in blobs if isinstance(b, dict)] if isinstance(blobs, list) else []
-    for blob in told:
+    objects = [b for b in blobs if isinstance(b, dict)] if isinstance(blobs, list) else []
+    for blob in objects:
         fields, properties = blob.get("fields"), blob.get("properties")
         columns = (
             [names.get(i, f"column {i}") for i in fields if isinstance(i, int)] if isinstance(fields, list) else []
@@ -52,7 +52,7 @@ def _blobs(
         ndv = properties.get("ndv") if isinstance(properties, dict) else None
         type_ = blob.get("type")
         yield type_ if isinstance(type_, str) else None, columns, _whole(ndv)
-    if not told:
+    if not objects:
         yield None, None, None
 
 

@@ -181,11 +181,11 @@ def _json(text: str, *, numbers: bool) -> str:
 
 
 def _by_row(entries: Sequence[SnapshotEntry], asked_columns: Sequence[str]) -> pl.DataFrame:
-    told = [{k: v for k, v in s.items() if v.__class__ is str} for s in _decoded(entries)]
-    made = list(map(_parts_of, told))
+    texts = [{k: v for k, v in s.items() if v.__class__ is str} for s in _decoded(entries)]
+    made = list(map(_parts_of, texts))
     return pl.DataFrame(
         [
-            *(pl.Series(key, [s.get(key) for s in told], dtype=pl.String) for key in asked_columns),
+            *(pl.Series(key, [s.get(key) for s in texts], dtype=pl.String) for key in asked_columns),
             pl.Series("parameters", [parameters for parameters, _, _ in made], dtype=pl.String),
             pl.Series("metrics", [metrics for _, metrics, _ in made], dtype=pl.String),
             pl.Series("touched", [touched for _, _, touched in made], dtype=pl.Boolean),

@@ -42,37 +42,37 @@ def failure(response: httpx.Response, body: bytes, what: str) -> LakeviewError |
     `what`: what was asked for. The server's message is text, shortened and without control characters.
     """
     status = response.status_code
-    told = _message(body[:_ERROR_BODY])
-    said = f": {told}" if told else ""
+    message = _message(body[:_ERROR_BODY])
+    words = f": {message}" if message else ""
     match status:
         case 401:
             return AccessDeniedError(
-                f"the server does not accept the profile's credentials for {what}{said}",
+                f"the server does not accept the profile's credentials for {what}{words}",
                 fix="ask whoever shares the data for a new profile",
                 kind="sharing-unauthenticated",
             )
         case 403:
             return AccessDeniedError(
-                f"the server refuses {what}{said}",
+                f"the server refuses {what}{words}",
                 fix="ask whoever shares the data to grant it",
                 kind="sharing-forbidden",
             )
         case 404:
             return NotATableError(
-                f"the server has no {what}{said}",
+                f"the server has no {what}{words}",
                 fix="check the names; list what is shared with the profile",
                 kind="not-shared",
             )
         case 429 | 500 | 502 | 503 | 504:
             wait = retry_after(response.headers)
             error = StoreUnavailableError(
-                f"the server cannot answer for {what} now ({status}){said}",
+                f"the server cannot answer for {what} now ({status}){words}",
                 fix=f"try again in {wait:,.0f} seconds" if wait else "try again later",
                 kind="sharing-unavailable",
             )
             return RetryLaterError(error, wait)
     return SharingError(
-        f"the server refused {what} ({status}){said}",
+        f"the server refused {what} ({status}){words}",
         fix="change the request, or ask the provider of the share to change the table, as the server says"
         if status == 400
         else "ask whoever runs the server",

@@ -214,13 +214,13 @@ class SignedFiles(Storage):
         if isinstance(error, RetryLaterError):
             return error
         # the store's own words may quote the URL: they are left out
-        told: LakeviewError = AccessDeniedError(
+        ours: LakeviewError = AccessDeniedError(
             f"the store refuses file {path} ({response.status_code}), also after new URLs were asked for",
             fix="ask whoever shares the data",
             place=redacted_url(str(response.url)),
             kind="file-refused",
         )
-        return _ExpiredError(told) if response.status_code in _REFUSED else told
+        return _ExpiredError(ours) if response.status_code in _REFUSED else ours
 
     # -- what a share has not
 

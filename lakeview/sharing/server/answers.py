@@ -181,8 +181,8 @@ async def lines(
     except (LakeviewError, Refusal) as error:
         if end is None:
             raise BrokenStreamError(str(error)) from error
-        told = error if isinstance(error, Refusal) else refusal_of(error)
-        last = EndStreamAction(error_message=told.message, http_status_error_code=told.status)
+        refusal = error if isinstance(error, Refusal) else refusal_of(error)
+        last = EndStreamAction(error_message=refusal.message, http_status_error_code=refusal.status)
         yield compress(encode_line("endStreamAction", last))
     else:
         if end is not None:

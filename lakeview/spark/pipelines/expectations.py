@@ -97,8 +97,8 @@ def mark_failures(rows: DataFrame, rules: Sequence[Expectation], published: Data
     schema = from_spark(rows.schema)
     conditions = [(number, rule.condition) for number, rule in enumerate(rules) if rule.condition is not None]
     if conditions:
-        told = StructType([*rows.schema.fields, StructField(FAILED, ArrayType(IntegerType()))])
-        found = map_batches(rows, partial(_tell, conditions=conditions, schema=schema), told)
+        marked = StructType([*rows.schema.fields, StructField(FAILED, ArrayType(IntegerType()))])
+        found = map_batches(rows, partial(_tell, conditions=conditions, schema=schema), marked)
     else:
         found = rows.withColumn(FAILED, f.array().cast(ArrayType(IntegerType())))
     for number, rule in enumerate(rules):

@@ -157,8 +157,8 @@ def commits_after(table: DeltaTable, version: int) -> Iterator[Commit]:
     for number, timestamp, parameters, rows in history.select(_OF_HISTORY).rows():
         infos = table.commit(number).filter(pl.col("kind") == "commitInfo")["action"]
         info = msgspec.json.decode(infos[0], type=_CommitInfo) if infos.len() else _CommitInfo()
-        told = msgspec.json.decode(parameters) if parameters else {}
-        yield Commit(number, timestamp, told, rows, info.userMetadata)
+        values = msgspec.json.decode(parameters) if parameters else {}
+        yield Commit(number, timestamp, values, rows, info.userMetadata)
 
 
 _OF_HISTORY = ["version", "timestamp", "parameters", "records_added"]

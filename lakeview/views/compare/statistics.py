@@ -54,13 +54,13 @@ def statistics_shift(
     old, new = (
         schema_tree(
             s.schema,
-            told,
+            comparable,
             s.num_records,
             files=s.files,
             least=least_records(s.files, s.delete_files),
             absent=absent if s is after else None,
         ).filter("leaf")
-        for s, told in ((before, statistics_before), (after, statistics_after))
+        for s, comparable in ((before, statistics_before), (after, statistics_after))
     )
     names = {
         leaf_name(change.path): leaf_name(change.before_path)
@@ -111,7 +111,7 @@ def statistics_shift(
         max_after="max_text",
         range_is=weaker,
     )
-    told = rows.filter(pl.any_horizontal(pl.col("before", "after", "min_before", "min_after").is_not_null()))
+    comparable = rows.filter(pl.any_horizontal(pl.col("before", "after", "min_before", "min_after").is_not_null()))
     order = pl.col("change").replace_strict({"new": 0, "shifted": 0, "range": 1}, default=2, return_dtype=pl.Int8)
     size = pl.coalesce(pl.col("shift").abs(), "after").fill_null(0.0)
-    return told.sort(order, -size, maintain_order=True).cast(STATISTICS_SHIFT)
+    return comparable.sort(order, -size, maintain_order=True).cast(STATISTICS_SHIFT)

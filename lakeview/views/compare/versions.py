@@ -134,12 +134,12 @@ def _settings(snapshot: Snapshot) -> Mapping[str, str]:
         "writer version": protocol.min_writer_version,
         "format version": protocol.format_version,
     }
-    told = {name: str(number) for name, number in numbers.items() if number is not None}
+    settings = {name: str(number) for name, number in numbers.items() if number is not None}
     for feature in sorted({*(protocol.reader_features or ()), *(protocol.writer_features or ())}):
         needed = "to read and write" if feature in (protocol.reader_features or ()) else "to write"
-        told[f"feature {feature}"] = needed
-    told |= {"partitioned by": ", ".join(snapshot.partition_columns)} if snapshot.partition_columns else {}
-    return told | snapshot.properties
+        settings[f"feature {feature}"] = needed
+    settings |= {"partitioned by": ", ".join(snapshot.partition_columns)} if snapshot.partition_columns else {}
+    return settings | snapshot.properties
 
 
 def changed(settings: pl.DataFrame) -> int:

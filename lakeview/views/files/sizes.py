@@ -227,10 +227,10 @@ def _with_range(page: pl.DataFrame, statistics: pl.DataFrame | None, column: str
     names = ("null_count", "min_text", "max_text")
     if statistics is None or column is None or column not in statistics.columns:
         return page.with_columns(pl.lit(None, dtype=FILE_PAGE[n]).alias(n) for n in names)
-    said = pl.DataFrame(
+    texts = pl.DataFrame(
         {"path": statistics["_path"], "deletion_vector": statistics["_deletion_vector"], "said": statistics[column]}
     ).filter(pl.col("path").is_in(page["path"].implode()))
-    page = page.join(said, on=["path", "deletion_vector"], how="left", nulls_equal=True, maintain_order="left")
+    page = page.join(texts, on=["path", "deletion_vector"], how="left", nulls_equal=True, maintain_order="left")
     parts = page["said"].struct.unnest()
     exact = statistic(parts, "exact", pl.Boolean())
     return page.with_columns(

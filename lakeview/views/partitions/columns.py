@@ -68,31 +68,33 @@ def partition_column(
         own = keys.join(
             part.select("path", "deletion_vector"), on=["path", "deletion_vector"], how="semi", nulls_equal=True
         )
-        told = own.select(pl.col("path").alias("_path"), pl.col("deletion_vector").alias("_deletion_vector"))
-        told = told.with_columns(bounds[own["place"].to_list()])
+        bounds_of_files = own.select(pl.col("path").alias("_path"), pl.col("deletion_vector").alias("_deletion_vector"))
+        bounds_of_files = bounds_of_files.with_columns(bounds[own["place"].to_list()])
         absent = None
         if recorded is not None:
             absent = absent_shares(
                 {leaf: since for leaf, since in first.items() if leaf == column},
                 recorded[own["place"].to_list()].select(column),
-                told,
+                bounds_of_files,
                 part,
                 None if live.has_nulls() else int(live.sum()),
             )
-        tree = schema_tree(snapshot.schema, told, None, files=part.drop("partition", strict=False), absent=absent)
-        said = tree.row(by_predicate=pl.col("path") == column, named=True)
+        tree = schema_tree(
+            snapshot.schema, bounds_of_files, None, files=part.drop("partition", strict=False), absent=absent
+        )
+        row = tree.row(by_predicate=pl.col("path") == column, named=True)
         rows.append(
             (
                 name,
                 part.height,
                 None if live.has_nulls() else int(live.sum()),
-                said["null_share"],
-                said["null_share_mark"],
-                said["absent_share"],
-                said["absent_text"],
-                said["min_text"],
-                said["max_text"],
-                said["range_is"],
+                row["null_share"],
+                row["null_share_mark"],
+                row["absent_share"],
+                row["absent_text"],
+                row["min_text"],
+                row["max_text"],
+                row["range_is"],
             )
         )
     names = PARTITION_COLUMN.names()[:-1]

@@ -80,14 +80,14 @@ def time_partitions(snapshot: Snapshot, sizes: pl.DataFrame) -> tuple[Grain, pl.
     key = time_key(texts)
     if key is None:
         return None
-    told = sizes.with_columns(label=texts, start=key.moments(texts)).drop_nulls("start")
-    starts = told["start"].sort()
+    labelled = sizes.with_columns(label=texts, start=key.moments(texts)).drop_nulls("start")
+    starts = labelled["start"].sort()
     steps = key.steps(starts[0], starts[-1])
     if not steps.len():
         return None
     labels = pl.Series([key.text(moment) for moment in steps.to_list()], dtype=pl.String)
     every = pl.DataFrame({"start": steps, "label": labels})
-    joined = every.join(told.drop("label"), on="start", how="left", maintain_order="left")
+    joined = every.join(labelled.drop("label"), on="start", how="left", maintain_order="left")
     found = joined.with_columns(
         missing=pl.col("partition_text").is_null(),
         partition_text=pl.coalesce("partition_text", formatted("{}={}", pl.lit(names[0]), "label")),
@@ -195,12 +195,12 @@ def partition_rects(snapshot: Snapshot, sizes: pl.DataFrame, ratio: float = 2.5)
     rest = (
         pl.concat_str([pl.col(f"key_{i}") for i in range(1, len(names))], separator=" / ") if len(names) > 1 else None
     )
-    told = sizes.select("partition_text", "files", "bytes").with_columns(
+    labelled = sizes.select("partition_text", "files", "bytes").with_columns(
         group=keys["key_0"].fill_null("other"),
         label=whole if rest is None else keys.select(rest.alias("label")).to_series().fill_null(whole),
         partitions=pl.lit(1, pl.Int64),
     )
-    leaves = _gathered(told.filter(pl.col("bytes") > 0))
+    leaves = _gathered(labelled.filter(pl.col("bytes") > 0))
     groups = leaves.group_by("group").agg(pl.col("bytes").sum())
     unit = groups.with_columns(px0=0.0, py0=0.0, px1=1.0, py1=1.0, parent=pl.lit(""))
     outer = _rows(unit, ratio).select("group", px0="x0", py0="y0", px1="x1", py1="y1")

@@ -83,8 +83,8 @@ def clustering(schema: Schema, statistics: pl.DataFrame, files: pl.DataFrame) ->
         name = leaf_name(path)
         if name not in statistics.columns or isinstance(field.type, ArrayType | MapType):
             continue
-        said = _bounds(statistics[name])
-        rows.append((name, str(field.type), *_measured(said, records)))
+        bounds = _bounds(statistics[name])
+        rows.append((name, str(field.type), *_measured(bounds, records)))
     return pl.DataFrame(rows, schema=CLUSTERING, orient="row")
 
 
@@ -107,10 +107,10 @@ def depth_profile(statistics: pl.DataFrame, files: pl.DataFrame, column: str) ->
     """DEPTHS of one column of STATISTICS, at _MOST_PLACES of the places where its ranges begin and end."""
     if column not in statistics.columns:
         return pl.DataFrame(schema=DEPTHS)
-    said = _bounds(statistics[column])
+    bounds = _bounds(statistics[column])
     records = counts_of(statistics, files)["records"]
-    ranged = _ranged(said)
-    unknown = said.height - ranged.height - _all_null(said, records)
+    ranged = _ranged(bounds)
+    unknown = bounds.height - ranged.height - _all_null(bounds, records)
     if ranged.is_empty():
         return pl.DataFrame(schema=DEPTHS)
     values = pl.concat([ranged["min"], ranged["max"]])
@@ -148,9 +148,9 @@ def clustering_course(lifetimes: pl.DataFrame, commits: pl.DataFrame, column: st
     if column not in stays["statistics"].struct.fields:
         return pl.DataFrame(schema=CLUSTERING_COURSE)
     # by place: a name like ^x$ would be taken for a pattern of names
-    said = _bounds(stays["statistics"].struct.unnest()[column].alias("bounds"))
-    ranged = said.select((pl.col("min").is_not_null() & pl.col("max").is_not_null()).alias("ranged")).to_series()
-    codes = _codes(said)
+    bounds = _bounds(stays["statistics"].struct.unnest()[column].alias("bounds"))
+    ranged = bounds.select((pl.col("min").is_not_null() & pl.col("max").is_not_null()).alias("ranged")).to_series()
+    codes = _codes(bounds)
     written = stays["written"] if "written" in stays.columns else stays["records"]
     lives = pl.DataFrame(
         {
@@ -159,7 +159,7 @@ def clustering_course(lifetimes: pl.DataFrame, commits: pl.DataFrame, column: st
             "low": codes["low"],
             "high": codes["high"],
             "ranged": ranged,
-            "nulls": (said["null_count"] >= written).fill_null(False) & ~ranged,
+            "nulls": (bounds["null_count"] >= written).fill_null(False) & ~ranged,
         }
     )
     rows = []

@@ -19,7 +19,7 @@ def repeated_loads(changes: pl.DataFrame) -> pl.DataFrame:
     its rows again.
     """
     alike = pl.struct("column", "null_count", "min_text", "max_text").hash()
-    told = pl.col("min_text").is_not_null() & pl.col("max_text").is_not_null()
+    has_bounds = pl.col("min_text").is_not_null() & pl.col("max_text").is_not_null()
     loads = (
         changes.filter((pl.col("lane") == "append") & pl.col("taken_back_by").is_null() & ~pl.col("rewrites"))
         .group_by("version", maintain_order=True)
@@ -27,8 +27,8 @@ def repeated_loads(changes: pl.DataFrame) -> pl.DataFrame:
             records=pl.col("records").min(),
             rows_differ=pl.col("records").n_unique() > 1,
             content=alike.sum(),
-            columns=told.sum().cast(pl.Int64),
-            varied=(told & (pl.col("min_text") != pl.col("max_text"))).sum(),
+            columns=has_bounds.sum().cast(pl.Int64),
+            varied=(has_bounds & (pl.col("min_text") != pl.col("max_text"))).sum(),
         )
     )
     judged = loads.filter(

@@ -43,8 +43,8 @@ _DAY_MS = 86_400_000
 def null_trend(changes: pl.DataFrame, column: str) -> pl.DataFrame:
     """LOAD_TREND of a column's null share, from SUDDEN."""
     rows = changes.filter(pl.col("column") == column)
-    told = _banded(rows.with_columns(value="null_share", stays=pl.col("taken_back_by").is_null()))
-    return _finished(told.with_columns(pl.col("band_high").clip(None, 1.0)), "sudden")
+    trend = _banded(rows.with_columns(value="null_share", stays=pl.col("taken_back_by").is_null()))
+    return _finished(trend.with_columns(pl.col("band_high").clip(None, 1.0)), "sudden")
 
 
 def range_trend(changes: pl.DataFrame, column: str, side: str = "high") -> pl.DataFrame:
@@ -72,7 +72,7 @@ def state_trend(states: pl.DataFrame, column: str, measure: str) -> pl.DataFrame
         *(pl.when(pl.col("range_is") == name).then(mark) for name, mark in bounds.items()), marks[measure]
     )
     none = pl.lit(None, dtype=pl.Float64)
-    told = rows.with_columns(
+    trend = rows.with_columns(
         value=measure,
         mark=marks[measure] if measure == "null_share" else exact,
         writer=pl.lit(None, dtype=pl.String),
@@ -80,7 +80,7 @@ def state_trend(states: pl.DataFrame, column: str, measure: str) -> pl.DataFrame
         band_high=none,
         out=pl.lit(value=False),
     )
-    return _finished(told, "out")
+    return _finished(trend, "out")
 
 
 def rows_trend(timeline: pl.DataFrame) -> pl.DataFrame:
@@ -104,9 +104,9 @@ def rows_trend(timeline: pl.DataFrame) -> pl.DataFrame:
 
 def event_column(changes: pl.DataFrame) -> str | None:
     """The column of event times: the one of dates or times with a max in most loads; None without one."""
-    told = changes.group_by("column", maintain_order=True).agg(pl.col("newest").is_not_null().sum())
-    told = told.filter(pl.col("newest") > 0).sort("newest", descending=True, maintain_order=True)
-    return None if told.is_empty() else str(told["column"][0])
+    trend = changes.group_by("column", maintain_order=True).agg(pl.col("newest").is_not_null().sum())
+    trend = trend.filter(pl.col("newest") > 0).sort("newest", descending=True, maintain_order=True)
+    return None if trend.is_empty() else str(trend["column"][0])
 
 
 def lag_trend(changes: pl.DataFrame, column: str) -> pl.DataFrame:
@@ -182,12 +182,12 @@ def _banded_by_gap(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _banded(rows: pl.DataFrame) -> pl.DataFrame:
     kept = pl.when("stays").then("value")
-    told = rows.with_columns(usual=around(kept, "median")).with_columns(
+    trend = rows.with_columns(usual=around(kept, "median")).with_columns(
         distance=(pl.col("value") - pl.col("usual")).abs()
     )
     spread = BAND_SPREADS * around(pl.when("stays").then("distance"), "median")
     # no farther than the loads around reach: where their sizes change the deviations are as large as the loads
-    banded = told.with_columns(
+    banded = trend.with_columns(
         band_low=pl.max_horizontal(pl.col("usual") - spread, around(kept, "min")),
         band_high=pl.min_horizontal(pl.col("usual") + spread, around(kept, "max")),
     )

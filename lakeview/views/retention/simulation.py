@@ -145,13 +145,13 @@ def retention(
         ages = aged.group_by("path").agg(pl.col("path_ms").first())
         files = gone.join(ages, on="path", how="left", maintain_order="left").with_columns(needs_ms="path_ms")
         bound = "files that the log no longer names are not counted"
-    told = placed.with_columns(needs_ms=pl.when("readable").then(needs).otherwise(None))
+    with_needs = placed.with_columns(needs_ms=pl.when("readable").then(needs).otherwise(None))
     live = lifetimes.filter(pl.col("removed").is_null())
     if live["deletion_vector"].null_count() < live.height:  # else no file stays twice
         live = live.unique("path")
     return Retention(
         policy,
-        told.select(VERSION_NEEDS.names()).cast(VERSION_NEEDS),
+        with_needs.select(VERSION_NEEDS.names()).cast(VERSION_NEEDS),
         files.select(FILE_NEEDS.names()).cast(FILE_NEEDS),
         total_of(live["size"]),
         f"{bound}, nor are those of unknown size" if files["size"].has_nulls() else bound,

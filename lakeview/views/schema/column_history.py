@@ -51,7 +51,7 @@ SchemaVersion = tuple[int, datetime | None, Schema]
 
 def column_history(schemas: Sequence[SchemaVersion]) -> pl.DataFrame:
     """COLUMN_HISTORY from the schemas of a table, oldest first."""
-    told = _Lives([], [], {})
+    lives = _Lives([], [], {})
     before = Schema()
     for version, timestamp, schema in schemas:
         now: dict[Path, int] = {}
@@ -59,23 +59,23 @@ def column_history(schemas: Sequence[SchemaVersion]) -> pl.DataFrame:
             moment = (version, timestamp)
             if change.path is None:
                 for path, type_ in _with_nested(change.before_path or (), change.field):
-                    told.add(told.living[path], moment, "dropped", type_, None)
+                    lives.add(lives.living[path], moment, "dropped", type_, None)
             elif change.before_path is None:
                 for path, type_ in _with_nested(change.path, change.field):
-                    now[path] = told.new(path)
-                    told.add(now[path], moment, "born", None, type_)
+                    now[path] = lives.new(path)
+                    lives.add(now[path], moment, "born", None, type_)
             else:
-                now[change.path] = told.renamed(change.before_path, change.path)
+                now[change.path] = lives.renamed(change.before_path, change.path)
                 if change.kind not in ("same", "moved"):
-                    told.add(now[change.path], moment, change.kind, change.before, change.after)
+                    lives.add(now[change.path], moment, change.kind, change.before, change.after)
                 if change.kind == "type":  # what it held ends, what it holds begins
-                    for _, key in told.below(change.before_path):
-                        told.add(key, moment, "dropped", None, None)
+                    for _, key in lives.below(change.before_path):
+                        lives.add(key, moment, "dropped", None, None)
                     for path, type_ in islice(_with_nested(change.path, change.field), 1, None):
-                        now[path] = told.new(path)
-                        told.add(now[path], moment, "born", None, type_)
-        told.living, before = now, schema
-    rows = [(key, told.names[key], *row) for key, *row in told.rows]
+                        now[path] = lives.new(path)
+                        lives.add(now[path], moment, "born", None, type_)
+        lives.living, before = now, schema
+    rows = [(key, lives.names[key], *row) for key, *row in lives.rows]
     frame = pl.DataFrame(rows, schema={"key": pl.Int64(), **COLUMN_HISTORY}, orient="row")
     return frame.sort("key", maintain_order=True).select(COLUMN_HISTORY.names())
 

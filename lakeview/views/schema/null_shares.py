@@ -59,16 +59,16 @@ def each_column(
     else:
         counts = counts_of(statistics, files)
     for column in columns:
-        said = statistics[column].struct.unnest()
+        values = statistics[column].struct.unnest()
         part = pl.DataFrame(
             {
                 "records": counts["records"],
                 "deleted": counts["deleted"],
-                "null_count": statistic(said, "null_count", pl.Int64()),
-                "null_count_exact": statistic(said, "null_count_exact", pl.Boolean()),
-                "exact": statistic(said, "exact", pl.Boolean()),
-                "min": statistic(said, "min", pl.Null()),
-                "max": statistic(said, "max", pl.Null()),
+                "null_count": statistic(values, "null_count", pl.Int64()),
+                "null_count_exact": statistic(values, "null_count_exact", pl.Boolean()),
+                "exact": statistic(values, "exact", pl.Boolean()),
+                "min": statistic(values, "min", pl.Null()),
+                "max": statistic(values, "max", pl.Null()),
             }
         )
         yield column, part

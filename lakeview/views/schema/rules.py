@@ -31,8 +31,8 @@ def column_rules(rules: pl.DataFrame) -> pl.DataFrame:
     """COLUMN_RULES from RULES. A kind without words of its own is told by its name."""
     of_columns = rules.filter(pl.col("column").is_not_null())
     words = pl.col("kind").replace_strict(_WORDS, default=pl.col("kind") + " ", return_dtype=pl.String)
-    told = of_columns.select(path="column", rules=words + shorten_column(pl.col("rule"), RULE_LENGTH))
-    return told.group_by("path", maintain_order=True).agg(pl.col("rules").str.join(" · ")).cast(COLUMN_RULES)
+    texts = of_columns.select(path="column", rules=words + shorten_column(pl.col("rule"), RULE_LENGTH))
+    return texts.group_by("path", maintain_order=True).agg(pl.col("rules").str.join(" · ")).cast(COLUMN_RULES)
 
 
 def constraints(rules: pl.DataFrame) -> pl.DataFrame:

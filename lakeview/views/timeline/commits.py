@@ -141,10 +141,10 @@ def timeline(
         suspicious=pl.col("suspicious") & (pl.col("late").is_null() | pl.col("taken_back_by").is_not_null()),
         note=pl.concat_str("note", "late_note", separator="; ", ignore_nulls=True).replace("", None),
     )
-    told = explained.with_columns(label=_label())
+    labelled = explained.with_columns(label=_label())
     if not beside.is_empty():
-        told = pl.concat([told, _off_branch(beside)], how="diagonal").sort("position")
-    return told.select(TIMELINE.names()).cast(TIMELINE)
+        labelled = pl.concat([labelled, _off_branch(beside)], how="diagonal").sort("position")
+    return labelled.select(TIMELINE.names()).cast(TIMELINE)
 
 
 def _off_branch(commits: pl.DataFrame) -> pl.DataFrame:

@@ -32,7 +32,7 @@ def events(timeline: pl.DataFrame, schemas: Sequence[SchemaVersion] | None = Non
 
     With the schemas the table had (oldest first), a schema change is named by what it changed.
     """
-    told = pl.DataFrame(
+    commits = pl.DataFrame(
         list(_schema_labels(schemas or [])), schema={"version": pl.Int64(), "told": pl.String()}, orient="row"
     )
     rank = (
@@ -47,7 +47,7 @@ def events(timeline: pl.DataFrame, schemas: Sequence[SchemaVersion] | None = Non
     # of maintenance, what changed the number of files most is worth a name
     effect = (pl.col("files_removed").fill_null(0) - pl.col("files_added").fill_null(0)).abs()
     return (
-        timeline.join(told, on="version", how="left", maintain_order="left")
+        timeline.join(commits, on="version", how="left", maintain_order="left")
         .with_columns(label=pl.when("suspicious").then("label").otherwise(pl.coalesce("told", "label")))
         .filter(pl.col("label").is_not_null())
         .with_columns(rank=rank, effect=effect)

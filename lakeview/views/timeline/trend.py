@@ -51,13 +51,15 @@ def trend(lifetimes: pl.DataFrame, versions: pl.Series | None = None) -> pl.Data
     # by place and under names of ours: a series called ^x$ would be a pattern to polars
     names, columns = lifetimes["statistics"].struct.fields, lifetimes["statistics"].struct.unnest().get_columns()
     width = max(1, _AT_ONCE // max(1, lifetimes.height))
-    told = [
+    parts = [
         column
         for first in range(0, len(columns), width)
         for column in _columns(stays, lifetimes, columns[first : first + width])
     ]
     return (
-        found.with_columns(pl.DataFrame(dict(zip(names, told, strict=True))).to_struct("statistics")) if told else found
+        found.with_columns(pl.DataFrame(dict(zip(names, parts, strict=True))).to_struct("statistics"))
+        if parts
+        else found
     )
 
 
@@ -92,20 +94,20 @@ def _columns(stays: Stays, lifetimes: pl.DataFrame, statistics: Sequence[pl.Seri
     counts: dict[str, pl.Series] = {}
     bounds: dict[str, tuple[Side, pl.Series]] = {}
     for i, column in enumerate(statistics):
-        said = column.struct.unnest()
+        fields = column.struct.unnest()
         # deleted rows may be the ones with values: without an exact count a file with deletes may have others
-        exact = said["null_count_exact"].fill_null(value=False) | lifetimes["deletion_vector"].is_null()
-        same = (said["null_count"] == lifetimes["records"]) & exact
+        exact = fields["null_count_exact"].fill_null(value=False) | lifetimes["deletion_vector"].is_null()
+        same = (fields["null_count"] == lifetimes["records"]) & exact
         holds = ~same.fill_null(value=False)
-        counts |= _known_values(f"{i} nulls", said["null_count"])
-        counts[f"{i} exact nulls"] = said["null_count"].zip_with(
-            said["null_count_exact"].fill_null(value=False), pl.Series([0]).new_from_index(0, column.len())
+        counts |= _known_values(f"{i} nulls", fields["null_count"])
+        counts[f"{i} exact nulls"] = fields["null_count"].zip_with(
+            fields["null_count_exact"].fill_null(value=False), pl.Series([0]).new_from_index(0, column.len())
         )
-        counts[f"{i} loose"] = holds & ~said["exact"].fill_null(value=False)
-        counts[f"{i} nulls loose"] = ~said["null_count_exact"].fill_null(value=False)
+        counts[f"{i} loose"] = holds & ~fields["exact"].fill_null(value=False)
+        counts[f"{i} nulls loose"] = ~fields["null_count_exact"].fill_null(value=False)
         for side in _SIDES:
-            counts[f"{i} no {side}"] = holds & said[side].is_null()
-            bounds[f"{i} {side}"] = side, said[side] if holds.all() else said[side].set(~holds, None)
+            counts[f"{i} no {side}"] = holds & fields[side].is_null()
+            bounds[f"{i} {side}"] = side, fields[side] if holds.all() else fields[side].set(~holds, None)
     every = pl.concat([stays.sums(counts), stays.extremes(bounds)], how="horizontal")
     return every.select(_statistic(i) for i in range(len(statistics))).get_columns()
 
