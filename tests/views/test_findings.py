@@ -15,6 +15,7 @@ from lakeview.model.findings import Finding, Severity
 from lakeview.model.frames import FILES
 from lakeview.model.snapshot import Snapshot, TableMetadata
 from lakeview.views.health.findings import Evidence
+from lakeview.views.quality.column_loads import SUDDEN
 from tests.views.story import FLIGHTS, MIB, Story, flights
 from tests.views.test_columns import statistics
 
@@ -271,3 +272,13 @@ def test_the_verdict_counts(broken: int, attention: int, sentence: str) -> None:
         Finding("a-finding", Severity.ATTENTION, "a")
     ] * attention
     assert views.health.findings.verdict(found) == sentence
+
+
+def test_loads_after_the_version_shown_are_not_called_normal() -> None:
+    story = Story().append(100).append(100).append(100)
+    normal = {"column": "x", "usual": 0.0, "null_share": 0.0, "sudden": False, "sudden_range": False, "lane": "append"}
+    loads = pl.DataFrame([{**normal, "version": version} for version in range(3)], schema=SUDDEN)
+    snapshot = Snapshot(TableMetadata("memory://t", "delta", 1, None, FLIGHTS), frames={"files": story.files()})
+    evidence = Evidence(snapshot, commits=story.frame(), lifetimes=story.lifetimes(), loads=loads)
+    (found,) = [f for f in views.health.findings.findings(evidence, story.now) if f.claim == "No anomalous loads"]
+    assert found.evidence == "2 loads, 1 column"

@@ -25,7 +25,7 @@ from lakeview.views.quality.lateness import lateness_findings
 from lakeview.views.quality.verdicts import ConstraintVerdicts, Verdict
 from lakeview.views.retention.remedies import restore_command
 from lakeview.views.retention.simulation import Retention
-from lakeview.views.timeline.commits import timeline
+from lakeview.views.timeline.commits import timeline, up_to
 from lakeview.views.timeline.readability import NO_NEWER_EVENTS, ON_TIME
 from lakeview.views.units import counted
 
@@ -100,7 +100,8 @@ def _commit_findings(evidence: Evidence, now: datetime) -> list[Finding]:
     changes = NO_CHANGES if evidence.loads is None else evidence.loads
     bad = anomalies(line, changes, snapshot.version)
     every = anomaly_findings(bad, now, restore_command(snapshot, line, bad))
-    every += [] if every else normal_finding(changes)
+    until_then = pl.col("version").is_in(up_to(line, snapshot.version)["version"].implode())
+    every += [] if every else normal_finding(changes.filter(until_then))
     return [*every, *lateness_findings(changes), *cadence_findings(commits, now), *arrival_findings(arrivals)]
 
 
