@@ -71,11 +71,14 @@ def open_commit(now: OpenTable, timeline: pl.DataFrame, matching: pl.DataFrame) 
     The URL keeps it as `commit`: written here and not bound to a widget, which would write its label.
     """
     given = {str(version): int(version) for version in timeline["version"]}
-    named = given.get(st.query_params.get(COMMIT, "").removeprefix("v"))
-    if named is not None:
-        return named
+    asked = st.query_params.get(COMMIT, "").removeprefix("v")
+    if asked in given:
+        return given[asked]
     versions = (timeline if matching.is_empty() else matching)["version"]
-    return now.version if now.version in versions else int(versions[-1])
+    shown = now.version if now.version in versions else int(versions[-1])
+    if asked:
+        nothing(f"The log has no commit {asked[:40]}.", f"{views.units.format_version(shown)} is shown.")
+    return shown
 
 
 def picker(commits: pl.DataFrame, version: int) -> None:

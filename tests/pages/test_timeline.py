@@ -32,6 +32,10 @@ def test_a_link_opens_the_drawer_of_a_commit(good: Path) -> None:
     assert "v4 · ADD COLUMNS" in text(app)
 
 
+def test_a_link_to_a_commit_that_is_not_there_says_which_is_shown(good: Path) -> None:
+    assert "**The log has no commit 99.** :gray[v6 is shown.]" in text(open_page("timeline", good, commit="99"))
+
+
 def test_choosing_a_commit_opens_its_drawer_and_writes_the_url(good: Path) -> None:
     app = open_page("timeline", good)
     app.selectbox(key="pick_commit").set_value("2").run()
