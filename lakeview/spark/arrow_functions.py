@@ -1,19 +1,21 @@
-"""Functions of Arrow batches over DataFrames whose columns have any names.
+"""Functions of Arrow batches over DataFrames whose columns have any names, in sessions of any time zone.
 
 pyspark 4.3 hands columns to such functions by parsing their names: the dot of `a.b` is taken for the field of a struct,
-and one backtick is a syntax error. So they are handed over by position.
+and one backtick is a syntax error. So they are handed over by position. Timestamps come in the time zone of the
+session, and conditions are evaluated in UTC, as everywhere in lakeview.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 BatchFunction: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
@@ -30,4 +32,24 @@ def map_batches(rows: DataFrame, function: BatchFunction, schema: StructType | s
 def _with_names(
     names: Sequence[str], function: BatchFunction, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    return function(batch.rename_columns(names) for batch in batches)
+    return function(in_utc(batch.rename_columns(names)) for batch in batches)
+
+
+def in_utc(rows: Rows) -> Rows:
+    """The rows with the zone UTC in timestamps that have one, at every depth."""
+    schema = pa.schema([_field_in_utc(field) for field in rows.schema])
+    return rows if schema.equals(rows.schema) else rows.cast(schema)
+
+
+def _field_in_utc(field: pa.Field) -> pa.Field:
+    return field.with_type(_type_in_utc(field.type))
+
+
+def _type_in_utc(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return pa.timestamp(kind.unit, "UTC")
+    if pa.types.is_struct(kind):
+        return pa.struct([_field_in_utc(field) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_field_in_utc(kind.key_field), _field_in_utc(kind.item_field))
+    return pa.list_(_field_in_utc(kind.value_field)) if pa.types.is_list(kind) else kind

@@ -21,6 +21,7 @@ from lakeview.iceberg.write.snapshot_commit import ENGINE, SnapshotCommit
 from lakeview.iceberg.write.stream_batch import StreamBatch
 from lakeview.iceberg.write.writability import check_commits
 from lakeview.model.errors import CommitConflictError, NotATableError
+from lakeview.spark.arrow_functions import in_utc
 from lakeview.spark.options import WriteOptions
 from lakeview.spark.types import from_spark
 from lakeview.storage import Storage
@@ -67,7 +68,7 @@ class IcebergWriter(DataSourceArrowWriter):
             return IcebergFilesWritten([])
         where = self.options.replace_where
         check = None if where is None else check_inside(where, self.context.schema)
-        return IcebergFilesWritten(write_files(self.context, iterator, self._storage(), check))
+        return IcebergFilesWritten(write_files(self.context, map(in_utc, iterator), self._storage(), check))
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """All files of all tasks as one snapshot, for an overwrite in place of what it replaces; none where nothing

@@ -18,6 +18,7 @@ from lakeview.model.clock import Clock
 from lakeview.model.errors import CommitConflictError, NotATableError
 from lakeview.model.schema import Schema
 from lakeview.spark.addresses import delta_table
+from lakeview.spark.arrow_functions import in_utc
 from lakeview.spark.options import Statistics, WriteOptions
 from lakeview.spark.replacement import Replacement
 from lakeview.spark.types import from_spark
@@ -74,7 +75,7 @@ class LakeviewWriter(DataSourceArrowWriter):
         """
         if self.ignored:
             return FilesWritten([], 0, self.definition)
-        rows = _Counted(self.replacement.checked(iterator))
+        rows = _Counted(self.replacement.checked(map(in_utc, iterator)))
         counts_only = self.options.statistics is Statistics.COUNTS
         adds = write_files(
             replace(self.context, indexed=frozenset()) if counts_only else self.context,

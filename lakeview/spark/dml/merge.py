@@ -28,7 +28,7 @@ from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import PrimitiveType
 from lakeview.rows.batches import batches_of
-from lakeview.spark.arrow_functions import map_batches, positions
+from lakeview.spark.arrow_functions import in_utc, map_batches, positions
 from lakeview.spark.dml.changes import parts
 from lakeview.spark.dml.jobs import (
     OUTCOME,
@@ -159,7 +159,7 @@ class _Merging:
         work, plan = self._work, self._plan  # a task gets what its function names, and must not get this object
 
         def merging(rows: pa.Table) -> pa.Table:  # Spark reads the annotations, which a partial has not
-            return _merge_rows(work, plan, of_number, rows.rename_columns(names))
+            return _merge_rows(work, plan, of_number, in_utc(rows.rename_columns(names)))
 
         # by number: source rows are few bytes for the files that tasks write, and Spark would put them into one task
         by_file = met.toDF(*places).repartition(self._tasks(files), file_column).groupBy(file_column)
