@@ -118,9 +118,15 @@ def _leaf(node: Comparison | IsNull | IsIn | StartsWith, column: Bounds) -> pl.S
 def _compared(op: str, column: Bounds, value: pl.Series) -> pl.Series:
     unknown = repeated(None, column.low.len())
     # NaN is above every number for polars, and statistics leave it out: a maximum says nothing about it
-    floating = column.low.dtype.is_float()
-    if floating and value.dtype.is_float() and value.is_nan().any():
+    if column.low.dtype.is_float() and value.dtype.is_float() and value.is_nan().any():
         return unknown
+    if column.low.dtype == pl.Float32 and value.dtype.is_numeric() and value.dtype != pl.Float32:
+        # polars compares rows with the nearest 32-bit float of a number that is given without a type, else as doubles
+        return _as_recorded(op, column, value) | _as_recorded(op, column, value.cast(pl.Float32))
+    return _as_recorded(op, column, value)
+
+
+def _as_recorded(op: str, column: Bounds, value: pl.Series) -> pl.Series:
     tests: Mapping[str, Callable[[pl.Expr, pl.Expr, pl.Expr], pl.Expr]] = {
         "=": lambda low, high, v: (low <= v) & (high >= v),
         "!=": lambda low, high, v: ~((low == v) & (high == v) & pl.col("exact")),
@@ -131,7 +137,7 @@ def _compared(op: str, column: Bounds, value: pl.Series) -> pl.Series:
     }
     frame = pl.DataFrame([column.low.alias("low"), column.high.alias("high"), column.exact.alias("exact")])
     met = frame.select(tests[op](pl.col("low"), pl.col("high"), pl.lit(value.alias("value"))).alias("m")).to_series()
-    return _unless_nan(met, column) if floating and op in (">", ">=", "!=") else met
+    return _unless_nan(met, column) if column.low.dtype.is_float() and op in (">", ">=", "!=") else met
 
 
 def _unless_nan(verdict: pl.Series, column: Bounds) -> pl.Series:

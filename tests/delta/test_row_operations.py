@@ -189,6 +189,15 @@ def test_files_that_cannot_match_are_not_read(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("where", ["v <= 0.1", pl.col("v") == 0.1], ids=["SQL", "an expression"])
+def test_a_number_is_the_nearest_float_for_files_as_for_rows(tmp_path: Path, where: str | pl.Expr) -> None:
+    table: Any = lv.create_table(str(tmp_path), Schema((Field("v", PrimitiveType("float")),)))
+    table.append(pl.DataFrame({"v": [0.1, 0.1]}, schema={"v": pl.Float32}))
+    assert table.plan(where)["kept"].to_list() == [True]
+    table.delete(where)
+    assert table.scan().collect().is_empty()
+
+
 def test_a_condition_that_selects_nothing_commits_nothing(tmp_path: Path) -> None:
     table = made(tmp_path, {}, ())
     assert table.delete("id > 1000") is None
