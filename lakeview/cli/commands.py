@@ -171,7 +171,7 @@ def report(findings: Sequence[Finding]) -> Iterator[str]:
     for found in findings:
         head = found.severity.value.ljust(11)
         if found.severity is Severity.PASS:
-            yield from hanging(head, printable(f"{found.claim}: {found.evidence}"), limit)
+            yield from hanging(head, printable(": ".join(filter(None, (found.claim, found.evidence)))), limit)
             continue
         yield from hanging(head, printable(found.claim), limit)
         for name in ("evidence", "place", "rule", "remedy"):

@@ -13,7 +13,9 @@ from click.testing import CliRunner, Result
 
 from lakeview.cli import main
 from lakeview.cli.app import app_script
+from lakeview.cli.commands import report
 from lakeview.model.errors import StoreUnavailableError
+from lakeview.model.findings import Finding, Severity
 from tests.builders.actions import add, metadata, protocol
 from tests.builders.history import DeltaHistory
 from tests.doctor.diagnosis import rows, sound
@@ -279,3 +281,8 @@ def test_health_tells_what_the_overview_tells(history: DeltaHistory) -> None:
     assert done.output.startswith("Readable")
     claims = [f["claim"] for f in told("health", history.address)]
     assert "There is no checkpoint yet" in claims
+
+
+def test_a_finding_without_evidence_is_its_claim_alone() -> None:
+    claim, evidence = (Finding("x", Severity.PASS, "Nothing ends", text) for text in ("", "5 days"))
+    assert [*report([claim, evidence])][:2] == ["pass       Nothing ends", "pass       Nothing ends: 5 days"]
