@@ -45,6 +45,7 @@ def test_every_table_is_listed_and_the_unreadable_come_first(root: Path) -> None
     rows = listed(app)
     assert sorted(rows["name"]) == [f"silver/{n}" for n in ("corrupt", "empty", "good", "silent", "unsupported")]
     assert set(rows["name"][:2]) == {"silver/corrupt", "silver/unsupported"}
+    assert "timeTurner" in rows.set_index("name").loc["silver/unsupported", "remark"], "why, not what to do"
     assert text(app).index("5 tables: 2 unreadable") < text(app).index("Tables under a root")
 
 

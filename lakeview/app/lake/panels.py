@@ -115,7 +115,10 @@ def _table(entries: pl.DataFrame) -> None:
     cells = rows.with_columns(
         pl.col("state").replace_strict({state.value: sign for state, sign in charts.lake.SIGNS.items()}),
         pl.col("format").str.to_titlecase(),
-        remark=pl.coalesce("finding", "verdict") + made_of,
+        # why a table cannot be read: what to do about it is beside it, where the table is chosen
+        remark=pl.when(pl.col("state") == views.lake.LakeState.UNREADABLE.value)
+        .then("verdict")
+        .otherwise(pl.coalesce("finding", "verdict") + made_of),
         records=pl.Series([views.lake.rows_text(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
         bytes=pl.Series([None if n is None else views.units.format_bytes(n) for n in rows["bytes"]], dtype=pl.String),
         small=figures,

@@ -24,6 +24,7 @@ from lakeview.iceberg.metadata.snapshots import (
 from lakeview.iceberg.metadata.types import parse_schema
 from lakeview.model import limits
 from lakeview.model.errors import LakeviewError, UnsupportedTableError
+from lakeview.model.printable import counted
 from lakeview.model.schema import Schema
 
 NEWEST_VERSION = 3
@@ -200,7 +201,8 @@ def _current_snapshot(document: _Recorded, snapshots: Mapping[int, SnapshotEntry
         main = (document.refs or {}).get("main")
         current = NO_SNAPSHOT if main is None else main.snapshot_id
     if current != NO_SNAPSHOT and current not in snapshots:  # never an empty table: rows would vanish without a word
-        raise invalid(path, f"current-snapshot-id is {current}, which is not among its {len(snapshots)} snapshots")
+        known = counted(len(snapshots), "snapshot")
+        raise invalid(path, f"current-snapshot-id is {current}, which is not among its {known}")
     return current
 
 
