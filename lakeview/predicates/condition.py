@@ -42,7 +42,7 @@ def row_expression(text: str, schema: Schema, dialect: str = "polars") -> pl.Exp
     `dialect`: spark for what a Delta table declares, polars for what users write. InvalidRequestError as in
     `to_expression`, and (kind unknown-column) for a column that the schema does not have.
     """
-    tree = resolve(_parse(text, dialect), schema, _quoted(text))
+    tree = resolve(_parse(text, dialect), schema, _quoted(text), as_spark=dialect == "spark")
     return _printed(tree, text, dialect)
 
 

@@ -73,7 +73,7 @@ def without_overflow(tree: exp.Expr, columns: Mapping[int, DataType]) -> exp.Exp
         if found is not None:
             ranges[id(node)] = found
     whole = ranges.get(id(tree))
-    return tree if whole is None or (whole.bits <= 64 and whole.fit(64)) else _cast(tree, DType.BIGINT)
+    return tree if whole is None or (whole.bits <= 64 and whole.fit(64)) else cast_in_place(tree, DType.BIGINT)
 
 
 def _integers(node: exp.Expr, ranges: Mapping[int, Integers]) -> Integers | None:
@@ -105,7 +105,7 @@ def _choice(parts: Sequence[exp.Expr], ranges: Mapping[int, Integers]) -> Intege
     bits = max(8, *(r.bits for r in found))
     for part, constant in zip(parts, found, strict=True):
         if constant.bits == 0 and not constant.fit(8):  # polars takes -2147483647 for a smallint where -255 is another
-            _cast(part, DType.BIGINT)
+            cast_in_place(part, DType.BIGINT)
             bits = max(bits, 64)
     return Integers(min(r.low for r in found), max(r.high for r in found), bits)
 
@@ -155,7 +155,7 @@ def _computed(node: exp.Expr, ranges: Mapping[int, Integers]) -> Integers | None
     if not Integers(low, high, 128).fit(128):
         for i, (part, operand) in enumerate(zip(parts, operands, strict=True)):
             if not operand.fit(64):
-                parts[i] = _cast(part, DType.BIGINT)
+                parts[i] = cast_in_place(part, DType.BIGINT)
                 operands[i] = _signed(64)
         low, high = _OPERATIONS[type(node)](*operands)
         return _widen(parts, operands, Integers(low, high, 128))
@@ -171,7 +171,7 @@ def _widen(parts: Sequence[exp.Expr], operands: Sequence[Integers], result: Inte
     """Casts what has fewer bits than the result, and of constants alone the first; polars casts the others."""
     narrow = [p for p, r in zip(parts, operands, strict=True) if 0 < r.bits < result.bits]
     for part in narrow or (parts[:1] if all(r.bits == 0 for r in operands) else ()):
-        _cast(part, DType.INT128 if result.bits == 128 else DType.BIGINT)
+        cast_in_place(part, DType.INT128 if result.bits == 128 else DType.BIGINT)
     return result
 
 
@@ -183,13 +183,13 @@ def _power(node: exp.Expr, base: Integers | None, exponent: Integers | None) -> 
         powers = [0, base.low**exponent.low, base.high**exponent.low]
         for bits, type_ in ((64, DType.BIGINT), (128, DType.INT128)):
             if base.bits <= bits and (found := Integers(min(powers), max(powers), bits)).fit(bits):
-                _cast(node.this, type_)
+                cast_in_place(node.this, type_)
                 return found
-    _cast(node.this, DType.DOUBLE)
+    cast_in_place(node.this, DType.DOUBLE)
     return None
 
 
-def _cast(node: exp.Expr, type_: DType) -> exp.Expr:
+def cast_in_place(node: exp.Expr, type_: DType) -> exp.Expr:
     """Puts a cast in the node's place, above it."""
     cast = exp.Cast(to=exp.DataType(this=type_))
     node.replace(cast)

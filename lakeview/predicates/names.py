@@ -10,16 +10,18 @@ from sqlglot import exp
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import choices
 from lakeview.model.schema import DataType, Field, PrimitiveType, Schema, StructType
+from lakeview.predicates.floats import with_doubles
 from lakeview.predicates.integers import without_overflow
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
-def resolve(tree: exp.Expr, schema: Schema, subject: str) -> exp.Expr:
+def resolve(tree: exp.Expr, schema: Schema, subject: str, *, as_spark: bool = False) -> exp.Expr:
     """Returns the tree with columns spelt as the schema spells them: Spark looks names up without regard to case.
 
     A text that is compared with a column of dates is that date, and arithmetic over integers does not wrap around.
+    `as_spark`: 32-bit floats meet fractions as doubles.
     InvalidRequestError (kind unknown-column) for a column that the schema does not have; `subject` names the expression
     in it.
     """
@@ -41,7 +43,7 @@ def resolve(tree: exp.Expr, schema: Schema, subject: str) -> exp.Expr:
         elif isinstance(node, exp.In):
             for value in node.expressions:
                 _date(node.this, value, types)
-    return without_overflow(tree, types)
+    return without_overflow(with_doubles(tree, types) if as_spark else tree, types)
 
 
 def _is_column(node: exp.Expr) -> bool:

@@ -1,0 +1,28 @@
+"""What a table declares over 32-bit floats, as Spark 4 computes it: SELECT ... FROM (SELECT CAST(0.1 AS FLOAT) v)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from lakeview.model.schema import Field, PrimitiveType, Schema, StructType
+from lakeview.predicates.condition import row_expression
+
+FLOAT = Field("v", PrimitiveType("float"))
+SCHEMA = Schema((FLOAT, Field("s", StructType((FLOAT,)))))
+ROW = pl.DataFrame({"v": [0.1], "s": [{"v": 0.1}]}, schema={"v": pl.Float32, "s": pl.Struct({"v": pl.Float32})})
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("v = 0.1", False), ("(v) <= 0.1", False), ("0.1 <=> v", False), ("s.v = 0.1", False), ("v <= 1", True),
+        ("-v >= -0.1", False), ("ABS(v) <= 0.1", False), ("v IN (0.1, 5)", False), ("v BETWEEN 0.1 AND 0.2", True),
+        ("COALESCE(v, 0) <= 0.1", False), ("GREATEST(v, 0) <= 0.1", False), ("v = CAST(0.1 AS FLOAT)", True),
+        ("v * 0.1", 0.010000000149011612), ("v / 3", 0.033333333830038704),
+    ],
+)  # fmt: skip
+def test_fractions_meet_32_bit_floats_as_doubles(text: str, value: Any) -> None:
+    assert ROW.select(row_expression(text, SCHEMA, "spark")).item() == value
