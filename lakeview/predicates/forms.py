@@ -156,9 +156,11 @@ def _cast(function: str) -> Form:
 
 
 def has_offset(node: exp.Expr) -> bool:
-    """True for a cast to TIMESTAMP of a constant that has an offset from UTC: it is one WITH TIME ZONE."""
+    """True for a cast to a timestamp of a constant that has an offset from UTC: it is one WITH TIME ZONE."""
+    if not isinstance(node, exp.Cast):
+        return False
     constant = isinstance(node.this, exp.Literal) and node.this.is_string and _WITH_OFFSET.fullmatch(node.this.name)
-    return bool(constant) and _TYPES.get(node.args["to"].this) == "TIMESTAMP"
+    return bool(constant) and (_TYPES.get(node.args["to"].this) or "").startswith("TIMESTAMP")
 
 
 def _type(node: exp.Expr) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from sqlglot import exp
 
@@ -44,6 +45,12 @@ def resolve(tree: exp.Expr, schema: Schema, subject: str, *, as_spark: bool = Fa
             for value in node.expressions:
                 _date(node.this, value, types)
     return without_overflow(with_doubles(tree, types) if as_spark else tree, types)
+
+
+def column_types(tree: exp.Expr, schema: Schema, subject: str) -> dict[int, DataType]:
+    """Returns the types of the nodes of columns and of their fields, by `id` of the node. Raises as `resolve`."""
+    columns: list[Any] = [node for node in tree.walk() if _is_column(node)]
+    return {id(node): _find(schema.fields, [part.name for part in node.parts], subject)[1] for node in columns}
 
 
 def _is_column(node: exp.Expr) -> bool:

@@ -12,10 +12,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 import lakeview as lv
+from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot
 from lakeview.predicates import predicate
 from lakeview.predicates.condition import translate
+from lakeview.predicates.time_zones import zone_dependent_part
 from lakeview.rows.tasks import FileTask
 from lakeview.sharing.client.table import SharedTable
 from lakeview.spark.addresses import task_access
@@ -26,6 +28,9 @@ from lakeview.spark.types import to_spark
 
 if TYPE_CHECKING:
     from lakeview.spark.addresses import OpenTable
+
+_UTC = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "+00:00"})
+"""Names of time zones in which Spark and lakeview read all conditions alike."""
 
 
 def table(
@@ -53,6 +58,8 @@ def table(
     names = list(snapshot.schema.names if columns is None else columns)
     filtered = [] if where is None else predicate(where).meta.root_names()
     snapshot.schema.require([*names, *filtered])
+    if where is not None:
+        _check_zone(spark, where, snapshot.schema)
     # Rows without any column would not be counted on their way to Spark.
     read_schema = snapshot.schema.select(list(dict.fromkeys([*names, *filtered])) or snapshot.schema.names[:1])
     is_current = version is None and at is None
@@ -61,6 +68,21 @@ def table(
         # printed from the checked tree: Spark takes backslashes for escapes, and would run what the check took for text
         rows = rows.where(translate(where, "spark"))
     return rows.select(*[f.col(quoted(name)) for name in names])
+
+
+def _check_zone(spark: SparkSession, where: str, schema: Schema) -> None:
+    """InvalidRequestError for a condition that skips files by other values than Spark, in the time zone of its session,
+    filters rows by."""
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    part = None if zone in _UTC else zone_dependent_part(where, schema)
+    if part is not None:
+        raise InvalidRequestError(
+            f"{part} depends on the time zone, which is {zone} in this session and UTC in lakeview",
+            fix="set spark.sql.session.timeZone to UTC, compare with a timestamp that has an offset, "
+            "or filter the DataFrame",
+            place="where",
+            kind="time-zone",
+        )
 
 
 def _rows(

@@ -2,10 +2,16 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
+import lakeview as lv
 from lakeview.model.errors import InvalidRequestError
+from lakeview.spark import table
 from lakeview.spark.options import ReadOptions, WriteOptions
 from lakeview.spark.sinks import check_options
 from lakeview.spark.storage_options import as_spark_options
@@ -17,6 +23,17 @@ def test_reading_takes_a_version_or_a_moment_whatever_the_case_of_names() -> Non
     assert ReadOptions.parse({"path": "t", "VERSION": "7", "where": "a = 1"}) == ReadOptions("t", 7, None, "a = 1")
     moment = ReadOptions.parse({"path": "t", "timestamp": "2026-01-02T03:04:05Z"}).timestamp
     assert moment == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def test_a_condition_that_depends_on_the_zone_of_another_session_is_refused(tmp_path: Path) -> None:
+    """Files are skipped by values in UTC, and Spark would filter rows by those of its zone."""
+    lv.create_table(str(tmp_path), pa.schema([("at", pa.timestamp("us", "UTC"))]))
+    session: Any = SimpleNamespace(conf={"spark.sql.session.timeZone": "America/New_York"})
+    with pytest.raises(
+        InvalidRequestError, match=r"EXTRACT\(HOUR FROM .* is America/New_York in this session"
+    ) as refused:
+        table(session, str(tmp_path), where="EXTRACT(hour FROM at) = 7")
+    assert refused.value.kind == "time-zone"
 
 
 def test_options_of_delta_mean_the_same() -> None:

@@ -1,0 +1,34 @@
+"""Conditions whose outcome depends on a time zone: lakeview takes UTC, and other engines that of a session."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from lakeview.model.schema import PrimitiveType, Schema
+from lakeview.predicates.condition import parse_condition
+from lakeview.predicates.forms import has_offset
+from lakeview.predicates.names import column_types
+
+_COMPARISONS = (
+    exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Between, exp.In, exp.Is,
+)  # fmt: skip
+_WITH_ZONE = (exp.DataType.Type.TIMESTAMPTZ, exp.DataType.Type.TIMESTAMPLTZ)
+
+
+def zone_dependent_part(text: str, schema: Schema) -> str | None:
+    """Returns a part of a condition in polars' SQL that depends on a time zone; None if there is none.
+
+    Timestamps with a zone are compared alike everywhere, with each other and with constants that have an offset. All
+    else that is made of them or makes them is taken for dependent. InvalidRequestError for a column that is not there.
+    """
+    tree = parse_condition(text)
+    types = column_types(tree, schema, text)
+    columns = {number for number, type_ in types.items() if type_ == PrimitiveType("timestamp")}
+    for node in tree.walk():
+        operands = [] if isinstance(node, exp.Paren) else [each.unnest() for each in node.iter_expressions()]
+        others = [each for each in operands if id(each) not in columns and not has_offset(each)]
+        compares = isinstance(node, _COMPARISONS) and all(isinstance(each, exp.Null) for each in others)
+        makes = isinstance(node, exp.Cast) and node.to.this in _WITH_ZONE and not has_offset(node)
+        if makes or (len(others) < len(operands) and not compares):
+            return str(node.sql(dialect="duckdb"))
+    return None
