@@ -58,7 +58,7 @@ def warn_of_missing_files(now: OpenTable) -> None:
     versions = now.look.frames.of_log("readable versions")
     for reason in versions.filter((pl.col("version") == now.version) & ~pl.col("readable"))["reason"]:
         shown = f"{views.units.format_version(now.version)} is not whole: {reason or 'the log does not record why'}"
-        st.markdown(f":red[:material/error:] **{escape(shown)}** :gray[rows of other files are shown]")
+        st.markdown(f":red[:material/error:] **{escape(shown)}** :gray[only rows of its other files can be read]")
 
 
 def reading(now: OpenTable, request: Request, *most: int) -> Reading:
