@@ -207,12 +207,15 @@ _TOOLTIP = tooltips((("partition", "partition"), ("size", "bytes"), ("rows", "ro
 
 
 def _texts(parts: pl.DataFrame) -> pl.DataFrame:
-    """What a tooltip says of each partition."""
+    """What a tooltip says of each partition; `mark`, if there is one, is that of a bound of its rows."""
+    rows = texts(parts["records"], exact_count)
+    if "mark" in parts.columns:
+        rows = (parts["mark"] + " " + rows).str.strip_chars()
     return pl.DataFrame(
         {
             "partition": parts["partition_text"],
             "size": texts(parts["bytes"], format_bytes),
-            "rows": texts(parts["records"], exact_count),
+            "rows": rows,
             "files": texts(parts["files"], exact_count),
         },
         schema={"partition": pl.String(), "size": pl.String(), "rows": pl.String(), "files": pl.String()},

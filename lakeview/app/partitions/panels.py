@@ -96,7 +96,8 @@ def picture(now: OpenTable, sizes: pl.DataFrame) -> None:
             stack(bars, key="partition-sizes", on_pick=pick)
             return
         across = views.partitions.layout.axes(snapshot, sizes)
-        heatmap = charts.partition_maps.partition_heatmap(cells, across, picked=picked, dark=dark())
+        bounded = views.partitions.sizes.with_row_bounds(cells, snapshot)
+        heatmap = charts.partition_maps.partition_heatmap(bounded, across, picked=picked, dark=dark())
         stack(heatmap, key="partition-map", on_pick=pick)
     elif kind == "many":
         rects = views.partitions.layout.partition_rects(snapshot, sizes)
