@@ -108,7 +108,7 @@ def compare(address: str, options: dict[str, Any], machine: bool, base: str | No
         before = views.timeline.commits.version_before(timeline, look.version)
     if before is None:
         raise InvalidRequestError(
-            f"no version comes before {version_text(look.version)}",
+            f"no version before {version_text(look.version)} is known",
             fix="name the version to compare with",
             place="BASE",
         )

@@ -85,5 +85,5 @@ def test_compare_is_about_the_last_commit_or_two_versions(address: str) -> None:
 def test_the_first_version_has_none_before_it(tmp_path: Path) -> None:
     address = str(tmp_path / "t")
     lv.create_table(address, Schema.from_arrow(pl.DataFrame({"id": [1]}).to_arrow().schema))
-    assert "no version comes before 0" in run("compare", address).stderr
+    assert "no version before 0 is known" in run("compare", address).stderr
     assert run("partitions", address).stdout == "the table has no partitions\n"
