@@ -112,18 +112,18 @@ def text(
     return Column(st.column_config.TextColumn, label, options, of, cells, may_be_cut=not right, least=least)
 
 
-def link(label: str, word: str, *, of: str | None = None) -> Column:
+def link(label: str, word: str) -> Column:
     """A link that shows a word in place of its address."""
-    return Column(st.column_config.LinkColumn, label, {"display_text": word}, of)
+    return Column(st.column_config.LinkColumn, label, {"display_text": word})
 
 
-def path(label: str, folder: str, *, of: str | None = None, help: str | None = None) -> Column:  # noqa: A002
+def path(label: str, folder: str) -> Column:
     """A path, without the folder that all of them begin with."""
 
     def cells(values: pl.Series) -> pl.Series:
         return values.str.strip_prefix(folder)
 
-    return Column(st.column_config.TextColumn, label, {"help": help}, of, cells, may_be_cut=True)
+    return Column(st.column_config.TextColumn, label, {}, format=cells, may_be_cut=True)
 
 
 def metadata_file(label: str, *, of: str) -> Column:

@@ -110,8 +110,8 @@ def _switches(effect: Effect, *names: str, fix: str | None = None) -> dict[str, 
     return {f"delta.{name}": Property(_boolean, _TRUTH, effect, ("false",), fix) for name in names}
 
 
-def _texts(effect: Effect, *names: str, off: tuple[str, ...] = ("",), fix: str | None = None) -> dict[str, Property]:
-    return {f"delta.{name}": Property(_text, _NAMES, effect, off, fix) for name in names}
+def _texts(effect: Effect, *names: str, off: tuple[str, ...] = ("",)) -> dict[str, Property]:
+    return {f"delta.{name}": Property(_text, _NAMES, effect, off) for name in names}
 
 
 def _numbers(effect: Effect, least: int, *names: str, fix: str | None = None) -> dict[str, Property]:

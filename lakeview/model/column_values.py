@@ -29,12 +29,12 @@ def moment(milliseconds: int | None) -> datetime | None:
     return EPOCH + timedelta(milliseconds=milliseconds)
 
 
-def sizes(name: str = "size") -> pl.Expr:
-    """A column of sizes of files as recorded, in bytes, under its name; null where no file is of that size.
+def sizes() -> pl.Expr:
+    """`size` of files as recorded, in bytes; null where no file is of that size.
 
     A log may hold any number of 64 bits, and a sum with such a part would be told as exact, or turn negative.
     """
-    return pl.when(pl.col(name).is_between(0, limits.FILE_BYTES)).then(name).alias(name)
+    return pl.when(pl.col("size").is_between(0, limits.FILE_BYTES)).then("size").alias("size")
 
 
 def live_records() -> pl.Expr:

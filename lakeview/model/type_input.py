@@ -83,7 +83,11 @@ def type_of(type_: TypeInput, column: str) -> DataType:
 def _holds_objects(dtype: Any) -> bool:
     if isinstance(dtype, pl.Struct):
         return any(_holds_objects(field.dtype) for field in dtype.fields)
-    return _holds_objects(dtype.inner) if isinstance(dtype, pl.List | pl.Array) else dtype in (pl.Object, pl.Unknown, object)
+    return (
+        _holds_objects(dtype.inner)
+        if isinstance(dtype, pl.List | pl.Array)
+        else dtype in (pl.Object, pl.Unknown, object)
+    )
 
 
 def _is_of_nothing(type_: DataType) -> bool:

@@ -9,19 +9,19 @@ _STEPS, _FINE_STEPS = 1_000, 100_000
 """Shares are shown to a tenth of a percent, those nearer to none or all to a thousandth."""
 
 
-def shown_bounds(share: str = "null_share", mark: str = "mark") -> pl.Expr:
+def shown_bounds(share: str = "null_share") -> pl.Expr:
     """A column of shares whose bounds are rounded away from what they bound: of 83.85 % at least 83.8 % are, not 83.9.
 
-    `mark`: the column that says "≥" of a lower bound and "≤" of an upper one. Other shares stay as they are.
+    Column `mark` says "≥" of a lower bound and "≤" of an upper one. Other shares stay as they are.
     """
     value = pl.col(share)
 
     def away(steps: int) -> pl.Expr:
         scaled = (value * steps).round(6)  # 0.003 is no more than three thousandths
-        is_lower = pl.col(mark) == "\N{GREATER-THAN OR EQUAL TO}"
+        is_lower = pl.col("mark") == "\N{GREATER-THAN OR EQUAL TO}"
         return pl.when(is_lower).then(scaled.floor()).otherwise(scaled.ceil()) / steps
 
-    is_bound = pl.col(mark).is_in(["\N{GREATER-THAN OR EQUAL TO}", "\N{LESS-THAN OR EQUAL TO}"])
+    is_bound = pl.col("mark").is_in(["\N{GREATER-THAN OR EQUAL TO}", "\N{LESS-THAN OR EQUAL TO}"])
     is_coarse = away(_STEPS).is_in([0.0, 1.0])
     return (
         pl.when(is_bound & is_coarse)

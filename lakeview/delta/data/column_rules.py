@@ -20,8 +20,6 @@ _CLUSTERING = "delta.clustering"
 _COLLATIONS = "__COLLATIONS"
 _BINARY_COLLATION = "UTF8_BINARY"
 
-Path = tuple[str, ...]
-
 
 class Rule(NamedTuple):
     """A row of RULES."""

@@ -47,7 +47,7 @@ def _type(value: Any, mapped: bool, depth: int, place: str) -> DataType:
     if depth <= 0:
         raise _broken(f"{place} is nested too deeply")
     if isinstance(value, str):
-        return _primitive(value, place)
+        return primitive_type(value, place)
     match value:
         case {"type": "struct", "fields": list(fields)}:
             found = tuple(_field(f, mapped, depth - 1, place) for f in fields)
@@ -73,7 +73,8 @@ def _flag(value: dict[str, Any], name: str) -> bool:
     return value.get(name) is not False
 
 
-def _primitive(name: str, place: str) -> DataType:
+def primitive_type(name: str, place: str) -> DataType:
+    """A type without parts, by its name in a schemaString. CorruptTableError for a decimal that cannot be."""
     if match := _DECIMAL.match(name):
         precision, scale = int(match[1] or 10), int(match[2] or 0)
         if not (1 <= precision <= 38 and 0 <= scale <= precision):
@@ -97,11 +98,6 @@ def _field(value: Any, mapped: bool, depth: int, place: str) -> Field:
         field_id if isinstance(field_id, int) else None,
         physical if isinstance(physical, str) else None,
     )
-
-
-def parse_type(name: str, place: str) -> DataType:
-    """A type without parts, by its name in a schemaString. CorruptTableError for a decimal that cannot be."""
-    return _primitive(name, place)
 
 
 def schema_text(schema: Schema) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lakeview.delta.data.schemas import parse_type
+from lakeview.delta.data.schemas import primitive_type
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 from lakeview.model.schema import DataType, DecimalType, Field, PrimitiveType, Schema
 from lakeview.model.type_tree import fields_below
@@ -77,7 +77,7 @@ def type_changes(field: Field) -> list[Mapping[str, Any]]:
 
 def _type(name: Any, place: str) -> DataType:
     if isinstance(name, str):
-        return parse_type(name, TYPE_CHANGES)
+        return primitive_type(name, TYPE_CHANGES)
     raise CorruptTableError(
         f"a type change of column {place} does not say which types",
         fix="the metaData action is broken; restore its commit from a backup",

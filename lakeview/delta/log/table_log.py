@@ -26,7 +26,6 @@ from lakeview.storage.interface import refuse_oversized
 
 _CACHE_BYTES = 64 << 20
 _THREADS = 8
-_TIPS = 8
 _FIRST_BATCH, _BATCH = 8, 256
 _READ_BYTES, _PIECE_BYTES = 4 << 20, 512 << 10
 

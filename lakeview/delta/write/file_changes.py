@@ -12,7 +12,6 @@ from lakeview.delta.log.actions import AddCDCFile, AddFile, DeletionVectorDescri
 from lakeview.delta.log.paths import canonical_path, decode_path, encode_path
 from lakeview.delta.log.record_counts import records_of
 from lakeview.delta.log.vector_paths import file_of
-from lakeview.delta.write.statistics_text import logical_records
 from lakeview.model.errors import InvalidRequestError, LakeviewError
 from lakeview.storage import Storage
 
@@ -190,9 +189,3 @@ def tags_of(text: str | None) -> dict[str, str | None] | None:
 def paths_of(adds: Iterable[AddFile]) -> list[str]:
     """The decoded paths of adds."""
     return [decode_path(add.path) for add in adds]
-
-
-def live_records(adds: Sequence[AddFile]) -> int | None:
-    """Rows that these files give, deletion vectors applied; None where a file's statistics do not say."""
-    counts = [logical_records(add) for add in adds]
-    return None if None in counts else sum(c for c in counts if c is not None)

@@ -18,7 +18,7 @@ from lakeview.delta.log.record_counts import records_of
 from lakeview.model.schema import Field, PrimitiveType, Schema
 from lakeview.rows.matching import frame_of, matching_rows
 from lakeview.rows.parquet import read_task
-from lakeview.rows.tasks import Fallback, FileTask, RowPositions
+from lakeview.rows.tasks import Fallback, FileTask
 from lakeview.storage import Storage
 
 POSITION = "\0position"
@@ -82,9 +82,9 @@ class LiveFile:
         """Its live rows in these columns, or those at the positions `selected`, or all but those at `deleted`."""
         task = replace(self.task, schema=schema)
         if selected is not None:
-            task = replace(task, selected=_positions(selected))
+            task = replace(task, selected=Positions(selected))
         if deleted is not None:
-            task = replace(task, deleted=_positions(deleted))
+            task = replace(task, deleted=Positions(deleted))
         yield from read_task(task, storage)
 
     def frames(
@@ -133,7 +133,3 @@ def ahead(call: Callable[[LiveFile], _T], files: Sequence[LiveFile]) -> Iterator
 def positions_of(frame: pl.DataFrame) -> pyroaring.BitMap64:
     """The values of POSITION."""
     return pyroaring.BitMap64(frame[POSITION].to_numpy().astype("uint64"))
-
-
-def _positions(bits: pyroaring.BitMap64) -> RowPositions:
-    return Positions(bits)

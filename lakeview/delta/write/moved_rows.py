@@ -12,11 +12,12 @@ import pyroaring
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.log.paths import decode_path
+from lakeview.delta.log.record_counts import records_of
 from lakeview.delta.write.conflicts import Winner
 from lakeview.delta.write.file_changes import FileChanges
 from lakeview.delta.write.live_files import LiveFile
 from lakeview.delta.write.optimize import Rearrangement
-from lakeview.delta.write.statistics_text import physical_records, with_deletions
+from lakeview.delta.write.statistics_text import with_deletions
 from lakeview.delta.write.vectors import write_vectors
 from lakeview.storage import Storage
 
@@ -86,7 +87,7 @@ def _with_vectors(
     """The files with deletion vectors that name these rows; one without a row left is not added."""
     start, parts = 0, []
     for add in adds:
-        rows = physical_records(add)
+        rows = records_of(add.stats)
         assert rows is not None, "ours, and written with statistics"
         inside = places & pyroaring.BitMap64(range(start, start + rows))
         parts.append((add, pyroaring.BitMap64(place - start for place in inside), rows))

@@ -9,9 +9,9 @@ import msgspec
 
 from lakeview.delta.log.actions import AddFile, DomainMetadata
 from lakeview.delta.log.commits import Commit, only
+from lakeview.delta.log.record_counts import records_of
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.write.definition import Definition
-from lakeview.delta.write.statistics_text import physical_records
 from lakeview.model.errors import InvalidRequestError
 
 DOMAIN = "delta.rowTracking"
@@ -33,7 +33,7 @@ def with_row_ids(adds: Sequence[AddFile], version: int, mark: int) -> tuple[list
         if add.base_row_id is not None:  # a file of the table, whose deletion vector changed
             found.append(add)
             continue
-        rows = physical_records(add)
+        rows = records_of(add.stats)
         if rows is None:
             raise InvalidRequestError(
                 f"the statistics of {add.path} do not say how many rows it has, which row tracking asks for",

@@ -9,7 +9,7 @@ from lakeview.iceberg.metadata.locate import FOLDER, is_numbered_alone, metadata
 from lakeview.iceberg.metadata.refs import MAIN
 from lakeview.iceberg.state import State
 from lakeview.iceberg.write.commits import Target
-from lakeview.model.errors import UnsupportedTableError
+from lakeview.iceberg.write.refusals import unsupported
 
 _NUMBERS = 1 << 63
 """Numbers of snapshots are longs."""
@@ -27,25 +27,25 @@ def check_commits(table: Target, *, without_catalog: bool) -> None:
     if table.pointer is not None:
         if table.pointer.takes_commits:
             return
-        raise _refused(
+        raise unsupported(
             f"{address} is a table of a catalog that lakeview only reads: it commits to REST catalogs alone",
             "catalog-table",
             "write it with an engine that commits to its catalog",
         )
     if state.place.explicit is not None:
-        raise _refused(
+        raise unsupported(
             f"{address} was opened by a metadata file, which never changes",
             "metadata-file",
             "open the table's folder",
         )
     if state.place.folder != FOLDER or metadata_number(name) is None:
-        raise _refused(
+        raise unsupported(
             f"the metadata file {name} of {address} has no number that the next one could follow",
             "metadata-name",
             "write it with the engine that owns it",
         )
     if not (without_catalog or is_numbered_alone(name)):
-        raise _refused(
+        raise unsupported(
             f"the metadata file {name} of {address} is named as catalogs name theirs: a catalog that owns the table "
             "would not see a commit to its folder, and would undo it",
             "catalog-may-own",
@@ -74,7 +74,3 @@ def check_continues(state: State, document: Mapping[str, object], rows: int) -> 
     for name, following in numbers.items():
         if not 0 <= following < _NUMBERS:
             raise invalid(path, f"no snapshot can follow its {name}")
-
-
-def _refused(message: str, kind: str, fix: str) -> UnsupportedTableError:
-    return UnsupportedTableError(message, fix=fix, kind=kind)

@@ -46,8 +46,6 @@ at least so many rows, null where the files cannot be followed.
 whose `files`, `bytes` and `records` are null and whose `note` says where it lies.
 `writer`: user, else engine. `suspicious` with `note` (why) and `taken_back_by` (the version that removed the load)."""
 
-_LANES = ("append", "change", "schema", "maintenance", "other", "off-branch")
-
 _OPERATION_LANES = {
     "WRITE": "append",
     "APPEND": "append",
