@@ -13,6 +13,7 @@ from lakeview.model.printable import choices
 from lakeview.model.schema import DataType, Field, PrimitiveType, Schema, StructType
 from lakeview.predicates.floats import with_doubles
 from lakeview.predicates.integers import without_overflow
+from lakeview.predicates.spark_types import check_types
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -22,7 +23,7 @@ def resolve(tree: exp.Expr, schema: Schema, subject: str, *, as_spark: bool = Fa
     """Returns the tree with columns spelt as the schema spells them: Spark looks names up without regard to case.
 
     A text that is compared with a column of dates is that date, and arithmetic over integers does not wrap around.
-    `as_spark`: 32-bit floats meet fractions as doubles.
+    `as_spark`: 32-bit floats meet fractions as doubles, and what Spark evaluates in another way is refused.
     InvalidRequestError (kind unknown-column) for a column that the schema does not have; `subject` names the expression
     in it.
     """
@@ -44,7 +45,7 @@ def resolve(tree: exp.Expr, schema: Schema, subject: str, *, as_spark: bool = Fa
         elif isinstance(node, exp.In):
             for value in node.expressions:
                 _date(node.this, value, types)
-    return without_overflow(with_doubles(tree, types) if as_spark else tree, types)
+    return without_overflow(with_doubles(check_types(tree, types), types) if as_spark else tree, types)
 
 
 def column_types(tree: exp.Expr, schema: Schema, subject: str) -> dict[int, DataType]:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import Schema
+from lakeview.model.schema import DecimalType, Field, PrimitiveType, Schema
 from lakeview.predicates.condition import row_expression
 from lakeview.rows.matching import evaluated, matching_rows
 
@@ -122,3 +122,48 @@ def test_an_integer_beyond_64_bits_is_refused_and_named(text: str, value: str) -
 def test_what_arithmetic_does_not_define_is_null(text: str) -> None:
     """polars divides to infinity: a delete with `x / 0 > 1` took every row."""
     assert values_of(text) == [None, None]
+
+
+TYPED = Schema(
+    (
+        *(
+            Field(name, PrimitiveType(name))
+            for name in ("integer", "long", "double", "string", "boolean", "date", "timestamp")
+        ),
+        Field("decimal", DecimalType(10, 2)),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CAST(timestamp AS BIGINT)", "CAST(timestamp AS STRING)", "CAST(long AS TIMESTAMP)", "CAST(double AS STRING)",
+        "CAST(string AS INT)", "CAST(COALESCE(double, 1.5) AS DECIMAL(10, 2))", "CAST(decimal AS DECIMAL(10, 1))",
+        "CAST(-decimal * 2 AS STRING)", "decimal / integer", "1.0 / 3", "double || 'x'",
+        "CAST(CASE WHEN boolean THEN timestamp END AS BIGINT)",
+    ],
+)  # fmt: skip
+def test_a_rule_that_spark_evaluates_in_another_way_is_refused(text: str) -> None:
+    """CAST of a timestamp AS BIGINT is seconds in Spark and was microseconds here."""
+    with pytest.raises(InvalidRequestError, match="Spark"):
+        row_expression(text, TYPED, "spark")
+    assert isinstance(row_expression(text, TYPED), pl.Expr)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CAST(timestamp AS DATE)", "CAST(integer + 1 AS STRING)", "CAST(decimal AS DECIMAL(12, 4))",
+        "CAST(NULL AS INT)",
+        "CAST(1.50 AS DECIMAL(10, 2))", "CAST('2024-01-31' AS DATE)", "date = DATE '2024-01-31'", "decimal / double",
+        "CAST(decimal AS DOUBLE)", "UPPER(string) || CAST(boolean AS STRING)", "CAST(LENGTH(string) AS BIGINT)",
+    ],
+)  # fmt: skip
+def test_a_rule_that_spark_evaluates_alike_is_taken(text: str) -> None:
+    assert isinstance(row_expression(text, TYPED, "spark"), pl.Expr)
+
+
+def test_a_number_beyond_the_integers_of_a_rule_is_refused_and_not_null() -> None:
+    with pytest.raises(InvalidRequestError, match="conversion from `f64` to `i32` failed"):
+        evaluated(pl.DataFrame({"double": [1e20]}), row_expression("CAST(double AS INT)", TYPED, "spark"), "the rule")
