@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from lakeview.model.errors import InvalidRequestError
+from lakeview.model.errors import InvalidRequestError, VersionNotFoundError
 
 
 def no_offset(value: Mapping[str, Any]) -> InvalidRequestError:
@@ -34,6 +34,15 @@ def removed_rows(version: str, address: str, operation: str | None, *, adds: boo
         "only moved come again)" + ("" if adds else ", or ignoreDeletes to pass over commits that only remove"),
         place=version,
         kind="change-commit",
+    )
+
+
+def taken_back(address: str, last: int, latest: int) -> VersionNotFoundError:
+    """The error for a table whose log ends before the version `last` that a stream has read."""
+    return VersionNotFoundError(
+        f"{address} is at version {latest}, and the stream has read version {last}: commits were taken back",
+        fix="start again with a new checkpoint location, or set failOnDataLoss to false to go on with later versions",
+        place=f"version {last}",
     )
 
 

@@ -16,7 +16,7 @@ from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import VersionNotFoundError
 from lakeview.model.schema import Field, Schema
 from lakeview.rows.tasks import FileTask, select_columns
-from lakeview.spark.stream_errors import no_offset, other_columns, other_table, removed_rows
+from lakeview.spark.stream_errors import no_offset, other_columns, other_table, removed_rows, taken_back
 from lakeview.spark.stream_offsets import Start, is_start, offset_json
 from lakeview.spark.stream_options import StreamOptions
 
@@ -116,9 +116,12 @@ class StreamFiles:
     ) -> dict[str, Any]:
         """How far a batch goes: at most so many files and bytes, at least one file, no further than `until`, the newest
         version without it."""
-        latest = self.latest if until is None else min(self.latest, until)
+        newest = self.latest
+        latest = newest if until is None else min(newest, until)
         files = size = 0
-        offset = Offset.parse(start)
+        offset = self._parse(start)
+        if offset.version > newest + 1 and self._options.fail_on_data_loss:
+            raise taken_back(self.table.address, offset.version - 1, newest)
         while offset.version <= latest:
             for task in self._files(offset)[offset.index :]:
                 full = max_files is not None and files >= max_files
@@ -131,8 +134,8 @@ class StreamFiles:
 
     def between(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Iterator[FileTask]:
         """The files from one offset to another."""
-        stop = Offset.parse(end)
-        offset = Offset.parse(start).begin_of(stop)
+        stop = self._parse(end)
+        offset = self._parse(start).begin_of(stop)
         while (offset.version, not offset.initial) < (stop.version, not stop.initial):
             yield from self._files(offset)[offset.index :]
             offset = offset.next_version()
@@ -141,10 +144,15 @@ class StreamFiles:
 
     # -- inside
 
-    def _files(self, offset: Offset) -> list[FileTask]:
-        key = offset.version, offset.initial
+    def _parse(self, value: Mapping[str, Any]) -> Offset:
+        """As `Offset.parse`; InvalidRequestError for an offset of another table, too."""
+        offset = Offset.parse(value)
         if offset.table != self._state.metadata.id:
             raise other_table(self.table.address, offset.table, str(self._state.metadata.id))
+        return offset
+
+    def _files(self, offset: Offset) -> list[FileTask]:
+        key = offset.version, offset.initial
         if key not in self._tasks:
             # what lies before is not asked for again: offsets only grow
             self._tasks = {k: tasks for k, tasks in self._tasks.items() if k[0] >= offset.version - 1}

@@ -169,7 +169,10 @@ def test_other_columns_another_table_and_lost_commits_stop_a_stream(table: Delta
     assert batches(reader(table), start) == [[6]], "started again, it goes on with the columns it asks for"
     other = lv.create_table(str(tmp_path / "other"), rows().to_arrow().schema)
     with pytest.raises(InvalidRequestError, match="is another table"):
-        batches(reader(other), start | {"version": 0})
+        batches(reader(other), start)
+    with pytest.raises(LakeviewError, match=r"is at version 5, and the stream has read version 8"):
+        batches(reader(table), start | {"version": 9})
+    assert batches(reader(table, failOnDataLoss="false"), start | {"version": 9}) == []
     with pytest.raises(InvalidRequestError, match="is no offset of a lakeview stream"):
         batches(source, {"reservoirVersion": 3})
     (Path(table.address) / "_delta_log" / f"{2:020}.json").rename(tmp_path / "gone")
