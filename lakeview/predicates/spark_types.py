@@ -77,6 +77,9 @@ def check_types(tree: exp.Expr, columns: Mapping[int, DataType]) -> exp.Expr:
         elif isinstance(node, exp.Div) and "decimal" in (kinds := [_kind(n, columns) for n in (node.left, node.right)]):
             if "floating" not in kinds:
                 raise refuse("a division of decimals is rounded in another way by Spark")
+        elif isinstance(node, exp.Greatest):  # to polars it is the greatest number beside NaN
+            if "floating" in {_kind(part, columns) for part in (node.this, *node.expressions)}:
+                raise refuse("GREATEST of floating-point numbers is NaN in Spark where one of them is")
         elif isinstance(node, exp.DPipe):
             for part in (node.left, node.right):
                 if "text" not in _ALIKE.get(_kind(part, columns), ()):

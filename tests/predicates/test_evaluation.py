@@ -141,7 +141,8 @@ TYPED = Schema(
         "CAST(timestamp AS BIGINT)", "CAST(timestamp AS STRING)", "CAST(long AS TIMESTAMP)", "CAST(double AS STRING)",
         "CAST(string AS INT)", "CAST(COALESCE(double, 1.5) AS DECIMAL(10, 2))", "CAST(decimal AS DECIMAL(10, 1))",
         "CAST(-decimal * 2 AS STRING)", "decimal / integer", "1.0 / 3", "double || 'x'",
-        "CAST(CASE WHEN boolean THEN timestamp END AS BIGINT)",
+        "CAST(CASE WHEN boolean THEN timestamp END AS BIGINT)", "GREATEST(double, 1) < 5", "STRPOS(string, 'a') > 1",
+        "REVERSE(string) = 'a'",
     ],
 )  # fmt: skip
 def test_a_rule_that_spark_evaluates_in_another_way_is_refused(text: str) -> None:

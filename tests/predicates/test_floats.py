@@ -20,7 +20,7 @@ ROW = pl.DataFrame({"v": [0.1], "s": [{"v": 0.1}]}, schema={"v": pl.Float32, "s"
     [
         ("v = 0.1", False), ("(v) <= 0.1", False), ("0.1 <=> v", False), ("s.v = 0.1", False), ("v <= 1", True),
         ("-v >= -0.1", False), ("ABS(v) <= 0.1", False), ("v IN (0.1, 5)", False), ("v BETWEEN 0.1 AND 0.2", True),
-        ("COALESCE(v, 0) <= 0.1", False), ("GREATEST(v, 0) <= 0.1", False), ("v = CAST(0.1 AS FLOAT)", True),
+        ("COALESCE(v, 0) <= 0.1", False), ("LEAST(v, 1) <= 0.1", False), ("v = CAST(0.1 AS FLOAT)", True),
         ("v * 0.1", 0.010000000149011612), ("v / 3", 0.033333333830038704),
     ],
 )  # fmt: skip
