@@ -322,7 +322,7 @@ ALONE = {
     "a partition value of another type", "an unknown type", "reader 2 with writer 2", "no writerFeatures",
 }  # fmt: skip
 """Troubles of which the trouble is all there is to say."""
-assert ALONE <= TROUBLES.keys()
+assert TROUBLES.keys() >= ALONE
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
