@@ -43,7 +43,8 @@ help:
 
 # ------------------------------------------------------------------------------------------- the app
 
-run: install demo
+# Where LAKEVIEW_ROOTS says which tables may be opened, the demo lake is none of them unless its folder is named too.
+run: install $(if $(LAKEVIEW_ROOTS),,demo)
 	@$(PY) .ci/ready.py "$(ADDRESS)" "$(PORT)" & exec $(PY) -m streamlit run app.py --server.port "$(PORT)" \
 		--server.address "$(ADDRESS)" --server.headless true --browser.gatherUsageStats false
 

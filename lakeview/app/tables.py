@@ -9,7 +9,7 @@ import streamlit as st
 
 from lakeview.app import cache, uploads
 from lakeview.model import config
-from lakeview.model.errors import LakeviewError, NotATableError
+from lakeview.model.errors import AccessDeniedError, LakeviewError, NotATableError
 
 DEMO = "demo"
 DEMO_TABLE = "demo/flights"
@@ -31,6 +31,17 @@ class Offer:
 def demo_tables() -> list[Offer]:
     """The tables of the demo lake, the one its story is about first; none if it has not been built."""
     return sorted(_below(config.settings().demo, DEMO), key=lambda offer: offer.name != DEMO_TABLE)
+
+
+def is_demo_allowed() -> bool:
+    """Whether the demo lake's folder lies below an allowed root, or any table may be opened."""
+    try:
+        cache.found_tables(config.settings().demo)
+    except AccessDeniedError:
+        return False
+    except LakeviewError:  # nothing there yet
+        pass
+    return True
 
 
 def root_tables() -> list[Offer]:

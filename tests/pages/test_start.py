@@ -104,6 +104,8 @@ def test_tables_below_a_root_are_offered(good: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("LAKEVIEW_ROOTS", str(good.parent))
     app = open_page("start")
     assert app.dataframe[0].value["table"].to_list() == [label(str(good))]
+    assert "lies outside `LAKEVIEW_ROOTS`" in text(app)  # nor is a demo lake built that could not be opened
+    assert "build-demo" not in [button.key for button in app.button]
 
 
 def test_a_profile_typed_opens_the_sharing_page(tmp_path: Path) -> None:

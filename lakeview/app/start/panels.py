@@ -78,6 +78,11 @@ def _demo_lake() -> None:
         main = next((offer for offer in offered if offer.name == tables.DEMO_TABLE), offered[0])
         if st.button(f"Open {main.label}", type="primary", width="stretch", key="open-demo"):
             st.switch_page(PAGES["overview"].file, query_params=session.link_to(main.name))
+    elif not tables.is_demo_allowed():
+        place = escape(config.settings().demo)
+        st.markdown(
+            f":gray[Its folder, {place}, lies outside `LAKEVIEW_ROOTS`: add it there, and start the app again.]"
+        )
     else:
         st.markdown(
             ":gray[A year of real flights up to yesterday, written by a Spark pipeline, with planted problems. "
