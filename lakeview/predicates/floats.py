@@ -24,8 +24,8 @@ _COMPARED = (
 
 
 def with_doubles(tree: exp.Expr, columns: Mapping[int, DataType]) -> exp.Expr:
-    """Returns the tree with 32-bit floats cast to doubles where they meet fractions, and where they are divided. The
-    tree is changed in place.
+    """Returns the tree with 32-bit floats cast to doubles where they meet fractions, and where they are divided; with
+    quotients that are rounded once. The tree is changed in place.
 
     `columns`: types of the nodes that are columns, by the nodes' ids.
     """
@@ -38,7 +38,20 @@ def with_doubles(tree: exp.Expr, columns: Mapping[int, DataType]) -> exp.Expr:
                 cast_in_place(part, DType.DOUBLE)
         elif _is_float(node, columns) or (parts and isinstance(node, _SAME + _COMPUTED)):
             floats.add(id(node))
+        if isinstance(node, exp.Div):
+            _spread_divisor(node, columns)
     return tree
+
+
+def _spread_divisor(division: exp.Div, columns: Mapping[int, DataType]) -> None:
+    """A divisor that is one number becomes a column of it: polars multiplies by the reciprocal of one number, which
+    rounds twice, and 2.5 / 3 is not the double next to it."""
+    divisor = division.expression
+    column = next((node for node in division.this.walk() if id(node) in columns), None)
+    if column is not None and divisor.find(exp.Column) is None:
+        is_null = exp.Is(this=column.copy(), expression=exp.Null())
+        branch = exp.If(this=is_null, true=divisor.copy())
+        division.set("expression", exp.Case(ifs=[branch], default=divisor.copy()))
 
 
 def _is_float(node: exp.Expr, columns: Mapping[int, DataType]) -> bool:

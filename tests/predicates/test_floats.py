@@ -11,8 +11,13 @@ from lakeview.model.schema import Field, PrimitiveType, Schema, StructType
 from lakeview.predicates.condition import row_expression
 
 FLOAT = Field("v", PrimitiveType("float"))
-SCHEMA = Schema((FLOAT, Field("s", StructType((FLOAT,)))))
-ROW = pl.DataFrame({"v": [0.1], "s": [{"v": 0.1}]}, schema={"v": pl.Float32, "s": pl.Struct({"v": pl.Float32})})
+SCHEMA = Schema(
+    (FLOAT, Field("s", StructType((FLOAT,))), Field("d", PrimitiveType("double")), Field("i", PrimitiveType("integer")))
+)
+ROW = pl.DataFrame(
+    {"v": [0.1], "s": [{"v": 0.1}], "d": [2.5], "i": [5]},
+    schema={"v": pl.Float32, "s": pl.Struct({"v": pl.Float32}), "d": pl.Float64, "i": pl.Int32},
+)
 
 
 @pytest.mark.parametrize(
@@ -25,4 +30,15 @@ ROW = pl.DataFrame({"v": [0.1], "s": [{"v": 0.1}]}, schema={"v": pl.Float32, "s"
     ],
 )  # fmt: skip
 def test_fractions_meet_32_bit_floats_as_doubles(text: str, value: Any) -> None:
+    assert ROW.select(row_expression(text, SCHEMA, "spark")).item() == value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("d / 3", 2.5 / 3), ("i / 3", 5 / 3), ("-d / -3", 2.5 / 3), ("s.v / 3 / 7", 0.10000000149011612 / 3 / 7),
+        ("d / 0", None), ("1 / d", 0.4),
+    ],
+)  # fmt: skip
+def test_a_quotient_is_rounded_once(text: str, value: float | None) -> None:
     assert ROW.select(row_expression(text, SCHEMA, "spark")).item() == value
