@@ -61,7 +61,7 @@ def ribbon_chart(
 
 _TOOLTIP = (("versions", "version"), ("committed", "committed, UTC"), ("word", "readable"))
 
-_WORDS = {"gone": "no longer", "at risk": "until the next VACUUM", "kept": "yes", "broken": "no, broken"}
+_WORDS = {"gone": "no longer", "at risk": "until the next cleanup", "kept": "yes", "broken": "no, broken"}
 
 
 def _cells(ribbon: pl.DataFrame, domain: tuple[datetime, datetime], p: Palette) -> pl.DataFrame:
