@@ -229,13 +229,18 @@ def _leaves(fields: tuple[Field, ...], above: tuple[str, ...]) -> Iterator[tuple
             yield (*above, f.name), f
 
 
+def quoted(name: str) -> str:
+    """A name in back-quotes, which Spark and polars take for nothing but a name."""
+    return f"`{name.replace('`', '``')}`"
+
+
 def leaf_name(path: tuple[str, ...]) -> str:
     """A leaf's path as one name: `a.b`; a part with a dot or back-quote is back-quoted, back-quotes doubled.
 
     So is a column called as STATISTICS calls one of its own.
     """
     own = len(path) == 1 and path[0] in ("_path", "_deletion_vector")
-    return ".".join(f"`{part.replace('`', '``')}`" if own or "." in part or "`" in part else part for part in path)
+    return ".".join(quoted(part) if own or "." in part or "`" in part else part for part in path)
 
 
 OTHER_ENGINE = "its log can be shown; read the rows with an engine that knows the type"

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from lakeview.model.schema import DataType, DecimalType, PrimitiveType, Schema, StructType
+from lakeview.model.schema import DataType, DecimalType, PrimitiveType, Schema, StructType, quoted
 from lakeview.predicates import limits
 from lakeview.predicates.columns import Columns
 from lakeview.predicates.printing import SQLPrinter
@@ -131,7 +131,7 @@ def _type_of(path: Path, schema: Schema) -> DataType | None:
 
 
 def _name(path: Path) -> str:
-    return ".".join(part if _PLAIN.fullmatch(part) else f"`{part.replace('`', '``')}`" for part in path)
+    return ".".join(part if _PLAIN.fullmatch(part) else quoted(part) for part in path)
 
 
 def _value_list(leaf: IsIn, type_: DataType | None) -> str | None:

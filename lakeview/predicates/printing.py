@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal
 
 from lakeview.model.errors import InvalidRequestError
+from lakeview.model.schema import quoted
 from lakeview.predicates.tree import And, Comparison, Constant, IsIn, IsNull, Node, Or, Path, StartsWith
 
 
@@ -55,7 +56,7 @@ class SQLPrinter:
 
 def polars_name(parts: Sequence[str]) -> str:
     """Returns a column in polars' SQL: every part in back-quotes, for it may be a word of SQL."""
-    return ".".join(f"`{part.replace('`', '``')}`" for part in parts)
+    return ".".join(map(quoted, parts))
 
 
 def polars_literal(value: object) -> str:

@@ -19,7 +19,7 @@ from pyspark.sql import types as spark_types
 
 from lakeview.model.arrow_types import arrow_type
 from lakeview.model.errors import CorruptTableError
-from lakeview.model.schema import DataType, DecimalType, Field, PrimitiveType, Schema
+from lakeview.model.schema import DataType, DecimalType, Field, PrimitiveType, Schema, quoted
 from lakeview.spark.native_files import NativeFile
 from lakeview.spark.native_partitions import are_distinct, folder_values, partition_fields
 from lakeview.spark.types import to_spark
@@ -203,11 +203,6 @@ class _Scan:
             arrays.append(pa.array([file.constants[name] for file in self._files], arrow_type(self._schema[name].type)))
         schema = spark_types.StructType(fields)
         return self._spark.createDataFrame(pa.table(arrays, names=schema.names), schema)
-
-
-def quoted(name: str) -> str:
-    """A column's name as Spark takes it for nothing but a name."""
-    return f"`{name.replace('`', '``')}`"
 
 
 def _literal(value: Any, field: Field) -> Column:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 
 import lakeview as lv
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import Schema
+from lakeview.model.schema import Schema, quoted
 from lakeview.model.snapshot import Snapshot
 from lakeview.predicates import predicate
 from lakeview.predicates.condition import translate
@@ -21,7 +21,7 @@ from lakeview.predicates.time_zones import zone_dependent_part
 from lakeview.rows.tasks import FileTask
 from lakeview.sharing.client.table import SharedTable
 from lakeview.spark.addresses import task_access
-from lakeview.spark.native import native_rows, quoted
+from lakeview.spark.native import native_rows
 from lakeview.spark.native_files import divide
 from lakeview.spark.storage_options import as_spark_options
 from lakeview.spark.types import to_spark

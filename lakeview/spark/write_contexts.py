@@ -13,9 +13,8 @@ from lakeview.delta.write.create import check_creatable
 from lakeview.delta.write.evolution import merge_schemas
 from lakeview.delta.write.transaction import Transaction
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
-from lakeview.model.schema import Schema
+from lakeview.model.schema import Schema, quoted
 from lakeview.rows.conform import check_columns_fit
-from lakeview.spark.native import quoted
 from lakeview.spark.options import WriteOptions
 from lakeview.spark.replacement import check_replaceable
 from lakeview.storage import open_storage

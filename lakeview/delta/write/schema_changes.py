@@ -12,7 +12,7 @@ from lakeview.delta.data.type_widening import TYPE_CHANGES, type_changes, widens
 from lakeview.delta.properties import column_paths
 from lakeview.model.arguments import names_of
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType
+from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType, quoted
 from lakeview.model.type_tree import nodes
 
 Path = tuple[str, ...]
@@ -71,7 +71,7 @@ def renamed_in(columns: str, path: Path, name: str) -> str:
 
 
 def _quoted(part: str) -> str:
-    return part if _PLAIN.fullmatch(part) else "`" + part.replace("`", "``") + "`"
+    return part if _PLAIN.fullmatch(part) else quoted(part)
 
 
 def drop(schema: Schema, path: Path) -> Schema:

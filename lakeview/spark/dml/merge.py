@@ -26,7 +26,7 @@ from lakeview.delta.write.transaction import Transaction
 from lakeview.delta.write.writer import write_files
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import PrimitiveType
+from lakeview.model.schema import PrimitiveType, quoted
 from lakeview.rows.batches import batches_of
 from lakeview.spark.arrow_functions import in_utc, map_batches, positions
 from lakeview.spark.dml.changes import parts
@@ -41,7 +41,6 @@ from lakeview.spark.dml.jobs import (
     take_paths,
 )
 from lakeview.spark.dml.merge_source import BROADCAST_BYTES, ROW, SourceRows, key_fields
-from lakeview.spark.native import quoted
 from lakeview.spark.types import arrow_schema, from_spark
 from lakeview.spark.writer import ENGINE
 

@@ -15,10 +15,9 @@ from pyspark.sql.types import ArrayType, IntegerType, StructField, StructType
 
 from lakeview.delta.write.partition_conditions import selected
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import Schema
+from lakeview.model.schema import Schema, quoted
 from lakeview.predicates import predicate
 from lakeview.spark.arrow_functions import map_batches
-from lakeview.spark.native import quoted
 from lakeview.spark.pipelines.config import REMOVING, Action, Expectation
 from lakeview.spark.types import from_spark
 

@@ -17,10 +17,10 @@ from lakeview.model.addresses import relative_to
 from lakeview.model.change_columns import CHANGE_TYPE
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
+from lakeview.model.schema import quoted
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.dml import changes
 from lakeview.spark.dml.merge import empty_source, merge
-from lakeview.spark.native import quoted
 from lakeview.spark.pipelines import expectations
 from lakeview.spark.pipelines.config import Action, Dataset, Mode
 from lakeview.spark.pipelines.graph import FORMAT, Graph

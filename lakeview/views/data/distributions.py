@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from lakeview.model.schema import quoted
 from lakeview.views.data.aggregates import Facts, Frequencies, PolarsAggregates, has_bins
 from lakeview.views.data.preview import Condition, where_text
 from lakeview.views.units import counted
@@ -48,7 +49,7 @@ def column_distribution(facts: Facts, frequencies: Frequencies | None) -> pl.Dat
     if facts.nans:
         rows.append(("nan", "NaN", facts.nans, None))
     if facts.nulls:
-        rows.append(("null", "null", facts.nulls, _condition(facts.name, Condition(_quoted(facts.name), "is null"))))
+        rows.append(("null", "null", facts.nulls, _condition(facts.name, Condition(quoted(facts.name), "is null"))))
     return pl.DataFrame(
         [(facts.name, kind, label, count, count / facts.rows, condition) for kind, label, count, condition in rows],
         schema=DISTRIBUTIONS,
@@ -57,7 +58,7 @@ def column_distribution(facts: Facts, frequencies: Frequencies | None) -> pl.Dat
 
 
 def _bins(facts: Facts, counts: Sequence[int]) -> list[tuple[str, str, int, str | None]]:
-    column, edges, rows = _quoted(facts.name), facts.edges, []
+    column, edges, rows = quoted(facts.name), facts.edges, []
     for edge, following, count in zip(edges, [*edges[1:], None], counts, strict=True):
         # the last bin ends with the largest value: NaN is above every number
         end = Condition(column, "<=", facts.high) if following is None else Condition(column, "<", following)
@@ -90,9 +91,4 @@ def _equal(name: str, value: Any) -> str | None:
         return None
     if isinstance(value, timedelta):
         return None
-    return _condition(name, Condition(_quoted(name), "=", value))
-
-
-def _quoted(name: str) -> str:
-    """A top-level column's name as a path of one part."""
-    return f"`{name.replace('`', '``')}`"
+    return _condition(name, Condition(quoted(name), "=", value))

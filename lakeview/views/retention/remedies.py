@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import polars as pl
 
+from lakeview.model.schema import quoted
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.engines.rules import all_words
 from lakeview.views.retention.policy import RetentionPolicy
@@ -84,11 +85,11 @@ def command(purpose: str, snapshot: Snapshot, **values: str) -> str | None:
     template = None if words is None else words.commands.get(purpose)
     if template is None:
         return None
-    quoted = template.find("'{name}'") >= 0
+    is_text = template.find("'{name}'") >= 0
     name = snapshot.name or snapshot.location.rstrip("/").rpartition("/")[2] or "table"
-    plain = name.replace("'", "''") if quoted else _identifier(name)
+    plain = name.replace("'", "''") if is_text else _identifier(name)
     return template.format(address=snapshot.location.replace("`", "``"), name=plain, **values)
 
 
 def _identifier(name: str) -> str:
-    return name if name.isidentifier() and name.isascii() else "`" + name.replace("`", "``") + "`"
+    return name if name.isidentifier() and name.isascii() else quoted(name)
