@@ -1,4 +1,4 @@
-"""`lakeview tables`: the tables below a folder or in a catalog, and how each of them is."""
+"""`lakeview tables`: the tables below a folder, in a catalog or of a share, and how each of them is."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _INDENT = " " * 4
 def tables(address: str, options: dict[str, Any], machine: bool) -> None:
     """Show the tables below a folder or in a catalog, worst first: what to look at, rows, bytes, last commit.
 
-    Reads the log of each, and no data.
+    Reads the log of each, and no data. Of the profile of a share, all tables that its server shares.
     """
     import polars as pl
 

@@ -56,7 +56,8 @@ def find_tables(
     may have no end; a catalog has no depth.
 
     The root may be a configured Iceberg catalog, `catalog://<catalog>/`, or a namespace in one; it is asked for names
-    and no table is opened. `catalog`: its properties, over what is configured.
+    and no table is opened. `catalog`: its properties, over what is configured. Or it is the profile of a share, a file
+    `*.share`: its server is asked for all tables, and `name` is share.schema.table.
     AccessDeniedError outside the allowed roots.
     """
     if is_catalog_address(address_of(root)):
@@ -65,6 +66,10 @@ def find_tables(
         named = find_catalog_tables(address_of(root), catalog=catalog, config=config)
         return pl.DataFrame([(address, "iceberg", name) for address, name in named], schema=TABLES, orient="row")
     refuse_catalog(catalog)
+    if address_of(root).endswith(".share") and not os.path.isdir(address_of(root)):
+        from lakeview.sharing.client.table import find_shared
+
+        return find_shared(root, storage_options=storage_options, config=config).cast(TABLES)
     storage = open_storage(root, options=storage_options, config=config, decode=True)
     below = _all_tables(storage) if depth is None else _near_tables(storage, depth)
     folders = below.filter(~pl.col("name").str.contains(_HIDDEN)).sort("name")

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from polars.testing import assert_frame_equal
 
+import lakeview as lv
 from lakeview.delta.sharing import live_lifetimes
 from lakeview.model.errors import (
     AccessDeniedError,
@@ -30,6 +31,7 @@ from lakeview.model.frames import ACTIONS, COMMITS, FILES, LIFETIMES
 from lakeview.model.table import Table
 from lakeview.rows.parquet import read_task
 from lakeview.sharing.client.table import SharedTable, open_shared
+from lakeview.sharing.server.config_file import folder_settings
 from tests.builders.mapped import field, held, physical, struct
 from tests.builders.shares import TOKEN, SharedStory, SharingServer
 
@@ -52,6 +54,15 @@ def orders(server: SharingServer) -> SharedStory:
 
 def bounds(low: int, high: int) -> dict[str, object]:
     return {"minValues": {"id": low}, "maxValues": {"id": high}, "nullCount": {"id": 0}}
+
+
+def test_a_profile_finds_the_tables_of_its_server_which_are_not_shared_on(server: SharingServer, profile: Path) -> None:
+    for name in ("a.x.t", "b.y.u"):
+        server.share(name, {"id": "long"})
+    names = ("a.x.t", "b.y.u")
+    assert lv.find_tables(profile).rows() == [(f"{profile}#{name}", "sharing", name) for name in names]
+    with pytest.raises(InvalidRequestError, match="no table below"):
+        folder_settings(str(profile))
 
 
 def test_it_is_a_table_whose_snapshot_knows_its_schema_without_its_files(

@@ -26,7 +26,7 @@ from lakeview.rows.tasks import FileTask, of_files, select_columns
 from lakeview.sharing.client.answers import Head
 from lakeview.sharing.client.changes import check_range, range_after, shared_changes
 from lakeview.sharing.client.earliest_version import history_findings, shared_versions
-from lakeview.sharing.client.endpoints import SharingClient
+from lakeview.sharing.client.endpoints import TABLES, SharingClient
 from lakeview.sharing.client.limits import Limits
 from lakeview.sharing.client.portable_tasks import portable_task, reach
 from lakeview.sharing.client.profile import Profile, TableName, parse_address, read_profile
@@ -58,6 +58,23 @@ def open_shared(
         )
     profile = read_profile(parts[0], config=config, **dict(storage_options or {}))
     return SharedTable(profile, parts[1], config=config, limits=limits, clock=clock)
+
+
+def find_shared(
+    profile: str | os.PathLike[str],
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+    config: Config | None = None,
+) -> pl.DataFrame:
+    """`address`, `format` and `name` (share.schema.table) of all tables of a server. Errors as `open_shared`."""
+    found = read_profile(profile, config=config, **dict(storage_options or {}))
+    client = SharingClient(found, limits=reach(config or settings()))
+    tables = [client.all_tables(share) for share in client.shares()["share"]]
+    return pl.concat([pl.DataFrame(schema=TABLES), *tables]).select(
+        "address",
+        pl.lit("sharing").alias("format"),
+        pl.concat_str("share", "schema", "table", separator=".").alias("name"),
+    )
 
 
 class SharedTable(OneLine):

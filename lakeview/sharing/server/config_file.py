@@ -42,7 +42,7 @@ def folder_settings(folder: str, recipient: str = "anyone") -> Settings:
 
     InvalidRequestError if there is no table, or two whose names become one.
     """
-    found = find_tables(folder)
+    found = find_tables(folder).remove(format="sharing")  # what others share is not ours to share
     if found.is_empty():
         raise wrong(f"there is no table below {folder}", "give a folder that holds tables, or a YAML file")
     share = _plain(folder.rstrip("/").rsplit("/", 1)[-1]) or "lake"
