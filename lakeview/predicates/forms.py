@@ -104,6 +104,8 @@ def _not(node: exp.Expr) -> Parts:
 def _is(node: exp.Expr, operator: str = "IS") -> Parts:
     if not isinstance(node.expression, exp.Null | exp.Boolean):
         raise refuse("IS takes NULL, TRUE or FALSE")
+    if isinstance(node.expression, exp.Boolean):  # to polars that of null is null: to SQL it is false, or true with NOT
+        operator = "IS NOT DISTINCT FROM" if operator == "IS" else "IS DISTINCT FROM"
     return "(", node.this, f" {operator} ", node.expression, ")"
 
 

@@ -136,7 +136,8 @@ ALIKE = [
     "a NOT IN (1, 2)", "a NOT IN (1, NULL)", "s IN ('a%b', '')", "d IN (DATE '2024-01-01')",
     "a BETWEEN -3 AND 1", "b NOT BETWEEN -1 AND 3",
     "s LIKE 'a%'", "s NOT LIKE '%-%'", "s ILIKE 'X-_-%'", "s LIKE '%''%'", "a IS NULL", "b IS NOT NULL", "f IS TRUE",
-    "f IS NOT TRUE", "f", "NOT f", "a IS NOT DISTINCT FROM NULL", "a + 1 > 2 * 3 - 4", "a / 2 = 1", "a // 2 = 1",
+    "f IS DISTINCT FROM TRUE", "f", "NOT f", "a IS NOT DISTINCT FROM NULL", "a + 1 > 2 * 3 - 4", "a / 2 = 1",
+    "a // 2 = 1",
     "a % 3 = 1", "-a = 3", "a = -(-1)", "b > 1e-1", "b >= .5", "a > 99999999999", "s || 'x' = 'x'", "s = 'it''s'",
     r"s = '\n'", "CAST(a AS DOUBLE) > 1.5", "a::VARCHAR = '7'", "TRY_CAST(s AS INT) IS NULL", "d >= DATE '2024-01-01'",
     "CAST(a AS DECIMAL(10, 2)) = 7", "t > TIMESTAMP '2024-01-31 10:02:00'",
@@ -185,7 +186,9 @@ LEAVES = st.one_of(
     st.tuples(NUMBERS, st.sampled_from(["IS NULL", "IS NOT NULL", "BETWEEN 0 AND 3", "NOT BETWEEN 0 AND 3"])).map(
         lambda t: f"({t[0]}) {t[1]}"
     ),
-    st.sampled_from(["a IN (1, 2)", "a NOT IN (1, NULL)", "s NOT IN ('', 'x')", "f", "f IS NOT TRUE", "TRUE"]),
+    st.sampled_from(
+        ["a IN (1, 2)", "a NOT IN (1, NULL)", "s NOT IN ('', 'x')", "f", "f IS DISTINCT FROM TRUE", "TRUE"]
+    ),
 )
 CONDITIONS = st.recursive(
     LEAVES,

@@ -168,3 +168,20 @@ def test_a_rule_that_spark_evaluates_alike_is_taken(text: str) -> None:
 def test_a_number_beyond_the_integers_of_a_rule_is_refused_and_not_null() -> None:
     with pytest.raises(InvalidRequestError, match="conversion from `f64` to `i32` failed"):
         evaluated(pl.DataFrame({"double": [1e20]}), row_expression("CAST(double AS INT)", TYPED, "spark"), "the rule")
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("f IS TRUE", [True, False, False]),
+        ("f IS NOT TRUE", [False, True, True]),
+        ("NOT (f IS FALSE)", [True, False, True]),
+        ("f IS NOT FALSE", [True, False, True]),
+    ],
+)
+def test_null_is_neither_true_nor_false(text: str, values: list[bool]) -> None:
+    """To polars all of it is null where f is null: a delete by f IS NOT TRUE left these rows."""
+    rows = pl.DataFrame({"f": [True, False, None]})
+    for dialect in ("spark", "polars"):
+        found = row_expression(text, Schema.from_arrow(rows.to_arrow().schema), dialect).alias("f")
+        assert rows.select(found)["f"].to_list() == values
