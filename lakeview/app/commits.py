@@ -9,7 +9,7 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.app import columns, timeline_filters
-from lakeview.app.components import ROW_HEIGHT, frame, nothing, scroll_to_row
+from lakeview.app.components import ROW_HEIGHT, frame, nothing
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
 from lakeview.app.widths import HALF
@@ -158,7 +158,7 @@ def commit_table(commits: pl.DataFrame, version: int) -> None:
             on_select=lambda: _pick_from_table(key, rows["version"].to_list()),
         )
         if inside >= _VISIBLE_ROWS - 1:  # below its heading
-            scroll_to_row(key, inside)
+            _scroll_to_row(key, inside)
 
 
 _MARK = "the mark is of the kind of commit, as in the chart above; ✚: an anomalous load"
@@ -178,3 +178,19 @@ def _pick_from_table(key: str, versions: list[int]) -> None:
     rows = st.session_state[key]["selection"]["rows"]
     if rows:
         _choose(versions[rows[0]])
+
+
+def _scroll_to_row(key: str, row: int) -> None:
+    """Move the table of this key so that a row is seen, once it is drawn: Streamlit draws its first rows."""
+    top = max(0, row - 2) * ROW_HEIGHT
+    st.html(
+        f"""<script>{{
+const scroll = (tries) => {{
+    const box = document.querySelector(".st-key-{key} .dvn-scroller");
+    if (box && box.scrollHeight > box.clientHeight) box.scrollTop = {top};
+    else if (tries) setTimeout(scroll, 50, tries - 1);
+}};
+scroll(100);
+}}</script>""",
+        unsafe_allow_javascript=True,
+    )

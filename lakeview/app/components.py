@@ -245,22 +245,6 @@ def pandas_rows(rows: pl.DataFrame) -> Any:
     return rows.to_arrow().to_pandas(date_as_object=False)
 
 
-def scroll_to_row(key: str, row: int) -> None:
-    """Move the table of this key so that a row is seen, once it is drawn: Streamlit draws its first rows."""
-    top = max(0, row - 2) * ROW_HEIGHT
-    st.html(
-        f"""<script>{{
-const scroll = (tries) => {{
-    const box = document.querySelector(".st-key-{key} .dvn-scroller");
-    if (box && box.scrollHeight > box.clientHeight) box.scrollTop = {top};
-    else if (tries) setTimeout(scroll, 50, tries - 1);
-}};
-scroll(100);
-}}</script>""",
-        unsafe_allow_javascript=True,
-    )
-
-
 def _named(name: str, kind: Any) -> Any:
     """A column's configuration; one without a heading gets the name of its column, for those who hear the table. None
     is narrower than its heading."""
