@@ -187,7 +187,7 @@ LEAVES = st.one_of(
         lambda t: f"({t[0]}) {t[1]}"
     ),
     st.sampled_from(
-        ["a IN (1, 2)", "a NOT IN (1, NULL)", "s NOT IN ('', 'x')", "f", "f IS DISTINCT FROM TRUE", "TRUE"]
+        ["a IN (1, 2)", "a NOT IN (1, NULL)", "s NOT IN ('', 'x')", "f", "(f IS DISTINCT FROM TRUE)", "TRUE"]
     ),
 )
 CONDITIONS = st.recursive(
