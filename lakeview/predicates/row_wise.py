@@ -23,7 +23,9 @@ _ROW_BY_ROW = re.compile(
     r"\[\(|\.when\(|as_struct\(|pl\.field\(|\.(?:"  # operators, and what is printed before its values
     r"(?:str|dt|list|arr|struct|bin|cat|name)\.(?!explode|concat_vertical)|"
     r"(?:abs|negate|not|is_(?:null|not_null|nan|not_nan|finite|infinite|in|between|close)|round\w*|floor|ceil|sign|log\w*"
-    r"|exp|sqrt|cbrt|pow|fill_null|coalesce|clip|cast|strict_cast|\w+_horizontal|replace|replace_strict|alias|python_udf)\()"
+    r"|exp|sqrt|cbrt|pow|fill_null|coalesce|clip|cast|strict_cast|\w+_horizontal|replace|replace_strict|alias|python_udf"
+    r"|(?:arc)?(?:sin|cos|tan)h?|arctan2|cot|degrees|radians|truncate|hash|reinterpret|to_physical|repeat_by"
+    r"|bitwise_(?:count|leading|trailing)_\w+)\()"
 )
 """Functions of one row's values as polars prints them after the first value, for expressions that it does not judge."""
 _LIST_FILTER = re.compile(r"\.(?:list|arr)\.eval\(col\(\"\"\)")

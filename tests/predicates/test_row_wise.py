@@ -37,6 +37,8 @@ OF_ONE_ROW = {
     "the larger of two columns": pl.max_horizontal(A, B) > 1,
     "a function of the user's": USERS,
     "a function over one of the user's": pl.when(USERS.is_in(pl.Series([1]))).then(-USERS.cast(pl.Int64)).otherwise(A),
+    "an angle of the user's": pl.arctan2(USERS.cast(pl.Int64).sin(), A).degrees().truncate() > 1,
+    "bits of the user's": USERS.cast(pl.Int64).bitwise_count_ones().hash() > 1,
     "a field that is added": B.struct.with_fields(pl.field("x").abs() + 1).struct.field("x") > 1,
 }
 OF_MORE = {
@@ -57,6 +59,7 @@ OF_MORE = {
     "a maximum beside a function of the user's": USERS & HIGHEST,
     "a maximum within lists' values": B.list.eval(pl.element()).list.contains(HIGHEST),
     "a sum of a function of the user's": USERS.sum() > 0,
+    "common bits of the user's": USERS.bitwise_and() > 0,
     "the value of the user's function before": USERS.shift(1),
     "a sum of lists": B.list.eval(pl.element()).list.sum().sum() > 3,
     "a sum of a field": B.struct.with_fields(pl.field("x").sum()),
