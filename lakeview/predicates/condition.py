@@ -63,8 +63,10 @@ def translate(text: str, dialect: str) -> str:
     """
     tree = _parse(text, "polars")
     _Printer().print(tree)
-    for cast in filter(has_offset, tree.find_all(exp.Cast)):
-        cast.set("to", exp.DataType(this=exp.DataType.Type.TIMESTAMPTZ))
+    for cast in tree.find_all(exp.Cast):
+        if has_offset(cast) or cast.to.this == exp.DataType.Type.TIMESTAMPTZ:
+            # what TIMESTAMP is to Spark, a setting says
+            cast.set("to", exp.DataType(this=exp.DataType.Type.TIMESTAMPLTZ))
     return str(tree.sql(dialect=DIALECTS[dialect], comments=False))
 
 

@@ -252,7 +252,9 @@ def test_a_condition_is_printed_for_another_engine() -> None:
     assert translate("`a b` = 1 /* ; */ AND s LIKE 'x%' -- y", "duckdb") == "\"a b\" = 1 AND s LIKE 'x%'"
     assert translate("\"a b\" = 'it''s'", "spark") == "`a b` = 'it\\'s'"
     at = "t < TIMESTAMP '2026-03-08 07:00:00{}'"
-    assert translate(at.format("+02:00"), "spark") == "t < CAST('2026-03-08 07:00:00+02:00' AS TIMESTAMP)"
+    zoned = "t < CAST('2026-03-08 07:00:00+02:00' AS TIMESTAMP_LTZ)"
+    assert translate(at.format("+02:00"), "spark") == zoned
+    assert translate("t < TIMESTAMPTZ '2026-03-08 07:00:00+02:00'", "spark") == zoned
     assert translate(at.format(""), "spark") == "t < CAST('2026-03-08 07:00:00' AS TIMESTAMP_NTZ)"
     with pytest.raises(InvalidRequestError):
         translate("TRUE; COPY t TO '/tmp/x'", "duckdb")
