@@ -48,7 +48,7 @@ _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.IntDiv)
 _OF_KIND: dict[str, tuple[type[exp.Expr], ...]] = {
     "boolean": (exp.Boolean, exp.Predicate, exp.Connector, exp.Not, exp.Is, exp.In, exp.Between),
     "text": (exp.Upper, exp.Lower, exp.Trim, exp.Substring, exp.Concat, exp.DPipe, exp.Replace, exp.Reverse),
-    "floating": (exp.Sqrt, exp.Exp, exp.Ln, exp.Log, exp.Pow),
+    "floating": (exp.Sqrt, exp.Exp, exp.Ln, exp.Log, exp.Pow, exp.Sign),
     "date": (exp.Date, exp.TsOrDsToDate),
     "null": (exp.Null,),
     "integer": (
@@ -56,7 +56,9 @@ _OF_KIND: dict[str, tuple[type[exp.Expr], ...]] = {
         exp.Second,
     ),
 }  # fmt: skip
-_LIKE_THEIR_PARTS = (exp.Paren, exp.Neg, exp.Abs, exp.Coalesce, exp.Nullif, exp.Greatest, exp.Least)
+_LIKE_THEIR_PARTS = (
+    exp.Paren, exp.Neg, exp.Abs, exp.Floor, exp.Ceil, exp.Coalesce, exp.Nullif, exp.Greatest, exp.Least,
+)  # fmt: skip
 
 
 def check_types(tree: exp.Expr, columns: Mapping[int, DataType]) -> exp.Expr:

@@ -142,7 +142,7 @@ TYPED = Schema(
         "CAST(string AS INT)", "CAST(COALESCE(double, 1.5) AS DECIMAL(10, 2))", "CAST(decimal AS DECIMAL(10, 1))",
         "CAST(-decimal * 2 AS STRING)", "decimal / integer", "1.0 / 3", "double || 'x'",
         "CAST(CASE WHEN boolean THEN timestamp END AS BIGINT)", "GREATEST(double, 1) < 5", "STRPOS(string, 'a') > 1",
-        "REVERSE(string) = 'a'",
+        "CAST(FLOOR(double) AS STRING)", "CAST(SIGN(long) AS STRING)", "REVERSE(string) = 'a'",
     ],
 )  # fmt: skip
 def test_a_rule_that_spark_evaluates_in_another_way_is_refused(text: str) -> None:
@@ -159,6 +159,7 @@ def test_a_rule_that_spark_evaluates_in_another_way_is_refused(text: str) -> Non
         "CAST(NULL AS INT)",
         "CAST(1.50 AS DECIMAL(10, 2))", "CAST('2024-01-31' AS DATE)", "date = DATE '2024-01-31'", "decimal / double",
         "CAST(decimal AS DOUBLE)", "UPPER(string) || CAST(boolean AS STRING)", "CAST(LENGTH(string) AS BIGINT)",
+        "CAST(FLOOR(double / 10) AS INT)", "CAST(CEIL(decimal) AS BIGINT)", "CAST(SIGN(double) AS INT)",
     ],
 )  # fmt: skip
 def test_a_rule_that_spark_evaluates_alike_is_taken(text: str) -> None:
