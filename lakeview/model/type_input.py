@@ -39,7 +39,9 @@ def schema_of(schema: SchemaInput) -> Schema:
         return Schema(tuple(Field(name, type_of(type_, name)) for name, type_ in schema.items()))
     if isinstance(schema, pa.Schema):
         return Schema(
-            tuple(replace(f, type=_complete(f, schema.field(f.name).type)) for f in Schema.from_arrow(schema))
+            tuple(
+                replace(f, type=_complete(f, t)) for f, t in zip(Schema.from_arrow(schema), schema.types, strict=True)
+            )
         )
     raise InvalidRequestError(
         f"a {type(schema).__name__} is given as schema{', whose names are no texts' * isinstance(schema, Mapping)}",

@@ -156,6 +156,8 @@ NESTED = Schema((Field("x", PrimitiveType("long")), Field("s", PrimitiveType("st
 IMPOSSIBLE: list[tuple[str, dict[str, Any], type[LakeviewError], str]] = [
     ("two columns that differ by case only", {"schema": pa.schema([("a", "int64"), ("A", "int64")])},
      InvalidRequestError, "two columns are called a, case aside"),
+    ("two columns of one name", {"schema": pa.schema([("a", "int64"), ("a", "string")])},
+     InvalidRequestError, "two columns are called a, case aside"),
     ("an unknown partition column", {"partition_by": ["planet"]}, InvalidRequestError, "planet is not in the schema"),
     ("partition columns only", {"partition_by": ["id", "city"]}, InvalidRequestError, "every column is a partition"),
     ("a partition column twice", {"partition_by": ["city", "city"]}, InvalidRequestError, "city is named twice"),
