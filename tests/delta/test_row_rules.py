@@ -178,6 +178,26 @@ def test_an_empty_text_is_null_in_a_partition_column(history: DeltaHistory) -> N
     assert table.snapshot().num_files == 0
 
 
+@pytest.mark.parametrize("type_", ["string", "binary"])
+def test_an_empty_value_that_a_table_computes_for_a_partition_column_is_null_to_its_rules(
+    tmp_path: Path, type_: str
+) -> None:
+    generated = {"delta.generationExpression": "UPPER(s)"}
+    default = {"CURRENT_DEFAULT": "''" if type_ == "string" else "X''"}
+    schema = Schema(
+        (
+            Field("s", PrimitiveType("string")),
+            Field("g", PrimitiveType("string"), metadata=generated),
+            Field("d", PrimitiveType(type_), metadata=default),
+        )
+    )
+    properties = {"delta.feature.allowColumnDefaults": "supported", "delta.constraints.c": "d IS NULL AND g IS NULL"}
+    table = lv.create_table(tmp_path, schema, partition_by=["g", "d"], properties=properties)
+    for rows in ({"s": [""]}, {"s": [""], "g": [""]}, {"s": [""], "g": [None]}):
+        table.overwrite(pl.DataFrame(rows))
+        assert table.scan().collect().rows() == [("", None, None)]
+
+
 def test_rules_and_overwrites_see_null_for_an_empty_text_in_a_partition_column(tmp_path: Path) -> None:
     """An overwrite of p = '' took rows that are null once they are written, so that a second one added them again."""
     schema = Schema(

@@ -94,13 +94,17 @@ class RowRules:
         # "An empty string for any type translates to a null partition value"  delta protocol, Partition Value
         # Serialization
         for name in self.partition_columns:
-            if self.schema[name].type in _MAY_BE_EMPTY and self.schema[name].nullable:
+            if self._is_null_for_empty(name):
                 index = self.schema.names.index(name)
                 values = rows.column(index)
                 rows = rows.set_column(
                     index, rows.schema.field(index), pc.if_else(pc.greater(pc.binary_length(values), 0), values, None)
                 )
         return rows
+
+    def _is_null_for_empty(self, name: str) -> bool:
+        field = self.schema[name]
+        return name in self.partition_columns and field.type in _MAY_BE_EMPTY and field.nullable
 
     def _checked(self, rows: pa.RecordBatch, absent: set[str], first: int) -> pa.RecordBatch:
         frame = self._frame(rows)
@@ -156,23 +160,23 @@ class RowRules:
         return found.cast(pl.Boolean)
 
     def _generated(self, rule: Expression, frame: pl.DataFrame) -> pl.Series:
-        values = _values(frame, self._expressions[rule.text], rule)
-        try:
-            return values.cast(polars_type(self.schema[rule.name].type))
-        except pl.exceptions.PolarsError as error:
-            raise _not_evaluated(rule, reason(error)) from error
+        return self._typed(rule, _values(frame, self._expressions[rule.text], rule))
 
     def _default(self, rule: Expression, count: int, clock: Clock) -> pl.Series:
-        type_ = polars_type(self.schema[rule.name].type)
         word = rule.text.strip().lower().removesuffix("()")
         if word in _MOMENTS:
             values = pl.Series(rule.name, [clock()], dtype=pl.Datetime("us", "UTC"))
         else:
             values = _values(pl.DataFrame({"": [0]}), _parsed(rule, Schema()), rule)
+        return self._typed(rule, values).new_from_index(0, count)
+
+    def _typed(self, rule: Expression, values: pl.Series) -> pl.Series:
+        """What a rule gives, as its column holds it."""
         try:
-            return values.cast(type_).new_from_index(0, count)
+            typed = values.cast(polars_type(self.schema[rule.name].type))
         except pl.exceptions.PolarsError as error:
             raise _not_evaluated(rule, reason(error)) from error
+        return typed.set(typed.cast(pl.Binary).bin.size() == 0, None) if self._is_null_for_empty(rule.name) else typed
 
     def _frame(self, rows: pa.RecordBatch) -> pl.DataFrame:
         """The columns that some rule names: others may be of types that polars has no form for."""
