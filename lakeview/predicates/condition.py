@@ -63,6 +63,7 @@ def translate(text: str, dialect: str) -> str:
     """
     tree = _parse(text, "polars")
     _Printer().print(tree)
+    null_for_zero(tree)
     for cast in tree.find_all(exp.Cast):
         if has_offset(cast) or cast.to.this == exp.DataType.Type.TIMESTAMPTZ:
             # what TIMESTAMP is to Spark, a setting says

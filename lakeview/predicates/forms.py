@@ -249,8 +249,8 @@ _NOT_ZERO = re.compile(r"[0.]*[1-9]")
 
 
 def null_for_zero(tree: exp.Expr) -> exp.Expr:
-    """Returns the tree with null for a divisor that is zero, as in Spark without ANSI and in DuckDB. polars divides to
-    infinity, and a delete with `n / 0 > 1` would take rows that no other engine takes. The tree is changed in place."""
+    """Returns the tree with null for a divisor that is zero, as in Spark without ANSI. polars and DuckDB divide to
+    infinity, and a delete with `n / 0 > 1` would take rows that Spark does not. The tree is changed in place."""
     for node in list(tree.find_all(exp.Div, exp.IntDiv, exp.Mod)):
         divisor = node.expression
         if not isinstance(divisor, exp.Literal) or divisor.is_string or not _NOT_ZERO.match(divisor.name):
