@@ -277,3 +277,11 @@ def test_nan_matches_nan_wherever_the_file_that_has_it_lies(tmp_path: Path) -> N
     source = pl.DataFrame({"key": [nan, 100.0], "v": [9, 9]})
     table.merge(source, ["key"]).when_matched_update().when_not_matched_insert().execute()
     assert sorted(table.scan().collect()["v"]) == [1, 9, 9]
+
+
+def test_nan_matches_nan_where_the_keys_are_sorted(tmp_path: Path) -> None:
+    table = lv.create_table(str(tmp_path), {"key": "double", "v": "long"})
+    table.append(pl.DataFrame({"key": [float("nan")], "v": [1]}))  # one row is sorted
+    source = pl.DataFrame({"key": [-1.0, float("nan")], "v": [8, 9]}).sort("key")
+    table.merge(source, ["key"]).when_matched_update().when_not_matched_insert().execute()
+    assert sorted(table.scan().collect()["v"]) == [8, 9]

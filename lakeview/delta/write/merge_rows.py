@@ -150,7 +150,10 @@ class MergeRows:
         keys = self._condition.keys
         if keys:
             left = pl.DataFrame({POSITION: frame[POSITION], **{f"{i}": frame[c] for i, (c, _) in enumerate(keys)}})
-            pairs = left.join(self._keys, on=[f"{i}" for i in range(len(keys))], how="inner")
+            on = [pl.col(f"{i}") for i in range(len(keys))]
+            if left.schema["0"].is_float():
+                on.append(pl.lit(0))  # of one key that is sorted, as one row is, polars finds no NaN
+            pairs = left.join(self._keys, on=on, how="inner")
             yield from self._filtered(frame, pairs.select(POSITION, SOURCE_ROW))
             return
         rows = max(1, _MOST_PAIRS // max(self._source.frame.height, 1))
