@@ -45,13 +45,14 @@ def with_doubles(tree: exp.Expr, columns: Mapping[int, DataType]) -> exp.Expr:
 
 def _spread_divisor(division: exp.Div, columns: Mapping[int, DataType]) -> None:
     """A divisor that is one number becomes a column of it: polars multiplies by the reciprocal of one number, which
-    rounds twice, and 2.5 / 3 is not the double next to it."""
+    rounds twice, and 2.5 / 3 is not the double next to it. Nor is a CASE whose branches are that number a column."""
     divisor = division.expression
     column = next((node for node in division.this.walk() if id(node) in columns), None)
     if column is not None and divisor.find(exp.Column) is None:
         is_null = exp.Is(this=column.copy(), expression=exp.Null())
-        branch = exp.If(this=is_null, true=divisor.copy())
-        division.set("expression", exp.Case(ifs=[branch], default=divisor.copy()))
+        ones = exp.Cast(this=is_null, to=exp.DataType(this=DType.DOUBLE))
+        zeros = exp.Mul(this=ones, expression=exp.Literal.number(0))
+        division.set("expression", exp.Add(this=zeros, expression=divisor))
 
 
 def _is_float(node: exp.Expr, columns: Mapping[int, DataType]) -> bool:

@@ -41,4 +41,6 @@ def test_fractions_meet_32_bit_floats_as_doubles(text: str, value: Any) -> None:
     ],
 )  # fmt: skip
 def test_a_quotient_is_rounded_once(text: str, value: float | None) -> None:
-    assert ROW.select(row_expression(text, SCHEMA, "spark")).item() == value
+    """Of several rows: of one row polars takes no reciprocal."""
+    rows = pl.DataFrame(ROW.rows() * 2, schema=ROW.schema, orient="row")
+    assert rows.select(row_expression(text, SCHEMA, "spark")).to_series().to_list() == [value, value]
