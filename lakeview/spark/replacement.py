@@ -15,6 +15,7 @@ from lakeview.delta.write.transaction import Transaction
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.predicates import predicate
+from lakeview.rows.conform import conform_batch
 from lakeview.spark.options import WriteOptions
 
 
@@ -53,16 +54,22 @@ class Replacement:
             yield from batches
             return
         condition = predicate(where, self.context.schema)
-        names = list(dict.fromkeys(condition.meta.root_names()))
+        schema = self.context.schema.select(list(dict.fromkeys(condition.meta.root_names())))
+        first = 0
         for batch in batches:
-            missing = [name for name in names if name not in batch.schema.names]
+            given = {name.casefold(): name for name in batch.schema.names}
+            missing = [name for name in schema.names if name.casefold() not in given]
             if missing:
                 raise InvalidRequestError(
                     f"replaceWhere is a condition on {missing[0]}, which the rows do not have",
                     fix="give the rows the column",
                     place="replaceWhere",
                 )
-            values = pl.DataFrame({name: pl.from_arrow(batch.column(name)) for name in names})
+            rows = batch.select([given[name.casefold()] for name in schema.names])
+            # in the names and types that they are written in, which the condition is about
+            table_rows = conform_batch(rows, schema, fill_missing=self.context.fill_missing, first=first)
+            first += batch.num_rows
+            values = pl.DataFrame(pl.from_arrow(table_rows))
             outside = batch.num_rows - int(selected(values, batch.num_rows, condition).sum() or 0)
             if outside:
                 raise _outside(f"{outside:,} rows are", where)

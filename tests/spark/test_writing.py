@@ -115,6 +115,18 @@ def test_a_partition_of_a_mapped_column_is_replaced(tmp_path: Path) -> None:
         writer.commit([writer.write(iter(rows.to_batches()))])
 
 
+def test_rows_that_spell_columns_and_fields_otherwise_are_held_against_the_condition(tmp_path: Path) -> None:
+    address = str(tmp_path / "places")
+    rows = pa.table({"id": [1, 2], "at": [{"x": 1}, {"x": 2}]})
+    table: Any = lv.create_table(address, rows.schema)
+    table.append(rows)
+    given = pa.table({"ID": [3], "At": [{"X": 2}]})
+    options = WriteOptions.parse({"path": address, "replaceWhere": "at.x = 2"}, overwrite=True)
+    writer = LakeviewWriter(options, to_spark(lv.Schema.from_arrow(given.schema)), overwrite=True)
+    writer.commit([writer.write(iter(given.to_batches()))])
+    assert sorted(lv.open_table(address).scan().collect()["id"]) == [1, 3]
+
+
 def test_rows_outside_what_they_replace_are_refused_and_leave_nothing(spark: SparkSession, tmp_path: Path) -> None:
     address = tmp_path / "numbers"
     writing(numbers(spark, 0, 5), partitionBy="part").save(str(address))
