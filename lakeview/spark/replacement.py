@@ -10,6 +10,7 @@ from lakeview.delta.data.partition_values import typed
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.write.context import WriteContext
 from lakeview.delta.write.partition_conditions import partition_condition, selected
+from lakeview.delta.write.row_rules import null_for_empty
 from lakeview.delta.write.stored_columns import stored_name
 from lakeview.delta.write.transaction import Transaction
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
@@ -69,6 +70,7 @@ class Replacement:
             # in the names and types that they are written in, which the condition is about
             table_rows = conform_batch(rows, schema, fill_missing=self.context.fill_missing, first=first)
             first += batch.num_rows
+            table_rows = null_for_empty(table_rows, schema, self.context.partition_columns)
             values = pl.DataFrame(pl.from_arrow(table_rows))
             outside = batch.num_rows - int(selected(values, batch.num_rows, condition).sum() or 0)
             if outside:

@@ -127,6 +127,23 @@ def test_rows_that_spell_columns_and_fields_otherwise_are_held_against_the_condi
     assert sorted(lv.open_table(address).scan().collect()["id"]) == [1, 3]
 
 
+def test_a_condition_on_rows_takes_an_empty_text_in_a_partition_column_for_null(tmp_path: Path) -> None:
+    """An overwrite of p = '' took rows that are null once they are written, so that a second one added them again."""
+    rows = pa.table({"n": [1], "p": [""]})
+    lv.create_table(tmp_path, rows.schema, partition_by="p")
+
+    def write(where: str) -> None:
+        options = WriteOptions.parse({"path": str(tmp_path), "replaceWhere": where}, overwrite=True)
+        writer = LakeviewWriter(options, to_spark(lv.Schema.from_arrow(rows.schema)), overwrite=True)
+        writer.commit([writer.write(iter(rows.to_batches()))])
+
+    for _ in range(2):
+        write("p IS NULL AND n > 0")
+    assert lv.open_table(tmp_path).scan().collect().rows() == [(1, None)]
+    with pytest.raises(ConstraintViolationError, match="1 rows are not in"):
+        write("p = '' AND n > 0")
+
+
 def test_rows_outside_what_they_replace_are_refused_and_leave_nothing(spark: SparkSession, tmp_path: Path) -> None:
     address = tmp_path / "numbers"
     writing(numbers(spark, 0, 5), partitionBy="part").save(str(address))

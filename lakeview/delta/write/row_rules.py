@@ -16,7 +16,7 @@ from lakeview.delta.write.stored_columns import readable_rows, with_variant_bina
 from lakeview.model.clock import Clock
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, UnsupportedTableError
 from lakeview.model.printable import example_text, shorten
-from lakeview.model.schema import PrimitiveType, Schema, polars_type
+from lakeview.model.schema import Field, PrimitiveType, Schema, polars_type
 from lakeview.predicates.condition import row_expression
 from lakeview.predicates.evaluation import reason
 from lakeview.rows.conform import check_nulls, conform_batch
@@ -77,7 +77,8 @@ class RowRules:
             else self.schema
         )
         target = with_variant_binaries(optional) if self.stored_variants else optional
-        rows = self._null_for_empty(conform_batch(batch, target, fill_missing=fill_missing, first=first))
+        rows = conform_batch(batch, target, fill_missing=fill_missing, first=first)
+        rows = null_for_empty(rows, self.schema, self.partition_columns)
         if not (self.checks or computed):
             return rows
         for identity in self.identities:
@@ -89,22 +90,6 @@ class RowRules:
             if default.name in absent:
                 rows = self._with(rows, default.name, self._default(default, rows.num_rows, clock), first)
         return self._checked(rows, absent, first)
-
-    def _null_for_empty(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        # "An empty string for any type translates to a null partition value"  delta protocol, Partition Value
-        # Serialization
-        for name in self.partition_columns:
-            if self._is_null_for_empty(name):
-                index = self.schema.names.index(name)
-                values = rows.column(index)
-                rows = rows.set_column(
-                    index, rows.schema.field(index), pc.if_else(pc.greater(pc.binary_length(values), 0), values, None)
-                )
-        return rows
-
-    def _is_null_for_empty(self, name: str) -> bool:
-        field = self.schema[name]
-        return name in self.partition_columns and field.type in _MAY_BE_EMPTY and field.nullable
 
     def _checked(self, rows: pa.RecordBatch, absent: set[str], first: int) -> pa.RecordBatch:
         frame = self._frame(rows)
@@ -176,7 +161,8 @@ class RowRules:
             typed = values.cast(polars_type(self.schema[rule.name].type))
         except pl.exceptions.PolarsError as error:
             raise _not_evaluated(rule, reason(error)) from error
-        return typed.set(typed.cast(pl.Binary).bin.size() == 0, None) if self._is_null_for_empty(rule.name) else typed
+        may_be_empty = rule.name in self.partition_columns and _is_null_for_empty(self.schema[rule.name])
+        return typed.set(typed.cast(pl.Binary).bin.size() == 0, None) if may_be_empty else typed
 
     def _frame(self, rows: pa.RecordBatch) -> pl.DataFrame:
         """The columns that some rule names: others may be of types that polars has no form for."""
@@ -191,6 +177,23 @@ class RowRules:
         array = values.to_arrow().cast(target.type)
         check_nulls(array, self.schema.select([name]).to_arrow().field(0), name, first)
         return rows.set_column(index, target, array)
+
+
+def null_for_empty(rows: pa.RecordBatch, schema: Schema, partition_columns: Sequence[str]) -> pa.RecordBatch:
+    """Rows of these columns with null for an empty text or sequence of bytes in partition columns that are nullable."""
+    # "An empty string for any type translates to a null partition value"  delta protocol, Partition Value
+    # Serialization
+    for name in partition_columns:
+        if name in schema and _is_null_for_empty(schema[name]):
+            index = schema.names.index(name)
+            values = rows.column(index)
+            filled = pc.if_else(pc.greater(pc.binary_length(values), 0), values, None)
+            rows = rows.set_column(index, rows.schema.field(index), filled)
+    return rows
+
+
+def _is_null_for_empty(field: Field) -> bool:
+    return field.nullable and field.type in _MAY_BE_EMPTY
 
 
 def row_rules(schema: Schema, properties: Mapping[str, str], partition_columns: Sequence[str] = ()) -> RowRules:
