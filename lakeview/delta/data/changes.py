@@ -133,7 +133,7 @@ class _PlanBounds:
 
 
 def _has_kinds(column: pa.Array) -> bool:
-    found: bool = pc.all(pc.is_in(column, value_set=pa.array(_KINDS))).as_py()
+    found: bool = pc.all(pc.is_in(column, value_set=pa.array(_KINDS)), min_count=0).as_py()
     return found
 
 

@@ -130,8 +130,8 @@ class Transaction(WholeFiles):
         their files are written anew. InvalidRequestError for a condition that cannot be evaluated.
         """
         self.check_may_remove()
-        self.entry.record_condition(where)
         expression = EVERY if where is None else row_wise(where, self.schema)
+        self.entry.record_condition(where)
         if set(expression.meta.root_names()) <= set(self.definition.partition_columns):
             return self._delete_files(where)
         return change_rows(self, expression, None)
@@ -145,8 +145,8 @@ class Transaction(WholeFiles):
         """
         self.check_may_remove()
         self._only_deletes = False
-        self.entry.record_condition(where)
         expression = EVERY if where is None else row_wise(where, self.schema)
+        self.entry.record_condition(where)
         return change_rows(self, expression, assignments)
 
     def merge(self, source: Frame, on: str | Sequence[str]) -> Merge:
