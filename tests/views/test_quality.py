@@ -409,6 +409,8 @@ def test_loads_without_newer_events_need_attention(newest: list[int], claims: li
         pytest.param({"nulls": 11}, [], id="another null"),
         pytest.param({"max": 999}, [], id="another max"),
         pytest.param({"takes_back": 5}, [], id="in place of the first"),
+        pytest.param({"again_after": 1000}, [], id="after a delete of as many rows"),
+        pytest.param({"again_after": 999}, [(6, 5, 1000, 3)], id="after a delete of fewer rows"),
     ],
 )
 def test_a_load_that_brings_the_rows_of_another_again_is_named(
@@ -418,10 +420,12 @@ def test_a_load_that_brings_the_rows_of_another_again_is_named(
     loads[5] = {"rows": 1000, "max": 555}
     loads[6] = {**loads[5], **change}
     lifetimes, timeline = told(loads)
+    deleted = pl.when(pl.col("version") == 6).then(1000 + change.get("again_after", 0)).otherwise("records_removed")
+    timeline = timeline.with_columns(records_removed=deleted)
     x = lifetimes["statistics"].struct.field("x")
     wide = lifetimes.with_columns(pl.DataFrame([x.alias(name) for name in "xyz"]).to_struct("statistics"))
     changes = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(wide, timeline))
-    assert views.quality.repeats.repeated_loads(changes).rows() == expected
+    assert views.quality.repeats.repeated_loads(changes, timeline).rows() == expected
     reasons = views.quality.anomalies.anomalies(timeline, changes).filter(pl.col("version") == 6)["reasons"].to_list()
     words = "the same 1,000 rows as v5, it seems: nulls, min and max are equal in 3 columns"
     assert reasons == ([[words]] if expected else [])

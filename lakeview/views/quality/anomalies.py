@@ -56,7 +56,7 @@ def anomalies(timeline: pl.DataFrame, changes: pl.DataFrame, version: int | None
     """ANOMALIES of TIMELINE and SUDDEN; with a version, as they were then: of loads up to it, repaired up to it."""
     sudden = _sudden(changes)
     reasons = {**sudden, **_taken_back(sudden, timeline)}
-    for load, more in [*_repeats(changes), *_volumes(timeline), *_lags(changes, timeline)]:
+    for load, more in [*_repeats(changes, timeline), *_volumes(timeline), *_lags(changes, timeline)]:
         reasons.setdefault(load, []).append(more)
     unexplained = timeline.filter(
         pl.col("suspicious") & pl.col("taken_back_by").is_null() & pl.col("note").is_not_null()
@@ -199,14 +199,14 @@ def _number(value: float) -> str:
     return format_count(value, exact=True) if value == round(value) else f"{value:,.4g}"
 
 
-def _repeats(changes: pl.DataFrame) -> list[tuple[int, _Reason]]:
+def _repeats(changes: pl.DataFrame, timeline: pl.DataFrame) -> list[tuple[int, _Reason]]:
     """Loads that bring the rows of an earlier one again."""
     return [
         (
             version,
             (f"the same {counted(records, 'row')} as {format_version(earlier)}, it seems: {_equal(columns)}", None),
         )
-        for version, earlier, records, columns in repeated_loads(changes).iter_rows()
+        for version, earlier, records, columns in repeated_loads(changes, timeline).iter_rows()
     ]
 
 

@@ -11,12 +11,12 @@ REPEATED_LOADS = pl.Schema({"version": pl.Int64(), "earlier": pl.Int64(), "recor
 `columns`: how many of them tell min and max."""
 
 
-def repeated_loads(changes: pl.DataFrame) -> pl.DataFrame:
-    """REPEATED_LOADS from SUDDEN, oldest first: appends of at least REPEAT_ROWS rows and REPEAT_COLUMNS columns that
-    are not the same value throughout.
+def repeated_loads(changes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame:
+    """REPEATED_LOADS from SUDDEN and TIMELINE, oldest first: appends of at least REPEAT_ROWS rows and REPEAT_COLUMNS
+    columns that are not the same value throughout.
 
     None where loads repeat each other as a rule. A load that was reverted says nothing, nor does the one that brings
-    its rows again.
+    its rows again, or that follows deletes of as many rows: a day is deleted and loaded again.
     """
     alike = pl.struct("column", "null_count", "min_text", "max_text").hash()
     has_bounds = pl.col("min_text").is_not_null() & pl.col("max_text").is_not_null()
@@ -34,7 +34,13 @@ def repeated_loads(changes: pl.DataFrame) -> pl.DataFrame:
     judged = loads.filter(
         (pl.col("records") >= REPEAT_ROWS) & ~pl.col("rows_differ") & (pl.col("varied") >= REPEAT_COLUMNS)
     )
-    repeats = judged.with_columns(earlier=pl.col("version").shift(1).over("records", "content")).drop_nulls("earlier")
+    deleted = (pl.col("records_removed") - pl.col("records_added")).fill_null(0).clip(0)
+    on_line = timeline.filter(pl.col("lane") != "off-branch")
+    judged = judged.join(on_line.select("version", deleted=deleted.cum_sum()), on="version", maintain_order="left")
+    before = pl.col("version", "deleted").shift(1).over("records", "content")
+    repeats = judged.with_columns(before.name.suffix("_before")).filter(
+        pl.col("deleted") - pl.col("deleted_before") < pl.col("records")
+    )
     if repeats.height > REVERTED_ROUTINE * loads.height:
         return pl.DataFrame(schema=REPEATED_LOADS)
-    return repeats.select(REPEATED_LOADS.names()).cast(REPEATED_LOADS)
+    return repeats.rename({"version_before": "earlier"}).select(REPEATED_LOADS.names()).cast(REPEATED_LOADS)
