@@ -409,6 +409,8 @@ def test_loads_without_newer_events_need_attention(newest: list[int], claims: li
         pytest.param({"nulls": 11}, [], id="another null"),
         pytest.param({"max": 999}, [], id="another max"),
         pytest.param({"takes_back": 5}, [], id="in place of the first"),
+        pytest.param({"path": "lake/day=2/f"}, [], id="in another partition"),
+        pytest.param({"path": "lake/day=1/f"}, [(6, 5, 1000, 3)], id="in the same partition"),
         pytest.param({"again_after": 1000}, [], id="after a delete of as many rows"),
         pytest.param({"again_after": 999}, [(6, 5, 1000, 3)], id="after a delete of fewer rows"),
     ],
@@ -420,6 +422,8 @@ def test_a_load_that_brings_the_rows_of_another_again_is_named(
     loads[5] = {"rows": 1000, "max": 555}
     loads[6] = {**loads[5], **change}
     lifetimes, timeline = told(loads)
+    paths = {5: "lake/day=1/e", 6: change["path"]} if "path" in change else {}
+    lifetimes = lifetimes.with_columns(path=pl.col("added").replace_strict(paths, default=pl.col("path")))
     deleted = pl.when(pl.col("version") == 6).then(1000 + change.get("again_after", 0)).otherwise("records_removed")
     timeline = timeline.with_columns(records_removed=deleted)
     x = lifetimes["statistics"].struct.field("x")

@@ -33,6 +33,7 @@ COLUMN_LOADS = pl.Schema(
         "writer": pl.String(),
         "lane": pl.String(),
         "taken_back_by": pl.Int64(),
+        "folders": pl.UInt64(),
         "records": pl.Int64(),
         "null_count": pl.Int64(),
         "null_share": pl.Float64(),
@@ -50,7 +51,8 @@ COLUMN_LOADS = pl.Schema(
         "earlier_high": pl.Float64(),
     }
 )
-"""One row a column and load, loads oldest first. `records`: the rows it wrote, null where a file does not count its
+"""One row a column and load, loads oldest first. `folders`: a hash of the partitions that the paths of its files name,
+as in `day=2026-01-31`. `records`: the rows it wrote, null where a file does not count its
 own; `null_count` in the files that count nulls and rows, null where none does, and `null_share` of their rows. `mark`:
 "" exact, "≤" a bound, "≈" from some of its files only. `low`, `high`: of numbers, null where a file has none;
 `newest`: the max date or time; the texts: of any type. `rewrites`: the load removed files, so that it may have written
@@ -102,8 +104,11 @@ def column_loads(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFram
         earlier_low="low",
         earlier_high="high",
     )
+    folders = pl.col("path").str.extract_all(r"[^/]+=[^/]*/").list.join("")
+    by_load = written.with_columns(first["load"]).group_by("load").agg(folders=folders.unique().hash().sum())
     return (
         _per_load(written, first["load"])
+        .join(by_load, on="load", maintain_order="left")
         .join(removed, on=["load", "column"], how="left", maintain_order="left")
         .with_columns(rewrites=pl.col("load").is_in(ends["load"].unique().implode()))
         .join(loads.rename({"added": "version"}), on="load")
@@ -113,7 +118,7 @@ def column_loads(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFram
 
 
 _EARLIER = ("rewrites", "earlier_share", "earlier_low", "earlier_high")
-_OF_LOADS = ("version", "timestamp", "writer", "lane", "taken_back_by", *_EARLIER)
+_OF_LOADS = ("version", "timestamp", "writer", "lane", "taken_back_by", "folders", *_EARLIER)
 _PER_LOAD = pl.Schema({n: t for n, t in COLUMN_LOADS.items() if n not in _OF_LOADS} | {"load": pl.UInt32()})
 _OF_SOME_FILES = "\N{ALMOST EQUAL TO}"
 

@@ -7,8 +7,8 @@ import polars as pl
 from lakeview.views.thresholds import REPEAT_COLUMNS, REPEAT_ROWS, REVERTED_ROUTINE
 
 REPEATED_LOADS = pl.Schema({"version": pl.Int64(), "earlier": pl.Int64(), "records": pl.Int64(), "columns": pl.Int64()})
-"""One row a load whose rows, nulls, min and max of every column equal those of an `earlier` one, the nearest before it;
-`columns`: how many of them tell min and max."""
+"""One row a load whose partitions, rows, and nulls, min and max of every column equal those of an `earlier` one, the
+nearest before it; `columns`: how many of them tell min and max."""
 
 
 def repeated_loads(changes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame:
@@ -24,6 +24,7 @@ def repeated_loads(changes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFram
         changes.filter((pl.col("lane") == "append") & pl.col("taken_back_by").is_null() & ~pl.col("rewrites"))
         .group_by("version", maintain_order=True)
         .agg(
+            folders=pl.col("folders").first(),
             records=pl.col("records").min(),
             rows_differ=pl.col("records").n_unique() > 1,
             content=alike.sum(),
@@ -37,7 +38,7 @@ def repeated_loads(changes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFram
     deleted = (pl.col("records_removed") - pl.col("records_added")).fill_null(0).clip(0)
     on_line = timeline.filter(pl.col("lane") != "off-branch")
     judged = judged.join(on_line.select("version", deleted=deleted.cum_sum()), on="version", maintain_order="left")
-    before = pl.col("version", "deleted").shift(1).over("records", "content")
+    before = pl.col("version", "deleted").shift(1).over("records", "content", "folders")
     repeats = judged.with_columns(before.name.suffix("_before")).filter(
         pl.col("deleted") - pl.col("deleted_before") < pl.col("records")
     )
