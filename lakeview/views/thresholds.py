@@ -50,6 +50,9 @@ REPEAT_ROWS, REPEAT_COLUMNS = 20, 3
 """A load of this many rows repeats another one where all statistics are equal and this many columns have a range: fewer
 rows, and columns of few values, are equal by chance."""
 
+REPEAT_DISTINCT = 0.8
+"""Loads are told apart by a column with as many mins or maxes as this share of them: ids and times have one a load."""
+
 REWRITES_ROUTINE = 0.5
 """Where more loads than this share rewrite files, as those of merges do, they are what others are compared with."""
 

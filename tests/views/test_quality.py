@@ -409,6 +409,7 @@ def test_loads_without_newer_events_need_attention(newest: list[int], claims: li
         pytest.param({"nulls": 11}, [], id="another null"),
         pytest.param({"max": 999}, [], id="another max"),
         pytest.param({"takes_back": 5}, [], id="in place of the first"),
+        pytest.param({"ranges": 3}, [], id="where few ranges occur"),
         pytest.param({"path": "lake/day=2/f"}, [], id="in another partition"),
         pytest.param({"path": "lake/day=1/f"}, [(6, 5, 1000, 3)], id="in the same partition"),
         pytest.param({"again_after": 1000}, [], id="after a delete of as many rows"),
@@ -418,8 +419,8 @@ def test_loads_without_newer_events_need_attention(newest: list[int], claims: li
 def test_a_load_that_brings_the_rows_of_another_again_is_named(
     change: dict[str, Any], expected: list[tuple[int, ...]]
 ) -> None:
-    loads = [{"rows": 1000 + i, "max": 100 + i} for i in range(8)]
-    loads[5] = {"rows": 1000, "max": 555}
+    loads = [{"rows": 1000 + i, "max": 100 + i % change.get("ranges", 8), "nulls": 10 + i} for i in range(8)]
+    loads[5] = {"rows": 1000, "max": 555, "nulls": 10}
     loads[6] = {**loads[5], **change}
     lifetimes, timeline = told(loads)
     paths = {5: "lake/day=1/e", 6: change["path"]} if "path" in change else {}
