@@ -110,6 +110,22 @@ def test_what_is_not_normal_is_named(loads: list[dict[str, Any]], expected: list
 
 
 @pytest.mark.parametrize(
+    ("infinite", "expected"),
+    [
+        pytest.param([12], [(12, ["x reaches inf, expected at most 106"])], id="one load"),
+        pytest.param(range(0, 13, 2), [], id="every other load"),
+    ],
+)
+def test_infinite_values_are_outside_a_finite_range(infinite: Sequence[int], expected: list[tuple[int, Any]]) -> None:
+    lifetimes, timeline = told([*USUAL, {}])
+    high = pl.when(pl.col("added").is_in(list(infinite))).then(float("inf")).otherwise(pl.col("x").struct["max"])
+    x = lifetimes.unnest("statistics").select(x=pl.col("x").struct.with_fields(max=high, min=100.0 - high))
+    lifetimes = lifetimes.with_columns(statistics=x.to_struct("statistics"))
+    changes = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
+    assert views.quality.anomalies.anomalies(timeline, changes).select("version", "reasons").rows() == expected
+
+
+@pytest.mark.parametrize(
     ("earlier", "rewritten", "expected"),
     [
         pytest.param({"nulls": 900, "max": 9_000}, {"nulls": 900, "max": 9_000}, False, id="as bad as before"),

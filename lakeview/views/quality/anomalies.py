@@ -196,7 +196,7 @@ def _ranges(rows: pl.DataFrame) -> _Reason:
 
 
 def _number(value: float) -> str:
-    return format_count(value, exact=True) if value == round(value) else f"{value:,.4g}"
+    return format_count(value, exact=True) if value.is_integer() else f"{value:,.4g}"
 
 
 def _repeats(changes: pl.DataFrame, timeline: pl.DataFrame) -> list[tuple[int, _Reason]]:

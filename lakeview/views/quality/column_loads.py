@@ -217,10 +217,10 @@ def sudden_changes(loads: pl.DataFrame) -> pl.DataFrame:
     floor = pl.when(pl.col("usual_most") > 0).then(NULL_JUMP).otherwise(NULL_JUMP_FROM_ZERO)
     # a width of none says nothing of what is far: a year that is the same for twenty loads may well become the next
     width = pl.max_horizontal("width", pl.col("usual_high") - pl.col("usual_low"))
-    outside = pl.max_horizontal(
-        pl.col("high") - _expected("usual_high", "earlier_high", pl.max_horizontal),
-        _expected("usual_low", "earlier_low", pl.min_horizontal) - pl.col("low"),
-    )
+    above = pl.col("high") - _expected("usual_high", "earlier_high", pl.max_horizontal)
+    below = _expected("usual_low", "earlier_low", pl.min_horizontal) - pl.col("low")
+    # infinity is not outside a range that ends there, though their difference is not a number
+    outside = pl.max_horizontal(above.fill_nan(0.0), below.fill_nan(0.0))
     most = _expected("usual_most", "earlier_share", pl.max_horizontal)
     clear = (pl.col("sudden") | pl.col("sudden_range")).any().over("version")
     return (
