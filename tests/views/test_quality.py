@@ -462,6 +462,7 @@ def test_events_far_beyond_the_commit_are_an_anomaly_and_hide_no_later_one() -> 
         "column": ["at"] * len(days),
         "writer": ["feed"] * len(days),
         "lane": ["append"] * len(days),
+        "oldest": [None] * len(days),
         "newest": [start + timedelta(days=day) for day in days],
         "range_exact": [True] * len(days),
         "taken_back_by": [None] * len(days),
@@ -475,6 +476,23 @@ def test_events_far_beyond_the_commit_are_an_anomaly_and_hide_no_later_one() -> 
         12: ("at reaches 3,638 days beyond the commit", "at"),
         14: ("at is 40 days later than expected", "at"),
     }
+
+
+def test_events_of_another_year_are_an_anomaly_where_the_newest_is_as_expected() -> None:
+    """A load a day of the two days before; one has an event of 1926, and one brings the days of three years ago."""
+    oldest = {7: datetime(1926, 1, 6, tzinfo=UTC), 10: START - timedelta(days=1_000)}
+    rows = [
+        {
+            "version": day, "timestamp": START + timedelta(days=day), "column": "at", "lane": "append",
+            "oldest": oldest.get(day, START + timedelta(days=day - 2)),
+            "newest": START + timedelta(days=day - 1 if day != 10 else -999), "range_exact": True,
+        }
+        for day in range(12)
+    ]  # fmt: skip
+    changes = pl.DataFrame(rows, schema=views.quality.column_loads.SUDDEN)
+    assert views.quality.trends.far_back(changes, "at").rows() == [(7, pytest.approx(36_527, abs=1))]
+    timeline = pl.DataFrame({"version": [], "label": []}, schema={"version": pl.Int64(), "label": pl.String()})
+    assert [load for load, _ in views.quality.anomalies._lags(changes, timeline)] == [10, 7]
 
 
 def test_a_table_without_newer_events_is_not_called_fresh() -> None:

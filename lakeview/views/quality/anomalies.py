@@ -14,7 +14,7 @@ from lakeview.model.printable import first_few
 from lakeview.views.health.kinds import finding
 from lakeview.views.quality.column_loads import SUDDEN
 from lakeview.views.quality.repeats import repeated_loads
-from lakeview.views.quality.trends import event_column, lag_trend, rows_trend
+from lakeview.views.quality.trends import event_column, far_back, lag_trend, rows_trend
 from lakeview.views.timeline.commits import up_to
 from lakeview.views.timeline.loads import BAD_LOAD, LATE_PARTITION
 from lakeview.views.timeline.readability import LATE, NO_NEWER_EVENTS, ON_TIME
@@ -226,8 +226,8 @@ def _volumes(timeline: pl.DataFrame) -> list[tuple[int, _Reason]]:
 
 
 def _lags(changes: pl.DataFrame, timeline: pl.DataFrame) -> list[tuple[int, _Reason]]:
-    """Loads whose newest event lies far longer back than that of the loads around, or far beyond the commit; not those
-    of a late partition."""
+    """Loads whose newest event lies far longer back than that of the loads around, or far beyond the commit, not those
+    of a late partition; and loads with single events of other years."""
     column = event_column(changes)
     if column is None:
         return []
@@ -235,10 +235,14 @@ def _lags(changes: pl.DataFrame, timeline: pl.DataFrame) -> list[tuple[int, _Rea
     explained = timeline.filter(pl.col("label").str.starts_with(LATE_PARTITION))
     late = rows.filter("outside").join(explained, on="version", how="anti", maintain_order="left")
     late = late.with_columns(more=pl.col("value") - pl.col("band_high")).drop_nulls("more")
-    return [
+    lags: list[tuple[int, _Reason]] = [
         (version, (f"{column} {_lag(value, more)}", column))
         for version, value, more in late.select("version", "value", "more").iter_rows()
         if max(-value, more) >= 1
+    ]
+    back = far_back(changes, column).iter_rows()
+    return lags + [
+        (load, (f"{column} goes back {counted(round(days), 'day')} before the commit", column)) for load, days in back
     ]
 
 

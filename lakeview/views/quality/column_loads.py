@@ -42,6 +42,7 @@ COLUMN_LOADS = pl.Schema(
         "low": pl.Float64(),
         "high": pl.Float64(),
         "range_exact": pl.Boolean(),
+        "oldest": pl.Datetime("us", "UTC"),
         "newest": pl.Datetime("us", "UTC"),
         "min_text": pl.String(),
         "max_text": pl.String(),
@@ -55,8 +56,9 @@ COLUMN_LOADS = pl.Schema(
 as in `day=2026-01-31`. `records`: the rows it wrote, null where a file does not count its
 own; `null_count` in the files that count nulls and rows, null where none does, and `null_share` of their rows. `mark`:
 "" exact, "≤" a bound, "≈" from some of its files only. `low`, `high`: of numbers, null where a file has none;
-`newest`: the max date or time; the texts: of any type. `rewrites`: the load removed files, so that it may have written
-rows of theirs again; `earlier_share`, `earlier_low`, `earlier_high`: of these files, null where one does not tell."""
+`oldest`, `newest`: the min and max date or time; the texts: of any type. `rewrites`: the load removed files, so that
+it may have written rows of theirs again; `earlier_share`, `earlier_low`, `earlier_high`: of these files, null where
+one does not tell."""
 
 SUDDEN = pl.Schema(
     {
@@ -177,6 +179,7 @@ def _column(name: str, head: pl.DataFrame, statistics: pl.DataFrame, *, is_as_wr
             (low.cast(pl.Float64) if numbers else unknown).alias("low"),
             (high.cast(pl.Float64) if numbers else unknown).alias("high"),
             "range_exact",
+            _moments(low).alias("oldest"),
             _moments(high).alias("newest"),
             bound_texts(low, found["range_exact"]).alias("min_text"),
             bound_texts(high, found["range_exact"]).alias("max_text"),

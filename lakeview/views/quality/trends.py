@@ -125,9 +125,20 @@ def lag_trend(changes: pl.DataFrame, column: str) -> pl.DataFrame:
     return _finished(_banded(found).with_columns(far=pl.col("far") | ahead), "far")
 
 
-def lag_days() -> pl.Expr:
-    """Days from the newest event of a load to its commit."""
-    return (pl.col("timestamp").dt.epoch("ms") - pl.col("newest").dt.epoch("ms")) / _DAY_MS
+def far_back(changes: pl.DataFrame, column: str) -> pl.DataFrame:
+    """`version, days` of the appends whose oldest event, not the newest one, lies years further back than those of the
+    loads around; the days are to the commit."""
+    rows = changes.filter((pl.col("column") == column) & (pl.col("lane") == "append"))
+    stays = pl.col("taken_back_by").is_null()
+    oldest, newest = (
+        _far_out(rows.with_columns(value=lag_days(end), stays=stays), HISTORICAL_DAYS) for end in ("oldest", "newest")
+    )
+    return oldest.filter(pl.col("far") & ~newest["far"]).select("version", days="value")
+
+
+def lag_days(event: str = "newest") -> pl.Expr:
+    """Days from the newest event of a load, or the `oldest`, to its commit."""
+    return (pl.col("timestamp").dt.epoch("ms") - pl.col(event).dt.epoch("ms")) / _DAY_MS
 
 
 def usual_of_history(lags: pl.DataFrame) -> float | None:
