@@ -86,6 +86,7 @@ ATTENTION, NOTE, PASS = Severity.ATTENTION, Severity.NOTE, Severity.PASS
             [(ATTENTION, "v12: 50 rows, expected 1,000")],
             id="hardly any rows",
         ),
+        pytest.param([*USUAL, {"rows": 1, "nulls": 0}], [(ATTENTION, "v12: 1 row, expected 1,000")], id="one row"),
         pytest.param(
             [*USUAL, {"nulls": 500}, {"nulls": 500}, {"nulls": 505}],
             [(ATTENTION, "v12: x is null in 50.0 % of 1,000 rows, expected 1.1 %")],

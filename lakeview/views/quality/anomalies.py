@@ -62,7 +62,7 @@ def anomalies(timeline: pl.DataFrame, changes: pl.DataFrame, version: int | None
         pl.col("suspicious") & pl.col("taken_back_by").is_null() & pl.col("note").is_not_null()
     )
     for row in unexplained.iter_rows(named=True):
-        reasons.setdefault(row["version"], [(f"{format_count(row['records_added'])} rows, {row['note']}", None)])
+        reasons.setdefault(row["version"], [(f"{_rows(row['records_added'])}, {row['note']}", None)])
     seen = timeline if version is None else up_to(timeline, version)
     commits = seen.select("version", "timestamp", "writer").with_row_index("order")
     repairs = commits.select(
@@ -162,7 +162,7 @@ def _taken_back(sudden: dict[int, list[_Reason]], timeline: pl.DataFrame) -> dic
     """Loads that were removed again: what was sudden in them, else only that they were."""
     bad = timeline.filter(pl.col("suspicious") & pl.col("taken_back_by").is_not_null())
     return {
-        version: sudden.get(version, [(f"{format_count(records)} rows, removed again", None)])
+        version: sudden.get(version, [(f"{_rows(records)}, removed again", None)])
         for version, records in bad.select("version", "records_added").iter_rows()
     }
 
@@ -220,9 +220,13 @@ def _volumes(timeline: pl.DataFrame) -> list[tuple[int, _Reason]]:
     usual = (rows["band_low"] + rows["band_high"]) / 2
     judged = rows.with_columns(usual=usual).filter("outside").drop_nulls("usual")
     return [
-        (version, (f"{format_count(value)} rows, expected {format_count(often)}", None))
+        (version, (f"{_rows(value)}, expected {format_count(often)}", None))
         for version, value, often in judged.select("version", "value", "usual").iter_rows()
     ]
+
+
+def _rows(number: float | None) -> str:
+    return f"{format_count(number)} {'row' if number == 1 else 'rows'}"
 
 
 def _lags(changes: pl.DataFrame, timeline: pl.DataFrame) -> list[tuple[int, _Reason]]:
