@@ -35,7 +35,10 @@ NULL_JUMP = 0.1
 """A null share is an anomaly this far above the largest of the baseline ..."""
 
 NULL_JUMP_FROM_ZERO = 0.01
-"""... and this far where the baseline has no nulls at all."""
+"""... and this far where the baseline has no nulls at all ..."""
+
+NULL_ROWS = 3
+"""... and has so many nulls more: in loads of a few rows one null is a large share."""
 
 RANGE_WIDTHS = 5.0
 """A value is an anomaly outside the expected range by this many times its width: ids and dates grow by one."""

@@ -86,6 +86,9 @@ ATTENTION, NOTE, PASS = Severity.ATTENTION, Severity.NOTE, Severity.PASS
             [(ATTENTION, "v12: 50 rows, expected 1,000")],
             id="hardly any rows",
         ),
+        pytest.param(
+            [*[{"rows": 5, "nulls": 0}] * 12, {"rows": 5, "nulls": 2}], [(PASS, "No anomalous loads")], id="two nulls"
+        ),
         pytest.param([*USUAL, {"rows": 1, "nulls": 0}], [(ATTENTION, "v12: 1 row, expected 1,000")], id="one row"),
         pytest.param(
             [*USUAL, {"nulls": 500}, {"nulls": 500}, {"nulls": 505}],

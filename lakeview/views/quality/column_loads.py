@@ -18,6 +18,7 @@ from lakeview.views.thresholds import (
     BASELINE_WINDOW,
     NULL_JUMP,
     NULL_JUMP_FROM_ZERO,
+    NULL_ROWS,
     RANGE_WIDTHS,
     REWRITES_ROUTINE,
     is_unusual_share,
@@ -229,7 +230,9 @@ def sudden_changes(loads: pl.DataFrame) -> pl.DataFrame:
     return (
         compared.with_columns(
             unusual=pl.col("exact") & is_unusual_share(pl.col("distance"), spread),
-            sudden=pl.col("exact") & (pl.col("null_share") - most > floor),
+            sudden=pl.col("exact")
+            & (pl.col("null_share") - most > floor)
+            & (pl.col("null_count") - most * pl.col("records") >= NULL_ROWS),
             sudden_range=(width > 0) & (outside > RANGE_WIDTHS * width),
         )
         .with_columns(pl.col("unusual", "sudden", "sudden_range").fill_null(value=False))
