@@ -95,7 +95,7 @@ def read_answer(lines: Iterable[bytes], version: int, *, must_end: bool = False)
     if read.end is not None and read.end.error_message:
         raise SharingError(
             f"the server broke off: {' '.join(read.end.error_message.split())}",
-            fix="try again; if it goes on, ask whoever runs the server",
+            fix="try again; if it goes on, ask the operator of the server",
             kind="sharing-broke-off",
         )
     if must_end and read.end is None:

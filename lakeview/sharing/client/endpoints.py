@@ -275,7 +275,7 @@ def _check_token(token: str, earlier_tokens: set[str], most: int) -> None:
     if token in earlier_tokens or len(earlier_tokens) >= most:
         raise SharingError(
             "the server gave the token of a page that was read already: its list has no end",
-            fix="ask whoever runs the server",
+            fix="ask the operator of the server",
             kind="endless-pages",
         )
     earlier_tokens.add(token)

@@ -122,7 +122,7 @@ class Http:
             if size > most:
                 raise SharingError(
                     f"the server sent more than {most:,} bytes, which is no answer to this question",
-                    fix="ask whoever runs the server",
+                    fix="ask the operator of the server",
                     kind="answer-too-large",
                 )
             if time.monotonic() > end:
@@ -160,7 +160,7 @@ class Http:
         if length > self.limits.line:
             raise SharingError(
                 f"the server sent a line of more than {self.limits.line:,} bytes",
-                fix="ask whoever runs the server",
+                fix="ask the operator of the server",
                 kind="answer-too-large",
             )
 
@@ -194,7 +194,7 @@ def _decompress(response: httpx.Response) -> Iterator[bytes]:
 
 
 def _bad_encoding(how: str) -> SharingError:
-    return SharingError(f"the server's answer is {how}", fix="ask whoever runs the server", kind="bad-answer")
+    return SharingError(f"the server's answer is {how}", fix="ask the operator of the server", kind="bad-answer")
 
 
 def redacted_url(url: str) -> str:

@@ -32,7 +32,7 @@ class RetryLaterError(Exception):
 def broken_protocol(what: str, kind: str = "bad-line") -> SharingError:
     """An answer that breaks the sharing protocol."""
     return SharingError(
-        f"the server's answer breaks the sharing protocol: {what}", fix="ask whoever runs the server", kind=kind
+        f"the server's answer breaks the sharing protocol: {what}", fix="ask the operator of the server", kind=kind
     )
 
 
@@ -75,7 +75,7 @@ def failure(response: httpx.Response, body: bytes, what: str) -> LakeviewError |
         f"the server refused {what} ({status}){words}",
         fix="change the request, or ask the provider of the share to change the table, as the server says"
         if status == 400
-        else "ask whoever runs the server",
+        else "ask the operator of the server",
         kind="sharing-refused",
     )
 

@@ -170,7 +170,7 @@ class SharedState:
         if answer.head.metadata.schema_string != self.head.metadata.schema_string:
             raise SharingError(
                 f"the server tells two schemas for version {self.version} of {self._address}",
-                fix="ask whoever runs the server",
+                fix="ask the operator of the server",
                 kind="different-pages",
             )
 
