@@ -57,8 +57,8 @@ def test_every_picture_compiles_in_its_own_colours(dark: bool) -> None:
 def test_a_heatmap_says_of_rows_that_they_are_a_bound() -> None:
     marked = cells().with_columns(mark=pl.Series(["\N{GREATER-THAN OR EQUAL TO}", "", ""]), records=pl.lit(7))
     (chart,) = charts.partition_maps.partition_heatmap(marked, ("d", "c"))
-    said = {row["partition"]: row["rows"] for row in rows_of(chart) if "rows" in row}
-    assert list(said.values()) == ["\N{GREATER-THAN OR EQUAL TO} 7", "7", "7"]
+    shown = {row["partition"]: row["rows"] for row in rows_of(chart) if "rows" in row}
+    assert list(shown.values()) == ["\N{GREATER-THAN OR EQUAL TO} 7", "7", "7"]
 
 
 def test_a_calendar_has_a_panel_a_year_and_weeks_that_begin_on_monday() -> None:

@@ -13,6 +13,7 @@ import lakeview as lv
 from lakeview.model.errors import InvalidRequestError
 
 ROWS = pl.DataFrame({"id": [1], "v": [1]})
+FIVE: Any = 5
 CALLS: dict[str, Callable[[Any], object]] = {
     "update without a mapping": lambda t: t.update("v = 1"),
     "update of a number": lambda t: t.update({5: "1"}),
@@ -50,9 +51,9 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "a range to audit": lambda t: t.audit("0"),
     "a time of a check": lambda t: t.check(5),
     "a retention in the inspection": lambda t: lv.inspect(t).retention(days=1e12),
-    "partitions": lambda _: lv.create_table("memory://arguments-2", {"id": "long"}, partition_by=5),  # type: ignore[arg-type]
-    "the address of a table": lambda _: lv.open_table(5),  # type: ignore[arg-type]
-    "options": lambda t: lv.open_table(t.address, storage_options=5),  # type: ignore[arg-type]
+    "partitions": lambda _: lv.create_table("memory://arguments-2", {"id": "long"}, partition_by=FIVE),
+    "the address of a table": lambda _: lv.open_table(FIVE),
+    "options": lambda t: lv.open_table(t.address, storage_options=FIVE),
 }
 
 

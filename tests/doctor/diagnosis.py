@@ -54,3 +54,13 @@ def opened(address: str) -> DeltaTable:
 def diagnosis(history: DeltaHistory) -> list[Finding]:
     """Everything the doctor finds, what is well left out."""
     return [f for f in opened(history.address).check() if f.severity is not Severity.PASS]
+
+
+def one_finding(found: list[Finding], severity: Severity, claim: str, evidence: str) -> list[Finding]:
+    """The findings with this claim: one, of this severity and evidence, with its rule and place."""
+    mine = [f for f in found if claim in f.claim]
+    assert [f.severity for f in mine] == [severity], found
+    assert evidence in mine[0].evidence, mine[0]
+    assert mine[0].rule is not None
+    assert mine[0].place is not None
+    return mine

@@ -14,7 +14,7 @@ from lakeview.delta.log.json_checksum import checksum
 from lakeview.model.findings import Severity
 from tests.builders.actions import Action, add, info, metadata, protocol, remove, txn
 from tests.builders.history import START, STEP, DeltaHistory, log_name
-from tests.doctor.diagnosis import TROUBLE, diagnosis, opened, rows, sound, write
+from tests.doctor.diagnosis import TROUBLE, diagnosis, one_finding, opened, rows, sound, write
 
 BROKEN, ATTENTION, NOTE = Severity.BROKEN, Severity.ATTENTION, Severity.NOTE
 Tell = Callable[[DeltaHistory], object]
@@ -312,11 +312,7 @@ def test_a_trouble_of_the_log_is_found_and_nothing_graver(
 ) -> None:
     tell(history)
     found = diagnosis(history)
-    mine = [f for f in found if claim in f.claim]
-    assert [f.severity for f in mine] == [severity], found
-    assert evidence in mine[0].evidence, mine[0]
-    assert mine[0].rule is not None
-    assert mine[0].place is not None
+    one_finding(found, severity, claim, evidence)
     graver = list(Severity)[: list(Severity).index(severity)]
     assert [f for f in found if f.severity in graver] == []
 

@@ -13,7 +13,7 @@ import pytest
 from lakeview.model.findings import Severity
 from tests.builders.actions import Action, add, cdc, info, metadata, protocol, remove, struct
 from tests.builders.history import DeltaHistory
-from tests.doctor.diagnosis import diagnosis, opened, rows, sound
+from tests.doctor.diagnosis import diagnosis, one_finding, opened, rows, sound
 
 BROKEN, ATTENTION, NOTE = Severity.BROKEN, Severity.ATTENTION, Severity.NOTE
 GENERATED = "delta.generationExpression"
@@ -330,11 +330,7 @@ def test_a_trouble_of_the_table_is_found(history: DeltaHistory, trouble: str) ->
     tell, severity, claim, evidence = TROUBLES[trouble]
     tell(history)
     found = diagnosis(history)
-    mine = [f for f in found if claim in f.claim]
-    assert [f.severity for f in mine] == [severity], found
-    assert evidence in mine[0].evidence, mine[0]
-    assert mine[0].rule is not None
-    assert mine[0].place is not None
+    mine = one_finding(found, severity, claim, evidence)
     if trouble in ALONE:
         assert found == mine
 

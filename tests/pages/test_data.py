@@ -59,9 +59,9 @@ def test_rows_of_a_commit_are_there_on_arrival(good: Path) -> None:
 
 
 def test_a_version_that_is_not_whole_says_so_above_its_rows(tmp_path: Path) -> None:
-    said = text(open_page("data", tables.file_missing(tmp_path / "t")))
-    assert "is not whole: 1 of its data files is missing from the store" in said
-    assert "only rows of its other files can be read" in said
+    shown = text(open_page("data", tables.file_missing(tmp_path / "t")))
+    assert "is not whole: 1 of its data files is missing from the store" in shown
+    assert "only rows of its other files can be read" in shown
 
 
 def test_rows_are_shown_once_asked_for(good: Path) -> None:

@@ -149,8 +149,8 @@ def test_the_tables_own_rules_are_proved_or_left_open(tmp_path: Path) -> None:
 
 
 def test_a_number_without_statistics_is_not_called_no_number(silent: Path) -> None:
-    said = text(open_page("quality", silent))
-    assert "has no range to compare.** :gray[It is not numeric, or no load has it in its statistics.]" in said
+    shown = text(open_page("quality", silent))
+    assert "has no range to compare.** :gray[It is not numeric, or no load has it in its statistics.]" in shown
 
 
 def test_a_table_without_rules_says_so(good: Path) -> None:

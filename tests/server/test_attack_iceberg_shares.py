@@ -86,8 +86,8 @@ def test_a_column_with_an_initial_default_is_refused_by_name(api: Api, tmp_path:
     history.evolve([*ID, {"id": 2, "name": "x", "type": "long", "required": False, "initial-default": 42}])
     history.append("b.parquet", [{"id": 2, "x": 3}])
     share(api, tmp_path, "ice")
-    told = "column x has an initial default, which Delta Sharing cannot describe"
-    assert api.refused("ice") == (400, "UNSUPPORTED_OPERATION", told)
+    message = "column x has an initial default, which Delta Sharing cannot describe"
+    assert api.refused("ice") == (400, "UNSUPPORTED_OPERATION", message)
 
 
 def test_properties_of_a_table_are_nobodys_business(api: Api, tmp_path: Path) -> None:
