@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from lakeview.app.components import ROW_HEIGHT
 from lakeview.app.lake import survey
 from lakeview.app.pages import PAGES
 from tests.builders.history import DeltaHistory
@@ -39,23 +40,28 @@ def listed(app: AppTest) -> Any:
     return app.dataframe[0].value
 
 
+def figures(app: AppTest) -> Any:
+    return app.dataframe[1].value.set_index("name")
+
+
 def test_every_table_is_listed_and_the_unreadable_come_first(root: Path) -> None:
     app = read(root)
     assert not app.exception
     rows = listed(app)
     assert sorted(rows["name"]) == [f"silver/{n}" for n in ("corrupt", "empty", "good", "silent", "unsupported")]
     assert set(rows["name"][:2]) == {"silver/corrupt", "silver/unsupported"}
+    assert [table.proto.row_height for table in app.dataframe] == [ROW_HEIGHT, ROW_HEIGHT]
     assert "timeTurner" in rows.set_index("name").loc["silver/unsupported", "remark"], "why, not what to do"
     assert text(app).index("5 tables: 2 unreadable") < text(app).index("Tables under a root")
 
 
 def test_the_verdict_is_that_of_the_overview_and_costs_stand_beside(root: Path) -> None:
     app = read(root)
-    rows = listed(app).set_index("name")
-    assert rows.loc["silver/good", "judged"] == "the whole log"
+    rows = figures(app)
+    assert not listed(app)["remark"].str.contains("judged by").any()
     assert (rows.loc["silver/good", "small"], rows.loc["silver/good", "versions"]) == (100, 7)
     assert rows.loc["silver/good", "retained"].endswith("KiB")
-    assert rows.loc["silver/corrupt", ["judged", "small", "versions", "retained"]].isna().all()
+    assert rows.loc["silver/corrupt", ["small", "versions", "retained"]].isna().all()
     app = read(root, **{"lake-table": "silver/good"})
     verdict = next(m.value for m in app.markdown if m.value.startswith("Readable"))
     overview = open_page("overview", root / "silver" / "good")
@@ -65,9 +71,9 @@ def test_the_verdict_is_that_of_the_overview_and_costs_stand_beside(root: Path) 
 def test_tables_of_the_second_format_are_judged_alike(tmp_path: Path) -> None:
     history = IcebergHistory(tmp_path / "t", [{"id": 1, "name": "id", "required": False, "type": "long"}])
     history.append("a", [{"id": 1}, {"id": 2}])
-    rows = listed(read(tmp_path))
-    assert rows["judged"].to_list() == ["the whole log"]
-    assert rows["versions"].to_list() == [1]
+    app = read(tmp_path)
+    assert not listed(app)["remark"].str.contains("judged by").any()
+    assert figures(app)["versions"].to_list() == [1]
 
 
 def test_a_large_table_is_judged_by_its_newest_version_and_says_so(
@@ -75,10 +81,9 @@ def test_a_large_table_is_judged_by_its_newest_version_and_says_so(
 ) -> None:
     tables.good(tmp_path / "t")
     monkeypatch.setattr(sys.modules["lakeview.views.lake"], "MOST_FILES", 2)
-    rows = listed(read(tmp_path))
-    assert rows["judged"].to_list() == ["newest version, commits, log listing"]
-    assert rows["remark"][0].endswith("; judged by newest version, commits, log listing")
-    assert rows["retained"].isna().all()
+    app = read(tmp_path)
+    assert listed(app)["remark"][0].endswith("; judged by newest version, commits, log listing")
+    assert figures(app)["retained"].isna().all()
 
 
 def test_a_share_of_small_files_just_below_all_is_not_all(tmp_path: Path) -> None:
@@ -86,7 +91,7 @@ def test_a_share_of_small_files_just_below_all_is_not_all(tmp_path: Path) -> Non
     app = read(tmp_path)
     found = survey.table_survey(str(tmp_path), 200)
     found.results = [result and replace(result, small_share=0.9998) for result in found.results]
-    assert listed(app.run())["small"].to_list() == [99.98]
+    assert figures(app.run())["small"].to_list() == [99.98]
 
 
 def test_an_unreadable_table_says_why(root: Path) -> None:

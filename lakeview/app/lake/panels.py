@@ -10,8 +10,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lakeview import charts, views
-from lakeview.app import cache, columns, downloads, selection, session
-from lakeview.app.components import BROKEN_LINES, MAX_ROWS, dark, escape, first_line, frame, grid, link, nothing, stack
+from lakeview.app import cache, columns, downloads, selection, session, widths
+from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, dark, escape, first_line, frame, link, nothing, stack
 from lakeview.app.lake import column_list
 from lakeview.app.lake.survey import Survey, column_survey, columns_of, table_survey, tables_of
 from lakeview.app.pages import PAGES
@@ -19,8 +19,6 @@ from lakeview.app.roots import root_input
 from lakeview.app.row_links import follow, row_link
 from lakeview.app.widget_state import linked
 
-HALF = 500
-"""Pixels that each of the two lists of tables needs at least."""
 _Read = TypeVar("_Read")
 
 TABLE = "lake-table"
@@ -105,15 +103,11 @@ def _filtered(entries: pl.DataFrame) -> pl.DataFrame:
 
 
 def _table(entries: pl.DataFrame) -> None:
-    """What to look at, and how large each table is: side by side, or one under the other where that is too narrow."""
+    """What to look at, and under it how large each table is."""
     rows = entries.head(MAX_ROWS)
-    column = st.column_config
     is_partial = pl.col("judged") != views.lake.WHOLE
     made_of = pl.when(is_partial).then(pl.concat_str(pl.lit("; judged by "), "judged")).otherwise(pl.lit(""))
-    small = columns.percent("small, %", decimals=0, help="files below 1 MiB, of all")
-    figures, _ = small.cells(rows["small_share"])
     cells = rows.with_columns(
-        pl.col("state").replace_strict({state.value: sign for state, sign in charts.lake.SIGNS.items()}),
         pl.col("format").str.to_titlecase(),
         # why a table cannot be read: what to do about it is beside it, where the table is chosen
         remark=pl.when(pl.col("state") == views.lake.LakeState.UNREADABLE.value)
@@ -121,41 +115,33 @@ def _table(entries: pl.DataFrame) -> None:
         .otherwise(pl.coalesce("finding", "verdict") + made_of),
         records=pl.Series([views.lake.rows_text(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
         bytes=pl.Series([None if n is None else views.units.format_bytes(n) for n in rows["bytes"]], dtype=pl.String),
-        small=figures,
         retained=pl.Series([_retained(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
-        last=pl.Series([_rhythm(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
+        rhythm=pl.Series([_rhythm(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
     )
+    signs = {state.value: sign for state, sign in charts.lake.SIGNS.items()}
     worth = {
-        "state": column.TextColumn("state", width=46, help="✕ broken or unreadable, ▲ needs attention, ✓ fine"),
-        "name": column.TextColumn("table", width=100),
-        "remark": column.TextColumn("what to look at", width=206),
-        "last": column.TextColumn("last commit", width=82),
+        "state": columns.mark(signs, label="state", help="✕ broken or unreadable, ▲ needs attention, ✓ fine"),
+        "name": columns.text("table", least=widths.NAME),
+        "remark": columns.text("what to look at"),
+        "last": columns.text("last commit", of="rhythm", right=True),
     }
     sizes = {
-        "name": column.TextColumn("table", width=88),
-        "format": column.TextColumn("format", width=56),
-        "records": column.TextColumn("rows", width=64, alignment="right"),
-        "bytes": column.TextColumn("bytes", width=64, alignment="right", help="of the live files"),
-        "files": column.NumberColumn("files", format="localized", width=46),
-        "small": small.kind(small.label, width=56, **small.options_for(figures)),
-        "versions": column.NumberColumn("readable", format="localized", width=60, help="versions that can be read"),
-        "retained": column.TextColumn(
-            "old bytes",
-            width=66,
-            alignment="right",
-            help="bytes of files that only old versions need",
-        ),
+        "name": columns.text("table", least=widths.NAME),
+        "format": columns.text("format"),
+        "records": columns.text("rows", right=True),
+        "bytes": columns.text("bytes", right=True, help="of the live files"),
+        "files": columns.number("files"),
+        "small": columns.percent("small, %", of="small_share", decimals=0, help="files below 1 MiB, of all"),
+        "versions": columns.number("readable", help="versions that can be read"),
+        "retained": columns.text("old bytes", right=True, help="bytes of files that only old versions need"),
     }
-    for name in ("format", "small"):  # where it is the same for all tables there is no difference to see
-        if rows.height > 1 and cells[name].n_unique() == 1:
+    for name, of in (("format", "format"), ("small", "small_share")):
+        if rows.height > 1 and rows[of].n_unique() == 1:  # there is no difference to see
             del sizes[name]
     opened = row_link("lake", rows, "overview", lambda row: session.link_to(row["address"]))
     st.markdown(":small[:gray[tick a row to open the table]]")
-    with grid(HALF, 2):
-        for key, shown, options in (("lake", worth, opened), ("lake-figures", sizes, {})):
-            frame(
-                cells, shown, key=key, row_height=BROKEN_LINES, height=10 * BROKEN_LINES, unknown="unknown", **options
-            )
+    for key, shown, options in (("lake", worth, opened), ("lake-figures", sizes, {})):
+        frame(cells, shown, key=key, height=16 * ROW_HEIGHT, unknown="unknown", **options)
     if notes := views.lake.gap_notes(rows):
         st.markdown(f":small[:gray[old bytes unknown &ensp; {escape('; '.join(notes))}]]")
     if entries.height > MAX_ROWS:
