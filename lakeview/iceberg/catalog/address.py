@@ -42,10 +42,10 @@ def dotted(names: tuple[str, ...]) -> str:
 
 def parse_address(address: str) -> CatalogAddress:
     """What an address names. InvalidRequestError if it names nothing."""
-    found = _FORM.match(address)
-    if found is None:
+    match = _FORM.match(address)
+    if match is None:
         raise InvalidRequestError(f"{address} names no table of a catalog", fix=_FIX, place=address)
-    catalog, path = unquote(found[1]), found[2]
+    catalog, path = unquote(match[1]), match[2]
     names = tuple(unquote(name) for name in path.split(".")) if path else ()
     if not catalog or not all(names):
         missing = "no catalog" if not catalog else "an empty level of a namespace"

@@ -82,8 +82,7 @@ class CatalogClient:
             raise self._explained(address, why)
 
     def _change(self, address: CatalogAddress, change: Mapping[str, Any]) -> bool:
-        made: bool = self._catalog.change(address.names, change)  # type: ignore[attr-defined]  # see takes_commits
-        return made
+        return bool(self._catalog.change(address.names, change))  # type: ignore[attr-defined]  # see takes_commits
 
     def tables(self, below: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
         """The names of all tables in a namespace and those inside it, or in the whole catalog, in order.
@@ -92,21 +91,21 @@ class CatalogClient:
         """
         with self._lock:
             try:
-                found = self._table_names(below) if below else []
+                names = self._table_names(below) if below else []
             except _AboutNamesError:
                 raise _no_namespace(CatalogAddress(self.name, below)) from None
             for namespace in self._inside(below):
                 with suppress(_AboutNamesError):  # dropped while we look: then it holds nothing
-                    found += self._table_names(namespace)
-            return sorted(found)
+                    names += self._table_names(namespace)
+            return sorted(names)
 
     def close(self) -> None:
         """Give back its connections."""
         self._catalog.close()
 
     def _table_names(self, namespace: tuple[str, ...]) -> list[tuple[str, ...]]:
-        found = self._ask(lambda: self._catalog.list_tables(namespace))
-        return [name for name in found if name[: len(namespace)] == namespace]
+        names = self._ask(lambda: self._catalog.list_tables(namespace))
+        return [name for name in names if name[: len(namespace)] == namespace]
 
     def _inside(self, below: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         """Every namespace inside another, or of the catalog, level by level."""

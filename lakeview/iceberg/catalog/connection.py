@@ -29,15 +29,15 @@ def catalog_properties(name: str, properties: Mapping[str, Any] | None, config: 
         raise InvalidRequestError(
             "pyiceberg's configuration cannot be read", fix="correct .pyiceberg.yaml and PYICEBERG_CATALOG__*"
         ) from None
-    found = {**theirs, **own, **(properties or {})}
-    if not found:
+    all_properties = {**theirs, **own, **(properties or {})}
+    if not all_properties:
         raise InvalidRequestError(
             f"no catalog is configured by the name {name}",
             fix=f"set PYICEBERG_CATALOG__{name.upper()}__URI, or [catalogs.{name}] in the file of LAKEVIEW_CONFIG",
             place=name,
             kind="unknown-catalog",
         )
-    return found
+    return all_properties
 
 
 def errors_of_pyiceberg(name: str) -> tuple[type[Exception], ...]:
@@ -55,23 +55,23 @@ def connected_catalog(name: str, properties: Mapping[str, Any]) -> Catalog:
     """pyiceberg's catalog, which opens no file and alters no table. ValueError for properties that are wrong."""
     from pyiceberg.catalog import CatalogType, infer_catalog_type, load_catalog
 
-    found = dict(properties)
-    kind = str(found.get("type", "")).lower()
-    if not kind and "py-catalog-impl" not in found:
-        inferred = infer_catalog_type(name, found)
+    options = dict(properties)
+    kind = str(options.get("type", "")).lower()
+    if not kind and "py-catalog-impl" not in options:
+        inferred = infer_catalog_type(name, options)
         kind = inferred.value if inferred else ""
     if kind == CatalogType.REST.value:
         from lakeview.iceberg.catalog.rest import LocatingRestCatalog
 
-        found["uri"] = str(found["uri"]) if found.get("uri") else _no_uri()
-        if "credential" in found:  # where the specification puts it; pyiceberg takes the same place, with a warning
-            found.setdefault("oauth2-server-uri", f"{found['uri'].rstrip('/')}/v1/oauth/tokens")
-        return LocatingRestCatalog(name, **found)
+        options["uri"] = str(options["uri"]) if options.get("uri") else _no_uri()
+        if "credential" in options:  # where the specification puts it; pyiceberg takes the same place, with a warning
+            options.setdefault("oauth2-server-uri", f"{options['uri'].rstrip('/')}/v1/oauth/tokens")
+        return LocatingRestCatalog(name, **options)
     if kind == CatalogType.SQL.value:
-        found = _for_reading(found)
+        options = _for_reading(options)
     # what opens files is ours: it opens none, and says which one would have been opened
     try:
-        return load_catalog(name, **{**found, "py-io-impl": "lakeview.iceberg.catalog.locating.LocatingIO"})
+        return load_catalog(name, **{**options, "py-io-impl": "lakeview.iceberg.catalog.locating.LocatingIO"})
     except TypeError:  # pyiceberg hands properties on unchecked: a number that is text comes back as this
         raise ValueError("a property of another type than it must be") from None
 
@@ -84,9 +84,9 @@ def _for_reading(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Properties of a SQL catalog by which pyiceberg creates and alters no tables, and SQLite no file."""
     from sqlalchemy.engine import make_url
 
-    found = {k: v for k, v in properties.items() if k != "schema_version"} | {"init_catalog_tables": "false"}
-    url = make_url(str(found.get("uri", "")))
+    options = {k: v for k, v in properties.items() if k != "schema_version"} | {"init_catalog_tables": "false"}
+    url = make_url(str(options.get("uri", "")))
     if url.get_backend_name() == "sqlite" and url.database and not url.database.startswith((":memory:", "file:")):
         url = url.set(database=f"file:{quote(url.database)}").update_query_dict({"mode": "ro", "uri": "true"})
-        found["uri"] = url.render_as_string(hide_password=False)
-    return found
+        options["uri"] = url.render_as_string(hide_password=False)
+    return options

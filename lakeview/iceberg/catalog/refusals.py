@@ -85,7 +85,7 @@ def foreign_errors() -> tuple[type[Exception], ...]:
     """The classes that a catalog of pyiceberg raises."""
     from pyiceberg import exceptions
 
-    found: list[type[Exception]] = [
+    classes: list[type[Exception]] = [
         exceptions.NoSuchTableError,
         exceptions.NoSuchNamespaceError,
         exceptions.NoSuchIdentifierError,
@@ -100,12 +100,12 @@ def foreign_errors() -> tuple[type[Exception], ...]:
     with suppress(ImportError):  # pyiceberg brings it for Glue only
         from botocore.exceptions import BotoCoreError, ClientError
 
-        found += [BotoCoreError, ClientError]
+        classes += [BotoCoreError, ClientError]
     with suppress(ImportError):  # and this for SQL only
         from sqlalchemy.exc import SQLAlchemyError
 
-        found.append(SQLAlchemyError)
-    return tuple(found)
+        classes.append(SQLAlchemyError)
+    return tuple(classes)
 
 
 def refusal(error: BaseException) -> Refusal:

@@ -46,15 +46,15 @@ def _azure_options(host: str, properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _s3_options(properties: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = _first_given(_KEYS, properties)
-    if _text(properties, "s3.anonymous") == "true" and "key" not in found:
-        found["anon"] = True
+    options: dict[str, Any] = _first_given(_KEYS, properties)
+    if _text(properties, "s3.anonymous") == "true" and "key" not in options:
+        options["anon"] = True
     if client := _first_given(_CLIENT, properties):
-        found["client_kwargs"] = client
+        options["client_kwargs"] = client
     for (name, value), style in _ADDRESSING.items():
         if _text(properties, name) == value:
-            found["config_kwargs"] = {"s3": {"addressing_style": style}}
-    return found
+            options["config_kwargs"] = {"s3": {"addressing_style": style}}
+    return options
 
 
 def _text(properties: Mapping[str, Any], name: str) -> str:
@@ -63,10 +63,10 @@ def _text(properties: Mapping[str, Any], name: str) -> str:
 
 def _first_given(table: Mapping[str, tuple[str, ...]], properties: Mapping[str, Any]) -> dict[str, str]:
     """Of several spellings of a setting, the first that is given as text."""
-    found: dict[str, str] = {}
+    options: dict[str, str] = {}
     for option, names in table.items():
         for name in names:
             value = properties.get(name)
-            if isinstance(value, str) and value and option not in found:
-                found[option] = value
-    return found
+            if isinstance(value, str) and value and option not in options:
+                options[option] = value
+    return options

@@ -56,7 +56,7 @@ class CatalogPointer:
         """The same; those given if the catalog says what it said before. NotATableError if it holds the table no
         more."""
         try:
-            found = self._client.locate(self._name)
+            location = self._client.locate(self._name)
         except NotATableError as error:
             raise NotATableError(
                 f"{self.address} is no longer in its catalog: it was dropped or renamed since it was opened",
@@ -64,7 +64,7 @@ class CatalogPointer:
                 place=self.address,
                 kind="dropped",
             ) from error
-        return (storage, place) if found == self._last else self._open_at(found)
+        return (storage, place) if location == self._last else self._open_at(location)
 
     @property
     def takes_commits(self) -> bool:
@@ -156,5 +156,5 @@ def find_catalog_tables(
     root = parse_address(address)
     client = CatalogClient(root.catalog, catalog_properties(root.catalog, catalog, config or settings()))
     with closing(client):
-        found = client.tables(root.names)
-    return [(str(CatalogAddress(root.catalog, names)), dotted(names[len(root.names) :])) for names in found]
+        tables = client.tables(root.names)
+    return [(str(CatalogAddress(root.catalog, names)), dotted(names[len(root.names) :])) for names in tables]
