@@ -63,7 +63,7 @@ class EqualityIndex:
         sequences, newer = data["sequence_number"].to_numpy(), self._deletes["sequence_number"].to_numpy()
         columns = [_Column(data, self._deletes, f, [i in ids for ids in self._ids]) for i, f in self._fields.items()]
         for files, deletes in self._candidates(data):
-            known: dict[bytes, int] = {bytes(-(-len(deletes) // 8)): 0}
+            set_numbers: dict[bytes, int] = {bytes(-(-len(deletes) // 8)): 0}
             step = max(1, _CELLS // len(deletes))
             for block in (files[at : at + step] for at in range(0, len(files), step)):
                 # "the data file's data sequence number is strictly less than the delete's"  iceberg spec, Scan Planning
@@ -72,10 +72,10 @@ class EqualityIndex:
                     reach &= column.meeting(block, deletes)
                 for row, file, bits in zip(reach, block.tolist(), np.packbits(reach, axis=1), strict=True):
                     key = bits.tobytes()
-                    if key not in known:
-                        known[key] = len(sets)
+                    if key not in set_numbers:
+                        set_numbers[key] = len(sets)
                         sets.append(tuple(numbers[deletes[row]].tolist()))
-                    of_files[file] = known[key]
+                    of_files[file] = set_numbers[key]
         return sets, of_files
 
     def _candidates(self, data: pl.DataFrame) -> Iterator[tuple[_Rows, _Rows]]:
@@ -125,13 +125,13 @@ class _Column:
     def meeting(self, files: _Rows, deletes: _Rows) -> _Booleans:
         """Whether each of these deletes may hold a value of each of these files, or does not compare this column."""
         ours, theirs = self._data, self._deletes
-        found: _Booleans = (ours.low[files, None] <= theirs.high[deletes]) & (
+        overlap: _Booleans = (ours.low[files, None] <= theirs.high[deletes]) & (
             theirs.low[deletes] <= ours.high[files, None]
         )
-        found |= self._others[deletes]
-        found |= ours.null[files, None] & theirs.null[deletes]
-        found |= ours.nan[files, None] & theirs.nan[deletes]
-        return found
+        overlap |= self._others[deletes]
+        overlap |= ours.null[files, None] & theirs.null[deletes]
+        overlap |= ours.nan[files, None] & theirs.nan[deletes]
+        return overlap
 
 
 def _bounds(entries: pl.DataFrame, field: Field) -> tuple[pl.Series, pl.Series]:
@@ -160,5 +160,5 @@ def _values(entries: pl.DataFrame, field: Field, low: pl.Series, high: pl.Series
 
 def _places(entries: pl.DataFrame) -> list[tuple[Any, ...]]:
     """Spec and partition of each entry."""
-    found = keyed(entries)
-    return found.select("spec_id", *(c for c in found.columns if c.startswith("f") and c[1:].isdigit())).rows()
+    keys = keyed(entries)
+    return keys.select("spec_id", *(c for c in keys.columns if c.startswith("f") and c[1:].isdigit())).rows()

@@ -102,10 +102,10 @@ def keyed(entries: pl.DataFrame) -> pl.DataFrame:
 
 
 def _vectors(left: pl.DataFrame, right: pl.DataFrame, same: list[str]) -> pl.DataFrame:
-    found = left.join(
+    vectors = left.join(
         right, left_on=["path", *same], right_on=["referenced_data_file", *same], how="inner", nulls_equal=True
     ).filter(pl.col("data_sequence") <= pl.col("sequence_number"))
-    return found.sort("sequence_number").unique("data", keep="last", maintain_order=True)
+    return vectors.sort("sequence_number").unique("data", keep="last", maintain_order=True)
 
 
 def position_pairs(left: pl.DataFrame, right: pl.DataFrame, same: list[str]) -> pl.DataFrame:
@@ -114,7 +114,7 @@ def position_pairs(left: pl.DataFrame, right: pl.DataFrame, same: list[str]) -> 
     one = pl.when(pl.col("lower") == pl.col("upper")).then(text_values(right["lower"]))
     right = right.with_columns(pl.coalesce("referenced_data_file", one).alias("target"))
     age = pl.col("data_sequence") <= pl.col("sequence_number")
-    named = left.join(
+    by_path = left.join(
         right.filter(pl.col("target").is_not_null()),
         left_on=["path", *same], right_on=["target", *same], how="inner", nulls_equal=True,
     ).filter(age)  # fmt: skip
@@ -122,4 +122,4 @@ def position_pairs(left: pl.DataFrame, right: pl.DataFrame, same: list[str]) -> 
     within = (path >= pl.col("lower")).fill_null(True) & (path <= pl.col("upper")).fill_null(True)
     others = left.join(right.filter(pl.col("target").is_null()), on=same, how="inner", nulls_equal=True)
     others = others.filter(age & within)
-    return pl.concat([named.select("data", "delete"), others.select("data", "delete")])
+    return pl.concat([by_path.select("data", "delete"), others.select("data", "delete")])

@@ -60,8 +60,8 @@ def stays(data: pl.DataFrame, deletes: pl.DataFrame, global_specs: list[int]) ->
     unsure = (pl.col("by_value") <= pl.col("at")).fill_null(value=False) | (
         (pl.col("by_position") <= pl.col("at")).fill_null(value=False) & pl.col("deletion_vector").is_null()
     )
-    left = pl.col("records") - pl.col("deleted").fill_null(0)
-    counts = counts.with_columns(records=pl.when(~unsure & (left >= 0)).then(left))
+    live_records = pl.col("records") - pl.col("deleted").fill_null(0)
+    counts = counts.with_columns(records=pl.when(~unsure & (live_records >= 0)).then(live_records))
     same = pl.struct("deletion_vector", "records").eq_missing(pl.struct("deletion_vector", "records").shift(1))
     runs = counts.filter(~(same & (pl.col("data") == pl.col("data").shift(1))).fill_null(value=False))
     next_of_file = pl.when(pl.col("data") == pl.col("data").shift(-1)).then(pl.col("at").shift(-1))
@@ -98,8 +98,8 @@ def _applied(
         .select("data", "sequence_number", "deletion_vector", "deleted", begins.alias("from"), ends.alias("to"))
         .filter(pl.col("from") < pl.col("to"))
     )  # fmt: skip
-    named = position_pairs(left, right.filter(~vector & (deletes["content"] == 1)), same)
-    positions = named.join(right.select("delete", "first", "last"), on="delete").join(
+    pairs = position_pairs(left, right.filter(~vector & (deletes["content"] == 1)), same)
+    positions = pairs.join(right.select("delete", "first", "last"), on="delete").join(
         left.select("data", "data_first", "data_last"), on="data"
     )
     met = positions.filter((pl.col("last") >= pl.col("data_first")) & (pl.col("first") <= pl.col("data_last")))
@@ -112,17 +112,17 @@ def _by_value(left: pl.DataFrame, equality: pl.DataFrame, same: list[str], globa
     # a number for each partition: a join by the nearest sequence number takes no nulls among its keys
     places = pl.concat([left.select(same), equality.select(same)]).unique().with_row_index("place")
     files = left.join(places, on=same, nulls_equal=True).sort("data_sequence")
-    found = equality.join(places, on=same, nulls_equal=True).sort("sequence_number")
+    deletes = equality.join(places, on=same, nulls_equal=True).sort("sequence_number")
     # "the data file's data sequence number is strictly less than the delete's"  iceberg spec, Scan Planning
     earliest = pl.col("first").reverse().cum_min().reverse()
     everywhere = pl.col("spec_id").is_in(global_specs)
-    local = found.filter(~everywhere).select("place", "sequence_number", local=earliest.over("place"))
-    anywhere = found.filter(everywhere).select("sequence_number", anywhere=earliest)
+    local = deletes.filter(~everywhere).select("place", "sequence_number", local=earliest.over("place"))
+    anywhere = deletes.filter(everywhere).select("sequence_number", anywhere=earliest)
     nearest = partial(
         pl.DataFrame.join_asof, left_on="data_sequence", right_on="sequence_number", strategy="forward",
         allow_exact_matches=False, check_sortedness=False,
     )  # fmt: skip
     joined = nearest(nearest(files, local, by="place").drop("sequence_number", strict=False), anywhere)
     since = pl.max_horizontal("data_first", pl.min_horizontal("local", "anywhere"))
-    known = joined.filter(pl.col("local").is_not_null() | pl.col("anywhere").is_not_null())
-    return known.select("data", since=since)
+    reach = pl.col("local").is_not_null() | pl.col("anywhere").is_not_null()
+    return joined.filter(reach).select("data", since=since)

@@ -64,12 +64,12 @@ class VectorPlace:
         data = blob[4:-4]
         if zlib.crc32(data) != int.from_bytes(blob[-4:], "big"):
             raise corrupt_vector(self.path, "its checksum does not fit its bytes")
-        found = position_bitmap(data, self.path)
-        if len(found) != self.cardinality:
+        bitmap = position_bitmap(data, self.path)
+        if len(bitmap) != self.cardinality:
             raise corrupt_vector(
-                self.path, f"it deletes {len(found):,} rows, and its manifest says {self.cardinality:,}"
+                self.path, f"it deletes {len(bitmap):,} rows, and its manifest says {self.cardinality:,}"
             )
-        return found
+        return bitmap
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,28 +96,28 @@ class IcebergDeletes:
 
     def bitmap(self, storage: Storage) -> pyroaring.BitMap64:
         """The positions, read when called. DataFileMissingError, CorruptTableError, UnsupportedTableError."""
-        found = pyroaring.BitMap64() if self.vector is None else self.vector.bitmap(storage)
+        bitmap = pyroaring.BitMap64() if self.vector is None else self.vector.bitmap(storage)
         for task in self.positions:
             rows = _cached_positions(storage, task, _by_path)
             mine = rows.filter(pl.col("path") == self.recorded)
             if mine.height:
-                found |= pyroaring.BitMap64(mine["pos"][0].to_numpy())
+                bitmap |= pyroaring.BitMap64(mine["pos"][0].to_numpy())
         for group in self.equality:
-            found |= self._equal(group, storage)
-        return found
+            bitmap |= self._equal(group, storage)
+        return bitmap
 
     def _equal(self, group: EqualityDeletes, storage: Storage) -> pyroaring.BitMap64:
         """Rows equal to a deleted one in every column: null equals null, NaN equals NaN."""
         deleted = pl.concat([_cached_positions(storage, task, _keys) for task in group.files]).unique()
-        found = pyroaring.BitMap64()
+        bitmap = pyroaring.BitMap64()
         start = 0
         for batch in read_task(replace(self.data, schema=group.schema), storage):
             rows = _leaves(batch).with_row_index("position", offset=start)
             keys = deleted.columns
             hit = rows.join(deleted, on=keys, how="semi", nulls_equal=True)["position"]
-            found |= pyroaring.BitMap64(hit.to_list())
+            bitmap |= pyroaring.BitMap64(hit.to_list())
             start += batch.num_rows
-        return found
+        return bitmap
 
 
 def position_task(root: str, path: str, format_: str, size: int) -> FileTask:
@@ -134,20 +134,20 @@ def _cached_positions(
     storage: Storage, task: FileTask, make: Callable[[Iterator[pa.RecordBatch], Schema], pl.DataFrame]
 ) -> pl.DataFrame:
     with _cache_lock:
-        found = _cache.setdefault(storage, {}).get(task)
-    if found is not None:
-        return found
+        frame = _cache.setdefault(storage, {}).get(task)
+    if frame is not None:
+        return frame
     try:
-        found = make(read_task(task, storage), task.schema)
+        frame = make(read_task(task, storage), task.schema)
     except CorruptTableError as error:
         error.place = error.place or task.path
         raise
     with _cache_lock:
-        held = _cache.setdefault(storage, {})
-        held[task] = found
-        while len(held) > 1 and sum(f.estimated_size() for f in held.values()) > _KEPT_BYTES:
-            del held[next(iter(held))]
-    return found
+        frames = _cache.setdefault(storage, {})
+        frames[task] = frame
+        while len(frames) > 1 and sum(f.estimated_size() for f in frames.values()) > _KEPT_BYTES:
+            del frames[next(iter(frames))]
+    return frame
 
 
 def _by_path(batches: Iterator[pa.RecordBatch], schema: Schema) -> pl.DataFrame:
