@@ -48,5 +48,5 @@ def _sorted_by(order: Mapping[str, Any], names: Mapping[int, str]) -> Iterator[s
         source = part.get("source-id", part.get("source-ids"))
         name = names.get(source, f"column {source}") if isinstance(source, int) else f"columns {source}"
         transform = part.get("transform", "identity")
-        shown = name if transform == "identity" else f"{transform}({name})"
-        yield f"{shown} {part.get('direction', 'asc')} {part.get('null-order', '')}".strip()
+        term = name if transform == "identity" else f"{transform}({name})"
+        yield f"{term} {part.get('direction', 'asc')} {part.get('null-order', '')}".strip()

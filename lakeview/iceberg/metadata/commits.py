@@ -58,7 +58,7 @@ def commits(metadata: Metadata, limit: int | None = None, before: int | None = N
 
 @cache
 def _columns() -> tuple[pl.Expr, ...]:  # made once: of a short history they are half the time
-    made = {
+    expressions = {
         "parent": pl.when(pl.col("parent") != NO_SNAPSHOT).then("parent"),
         "timestamp": moments("timestamp"),
         "recorded_timestamp": moments("timestamp"),
@@ -68,12 +68,12 @@ def _columns() -> tuple[pl.Expr, ...]:  # made once: of a short history they are
         "user": pl.lit(None, pl.String()),
         "protocol_changed": pl.lit(value=False),
         "data_change": pl.col("operation").ne_missing("replace"),
-        **dict(_counted()),
+        **dict(_count_columns()),
     }
-    return tuple(made.get(name, pl.col(name)).alias(name) for name in OWN_COMMITS)
+    return tuple(expressions.get(name, pl.col(name)).alias(name) for name in OWN_COMMITS)
 
 
-def _counted() -> Iterator[tuple[str, pl.Expr]]:
+def _count_columns() -> Iterator[tuple[str, pl.Expr]]:
     """Counts of data; null where a summary does not tell, or counts delete files in."""
     # writers leave zeros out: with totals there, a count that is missing is none
     absent = pl.when(pl.col("total-data-files").is_not_null()).then(pl.lit(0, pl.Int64()))

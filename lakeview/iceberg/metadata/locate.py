@@ -69,8 +69,8 @@ def is_metadata_name(name: str) -> bool:
 
 def metadata_number(name: str) -> int | None:
     """The number in a metadata file's name; None where it has none."""
-    found = _HADOOP.match(name) or _NUMBERED.match(name)
-    return None if found is None else int(found[1])
+    match = _HADOOP.match(name) or _NUMBERED.match(name)
+    return None if match is None else int(match[1])
 
 
 def is_numbered_alone(name: str) -> bool:
@@ -183,24 +183,24 @@ def _heads(names: list[str]) -> list[str]:
 def _newest(storage: Storage, folder: str, heads: list[str], listing: pl.DataFrame) -> str:
     """Of files that share the highest number, the one updated last by its own word, then by the store's."""
     times = dict(zip(listing["name"], listing["modified"].dt.epoch("ms"), strict=True))
-    read: dict[str, Metadata] = {}
+    by_name: dict[str, Metadata] = {}
     trouble: LakeviewError | None = None
     for name in sorted(heads, key=lambda n: times[n] or 0, reverse=True)[: limits.METADATA_TIES]:
         try:
-            read[name] = parse_metadata(read_metadata(storage, _join(folder, name)), _join(folder, name))
+            by_name[name] = parse_metadata(read_metadata(storage, _join(folder, name)), _join(folder, name))
         except LakeviewError as error:
             trouble = error
-    if not read:
+    if not by_name:
         assert trouble is not None, "there is at least one head, and none could be read"
         raise trouble
-    if len({m.table_uuid for m in read.values()}) > 1:
+    if len({m.table_uuid for m in by_name.values()}) > 1:
         raise CorruptTableError(
-            f"{storage.root} holds the metadata of several tables: {', '.join(sorted(read))}",
+            f"{storage.root} holds the metadata of several tables: {', '.join(sorted(by_name))}",
             fix="open one of these files by its own address",
             place=folder,
             kind="several-tables",
         )
-    return max(read, key=lambda n: (read[n].last_updated_ms or 0, times[n] or 0))
+    return max(by_name, key=lambda n: (by_name[n].last_updated_ms or 0, times[n] or 0))
 
 
 def read_metadata(storage: Storage, path: str) -> bytes:

@@ -23,10 +23,10 @@ _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):")
 def canonical(path: str) -> str:
     """One spelling of a recorded path: schemes of the same store alike, `file:` left out, no `./` at its head."""
     path = path.removeprefix("./")
-    found = _SCHEME.match(path)
-    if found is None:
+    match = _SCHEME.match(path)
+    if match is None:
         return path
-    scheme, rest = found[1].lower(), path[found.end() :]
+    scheme, rest = match[1].lower(), path[match.end() :]
     if scheme in ("file", "local"):
         return "/" + re.sub(r"^//(localhost(?=/))?", "", rest).lstrip("/")
     return f"{_ALIASES.get(scheme, scheme)}:{rest}"
@@ -40,10 +40,10 @@ class Locations:
         self._root = root.rstrip("/")
         self._rules = _rules(relocate or {})
         location = _prefix(metadata.location) if metadata.location else ""
-        written = (canonical(p) for p in _recorded_paths(metadata))  # most often the first tells
-        first = next(written, None)
+        paths = (canonical(p) for p in _recorded_paths(metadata))  # most often the first tells
+        first = next(paths, None)
         self.guessed = False
-        if location and (first is None or any(p.startswith(location + "/") for p in chain([first], written))):
+        if location and (first is None or any(p.startswith(location + "/") for p in chain([first], paths))):
             self._rules.append((location, self._root))
         elif guessed := _common_folder([canonical(p) for p in _recorded_paths(metadata)]):
             self._rules.append((guessed, self._root))
@@ -79,8 +79,8 @@ def relocated(path: str, relocate: Mapping[str, str]) -> str:
 
 
 def _rules(relocate: Mapping[str, str]) -> list[tuple[str, str]]:
-    found = {_prefix(old): new.rstrip("/") for old, new in relocate.items()}
-    return sorted(found.items(), key=lambda rule: len(rule[0]), reverse=True)
+    prefixes = {_prefix(old): new.rstrip("/") for old, new in relocate.items()}
+    return sorted(prefixes.items(), key=lambda rule: len(rule[0]), reverse=True)
 
 
 def _by_rules(spelled: str, rules: Iterable[tuple[str, str]]) -> str:

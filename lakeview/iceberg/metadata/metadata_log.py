@@ -43,7 +43,7 @@ class MetadataLog:
         self._name = name
         self._earlier = earlier
         self._log = metadata.metadata_log
-        self._read: dict[int, Metadata | None] = {len(self._log): metadata}
+        self._cache: dict[int, Metadata | None] = {len(self._log): metadata}
 
     def first(self, has: Callable[[Metadata], bool]) -> Place | None:
         """The first file that has it, which the one in use does. None where an older one is gone that could."""
@@ -53,19 +53,19 @@ class MetadataLog:
             low, high = (0, 0) if has(oldest) else (1, high)
         while low < high:
             middle = (low + high) // 2
-            found = self._at(middle)
-            if found is not None and has(found):  # one that is gone counts as older
+            metadata = self._at(middle)
+            if metadata is not None and has(metadata):  # one that is gone counts as older
                 high = middle
             else:
                 low = middle + 1
-        found = self._at(low)
+        metadata = self._at(low)
         before = self._at(low - 1) if low > 0 else None
-        if found is None or (before is None and not self._begins(low, found)):
+        if metadata is None or (before is None and not self._begins(low, metadata)):
             return None
         if low == len(self._log):
-            return Place(self._name, self._metadata.last_updated_ms, found, before)
+            return Place(self._name, self._metadata.last_updated_ms, metadata, before)
         entry = self._log[low]
-        return Place(entry.metadata_file.rpartition("/")[2], entry.timestamp_ms, found, before)
+        return Place(entry.metadata_file.rpartition("/")[2], entry.timestamp_ms, metadata, before)
 
     def _begins(self, place: int, metadata: Metadata) -> bool:
         """Whether the table began with a file: no file was before it, and its own number says so."""
@@ -73,12 +73,12 @@ class MetadataLog:
         return place == 0 and not metadata.metadata_log and _FIRST.match(name) is not None
 
     def _at(self, place: int) -> Metadata | None:
-        if place not in self._read:
+        if place not in self._cache:
             try:
-                self._read[place] = self._earlier(self._log[place])
+                self._cache[place] = self._earlier(self._log[place])
             except LakeviewError:
-                self._read[place] = None
-        return self._read[place]
+                self._cache[place] = None
+        return self._cache[place]
 
 
 def format_versions(metadata: Metadata, name: str, earlier: Earlier) -> pl.DataFrame:
@@ -88,14 +88,14 @@ def format_versions(metadata: Metadata, name: str, earlier: Earlier) -> pl.DataF
     """
     log = MetadataLog(metadata, name, earlier)
     rows: list[tuple[int, int | None, int | None, str | None]] = []
-    wanted = metadata.format_version
-    while wanted >= 1:
-        place = log.first(_at_least(wanted))
+    version = metadata.format_version
+    while version >= 1:
+        place = log.first(_at_least(version))
         if place is None:
-            rows.append((wanted, None, None, None))
+            rows.append((version, None, None, None))
             break
-        rows.append((wanted, _came_with(place), place.timestamp_ms, place.name))
-        wanted = 0 if place.before is None else place.before.format_version
+        rows.append((version, _came_with(place), place.timestamp_ms, place.name))
+        version = 0 if place.before is None else place.before.format_version
     plain = pl.Schema({**FORMAT_VERSIONS, "since": pl.Int64()})
     frame = pl.DataFrame(rows[::-1], schema=plain, orient="row")
     return frame.with_columns(moments("since")).cast(FORMAT_VERSIONS)
@@ -108,5 +108,5 @@ def _at_least(version: int) -> Callable[[Metadata], bool]:
 def _came_with(place: Place) -> int | None:
     """The snapshot that was committed in the same file; None where it had none of its own."""
     current = place.metadata.current_snapshot_id
-    known = place.before is not None and current in place.before.snapshots
-    return None if known or current == NO_SNAPSHOT else current
+    is_earlier = place.before is not None and current in place.before.snapshots
+    return None if is_earlier or current == NO_SNAPSHOT else current

@@ -43,7 +43,7 @@ def parse_spec(document: Mapping[str, Any], path: str) -> PartitionSpec:
 
 def parse_partition_fields(fields: list[Any], path: str) -> tuple[PartitionField, ...]:
     """The fields of a spec; version 1 leaves their ids out, which then count from 1000."""
-    found = []
+    partition_fields = []
     for position, document in enumerate(fields):
         if not isinstance(document, dict):
             raise invalid(path, f"{document!r} is no partition field")
@@ -52,8 +52,8 @@ def parse_partition_fields(fields: list[Any], path: str) -> tuple[PartitionField
         whole = is_id(field_id) and isinstance(sources, list) and sources and all(map(is_id, sources))
         if not whole or not isinstance(name, str) or not isinstance(document.get("transform"), str):
             raise invalid(path, f"a partition field cannot be understood: {document!r}")
-        found.append(PartitionField(field_id, name, parse_transform(document["transform"]), tuple(sources)))
-    return tuple(found)
+        partition_fields.append(PartitionField(field_id, name, parse_transform(document["transform"]), tuple(sources)))
+    return tuple(partition_fields)
 
 
 def is_id(value: Any) -> TypeGuard[int]:

@@ -18,24 +18,24 @@ MAIN = "main"
 
 def ancestors(metadata: Metadata, snapshot_id: int) -> list[SnapshotEntry]:
     """A snapshot and those before it on its branch, newest first, as far back as they are still there."""
-    found: dict[int, SnapshotEntry] = {}
+    chain: dict[int, SnapshotEntry] = {}
     at: int | None = snapshot_id
-    known = metadata.snapshots
-    while at is not None and at not in found and (entry := known.get(at)) is not None:
-        found[at] = entry
+    snapshots = metadata.snapshots
+    while at is not None and at not in chain and (entry := snapshots.get(at)) is not None:
+        chain[at] = entry
         at = None if entry.parent_snapshot_id == NO_SNAPSHOT else entry.parent_snapshot_id
-    return list(found.values())
+    return list(chain.values())
 
 
 def ref_named(metadata: Metadata, name: str, address: str) -> SnapshotReference:
     """A branch or tag; VersionNotFoundError names those that are there."""
-    found = metadata.refs.get(name)
-    if found is None:
+    reference = metadata.refs.get(name)
+    if reference is None:
         raise VersionNotFoundError(
             f"{address} has no branch or tag {name}",
             fix=f"choose from {', '.join(sorted(metadata.refs)) or 'none: the table has no snapshot'}",
         )
-    return found
+    return reference
 
 
 def refs(metadata: Metadata) -> pl.DataFrame:
@@ -55,10 +55,10 @@ def refs(metadata: Metadata) -> pl.DataFrame:
 
 def names_by_snapshot(metadata: Metadata) -> dict[int, list[str]]:
     """The refs that point at each snapshot, main first."""
-    found: dict[int, list[str]] = {}
+    names: dict[int, list[str]] = {}
     for name in sorted(metadata.refs, key=lambda n: (n != MAIN, n)):
-        found.setdefault(metadata.refs[name].snapshot_id, []).append(name)
-    return found
+        names.setdefault(metadata.refs[name].snapshot_id, []).append(name)
+    return names
 
 
 def snapshot_log(metadata: Metadata) -> pl.DataFrame:
@@ -95,11 +95,11 @@ def _depths(metadata: Metadata) -> dict[int, int]:
     depths: dict[int, int] = {}
     for start in metadata.snapshots:
         path: list[int] = []
-        seen: set[int] = set()
+        on_path: set[int] = set()
         at: int | None = start
-        while at is not None and at in metadata.snapshots and at not in depths and at not in seen:
+        while at is not None and at in metadata.snapshots and at not in depths and at not in on_path:
             path.append(at)
-            seen.add(at)
+            on_path.add(at)
             at = metadata.snapshots[at].parent
         base = depths.get(at, -1) if at is not None else -1
         for place, snapshot_id in enumerate(reversed(path), start=1):

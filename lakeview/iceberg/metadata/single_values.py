@@ -47,8 +47,8 @@ def _decimal(data: bytes, precision: int, scale: int) -> Decimal | None:
 
 
 def _each(values: pl.Series, change: Callable[[bytes], Any], dtype: pl.DataType) -> pl.Series:
-    known = {v: change(v) for v in values.unique() if v is not None}
-    return pl.Series(values.name, [None if v is None else known[v] for v in values], dtype=dtype)
+    by_value = {v: change(v) for v in values.unique() if v is not None}
+    return pl.Series(values.name, [None if v is None else by_value[v] for v in values], dtype=dtype)
 
 
 def _read(values: pl.Series, dtype: pl.DataType) -> pl.Series:
@@ -94,10 +94,10 @@ def in_calendar(values: pl.Series) -> pl.Series:
 def python_values(values: pl.Series) -> list[Any]:
     """Values as Python's; dates and times beyond its calendar as their numbers."""
     there = in_calendar(values)
-    found = there.to_list()
+    objects = there.to_list()
     for place in (there.is_null() & values.is_not_null()).arg_true():
-        found[place] = int(values.to_physical()[place])
-    return found
+        objects[place] = int(values.to_physical()[place])
+    return objects
 
 
 def _time(values: pl.Series) -> pl.Series:
@@ -117,9 +117,9 @@ def own_text(values: pl.Series) -> pl.Series:
     """Texts or bytes in memory of their own: as they come they hold on to all that was decoded with them."""
     if values.dtype not in (pl.String, pl.Binary):
         return values
-    found = pl.Series(values.name, values.to_arrow())
+    copy = pl.Series(values.name, values.to_arrow())
     # where nulls are is told by memory that the way there and back has not copied
-    return found.gather(pl.int_range(found.len(), dtype=pl.UInt32, eager=True)) if found.has_nulls() else found
+    return copy.gather(pl.int_range(copy.len(), dtype=pl.UInt32, eager=True)) if copy.has_nulls() else copy
 
 
 def _utf8(data: bytes) -> str | None:
@@ -211,5 +211,5 @@ def _nanoseconds(text: str) -> int:
     """Nanoseconds since 1970, which Python's own times are too coarse for."""
     dtype = polars_type(PrimitiveType("timestamp_ns"))
     plain = text.removesuffix("+00:00").removesuffix("Z")
-    found = pl.Series([plain]).str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="ns").cast(dtype)
-    return int(found.to_physical()[0])
+    timestamp = pl.Series([plain]).str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="ns").cast(dtype)
+    return int(timestamp.to_physical()[0])

@@ -34,16 +34,16 @@ class SnapshotEntry(msgspec.Struct, frozen=True, gc=False, rename="kebab"):
     def summary(self) -> dict[str, Any]:
         """What its writer told of it, decoded when asked; nothing where that is no object."""
         try:
-            found = msgspec.json.decode(self.recorded_summary)
+            summary = msgspec.json.decode(self.recorded_summary)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return summary if isinstance(summary, dict) else {}
 
     @property
     def operation(self) -> str | None:
         """append, replace, overwrite, delete, or what else the writer said; None without a summary."""
-        found = self.summary.get("operation")
-        return found if isinstance(found, str) else None
+        operation = self.summary.get("operation")
+        return operation if isinstance(operation, str) else None
 
     @property
     def parent(self) -> int | None:

@@ -95,8 +95,8 @@ def _columns(entries: Sequence[SnapshotEntry]) -> _Columns | None:
 
 def _keys(recorded: Sequence[msgspec.Raw]) -> tuple[str, ...]:
     """The keys of summaries, as they first occur."""
-    found = msgspec.json.decode(msgspec.json.encode(recorded), type=list[dict[str, msgspec.Raw]])
-    return tuple(dict.fromkeys(key for summary in found for key in summary))
+    summaries = msgspec.json.decode(msgspec.json.encode(recorded), type=list[dict[str, msgspec.Raw]])
+    return tuple(dict.fromkeys(key for summary in summaries for key in summary))
 
 
 def _texts(recorded: Sequence[msgspec.Raw], keys: tuple[str, ...]) -> _Columns | None:
@@ -142,11 +142,11 @@ def _by_column(columns: _Columns, asked_columns: Sequence[str], height: int) -> 
         touched.append(pl.col(f"d{len(data)}") & pl.col(f"d{len(data) + 1}").ne_missing(0))
         data += [texts[key].is_not_null(), counts(texts[key])]
     frame = pl.DataFrame([s.alias(f"d{i}") for i, s in enumerate(data)], height=height)
-    made = frame.select(
+    parts = frame.select(
         parameters.alias("parameters"), metrics.alias("metrics"), pl.any_horizontal(touched).alias("touched")
     )
     none = pl.Series([None], dtype=pl.String).new_from_index(0, height)
-    return pl.DataFrame([*(texts.get(key, none).alias(key) for key in asked_columns), *made])
+    return pl.DataFrame([*(texts.get(key, none).alias(key) for key in asked_columns), *parts])
 
 
 def _objects(texts: Mapping[str, pl.Series], data: list[pl.Series], *, plain: bool, numbers: bool) -> pl.Expr:
@@ -168,8 +168,8 @@ def _objects(texts: Mapping[str, pl.Series], data: list[pl.Series], *, plain: bo
 
 def _spelled(texts: pl.Series, *, numbers: bool) -> pl.Series:
     """Texts as JSON; with `numbers` those that are counts without quotes."""
-    known = {t: _json(t, numbers=numbers) for t in texts.unique() if t is not None}
-    return pl.Series([None if t is None else known[t] for t in texts], dtype=pl.String)
+    by_text = {t: _json(t, numbers=numbers) for t in texts.unique() if t is not None}
+    return pl.Series([None if t is None else by_text[t] for t in texts], dtype=pl.String)
 
 
 def _json(text: str, *, numbers: bool) -> str:
@@ -182,13 +182,13 @@ def _json(text: str, *, numbers: bool) -> str:
 
 def _by_row(entries: Sequence[SnapshotEntry], asked_columns: Sequence[str]) -> pl.DataFrame:
     texts = [{k: v for k, v in s.items() if v.__class__ is str} for s in _decoded(entries)]
-    made = list(map(_parts_of, texts))
+    parts = list(map(_parts_of, texts))
     return pl.DataFrame(
         [
             *(pl.Series(key, [s.get(key) for s in texts], dtype=pl.String) for key in asked_columns),
-            pl.Series("parameters", [parameters for parameters, _, _ in made], dtype=pl.String),
-            pl.Series("metrics", [metrics for _, metrics, _ in made], dtype=pl.String),
-            pl.Series("touched", [touched for _, _, touched in made], dtype=pl.Boolean),
+            pl.Series("parameters", [parameters for parameters, _, _ in parts], dtype=pl.String),
+            pl.Series("metrics", [metrics for _, metrics, _ in parts], dtype=pl.String),
+            pl.Series("touched", [touched for _, _, touched in parts], dtype=pl.Boolean),
         ]
     )
 

@@ -108,9 +108,9 @@ class Metadata:
 
     def schema_of(self, snapshot: SnapshotEntry | None) -> RecordedSchema:
         """The schema a snapshot was written with; the current one where it does not say, as in version 1."""
-        wanted = None if snapshot is None else snapshot.schema_id
+        schema_id = None if snapshot is None else snapshot.schema_id
         return self.schemas.get(
-            self.current_schema_id if wanted is None else wanted, self.schemas[self.current_schema_id]
+            self.current_schema_id if schema_id is None else schema_id, self.schemas[self.current_schema_id]
         )
 
 
@@ -172,10 +172,10 @@ def _refuse_version(text: bytes, path: str) -> None:
         format_version: Any = None
 
     try:
-        found = msgspec.json.decode(text, type=Version).format_version
+        version = msgspec.json.decode(text, type=Version).format_version
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         return
-    _check_version(found, path)
+    _check_version(version, path)
 
 
 def _check_version(version: Any, path: str) -> None:
@@ -201,8 +201,9 @@ def _current_snapshot(document: _Recorded, snapshots: Mapping[int, SnapshotEntry
         main = (document.refs or {}).get("main")
         current = NO_SNAPSHOT if main is None else main.snapshot_id
     if current != NO_SNAPSHOT and current not in snapshots:  # never an empty table: rows would vanish without a word
-        known = counted(len(snapshots), "snapshot")
-        raise invalid(path, f"current-snapshot-id is {current}, which is not among its {known}")
+        raise invalid(
+            path, f"current-snapshot-id is {current}, which is not among its {counted(len(snapshots), 'snapshot')}"
+        )
     return current
 
 

@@ -22,13 +22,13 @@ def at_moment(metadata: Metadata, at: datetime, address: str) -> int:
     "Last in list order": entries may tie, and run backwards after a rollback or with clocks that disagree.
     VersionNotFoundError before the first entry, and where the snapshot has expired since.
     """
-    wanted = milliseconds(at)
+    at_ms = milliseconds(at)
     log = [(e.timestamp_ms, e.snapshot_id) for e in metadata.snapshot_log]
     if not log:
         log = [
             (s.timestamp_ms, s.snapshot_id) for s in reversed(refs.ancestors(metadata, metadata.current_snapshot_id))
         ]
-    earlier = [snapshot_id for when, snapshot_id in log if when <= wanted]
+    earlier = [snapshot_id for when, snapshot_id in log if when <= at_ms]
     if not earlier:
         raise VersionNotFoundError(
             f"{address} has no snapshot at {at.isoformat(sep=' ')}: its log begins later",
@@ -44,13 +44,13 @@ def at_moment(metadata: Metadata, at: datetime, address: str) -> int:
 
 def entry_of(metadata: Metadata, address: str, version: int) -> SnapshotEntry:
     """A snapshot by its id; VersionNotFoundError."""
-    found = metadata.snapshots.get(version)
-    if found is None:
+    entry = metadata.snapshots.get(version)
+    if entry is None:
         raise VersionNotFoundError(
             f"{address} has no snapshot {version}; it holds {counted(len(metadata.snapshots), 'snapshot')}",
             fix="choose one from the table's history",
         )
-    return found
+    return entry
 
 
 def snapshot_and_schema(
@@ -63,9 +63,9 @@ def snapshot_and_schema(
     """
     check_point(version, at, ref)
     if ref is not None:
-        found = refs.ref_named(metadata, ref, address)
-        entry = entry_of(metadata, address, found.snapshot_id)
-        return entry, metadata.schema if found.type == "branch" else metadata.schema_of(entry).schema
+        reference = refs.ref_named(metadata, ref, address)
+        entry = entry_of(metadata, address, reference.snapshot_id)
+        return entry, metadata.schema if reference.type == "branch" else metadata.schema_of(entry).schema
     if at is not None:
         version = at_moment(metadata, at, address)
     if version is None:

@@ -63,10 +63,10 @@ def parse_transform(text: str) -> Transform:
     """A transform as a spec names it. One that is not known is `unknown`: shown, and ignored when pruning."""
     if text in ("identity", "void", *TEMPORAL):
         return Transform(text, text)
-    found = _PARAMETER.fullmatch(text)
-    if found is None or int(found[2]) == 0:
+    match = _PARAMETER.fullmatch(text)
+    if match is None or int(match[2]) == 0:
         return Transform("unknown", text)
-    return Transform(found[1], text, int(found[2]))
+    return Transform(match[1], text, int(match[2]))
 
 
 def _period(name: str, value: Any) -> Any:

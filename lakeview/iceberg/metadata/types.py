@@ -88,10 +88,10 @@ def _struct(document: Any, depth: int) -> StructType:
     fields = document.get("fields") if isinstance(document, dict) else None
     if not isinstance(fields, list):
         raise _broken("a struct has no fields")
-    found = tuple(_field(f, depth - 1) for f in fields)
-    if twice := next((name for name, times in Counter(f.name for f in found).items() if times > 1), None):
+    children = tuple(_field(f, depth - 1) for f in fields)
+    if twice := next((name for name, times in Counter(f.name for f in children).items() if times > 1), None):
         raise _broken(f"two columns side by side are called {twice}")
-    return StructType(found)
+    return StructType(children)
 
 
 def _field(document: Any, depth: int) -> Field:
@@ -100,11 +100,11 @@ def _field(document: Any, depth: int) -> Field:
     name, field_id = document.get("name"), document.get("id")
     if not isinstance(name, str) or not _is_id(field_id):
         raise _broken(f"a field has the name {name!r} and the id {field_id!r}")
-    kept: dict[str, Any] = {ours: document[theirs] for theirs, ours in _METADATA_KEYS.items() if theirs in document}
+    metadata: dict[str, Any] = {ours: document[theirs] for theirs, ours in _METADATA_KEYS.items() if theirs in document}
     text = document.get("type")
     if isinstance(text, str) and (fixed := _FIXED.fullmatch(text)):
-        kept["length"] = int(fixed[1])
-    return Field(name, parse_type(text, depth), not _flag(document, "required"), kept, id=field_id)
+        metadata["length"] = int(fixed[1])
+    return Field(name, parse_type(text, depth), not _flag(document, "required"), metadata, id=field_id)
 
 
 def _is_id(value: Any) -> bool:
@@ -131,17 +131,17 @@ def _ids(document: Any) -> Iterator[Any]:
 
 def struct_fields(schema: Schema) -> dict[int, tuple[tuple[str, ...], Field]]:
     """Every field reached through structs only, by id, with its path: those that partitioning and deletes can name."""
-    found: dict[int, tuple[tuple[str, ...], Field]] = {}
+    by_id: dict[int, tuple[tuple[str, ...], Field]] = {}
 
     def visit(fields: tuple[Field, ...], above: tuple[str, ...]) -> None:
         for f in fields:
             if f.id is not None:
-                found[f.id] = ((*above, f.name), f)
+                by_id[f.id] = ((*above, f.name), f)
             if isinstance(f.type, StructType):
                 visit(f.type.fields, (*above, f.name))
 
     visit(schema.fields, ())
-    return found
+    return by_id
 
 
 def _broken(what: str) -> CorruptTableError:
