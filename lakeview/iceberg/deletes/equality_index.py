@@ -16,7 +16,7 @@ import polars as pl
 
 from lakeview.iceberg.deletes.index import keyed
 from lakeview.iceberg.manifests.metrics import Metrics
-from lakeview.iceberg.manifests.statistics import counted, file_bounds
+from lakeview.iceberg.manifests.statistics import file_bounds, file_counts
 from lakeview.model.schema import DecimalType, Field, PrimitiveType
 
 _ORDERED = frozenset(
@@ -145,10 +145,10 @@ def _bounds(entries: pl.DataFrame, field: Field) -> tuple[pl.Series, pl.Series]:
 def _values(entries: pl.DataFrame, field: Field, low: pl.Series, high: pl.Series, top: int) -> _Values:
     """`low` and `high`: ranks from 1 to below `top`, null where unknown: such an end may lie anywhere."""
     metrics = Metrics(entries)
-    nulls = counted(metrics, "null_value_counts", field)
+    nulls = file_counts(metrics, "null_value_counts", field)
     nans = pl.repeat(0, entries.height, dtype=pl.Int64, eager=True)
     if isinstance(field.type, PrimitiveType) and field.type.name in ("float", "double"):
-        nans = counted(metrics, "nan_value_counts", field)
+        nans = file_counts(metrics, "nan_value_counts", field)
     none = ((nulls == entries["records"]) | (nulls + nans == entries["records"])).fill_null(value=False)
     return _Values(
         low.fill_null(0).set(none, top + 1).to_numpy(),

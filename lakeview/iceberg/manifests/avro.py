@@ -66,8 +66,8 @@ def read_joined(
         return None
     if not (frame[witness].gather(ends) == text).fill_null(False).all():
         return None
-    kept = pl.repeat(True, frame.height, dtype=pl.Boolean, eager=True)
-    return frame.filter(kept.scatter(ends, False))
+    mask = pl.repeat(True, frame.height, dtype=pl.Boolean, eager=True)
+    return frame.filter(mask.scatter(ends, False))
 
 
 def _fast_frame(
@@ -79,10 +79,10 @@ def _fast_frame(
     blocks = [block for c in containers for block in c.blocks if block.count]
     data = _plain_file(schema, sync, blocks)
     source = AvroSource([lambda: io.BytesIO(data)], False, False)
-    wanted = None if columns is None else [f["name"] for f in schema["fields"] if f["name"] in columns]
+    names = None if columns is None else [f["name"] for f in schema["fields"] if f["name"] in columns]
     if not blocks:
         return pl.DataFrame(source.schema()).clear()
-    return pl.DataFrame(next(iter(source.batch_iter(sum(b.count for b in blocks), wanted))))
+    return pl.DataFrame(next(iter(source.batch_iter(sum(b.count for b in blocks), names))))
 
 
 def _slow_frame(container: Container, path: str) -> pl.DataFrame:

@@ -120,30 +120,30 @@ class _Headers:
 
     def of(self, reader: _Reader) -> Mapping[str, bytes]:
         """The metadata at the beginning of a file; the reader stands behind it then."""
-        for header, found in self._lately:
+        for header, metadata in self._lately:
             if reader.data.startswith(header):
                 reader.at = len(header)
-                return found
+                return metadata
         reader.take(len(MAGIC))
-        found = _header(reader)
+        metadata = _header(reader)
         if reader.at <= _MOST_HEADER:
-            self._lately = ((reader.data[: reader.at], found), *self._lately[: _MOST_HEADERS - 1])
-        return found
+            self._lately = ((reader.data[: reader.at], metadata), *self._lately[: _MOST_HEADERS - 1])
+        return metadata
 
 
 _headers = _Headers()
 
 
 def _header(reader: _Reader) -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
+    metadata: dict[str, bytes] = {}
     while count := reader.long():
         if count < 0:
             count = -count
             reader.long()  # the block's size in bytes
         for _ in range(count):
             key = reader.take(reader.long()).decode()
-            found[key] = reader.take(reader.long())
-    return found
+            metadata[key] = reader.take(reader.long())
+    return metadata
 
 
 def _blocks(reader: _Reader, sync: bytes, codec: str) -> list[Block]:
@@ -178,31 +178,31 @@ def inflate(packed: bytes, codec: str, limit: int = limits.AVRO_BYTES) -> bytes:
     try:
         match codec:
             case "null":
-                found = packed
+                block = packed
             case "deflate":
-                found = _finished(zlib.decompressobj(-15), packed, limit)
+                block = _finished(zlib.decompressobj(-15), packed, limit)
             case "bzip2":
-                found = _finished(bz2.BZ2Decompressor(), packed, limit)
+                block = _finished(bz2.BZ2Decompressor(), packed, limit)
             case "xz":
-                found = _finished(lzma.LZMADecompressor(), packed, limit)
+                block = _finished(lzma.LZMADecompressor(), packed, limit)
             case "snappy":
                 length = _snappy_length(packed)
                 if length > limit:
                     raise ValueError(f"a block claims to inflate to {length:,} bytes")
-                found = pa.Codec("snappy").decompress(packed[:-4], length, asbytes=True)  # a checksum follows
+                block = pa.Codec("snappy").decompress(packed[:-4], length, asbytes=True)  # a checksum follows
             case _:
                 with pa.CompressedInputStream(pa.BufferReader(packed), "zstd") as stream:
-                    found = stream.read(limit + 1)
+                    block = stream.read(limit + 1)
     except (zlib.error, OSError, lzma.LZMAError, EOFError, pa.ArrowException) as error:
         raise ValueError(f"a block cannot be inflated: {error}") from error
-    if len(found) > limit:
+    if len(block) > limit:
         raise ValueError(f"its blocks inflate to more than {limits.AVRO_BYTES:,} bytes")
-    return found
+    return block
 
 
 def _finished(inflator: Any, packed: bytes, limit: int) -> bytes:
     """The whole of a compressed stream, or one byte more than allowed."""
-    found: bytes = inflator.decompress(packed, limit + 1)
-    if len(found) <= limit and not inflator.eof:
+    block: bytes = inflator.decompress(packed, limit + 1)
+    if len(block) <= limit and not inflator.eof:
         raise ValueError("a block's compressed bytes are cut off")
-    return found
+    return block

@@ -29,16 +29,16 @@ def readable_schema(text: bytes, names: frozenset[tuple[str, int]], inner: str |
 
 
 def _flattened(schema: dict[str, Any], inner: str) -> dict[str, Any]:
-    found = [f for f in schema["fields"] if f["name"] == inner]
-    if len(found) != 1 or not isinstance(found[0]["type"], dict) or found[0]["type"].get("type") != "record":
+    matches = [f for f in schema["fields"] if f["name"] == inner]
+    if len(matches) != 1 or not isinstance(matches[0]["type"], dict) or matches[0]["type"].get("type") != "record":
         return schema
-    held = {f["name"] for f in found[0]["type"]["fields"]}
+    names = {f["name"] for f in matches[0]["type"]["fields"]}
     fields: list[dict[str, Any]] = []
     for field in schema["fields"]:
         if field["name"] == inner:
             fields += field["type"]["fields"]
         else:
-            fields.append({**field, "name": f"outer {field['name']}"} if field["name"] in held else field)
+            fields.append({**field, "name": f"outer {field['name']}"} if field["name"] in names else field)
     return {**schema, "fields": fields}
 
 
@@ -71,7 +71,7 @@ class _Renamed:
 
     def __init__(self, names: Mapping[str, int]) -> None:
         self._names = names
-        self._known: dict[str, Any] = {}
+        self._types: dict[str, Any] = {}
         self._counter = 0
         self._inside = 0  # names that stand for what is looked at now
         self._repeated = 0
@@ -90,7 +90,7 @@ class _Renamed:
             return described if described in _PRIMITIVES else self._again(described, depth)
         match described["type"]:
             case "record" | "fixed" | "enum":
-                return self._named(described, depth)
+                return self._named_type(described, depth)
             case "array":
                 return self._array(described, depth)
             case "map":
@@ -99,7 +99,7 @@ class _Renamed:
                 return self.type(inner, depth + 1)
         return self._again(described["type"], depth) if described["type"] not in _PRIMITIVES else _plain(described)
 
-    def _named(self, described: Any, depth: int) -> Any:
+    def _named_type(self, described: Any, depth: int) -> Any:
         """A record, fixed or enum under a name of our own; None for a record whose fields have no bytes."""
         self._remember(described)
         fields = [self._field(f, depth) for f in described["fields"]] if described["type"] == "record" else []
@@ -115,15 +115,15 @@ class _Renamed:
 
     def _remember(self, described: Any) -> None:
         for name in (described["name"], f"{described.get('namespace', '')}.{described['name']}"):
-            self._known[name] = described
+            self._types[name] = described
 
     def _again(self, name: str, depth: int) -> Any:
-        if name not in self._known:
+        if name not in self._types:
             raise ValueError(f"its schema names the type {name[:80]}, which it does not have")
         self._inside += 1
-        found = self.type(self._known[name], depth + 1)
+        type_ = self.type(self._types[name], depth + 1)
         self._inside -= 1
-        return found
+        return type_
 
     def _field(self, described: Any, depth: int) -> dict[str, Any]:
         field_id = described.get("field-id", self._names.get(described["name"]))
@@ -158,8 +158,8 @@ def _plain_fixed(described: Mapping[str, Any]) -> Mapping[str, Any]:
     size = described["size"]
     if not isinstance(size, int) or not 0 <= size < 1 << 31:
         raise ValueError(f"its schema has a type of {size!r} bytes")
-    kept = _plain(described)
-    return {"size": size, **(kept if isinstance(kept, Mapping) else {"type": "fixed"})}
+    type_ = _plain(described)
+    return {"size": size, **(type_ if isinstance(type_, Mapping) else {"type": "fixed"})}
 
 
 def _plain(described: Mapping[str, Any]) -> Any:
@@ -171,5 +171,5 @@ def _plain(described: Mapping[str, Any]) -> Any:
             precision, scale = described.get("precision"), described.get("scale", 0)
             if not (isinstance(precision, int) and isinstance(scale, int) and 0 <= scale <= precision <= 38):
                 return described["type"]
-    kept = {k: described[k] for k in ("type", "logicalType", "precision", "scale", "adjust-to-utc") if k in described}
-    return kept if len(kept) > 1 else described["type"]
+    type_ = {k: described[k] for k in ("type", "logicalType", "precision", "scale", "adjust-to-utc") if k in described}
+    return type_ if len(type_) > 1 else described["type"]

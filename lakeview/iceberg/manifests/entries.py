@@ -109,8 +109,8 @@ def read_manifests(
     """
     frames = []
     # those written with one schema are decoded together: a manifest of few entries costs next to nothing then
-    for _, found in groupby(manifests, key=lambda m: id(m.container.schema)):
-        group = list(found)
+    for _, of_schema in groupby(manifests, key=lambda m: id(m.container.schema)):
+        group = list(of_schema)
         frames.append(_inherited(_recorded(group, columns, frozenset(metrics)), group))
     return frames[0] if len(frames) == 1 else pl.concat(frames)
 
@@ -126,9 +126,9 @@ def read_whole(manifest: Manifest, columns: tuple[PartitionColumn, ...]) -> pl.D
 
 def _recorded(group: Sequence[Manifest], columns: tuple[PartitionColumn, ...], metrics: frozenset[int]) -> pl.DataFrame:
     """Entries of manifests of one schema as their files have them, partitions typed."""
-    wanted = _ENTRY_FIELDS | _METRIC_FIELDS if metrics else _ENTRY_FIELDS
+    fields = _ENTRY_FIELDS | _METRIC_FIELDS if metrics else _ENTRY_FIELDS
     if len(group) > 1:
-        joined = read_joined([m.container for m in group], "f100", wanted)
+        joined = read_joined([m.container for m in group], "f100", fields)
         with suppress(LakeviewError):  # one by one they tell which of them it is
             if joined is not None:
                 rows = _flat(joined, group[0].path)
@@ -136,7 +136,7 @@ def _recorded(group: Sequence[Manifest], columns: tuple[PartitionColumn, ...], m
     return pl.concat(
         [
             typed_partition(
-                _entries(_flat(read_frame(m.container, m.path, wanted), m.path), m.path, metrics), columns, m.path
+                _entries(_flat(read_frame(m.container, m.path, fields), m.path), m.path, metrics), columns, m.path
             )
             for m in group
         ]
@@ -156,12 +156,12 @@ def _flat(rows: pl.DataFrame, path: str) -> pl.DataFrame:
 
 def _entries(rows: pl.DataFrame, path: str, metrics: frozenset[int] | None) -> pl.DataFrame:
     """ENTRIES of flat records, nothing inherited; `metrics`: of which columns, None for all."""
-    wanted = metrics is None or bool(metrics)
+    has_metrics = metrics is None or bool(metrics)
     ids = {**_ENTRY_IDS, **_FILE_IDS}
     frame = pl.DataFrame(
         [
             _of_columns(
-                column(rows, f"f{ids[name]}" if wanted or name not in METRICS else "", name, dtype, path), metrics
+                column(rows, f"f{ids[name]}" if has_metrics or name not in METRICS else "", name, dtype, path), metrics
             )
             for name, dtype in ENTRIES.items()
         ]
@@ -197,35 +197,35 @@ def _of_columns(series: pl.Series, metrics: Collection[int] | None) -> pl.Series
 def _inherited(entries: pl.DataFrame, group: Sequence[Manifest]) -> pl.DataFrame:
     """Entries with what a null takes from the manifest's row in the list (Sequence Number Inheritance, First Row ID
     Inheritance), and their `spec_id`. CorruptTableError where an entry that is not new has no number of its own."""
-    given = _given_by_manifests(group)
+    inheritance = _given_by_manifests(group)
     sequence, own = pl.col("given_sequence"), pl.col("first_row_id")
-    frame = entries.hstack(given)
+    frame = entries.hstack(inheritance)
     # a reader that looks for deletes among deletes alone would give the rows they name
-    astray = (entries["content"] == 0) != (given["given_content"] == 0)
-    if astray.any() and (found := frame.filter(astray & (entries["status"] != 2))).height:
-        path = group[found["given_by"][0]].path
-        raise corrupt(path, f"its list calls it a manifest of the other kind, and it holds {found['path'][0]}")
+    astray = (entries["content"] == 0) != (inheritance["given_content"] == 0)
+    if astray.any() and (faults := frame.filter(astray & (entries["status"] != 2))).height:
+        path = group[faults["given_by"][0]].path
+        raise corrupt(path, f"its list calls it a manifest of the other kind, and it holds {faults['path'][0]}")
     # from version 1 everything has the number 0, written or not
     lacking = (pl.col("status") == 0) & pl.col("sequence_number").is_null() & (sequence != 0)
-    if entries["sequence_number"].has_nulls() and (found := frame.filter(lacking)).height:
-        path = group[found["given_by"][0]].path
+    if entries["sequence_number"].has_nulls() and (faults := frame.filter(lacking)).height:
+        path = group[faults["given_by"][0]].path
         raise CorruptTableError(
-            f"{path}: the existing file {found['path'][0]} has no sequence number of its own",
+            f"{path}: the existing file {faults['path'][0]} has no sequence number of its own",
             fix="have the table's manifests rewritten by the engine that owns it",
             place=path,
             kind="corrupt-file",
         )
     rows = own
-    if given["given_first_row_id"].null_count() < given.height:
-        counted = pl.when(own.is_null() & (pl.col("content") == 0)).then(pl.col("records").fill_null(0)).otherwise(0)
-        before = (counted.cum_sum() - counted).over("given_by")
+    if inheritance["given_first_row_id"].null_count() < inheritance.height:
+        new_rows = pl.when(own.is_null() & (pl.col("content") == 0)).then(pl.col("records").fill_null(0)).otherwise(0)
+        before = (new_rows.cum_sum() - new_rows).over("given_by")
         rows = pl.coalesce(own, pl.col("given_first_row_id") + before)
     return frame.with_columns(
         pl.col("snapshot_id").fill_null(pl.col("given_snapshot_id")),
         pl.col("sequence_number").fill_null(sequence),
         pl.col("file_sequence_number").fill_null(sequence),
         pl.when(pl.col("content") == 0).then(rows).otherwise(None).cast(_I64).alias("first_row_id"),
-    ).drop(c for c in given.columns if c != "spec_id")
+    ).drop(c for c in inheritance.columns if c != "spec_id")
 
 
 def _given_by_manifests(group: Sequence[Manifest]) -> pl.DataFrame:
@@ -244,5 +244,5 @@ def _given_by_manifests(group: Sequence[Manifest]) -> pl.DataFrame:
         },
         orient="row",
     )  # fmt: skip
-    held = rows.with_columns(pl.Series("entries", [m.container.records for m in group], dtype=_I64))
-    return held.filter(pl.col("entries") > 0).select(pl.exclude("entries").repeat_by("entries").explode())
+    counts = rows.with_columns(pl.Series("entries", [m.container.records for m in group], dtype=_I64))
+    return counts.filter(pl.col("entries") > 0).select(pl.exclude("entries").repeat_by("entries").explode())

@@ -49,9 +49,9 @@ def _shaped(series: pl.Series, dtype: pl.DataType) -> pl.Series:
     if isinstance(dtype, pl.List) and isinstance(dtype.inner, pl.Struct) and isinstance(series.dtype, pl.List):
         inner = series.dtype.inner
         if isinstance(inner, pl.Struct):
-            held = {f.name for f in inner.fields}
+            names = {f.name for f in inner.fields}
             parts = [
-                (pl.element().struct.field(f.name) if f.name in held else pl.lit(None)).cast(f.dtype).alias(f.name)
+                (pl.element().struct.field(f.name) if f.name in names else pl.lit(None)).cast(f.dtype).alias(f.name)
                 for f in dtype.inner.fields
             ]
             return series.list.eval(pl.struct(parts))

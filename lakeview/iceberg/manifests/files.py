@@ -56,15 +56,15 @@ class IcebergFiles:
 
     def data_entries(self, manifests: pl.DataFrame | None = None, metrics: Collection[int] = ()) -> pl.DataFrame:
         """Live ENTRIES of data files, of these manifests or all; with the metrics of the columns of these ids."""
-        found = self.manifests() if manifests is None else manifests
-        return live(self._tree.entries(found.filter(pl.col("content") == 0), metrics), [0])
+        manifests = self.manifests() if manifests is None else manifests
+        return live(self._tree.entries(manifests.filter(pl.col("content") == 0), metrics), [0])
 
     def each_data_entries(self, metrics: Collection[int]) -> Iterator[pl.DataFrame]:
         """As `data_entries` of all manifests, some of them at a time: metrics take many times the room of what is made
         of them. At least one frame."""
-        found = self.manifests().filter(pl.col("content") == 0)
-        batch = found["manifest_length"].fill_null(_BATCH_BYTES).cum_sum() // _BATCH_BYTES
-        parts = [part for _, part in found.group_by(batch, maintain_order=True)] or [found]
+        manifests = self.manifests().filter(pl.col("content") == 0)
+        batch = manifests["manifest_length"].fill_null(_BATCH_BYTES).cum_sum() // _BATCH_BYTES
+        parts = [part for _, part in manifests.group_by(batch, maintain_order=True)] or [manifests]
         return one_ahead(self.data_entries(part, metrics) for part in parts)
 
     def delete_entries(self) -> pl.DataFrame:
@@ -116,12 +116,12 @@ class IcebergFiles:
         if count is None or rows is None or whole(summary.get("total-delete-files"), 0) != 0:
             return {}
         manifests = self.manifests()
-        listed = [pl.col(f"added_{what}_count") + pl.col(f"existing_{what}_count") for what in ("files", "rows")]
-        counted = manifests.select(
-            listed[0].sum().alias("files"), listed[1].sum().alias("rows"),
-            (pl.any_horizontal(each.has_nulls() for each in listed) | (pl.col("content") != 0).any()).alias("unsure"),
+        sums = [pl.col(f"added_{what}_count") + pl.col(f"existing_{what}_count") for what in ("files", "rows")]
+        totals = manifests.select(
+            sums[0].sum().alias("files"), sums[1].sum().alias("rows"),
+            (pl.any_horizontal(each.has_nulls() for each in sums) | (pl.col("content") != 0).any()).alias("unsure"),
         ).row(0)  # fmt: skip
-        if counted != (count, rows, False) or (size or 0) > count * limits.FILE_BYTES:
+        if totals != (count, rows, False) or (size or 0) > count * limits.FILE_BYTES:
             return {}
         sure: dict[str, int | None] = {"num_files": count, "num_records": rows}
         return sure if size is None else {**sure, "size_bytes": size}
@@ -149,21 +149,21 @@ class IcebergFiles:
     def _frame(self, entries: pl.DataFrame, columns: Sequence[str] | None, deletes: bool = False) -> pl.DataFrame:
         base = FILES.names()
         parts = ["partition"] if self._columns else []
-        known = [*base[:5], *parts, *base[5:], *OWN.names()]
-        wanted = known if columns is None else list(columns)
-        if unknown := [c for c in wanted if c not in known]:
+        all_columns = [*base[:5], *parts, *base[5:], *OWN.names()]
+        names = all_columns if columns is None else list(columns)
+        if unknown := [c for c in names if c not in all_columns]:
             raise InvalidRequestError(
                 f"a file listing has no column {unknown[0]}",
-                fix=f"choose from {', '.join(known)}",
+                fix=f"choose from {', '.join(all_columns)}",
                 kind="unknown-column",
             )
         if deletes:
             deleted = self._own_names(entries)
-        elif {"deleted_records", "deletion_vector"} & set(wanted):
+        elif {"deleted_records", "deletion_vector"} & set(names):
             deleted = self.deleted(entries)
         else:
             deleted = {}
-        return pl.DataFrame([self._column(entries, c, deleted) for c in wanted])
+        return pl.DataFrame([self._column(entries, c, deleted) for c in names])
 
     def _own_names(self, entries: pl.DataFrame) -> Mapping[str, pl.Series]:
         """What a delete file says of itself: a vector's name, and no rows deleted of it."""

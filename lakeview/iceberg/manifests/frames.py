@@ -63,7 +63,7 @@ def _ranges(group: pl.DataFrame, metadata: Metadata, columns: Sequence[Partition
     """The parts of the group's spec whose bounds can be read, in the spec's order; none where it has none."""
     spec = metadata.specs.get(spec_id)
     by_id = {c.field.field_id: c for c in columns}
-    found = []
+    ranges = []
     for place, field in enumerate(() if spec is None else spec.fields):
         column = by_id.get(field.field_id)
         if column is None or spec_id not in column.specs:
@@ -72,8 +72,8 @@ def _ranges(group: pl.DataFrame, metadata: Metadata, columns: Sequence[Partition
         one = group["partitions"].list.get(place, null_on_oob=True).struct.unnest()
         low, high = (None if type_ is None else decoded_bounds(one[side], type_) for side in ("f510", "f511"))
         if low is not None and high is not None:
-            found.append(_Range(column, low, high, one["f509"]))
-    return found
+            ranges.append(_Range(column, low, high, one["f509"]))
+    return ranges
 
 
 def _text(ranges: Sequence[_Range], height: int) -> pl.Series:
@@ -110,19 +110,19 @@ def _overlaps(ranges: Sequence[_Range], group: pl.DataFrame) -> pl.Series:
     if not ranges or height > MOST_COMPARED:
         return pl.Series([None] * height, dtype=pl.Int64)
     ranks = pl.DataFrame([s for i, r in enumerate(ranges) for s in _ranks(i, r)])
-    known = ranks.select(pl.any_horizontal(pl.col(f"there{i}") for i in range(len(ranges)))).to_series()
+    has_bounds = ranks.select(pl.any_horizontal(pl.col(f"there{i}") for i in range(len(ranges)))).to_series()
     counts = [ranks.select(_meets(row, len(ranges)).sum()).item() - 1 for row in ranks.iter_rows(named=True)]
-    return pl.Series(counts, dtype=pl.Int64).set(~known, None)
+    return pl.Series(counts, dtype=pl.Int64).set(~has_bounds, None)
 
 
 def _meets(row: Mapping[str, Any], parts: int) -> pl.Expr:
     """Which of all manifests share a place with this one in every part."""
-    found = pl.col("there0") | True  # as long as the frame, where a literal is one value
+    meets = pl.col("there0") | True  # as long as the frame, where a literal is one value
     for i in range(parts):
         if row[f"there{i}"]:
             within = (pl.col(f"low{i}") <= row[f"high{i}"]) & (pl.col(f"high{i}") >= row[f"low{i}"])
-            found = found & (within | ~pl.col(f"there{i}"))
-    return found
+            meets = meets & (within | ~pl.col(f"there{i}"))
+    return meets
 
 
 def _ranks(part: int, r: _Range) -> Iterator[pl.Series]:

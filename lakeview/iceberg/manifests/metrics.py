@@ -20,11 +20,11 @@ class Metrics:
         """One column's value in `null_value_counts`, `lower_bounds`, ... of each file, null where there is none."""
         if name not in self._regular:
             self._regular[name] = _columns(self._entries[name])
-        found = self._regular[name]
-        if found is None:
-            wanted = pl.element().filter(pl.element().struct.field("key") == field_id).struct.field("value")
-            return self._entries.select(pl.col(name).list.eval(wanted).list.first()).to_series()
-        return found[field_id] if field_id in found else next(iter(found.values())).clear(self.height)
+        by_id = self._regular[name]
+        if by_id is None:
+            entry = pl.element().filter(pl.element().struct.field("key") == field_id).struct.field("value")
+            return self._entries.select(pl.col(name).list.eval(entry).list.first()).to_series()
+        return by_id[field_id] if field_id in by_id else next(iter(by_id.values())).clear(self.height)
 
 
 def _columns(values: pl.Series) -> Mapping[int, pl.Series] | None:

@@ -96,7 +96,7 @@ def _start(name: str, number: pl.Series, dtype: pl.DataType) -> pl.Series:
         "day": lambda: v.cast(pl.Int32).cast(pl.Date).cast(pl.Datetime("us")),
         "hour": lambda: (v * 3_600_000_000).cast(pl.Datetime("us")),
     }[name]()
-    found = number.to_frame("v").select(begin.alias("v")).to_series()
+    start = number.to_frame("v").select(begin.alias("v")).to_series()
     if isinstance(dtype, pl.Datetime):
-        return found.cast(pl.Datetime(dtype.time_unit)).dt.replace_time_zone(dtype.time_zone)
-    return found.cast(pl.Date)
+        return start.cast(pl.Datetime(dtype.time_unit)).dt.replace_time_zone(dtype.time_zone)
+    return start.cast(pl.Date)

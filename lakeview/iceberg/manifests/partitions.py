@@ -55,8 +55,8 @@ def partition_columns(metadata: Metadata) -> tuple[PartitionColumn, ...]:
         single = f.source_ids[0] if len(f.source_ids) == 1 else None
         source = None if single is None else sources.get(single)
         path = current[single][0] if single in current else None
-        taken = {c.name for c in columns}
-        name = f.name if f.name not in taken else f"{f.name}_{field_id}"
+        names = {c.name for c in columns}
+        name = f.name if f.name not in names else f"{f.name}_{field_id}"
         if field_id in clashing:
             columns.append(PartitionColumn(f, name, pl.String(), source, path))
             continue
@@ -97,12 +97,12 @@ def typed_partition(entries: pl.DataFrame, columns: tuple[PartitionColumn, ...],
     """Entries with `partition` as a struct of every column, typed; null where this manifest's spec lacks one."""
     if not columns:
         return entries.drop("partition", strict=False)
-    held: dict[str, pl.Series] = {}
+    by_key: dict[str, pl.Series] = {}
     if "partition" in entries.columns:
-        held = {s.name: s for s in entries["partition"].struct.unnest()}
+        by_key = {s.name: s for s in entries["partition"].struct.unnest()}
     parts = {}
     for c in columns:
-        series = held.get(c.key)
+        series = by_key.get(c.key)
         if series is None:
             parts[c.key] = pl.Series([None] * entries.height, dtype=c.dtype)
             continue
@@ -125,22 +125,22 @@ def typed_partition(entries: pl.DataFrame, columns: tuple[PartitionColumn, ...],
 
 def _cast(series: pl.Series, dtype: pl.DataType) -> pl.Series:
     """A value in the type its column has now: numbers may have been narrower, days plain numbers, times plain longs."""
-    found = series.dtype
-    if found == dtype:
+    own = series.dtype
+    if own == dtype:
         return series
-    if isinstance(dtype, pl.Datetime) and isinstance(found, pl.Datetime):
+    if isinstance(dtype, pl.Datetime) and isinstance(own, pl.Datetime):
         return (
             series.dt.replace_time_zone(None).cast(pl.Datetime(dtype.time_unit)).dt.replace_time_zone(dtype.time_zone)
         )
-    if isinstance(dtype, pl.Datetime) and isinstance(found, pl.Date):
+    if isinstance(dtype, pl.Datetime) and isinstance(own, pl.Date):
         return series.cast(pl.Datetime(dtype.time_unit)).dt.replace_time_zone(dtype.time_zone)
-    if dtype.is_integer() and found.is_temporal():
+    if dtype.is_integer() and own.is_temporal():
         return series.to_physical().cast(dtype)
-    if isinstance(dtype, pl.Time) and found.is_integer():
+    if isinstance(dtype, pl.Time) and own.is_integer():
         return (series.cast(pl.Int64) * 1000).cast(dtype)
     if (
         isinstance(dtype, pl.String)
-        and isinstance(found, pl.Binary)
+        and isinstance(own, pl.Binary)
         and text_values(series).null_count() > series.null_count()
     ):
         return map_values(series, lambda b: base64.b64encode(b).decode(), pl.String())
@@ -149,8 +149,8 @@ def _cast(series: pl.Series, dtype: pl.DataType) -> pl.Series:
 
 def map_values(series: pl.Series, change: Callable[[Any], Any], dtype: pl.DataType) -> pl.Series:
     """A function of each value; values repeat a lot in partitions, so that each is asked for once."""
-    known: dict[Any, Any] = {v: change(v) for v in series.unique() if v is not None}
-    return pl.Series(series.name, [None if v is None else known[v] for v in series], dtype=dtype)
+    by_value: dict[Any, Any] = {v: change(v) for v in series.unique() if v is not None}
+    return pl.Series(series.name, [None if v is None else by_value[v] for v in series], dtype=dtype)
 
 
 def display_partition(entries: pl.DataFrame, columns: tuple[PartitionColumn, ...]) -> pl.Series:
@@ -169,7 +169,7 @@ def partition_text(
     if not columns or not entries.height:
         return pl.Series("partition_text", [None] * entries.height, dtype=pl.String)
     parts = entries["partition"].struct.unnest()
-    shown = pl.DataFrame(
+    texts = pl.DataFrame(
         [entries["spec_id"], *(readable(c, parts[c.key]).fill_null("null").alias(c.key) for c in columns)]
     )
     out = pl.lit(None, dtype=pl.String)
@@ -178,7 +178,7 @@ def partition_text(
         if mine:
             text = pl.concat_str([pl.concat_str([pl.lit(c.name + "="), pl.col(c.key)]) for c in mine], separator="/")
             out = pl.when(pl.col("spec_id") == spec_id).then(text).otherwise(out)
-    return shown.select(out.alias("partition_text")).to_series()
+    return texts.select(out.alias("partition_text")).to_series()
 
 
 def readable(column: PartitionColumn, values: pl.Series) -> pl.Series:

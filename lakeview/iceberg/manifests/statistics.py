@@ -29,14 +29,14 @@ def asked_leaves(schema: Schema, columns: Sequence[str] | None) -> list[Leaf]:
     leaves = list(schema.leaves())
     if columns is None:
         return leaves
-    wanted = set(columns)
-    known = {leaf_name(path) for path, _ in leaves} | {path[0] for path, _ in leaves}
-    if unknown := sorted(wanted - known):
+    names = set(columns)
+    choices = {leaf_name(path) for path, _ in leaves} | {path[0] for path, _ in leaves}
+    if unknown := sorted(names - choices):
         raise InvalidRequestError(
-            f"there is no column {unknown[0]}", fix=f"choose from {', '.join(sorted(known)[:20])}", place=unknown[0],
+            f"there is no column {unknown[0]}", fix=f"choose from {', '.join(sorted(choices)[:20])}", place=unknown[0],
             kind="unknown-column",
         )  # fmt: skip
-    return [leaf for leaf in leaves if leaf_name(leaf[0]) in wanted or leaf[0][0] in wanted]
+    return [leaf for leaf in leaves if leaf_name(leaf[0]) in names or leaf[0][0] in names]
 
 
 def statistics_frame(
@@ -48,7 +48,7 @@ def statistics_frame(
     facts = {"records": entries["records"], "whole": (deleted == 0).fill_null(False)}
     columns = []
     for i, (path, field) in enumerate(leaves):
-        facts[f"nulls{i}"] = counted(metrics, "null_value_counts", field)
+        facts[f"nulls{i}"] = file_counts(metrics, "null_value_counts", field)
         bounds = file_bounds(metrics, field)
         if bounds is not None:
             facts[f"low{i}"], facts[f"high{i}"] = map(own_text, bounds)
@@ -63,11 +63,11 @@ def statistics_of(entries: pl.DataFrame, leaves: Sequence[Leaf], cut: int, *, de
     data = entries.filter((pl.col("status") != 2) & (pl.col("content") == 0))
     vectors = pl.Series([None], dtype=pl.String).new_from_index(0, data.height)
     deleted = pl.Series([None if deletes else 0], dtype=pl.Int64).new_from_index(0, data.height)
-    found = pl.DataFrame({"path": data["path"], "written": data["records"]})
+    rows = pl.DataFrame({"path": data["path"], "written": data["records"]})
     if not leaves:
-        return found
+        return rows
     statistics = statistics_frame(data, vectors, deleted, leaves, cut).drop("_path", "_deletion_vector")
-    return found.with_columns(statistics.to_struct("statistics"))
+    return rows.with_columns(statistics.to_struct("statistics"))
 
 
 def file_bounds(metrics: Metrics, field: Field) -> tuple[pl.Series, pl.Series] | None:
@@ -79,13 +79,13 @@ def file_bounds(metrics: Metrics, field: Field) -> tuple[pl.Series, pl.Series] |
     return None if low is None or high is None else (low, high)
 
 
-def counted(metrics: Metrics, name: str, field: Field) -> pl.Series:
+def file_counts(metrics: Metrics, name: str, field: Field) -> pl.Series:
     """How many values of one column are null (`null_value_counts`) or NaN (`nan_value_counts`) in each file, as its
     writer counted; null for unknown."""
     if field.id is None:
         return pl.Series([None] * metrics.height, dtype=pl.Int64)
-    found = metrics.value(name, field.id)
-    return found.set(found < 0, None)
+    counts = metrics.value(name, field.id)
+    return counts.set(counts < 0, None)
 
 
 def _column(i: int, field: Field, cut: int, *, bounded: bool) -> pl.Expr:

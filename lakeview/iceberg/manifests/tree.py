@@ -81,8 +81,8 @@ class Tree:
     def prepare(self, snapshots: Sequence[SnapshotEntry]) -> None:
         """Reads the manifest lists of these snapshots for `manifests`, many at once; one that cannot be read is left
         to `manifests`, which raises its error."""
-        listed = [(s.snapshot_id, s.manifest_list) for s in snapshots if s.key_id is None and s.manifest_list]
-        missing = [(number, path) for number, path in listed if number not in self._lists]
+        lists = [(s.snapshot_id, s.manifest_list) for s in snapshots if s.key_id is None and s.manifest_list]
+        missing = [(number, path) for number, path in lists if number not in self._lists]
         for at in range(0, len(missing) if len(missing) > 1 else 0, _LISTS):
             data = self._read_all([path for _, path in missing[at : at + _LISTS]])
             files = [(number, path) for number, path in missing[at : at + _LISTS] if path in data]
@@ -270,11 +270,11 @@ def live(entries: pl.DataFrame, content: Sequence[int]) -> pl.DataFrame:
 
     Deletion vectors are told apart by their place in a file and what they delete from: two files may share one.
     """
-    wanted = (entries["status"] != 2) & entries["content"].is_in(list(content))
-    found = entries if wanted.all(ignore_nulls=False) else entries.filter(wanted)
-    if all_differ(found["path"]):  # a copy of a million files takes 300 MB
-        return found
-    return found.unique(["path", "content_offset", "referenced_data_file"], keep="first", maintain_order=True)
+    mask = (entries["status"] != 2) & entries["content"].is_in(list(content))
+    rows = entries if mask.all(ignore_nulls=False) else entries.filter(mask)
+    if all_differ(rows["path"]):  # a copy of a million files takes 300 MB
+        return rows
+    return rows.unique(["path", "content_offset", "referenced_data_file"], keep="first", maintain_order=True)
 
 
 def _missing(path: str, what: str, why: str) -> CorruptTableError:

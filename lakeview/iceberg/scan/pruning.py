@@ -16,7 +16,7 @@ import polars as pl
 from lakeview.iceberg.manifests.metrics import Metrics
 from lakeview.iceberg.manifests.partition_bounds import source_bounds
 from lakeview.iceberg.manifests.partitions import PartitionColumn
-from lakeview.iceberg.manifests.statistics import counted, file_bounds
+from lakeview.iceberg.manifests.statistics import file_bounds, file_counts
 from lakeview.iceberg.metadata.single_values import decoded_bounds
 from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.iceberg.metadata.types import struct_fields
@@ -48,18 +48,18 @@ class Pruning:
 
     def manifests(self, manifests: pl.DataFrame) -> pl.Series:
         """Whether each of these MANIFESTS can hold a file that matches, by its partition summaries."""
-        kept = pl.Series([True] * manifests.height, dtype=pl.Boolean)
+        mask = pl.Series([True] * manifests.height, dtype=pl.Boolean)
         for spec_id in manifests["partition_spec_id"].drop_nulls().unique():
             spec = self._metadata.specs.get(spec_id)
             mine = (manifests["partition_spec_id"] == spec_id).fill_null(False)
             if spec is None or not spec.fields:
                 continue
             places = {f"f{f.field_id}": i for i, f in enumerate(spec.fields) if f.transform.name != "void"}
-            found = manifests.filter(mine)
-            summaries = _Summaries(found["partitions"], places, self._columns)
-            verdict = may_match(self._node, lambda path, s=summaries: self._bounds_from(path, [s.of]), found.height)  # type: ignore[misc]  # the default binds the loop's value
-            kept = kept.scatter(mine.arg_true(), verdict)
-        return kept
+            of_spec = manifests.filter(mine)
+            summaries = _Summaries(of_spec["partitions"], places, self._columns)
+            verdict = may_match(self._node, lambda path, s=summaries: self._bounds_from(path, [s.of]), of_spec.height)  # type: ignore[misc]  # the default binds the loop's value
+            mask = mask.scatter(mine.arg_true(), verdict)
+        return mask
 
     def by_partition(self, entries: pl.DataFrame) -> pl.Series:
         """Whether each of these ENTRIES can match by its partition values."""
@@ -73,8 +73,8 @@ class Pruning:
     def proved(self, entries: pl.DataFrame) -> pl.Series:
         """Whether partition values and statistics prove that each row of each of these ENTRIES matches."""
         bounds_of, none = self._bounds_of(entries), repeated(False, entries.height)
-        found = {path: bounds_of(path) for path in paths(self._condition)}
-        evidence = {path: Evidence(bounds, none) for path, bounds in found.items() if bounds is not None}
+        bounds_by_path = {path: bounds_of(path) for path in paths(self._condition)}
+        evidence = {path: Evidence(bounds, none) for path, bounds in bounds_by_path.items() if bounds is not None}
         return proofs(self._condition, evidence, entries["records"])["satisfied"]
 
     def _bounds_of(self, entries: pl.DataFrame) -> Callable[[Path], Bounds | None]:
@@ -92,13 +92,13 @@ class Pruning:
         field = self._fields.get(path)
         if field is None or field.id is None:
             return None
-        found = []
+        candidates = []
         for column in self._by_source.get(field.id, []):
             bounds = sources[0](column)
             converted = None if bounds is None else _of_source(column, bounds, field.type)
             if converted is not None:
-                found.append(converted)
-        return narrowest(found)
+                candidates.append(converted)
+        return narrowest(candidates)
 
     def _statistics(self, path: Path, metrics: Metrics, records: pl.Series) -> Bounds | None:
         field = self._fields.get(path)
@@ -106,7 +106,7 @@ class Pruning:
         if field is None or bounds is None:
             return None
         exact = pl.Series([False] * metrics.height, dtype=pl.Boolean)
-        nulls, nans = (counted(metrics, name, field) for name in ("null_value_counts", "nan_value_counts"))
+        nulls, nans = (file_counts(metrics, name, field) for name in ("null_value_counts", "nan_value_counts"))
         return Bounds(*bounds, exact, nulls, records, nans)
 
     def _with_bucket(self, leaf: Leaf) -> Node:
@@ -212,10 +212,10 @@ class _Summaries:
 
 
 def _of_source(column: PartitionColumn, bounds: Bounds, type_: DataType) -> Bounds | None:
-    found = source_bounds(column, bounds.low, bounds.high)
-    if found is None:
+    source = source_bounds(column, bounds.low, bounds.high)
+    if source is None:
         return None
-    low, high, occur = found
+    low, high, occur = source
     try:
         dtype = polars_type(type_)
         low, high = low.cast(dtype), high.cast(dtype)
