@@ -45,21 +45,21 @@ def steps(metadata: Metadata, tree: Tree, opening: SnapshotEntry | int, last: Sn
     """
     line = list(reversed(ancestors(metadata, last.snapshot_id)))
     if isinstance(opening, int):
-        wanted = [s for s in line if s.timestamp_ms >= opening]
+        window = [s for s in line if s.timestamp_ms >= opening]
     elif opening in line:
-        wanted = line[line.index(opening) :]
+        window = line[line.index(opening) :]
     else:
         raise InvalidRequestError(
             f"snapshot {opening.snapshot_id} does not lie before snapshot {last.snapshot_id} on its branch",
             fix="choose two snapshots of one branch, the older first",
             kind="bad-range",
         )
-    if wanted and has_expired_parent(metadata, tree, wanted[0]):
+    if window and has_expired_parent(metadata, tree, window[0]):
         raise VersionNotFoundError(
-            f"the snapshot before {wanted[0].snapshot_id} has expired, so that what it changed is not known",
+            f"the snapshot before {window[0].snapshot_id} has expired, so that what it changed is not known",
             fix="begin with a later snapshot",
         )
-    return [Step(s, None if s.parent is None else metadata.snapshots[s.parent]) for s in wanted]
+    return [Step(s, None if s.parent is None else metadata.snapshots[s.parent]) for s in window]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +76,15 @@ class ChangeSource:
         own: dict[str, Any] = {
             CHANGE_TYPE: self.change_type, VERSION: self.version, TIMESTAMP: moment(self.timestamp_ms)
         }  # fmt: skip
-        held = Schema(tuple(f for f in task.schema if f not in CHANGE_FIELDS))
+        schema = Schema(tuple(f for f in task.schema if f not in CHANGE_FIELDS))
         target = task.schema.relaxed().to_arrow()
-        for batch in self.source.batches(replace(task, schema=held), storage, batch_rows):
+        for batch in self.source.batches(replace(task, schema=schema), storage, batch_rows):
             arrays = []
             for field, type_ in zip(task.schema, target.types, strict=True):
                 if field in CHANGE_FIELDS:
                     arrays.append(pa.repeat(pa.scalar(own[field.name], type_), batch.num_rows))
                 else:
-                    arrays.append(batch.column(held.names.index(field.name)))
+                    arrays.append(batch.column(schema.names.index(field.name)))
             yield pa.RecordBatch.from_arrays(arrays, schema=target) if arrays else batch
 
 
@@ -94,16 +94,16 @@ def change_tasks(
     """The files that hold the changes, by snapshot, each with the kind of its rows. `tasks`: a snapshot's files."""
     wide = change_schema(schema)
     table = Schema(tuple(f for f in wide if f not in CHANGE_FIELDS))
-    held: dict[int | None, dict[str, FileTask]] = {None: {}}
+    by_snapshot: dict[int | None, dict[str, FileTask]] = {None: {}}
     for step in steps:
         if step.after.operation == "replace" and step.before is not None:
             continue
         before_id = None if step.before is None else step.before.snapshot_id
-        before = held.get(before_id)
+        before = by_snapshot.get(before_id)
         if before is None:
             before = {t.path: t for t in tasks(step.before, table)}
         after = {t.path: t for t in tasks(step.after, table)}
-        held = {None: {}, step.after.snapshot_id: after}
+        by_snapshot = {None: {}, step.after.snapshot_id: after}
         for kind, mine, other in (("delete", before, after), ("insert", after, before)):
             for task in only_in(mine, other):
                 yield step, kind, _changed(step, kind, task, wide)

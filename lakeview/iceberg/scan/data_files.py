@@ -109,28 +109,28 @@ class IcebergSource:
             storage.open(task.path, task.size) as handle,
             pq.ParquetFile(handle, coerce_int96_timestamp_unit="us") as file,
         ):
-            held = file.schema_arrow
-            projection = self._projection(list(held), task)
-            names = [held.names[i] for i in projection.read]
+            schema = file.schema_arrow
+            projection = self._projection(list(schema), task)
+            names = [schema.names[i] for i in projection.read]
             if not names:
                 for start in range(0, file.metadata.num_rows, batch_rows):
                     yield projection.of({}, min(batch_rows, file.metadata.num_rows - start), target)
                 return
             for batch in file.iter_batches(batch_size=batch_rows, columns=names):
                 batch.validate(full=True)
-                columns = {held.get_field_index(f.name): batch.column(i) for i, f in enumerate(batch.schema)}
+                columns = {schema.get_field_index(f.name): batch.column(i) for i, f in enumerate(batch.schema)}
                 yield projection.of(columns, batch.num_rows, target)
 
     def _orc(self, task: FileTask, storage: Storage) -> Iterator[pa.RecordBatch]:
         target = task.schema.relaxed().to_arrow()
         with storage.open(task.path, task.size) as handle:
             file = orc.ORCFile(handle)
-            held = file.schema
-            projection = self._projection(list(held), task)
-            names = [held.names[i] for i in projection.read]
+            schema = file.schema
+            projection = self._projection(list(schema), task)
+            names = [schema.names[i] for i in projection.read]
             for stripe in range(file.nstripes):
                 batch = file.read_stripe(stripe, columns=names or None)
-                columns = {held.get_field_index(n): batch.column(batch.schema.get_field_index(n)) for n in names}
+                columns = {schema.get_field_index(n): batch.column(batch.schema.get_field_index(n)) for n in names}
                 yield projection.of(columns, batch.num_rows, target)
 
     def _avro(self, task: FileTask, storage: Storage) -> Iterator[pa.RecordBatch]:
@@ -139,8 +139,8 @@ class IcebergSource:
         container = open_container(storage.read(task.path), task.path)
         frame = read_frame(container, task.path)
         table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
-        held = [_with_id(f) for f in table.schema]
-        projection = self._projection(held, task)
+        fields = [_with_id(f) for f in table.schema]
+        projection = self._projection(fields, task)
         for batch in table.to_batches():
             columns = {i: batch.column(i) for i in projection.read}
             yield projection.of(columns, batch.num_rows, target)
@@ -156,5 +156,5 @@ def _with_id(field: pa.Field) -> pa.Field:
         type_ = pa.large_list(_with_id(type_.value_field))
     elif pa.types.is_list(type_):
         type_ = pa.list_(_with_id(type_.value_field))
-    kept = {b"PARQUET:field_id": number.encode()} if number.isascii() and number.isdigit() else {}
-    return field.with_type(type_).with_metadata(kept)
+    metadata = {b"PARQUET:field_id": number.encode()} if number.isascii() and number.isdigit() else {}
+    return field.with_type(type_).with_metadata(metadata)

@@ -36,9 +36,9 @@ def with_metadata_columns(
     InvalidRequestError for a name that is none of them, that the table has a column of its own by, or that asks for
     row lineage of a table that keeps none, or for the partition of one that has none.
     """
-    known = {f.name: f for f in (FILE, POS, DELETED, SPEC_ID, *LINEAGE)}
+    by_name = {f.name: f for f in (FILE, POS, DELETED, SPEC_ID, *LINEAGE)}
     if columns:
-        known["_partition"] = Field("_partition", StructType(tuple(_part(c) for c in columns)), id=PARTITION_ID)
+        by_name["_partition"] = Field("_partition", StructType(tuple(_part(c) for c in columns)), id=PARTITION_ID)
     for name in names:
         if name not in NAMES:
             raise InvalidRequestError(
@@ -50,17 +50,17 @@ def with_metadata_columns(
                 f"the table has a column {name} of its own",
                 fix=f"read without the metadata column {name}", place=name, kind="column-name-taken",
             )  # fmt: skip
-        if name not in known:
+        if name not in by_name:
             raise InvalidRequestError(
                 "the table is not partitioned, so that no row has a _partition",
                 fix="read without it", place=name, kind="unknown-column",
             )  # fmt: skip
-        if known[name] in LINEAGE and metadata.format_version < 3:
+        if by_name[name] in LINEAGE and metadata.format_version < 3:
             raise InvalidRequestError(
                 f"the table does not track its rows, as {name} asks: that begins with format version 3",
                 fix=f"read without {name}", place=name, kind="no-row-tracking",
             )  # fmt: skip
-    return Schema((*schema.fields, *(known[name] for name in dict.fromkeys(names))))
+    return Schema((*schema.fields, *(by_name[name] for name in dict.fromkeys(names))))
 
 
 def _part(column: PartitionColumn) -> Field:
@@ -84,13 +84,13 @@ class MetadataSource:
 
     def batches(self, task: FileTask, storage: Storage, batch_rows: int) -> Iterator[pa.RecordBatch]:
         """All rows of the file in `task.schema`; errors of reading it, and of its deletes where they are asked for."""
-        held = Schema(tuple(f for f in task.schema if not _is_own(f)))
+        schema = Schema(tuple(f for f in task.schema if not _is_own(f)))
         target = task.schema.relaxed().to_arrow()
         marks = self.deleted if DELETED in tuple(task.schema) else None
         deleted = pyroaring.BitMap64() if marks is None else marks.bitmap(storage)
-        places = {name: i for i, name in enumerate(held.names)}
+        places = {name: i for i, name in enumerate(schema.names)}
         position = 0
-        for batch in self.source.batches(replace(task, schema=held), storage, batch_rows):
+        for batch in self.source.batches(replace(task, schema=schema), storage, batch_rows):
             rows = batch.num_rows
             arrays = []
             for f, type_ in zip(task.schema, target.types, strict=True):

@@ -65,8 +65,8 @@ class Scan:
         )
         joined = entries.join(of_hopeful, on="path", how="left", maintain_order="left")["hopeful"].fill_null(False)
         partition = pruning.by_partition(entries) & joined
-        kept = pruning.by_all(entries) & partition
-        return pl.DataFrame([entries["path"], entries["size"], kept.alias("kept"), partition.alias("by")]).select(
+        mask = pruning.by_all(entries) & partition
+        return pl.DataFrame([entries["path"], entries["size"], mask.alias("kept"), partition.alias("by")]).select(
             "path",
             "kept",
             pl.when("kept").then(pl.lit("kept")).when("by").then(pl.lit("statistics")).otherwise(pl.lit("partition"))
@@ -87,8 +87,8 @@ class Scan:
         # deletes first: they tell which columns' bounds are to be read of the data files
         deletes = self._files.delete_entries() if manifests.height else self._files.data_entries(manifests)
         equality = self._files.equality(deletes)
-        wanted = equality.columns | (frozenset() if pruning is None else pruning.columns)
-        entries = self._files.data_entries(manifests, wanted)
+        metrics = equality.columns | (frozenset() if pruning is None else pruning.columns)
+        entries = self._files.data_entries(manifests, metrics)
         if pruning is not None:
             entries = entries.filter(pruning.by_all(entries))
         delete_tasks = _DeleteTasks(deletes, self._metadata, self._locations, self._root, self._mapping)
@@ -225,11 +225,11 @@ class _DeleteTasks:
 
     def equality(self, numbers: tuple[int, ...]) -> tuple[EqualityDeletes, ...]:
         """Equality delete files, those of the same columns together."""
-        found: dict[tuple[int, ...], list[FileTask]] = {}
+        by_ids: dict[tuple[int, ...], list[FileTask]] = {}
         for number in numbers:
             ids, task = self._by_value(number)
-            found.setdefault(ids, []).append(task)
-        return tuple(EqualityDeletes(files[0].schema, tuple(files)) for files in found.values())
+            by_ids.setdefault(ids, []).append(task)
+        return tuple(EqualityDeletes(files[0].schema, tuple(files)) for files in by_ids.values())
 
     def _equality_task(self, number: int) -> tuple[tuple[int, ...], FileTask]:
         """The ids of the columns that a delete file compares, and the task that reads it."""
@@ -245,15 +245,15 @@ class _DeleteTasks:
         """The columns an equality delete names, of the types they have now, or had when they were dropped."""
         fields = []
         for i, field_id in enumerate(ids):
-            found = self._newest(field_id)
-            if found is None:
+            field = self._newest(field_id)
+            if field is None:
                 raise CorruptTableError(
                     f"the equality delete file {path} names the column {field_id}, which no schema of the table has",
                     fix="have the delete file removed by the engine that owns the table",
                     place=path,
                     kind="corrupt-file",
                 )
-            fields.append(_renamed(found, f"c{i}"))
+            fields.append(_renamed(field, f"c{i}"))
         if not fields:
             raise CorruptTableError(
                 f"the equality delete file {path} names no columns",
@@ -268,9 +268,9 @@ class _DeleteTasks:
         current = self._metadata.current_schema_id
         order = sorted(self._metadata.schemas.values(), key=lambda s: (s.schema_id == current, s.schema_id))
         for recorded in reversed(order):
-            found = struct_fields(recorded.schema)
-            if field_id in found:
-                return _alone(recorded.schema.fields, found[field_id][0])
+            fields = struct_fields(recorded.schema)
+            if field_id in fields:
+                return _alone(recorded.schema.fields, fields[field_id][0])
         return None
 
 

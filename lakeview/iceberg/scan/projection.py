@@ -50,13 +50,15 @@ def with_mapping(fields: Sequence[pa.Field], mapping: Any) -> list[pa.Field]:
         for name in names if isinstance(names, list) else ():
             if isinstance(name, str):
                 by_name.setdefault(name, entry)
-    found = []
+    with_ids = []
     for f in fields:
         entry = by_name.get(f.name, {})
         number = entry.get("field-id")
-        kept = {b"PARQUET:field_id": str(number).encode()} if isinstance(number, int) and 0 <= number < 2**31 else {}
-        found.append(f.with_type(_mapped(f.type, entry.get("fields") or [])).with_metadata(kept))
-    return found
+        metadata = (
+            {b"PARQUET:field_id": str(number).encode()} if isinstance(number, int) and 0 <= number < 2**31 else {}
+        )
+        with_ids.append(f.with_type(_mapped(f.type, entry.get("fields") or [])).with_metadata(metadata))
+    return with_ids
 
 
 def _mapped(type_: pa.DataType, mapping: Any) -> pa.DataType:
@@ -79,9 +81,9 @@ class Projection:
         self, stored: Sequence[pa.Field], target_fields: Sequence[Field], constants: Mapping[int, Any]
     ) -> None:
         self._constants = constants
-        self._held = list(stored)
-        self._wanted = list(target_fields)
-        self._places = _places(self._held, self._wanted)
+        self._file_fields = list(stored)
+        self._fields = list(target_fields)
+        self._places = _places(self._file_fields, self._fields)
 
     @property
     def read(self) -> list[int]:
@@ -90,15 +92,15 @@ class Projection:
 
     def of(self, arrays: Mapping[int, pa.Array], rows: int, target: pa.Schema) -> pa.RecordBatch:
         """The wanted columns of a batch. `arrays`: the file's columns by their place in it."""
-        made = []
-        for field, place, type_ in zip(self._wanted, self._places, target.types, strict=True):
+        columns = []
+        for field, place, type_ in zip(self._fields, self._places, target.types, strict=True):
             if place is None:
-                made.append(self._missing(field, type_, rows))
+                columns.append(self._missing(field, type_, rows))
             else:
-                made.append(self._array(arrays[place], self._held[place], field.type, type_, field.name))
+                columns.append(self._array(arrays[place], self._file_fields[place], field.type, type_, field.name))
         return (
-            pa.RecordBatch.from_arrays(made, schema=target)
-            if made
+            pa.RecordBatch.from_arrays(columns, schema=target)
+            if columns
             else pa.RecordBatch.from_arrays([pa.nulls(rows)], ["_"])
         )
 
@@ -123,10 +125,10 @@ class Projection:
     ) -> pa.Array:
         if isinstance(array, pa.ExtensionArray):
             array = array.storage
-        found = array.type
-        if isinstance(target_fields, StructType) and pa.types.is_struct(found):
+        type_ = array.type
+        if isinstance(target_fields, StructType) and pa.types.is_struct(type_):
             return self._struct(array, children(stored.type), target_fields, target, place)
-        if isinstance(target_fields, ArrayType) and _is_list(found):
+        if isinstance(target_fields, ArrayType) and _is_list(type_):
             (inner,) = children(stored.type)
             array = _plain_list(array)
             values = self._array(array.values, inner, target_fields.element, target.value_type, f"{place}.element")
@@ -134,11 +136,11 @@ class Projection:
         if isinstance(target_fields, MapType) and (pairs := _pairs(stored.type)) is not None:
             array = _plain_list(array)
             keys, items = _entries(array)
-            made = [
+            pair = [
                 self._array(keys, pairs[0], target_fields.key, target.key_type, f"{place}.key"),
                 self._array(items, pairs[1], target_fields.value, target.item_type, f"{place}.value"),
             ]
-            entries = pa.StructArray.from_arrays(made, fields=[target.key_field, target.item_field])
+            entries = pa.StructArray.from_arrays(pair, fields=[target.key_field, target.item_field])
             return pa.Array.from_buffers(target, len(array), array.buffers()[:2], array.null_count, children=[entries])
         return conformed(array, Field(place, target_fields), target)
 
