@@ -114,9 +114,9 @@ class TreeHistory:
             is_whole = not at_fault.any()
             for span, start, length in zip(part, accumulate(counts, initial=0), counts, strict=False):
                 fault = None
-                if not is_whole and (found := at_fault.slice(start, length).arg_true()).len():
+                if not is_whole and (hits := at_fault.slice(start, length).arg_true()).len():
                     path, kind, is_absent = (
-                        each[start + int(found[0])] for each in (entries["path"], entries["format"], absent)
+                        each[start + int(hits[0])] for each in (entries["path"], entries["format"], absent)
                     )
                     fault = f"the file {path} is " + (
                         "not in the store" if is_absent else f"of the format {kind}, which is not read"
@@ -135,8 +135,8 @@ class TreeHistory:
         root = self._storage.root.rstrip("/") + "/"
         keys = pl.DataFrame({"key": places.str.strip_prefix(root)}).with_row_index("at")
         inside = keys.filter(places.str.starts_with(root))
-        found = inside.join(names.to_frame("key"), on="key", how="anti")["at"]
-        return (places == "").scatter(found, True)
+        positions = inside.join(names.to_frame("key"), on="key", how="anti")["at"]
+        return (places == "").scatter(positions, True)
 
     def _place(self, path: str) -> str | None:
         with suppress(CorruptTableError):
@@ -150,10 +150,10 @@ class TreeHistory:
         rows of the file before any delete."""
         if leaves is not None:
             return self._lifetimes(head, leaves)
-        known = self._lives
-        if known is None or known[0] != head:
-            known = self._lives = head, self._lifetimes(head, None)
-        return known[1]
+        lives = self._lives
+        if lives is None or lives[0] != head:
+            lives = self._lives = head, self._lifetimes(head, None)
+        return lives[1]
 
     def _lifetimes(self, head: int, leaves: Sequence[Leaf] | None) -> pl.DataFrame:
         line = list(reversed(ancestors(self._metadata, head)))
@@ -169,11 +169,11 @@ class TreeHistory:
         begins, ends = (
             pl.col(name).replace_strict(ids, default=None, return_dtype=pl.Int64) for name in ("from", "to")
         )
-        known = pl.col("known") | (pl.col("from") > pl.col("first"))
+        has_start = pl.col("known") | (pl.col("from") > pl.col("first"))
         lives = self._stays(files, deletes).select(
             "path",
             "deletion_vector",
-            pl.when(known).then(begins).alias("added"),
+            pl.when(has_start).then(begins).alias("added"),
             ends.alias("removed"),
             "size",
             "records",
@@ -222,7 +222,7 @@ class TreeHistory:
     def _spans(self, line: Sequence[SnapshotEntry]) -> list[Span]:
         """Every manifest of these snapshots, oldest first."""
         self._tree.prepare(line)
-        found: list[pl.DataFrame] = []
+        frames: list[pl.DataFrame] = []
         places: list[int] = []
         for i, snapshot in enumerate(line):
             try:
@@ -233,10 +233,10 @@ class TreeHistory:
                 if i == len(line) - 1:
                     raise
                 continue
-            found.append(manifests)
+            frames.append(manifests)
             places.append(i)
-        at = _repeated({"at": places}, [manifests.height for manifests in found])
-        every = pl.concat(found).hstack(at).group_by("manifest_path", "first_row_id", maintain_order=True)
+        at = _repeated({"at": places}, [manifests.height for manifests in frames])
+        every = pl.concat(frames).hstack(at).group_by("manifest_path", "first_row_id", maintain_order=True)
         spans = every.agg(pl.exclude("at").last(), pl.col("at").min().alias("first"), pl.col("at").max().alias("last"))
         rows = spans.select(MANIFESTS.names()).iter_rows(named=True)
         return [Span(row, first, last) for row, first, last in zip(rows, spans["first"], spans["last"], strict=True)]

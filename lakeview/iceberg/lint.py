@@ -34,7 +34,7 @@ def check(state: State, now: datetime | None = None) -> list[Finding]:
     """
     metadata, tree = state.metadata, state.tree
     listing = state.storage.walk()
-    found = [
+    findings = [
         *_refs(metadata),
         *_dangling(metadata),
         *_numbers(metadata),
@@ -45,9 +45,9 @@ def check(state: State, now: datetime | None = None) -> list[Finding]:
     current = metadata.snapshots.get(metadata.current_snapshot_id)
     if current is not None:
         try:
-            found += _manifests(metadata, tree, current)
+            findings += _manifests(metadata, tree, current)
         except LakeviewError as error:
-            found.append(
+            findings.append(
                 _finding(
                     "snapshot-not-examined",
                     Severity.BROKEN,
@@ -57,10 +57,10 @@ def check(state: State, now: datetime | None = None) -> list[Finding]:
                     error.place,
                 )
             )
-    if not found:
+    if not findings:
         text = f"{len(metadata.snapshots):,} snapshots, their manifests and refs agree"
-        found.append(Finding("metadata-consistent", Severity.PASS, "The metadata contradicts itself nowhere", text))
-    return sorted(found, key=lambda f: list(Severity).index(f.severity))
+        findings.append(Finding("metadata-consistent", Severity.PASS, "The metadata contradicts itself nowhere", text))
+    return sorted(findings, key=lambda f: list(Severity).index(f.severity))
 
 
 def _finding(
@@ -115,12 +115,12 @@ def _dangling(metadata: Metadata) -> Iterator[Finding]:
             "Sorting",
         )
     described = [s.get("snapshot-id") for s in (*metadata.statistics, *metadata.partition_statistics)]
-    if gone := [i for i in described if not (isinstance(i, int) and i in metadata.snapshots)]:
+    if missing := [i for i in described if not (isinstance(i, int) and i in metadata.snapshots)]:
         yield _finding(
             "statistics-file-without-snapshot",
             Severity.NOTE,
             "Statistics files belong to snapshots that are not there",
-            f"{len(gone):,} of {len(described):,}",
+            f"{len(missing):,} of {len(described):,}",
             "Table Statistics",
         )
 
@@ -282,10 +282,10 @@ def _counts(manifests: pl.DataFrame, entries: pl.DataFrame) -> Iterator[Finding]
 
 
 def _totals(summary: Mapping[str, object], data: pl.DataFrame, deletes: pl.DataFrame) -> Iterator[Finding]:
-    counted = {"total-data-files": data.height, "total-delete-files": deletes.height}
+    counts = {"total-data-files": data.height, "total-delete-files": deletes.height}
     if not data["records"].has_nulls():
-        counted["total-records"] = int(data["records"].sum())
-    for key, number in counted.items():
+        counts["total-records"] = int(data["records"].sum())
+    for key, number in counts.items():
         text = summary.get(key)
         total = whole(text, None) if isinstance(text, str) else None
         if total is not None and total != number:

@@ -41,7 +41,7 @@ class MetadataFrames:
     @property
     def metadata_file(self) -> MetadataFile:
         """The metadata file this is read from, and how it was found."""
-        return self._state.found
+        return self._state.metadata_file
 
     def history(self, limit: int | None = None, before: int | None = None) -> pl.DataFrame:
         """COMMITS, newest first: every snapshot, those of branches included; at most `limit`, older than `before`."""
@@ -77,12 +77,12 @@ class MetadataFrames:
     def partition_specs(self) -> pl.DataFrame:
         """PARTITION_SPECS; where there are several, a few earlier metadata files tell since when."""
         state = self._state
-        return partition_specs(state.metadata, state.found.path.rpartition("/")[2], state.earlier)
+        return partition_specs(state.metadata, state.metadata_file.path.rpartition("/")[2], state.earlier)
 
     def format_versions(self) -> pl.DataFrame:
         """FORMAT_VERSIONS; a few earlier metadata files tell since when."""
         state = self._state
-        return format_versions(state.metadata, state.found.path.rpartition("/")[2], state.earlier)
+        return format_versions(state.metadata, state.metadata_file.path.rpartition("/")[2], state.earlier)
 
     def sort_orders(self) -> pl.DataFrame:
         """SORT_ORDERS."""
@@ -101,12 +101,12 @@ class MetadataFrames:
 
     def log_files(self) -> pl.DataFrame:
         """LOG_FILES of the metadata folder: metadata files as commits, manifests, lists and statistics as others."""
-        listed = self._state.storage.list_from(self._state.place.folder)
+        listing = self._state.storage.list_from(self._state.place.folder)
         kind = (
             pl.when(pl.col("name").str.contains(r"\.metadata\.json")).then(pl.lit("commit")).otherwise(pl.lit("other"))
         )
-        found = listed.select("name", kind.alias("kind"), pl.lit(None, pl.Int64).alias("version"), "size", "modified")
-        return found.cast(LOG_FILES)
+        files = listing.select("name", kind.alias("kind"), pl.lit(None, pl.Int64).alias("version"), "size", "modified")
+        return files.cast(LOG_FILES)
 
     # -- inside
 

@@ -36,12 +36,12 @@ def orphan_findings(state: State, listing: pl.DataFrame, now: datetime | None) -
     `listing`: LISTING of the table's folder. With `now`, of files older than a day alone.
     """
     try:
-        elsewhere, beside = _data_path(state)
-        beside = leftovers(beside, now).with_columns(pl.concat_str(pl.lit(f"{elsewhere}/"), "name").alias("name"))
-        alone = orphan_files(state, pl.concat([leftovers(listing, now), beside]))
+        elsewhere, files = _data_path(state)
+        files = leftovers(files, now).with_columns(pl.concat_str(pl.lit(f"{elsewhere}/"), "name").alias("name"))
+        alone = orphan_files(state, pl.concat([leftovers(listing, now), files]))
     except LakeviewError:  # what it names is not known; the snapshot is reported as one that cannot be read
         return
-    outside = alone["name"].is_in(beside["name"].implode())
+    outside = alone["name"].is_in(files["name"].implode())
     yield from _finding(
         "snapshot-orphan-files",
         "in the folder",
@@ -79,10 +79,10 @@ def _data_path(state: State) -> tuple[str, pl.DataFrame]:
     """The address of the folder that the properties put new data files into, and the LISTING of it without the files of
     other tables, as far as that is known; empty where it is in the table's folder or may not be listed."""
     with suppress(LakeviewError):  # a path outside the allowed roots, or of another kind of store
-        found = data_locations(state, (state.metadata.location or "").rstrip("/"))
-        if not below(found.folder, state.storage.root):
-            storage = open_storage(found.folder, options=state.storage.options, config=state.storage.config)
-            return found.folder, _own(storage.walk(), found)
+        locations = data_locations(state, (state.metadata.location or "").rstrip("/"))
+        if not below(locations.folder, state.storage.root):
+            storage = open_storage(locations.folder, options=state.storage.options, config=state.storage.config)
+            return locations.folder, _own(storage.walk(), locations)
     return "", pl.DataFrame(schema=LISTING)
 
 
@@ -104,17 +104,17 @@ def orphan_files(state: State, listing: pl.DataFrame) -> pl.DataFrame:
     base = pl.col("name").str.split("/").list.last()
     by_place = base.map_elements(is_metadata_name, return_dtype=pl.Boolean) | (base == HINT)
     in_place = (pl.col("name").str.starts_with(f"{FOLDER}/") & by_place).fill_null(value=False)
-    left = listing.filter(~in_place)
+    orphans = listing.filter(~in_place)
     root = state.storage.root.rstrip("/") + "/"
-    for paths in _named(state):
-        if left.is_empty():
+    for paths in _recorded_paths(state):
+        if orphans.is_empty():
             break
         places = _resolved(state, paths).str.strip_prefix(root)
-        left = left.filter(~pl.col("name").is_in(places.implode()))
-    return left
+        orphans = orphans.filter(~pl.col("name").is_in(places.implode()))
+    return orphans
 
 
-def _named(state: State) -> Iterator[pl.Series]:
+def _recorded_paths(state: State) -> Iterator[pl.Series]:
     """Recorded paths, some at a time."""
     metadata, tree = state.metadata, state.tree
     snapshots = in_order(metadata)
@@ -133,8 +133,8 @@ def _resolved(state: State, paths: pl.Series) -> pl.Series:
     try:
         return state.locations.resolve_all(paths)
     except CorruptTableError:  # one of them is the path of no file
-        found = []
+        places = []
         for path in paths:
             with suppress(CorruptTableError):
-                found.append(state.locations.resolve(path))
-        return pl.Series(found, dtype=pl.String)
+                places.append(state.locations.resolve(path))
+        return pl.Series(places, dtype=pl.String)

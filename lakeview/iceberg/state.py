@@ -21,7 +21,7 @@ class State:
     def __init__(self, storage: Storage, place: Place, file: MetadataFile, relocate: Mapping[str, str]) -> None:
         self.storage = storage
         self.relocate = relocate
-        self.found = file
+        self.metadata_file = file
         self.metadata = self._parsed(file.path)
         version_names.register((s.snapshot_id, s.sequence_number) for s in self.metadata.snapshots.values())
         self.place = place

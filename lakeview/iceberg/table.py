@@ -74,7 +74,7 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         state = self._state
         if state.place.explicit is None:
             return state.storage.root
-        return f"{state.storage.root.rstrip('/')}/{state.found.path}"
+        return f"{state.storage.root.rstrip('/')}/{state.metadata_file.path}"
 
     @property
     def pointer(self) -> Pointer | None:
@@ -102,21 +102,21 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
             storage, place = self._pointer.current(storage, place)
         elif place.explicit is not None:
             return False
-        found = locate(storage, place)
+        metadata_file = locate(storage, place)
         with self._lock:
             before = self._state
-            if (storage, found) == (before.storage, before.found):
+            if (storage, metadata_file) == (before.storage, before.metadata_file):
                 return False
-            after = State(storage, place, found, self._relocate)
+            after = State(storage, place, metadata_file, self._relocate)
             if before.metadata.table_uuid != after.metadata.table_uuid:
                 raise CorruptTableError(
                     f"{self.address} was the table {before.metadata.table_uuid} and is {after.metadata.table_uuid} now",
                     fix="open it again, if the new one is the one you mean",
-                    place=found.path,
+                    place=metadata_file.path,
                     kind="another-table",
                 )
             self._state = after
-        return (after.storage.root, after.found.path) != (before.storage.root, before.found.path)
+        return (after.storage.root, after.metadata_file.path) != (before.storage.root, before.metadata_file.path)
 
     def snapshot(self, version: int | None = None, *, at: datetime | None = None, ref: str | None = None) -> Snapshot:
         """The table at a snapshot id, a moment or a ref; the current snapshot without any.
@@ -283,9 +283,9 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         _, schema = max(ends, key=lambda end: -1 if end[0] is None else order[end[0].snapshot_id])
         tasks = self._tasks_of(state)
         sides = [(NO_SNAPSHOT if entry is None else entry.snapshot_id, tasks(entry, schema)) for entry, _ in ends]
-        found = difference(sides[0], sides[1], schema)
+        diff = difference(sides[0], sides[1], schema)
         store = state.storage
-        return RangeRead(found.plan, partial(found.rows, store), found.tasks, partial(found.sides, store))
+        return RangeRead(diff.plan, partial(diff.rows, store), diff.tasks, partial(diff.sides, store))
 
     def _scan(self, state: State, entry: SnapshotEntry | None, schema: Schema) -> Scan:
         files = self._files(state, entry)

@@ -134,7 +134,7 @@ def test_every_moment_is_the_storys(demo_lake: Path, departures: IcebergTable, c
 def test_the_library_reads_them_from_where_they_were_moved_to(demo_lake: Path, departures: IcebergTable) -> None:
     for name, refs in (("departures", {"main", BRANCH, TAG}), ("weather", {"main"})):
         table = open_iceberg(str(demo_lake / name))
-        theirs = StaticTable.from_metadata(str(demo_lake / name / table.state.found.path))
+        theirs = StaticTable.from_metadata(str(demo_lake / name / table.state.metadata_file.path))
         assert theirs.scan().count() == table.scan().select(pl.len()).collect().item()
         assert set(theirs.refs()) == refs == set(table.metadata.refs)
     hints = [path.parents[1].name for path in demo_lake.glob("*/metadata/version-hint.text")]

@@ -37,16 +37,16 @@ def audit(metadata: Metadata, tree: Tree, start: int | None = None, end: int | N
     judged = pl.DataFrame([(*case, law) for case, law in cases], schema={n: AUDIT[n] for n in names}, orient="row")
     heads = commits(metadata).select("version", "position", "timestamp", "operation", "engine", "client_version")
     order = {law: place for place, law in enumerate(EVERY_LAW)}
-    found = judged.join(heads, on="version", how="left").sort(
+    rows = judged.join(heads, on="version", how="left").sort(
         "position", pl.col("law").replace_strict(order, return_dtype=pl.Int64)
     )
     places = dict(heads.select("version", "position").iter_rows())
     first, last = (None if v is None else places[v] for v in (start, end))
     if first is not None:
-        found = found.filter(pl.col("position") >= first)
+        rows = rows.filter(pl.col("position") >= first)
     if last is not None:
-        found = found.filter(pl.col("position") <= last)
-    return found.select(AUDIT.names()).cast(AUDIT)
+        rows = rows.filter(pl.col("position") <= last)
+    return rows.select(AUDIT.names()).cast(AUDIT)
 
 
 def _cases(story: Story) -> Iterator[tuple[Case, str]]:
@@ -61,7 +61,7 @@ def _cases(story: Story) -> Iterator[tuple[Case, str]]:
 def _totals(step: Step, earlier_totals: Mapping[int, Mapping[str, int | None]]) -> Mapping[str, int | None]:
     """Live files and rows of a snapshot, by their names in summaries: its parent's, and what came and went."""
     parent = None if step.base or step.parent is None else earlier_totals.get(step.parent.snapshot_id)
-    found: dict[str, int | None] = {}
+    totals: dict[str, int | None] = {}
     for key, content, counts_rows in _TOTALS:
         before = 0 if parent is None else parent[key]
         change: int | None = 0
@@ -69,8 +69,8 @@ def _totals(step: Step, earlier_totals: Mapping[int, Mapping[str, int | None]]) 
             part = frame.filter(content)
             number = part.height if not counts_rows else None if part["records"].null_count() else part["records"].sum()
             change = None if change is None or number is None else change + sign * int(number)
-        found[key] = None if before is None or change is None else before + change
-    return found
+        totals[key] = None if before is None or change is None else before + change
+    return totals
 
 
 _TOTALS = (

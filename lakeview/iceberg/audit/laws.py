@@ -102,11 +102,11 @@ def sequence_numbers_increase(step: Step, _: Story) -> Iterator[Case]:
 def summaries_add_up(step: Step, totals: Mapping[str, int | None]) -> Iterator[Case]:
     """summary-adds-up. `totals`: counts of live files and rows of the snapshot, by their names in summaries."""
     data, deletes = (step.added.filter(pl.col("content") == 0), step.added.filter(pl.col("content") != 0))
-    gone, lifted = (step.deleted.filter(pl.col("content") == 0), step.deleted.filter(pl.col("content") != 0))
+    old_data, old_deletes = (step.deleted.filter(pl.col("content") == 0), step.deleted.filter(pl.col("content") != 0))
     counts: dict[str, int | None] = {
-        "added-data-files": data.height, "added-records": _rows(data), "deleted-data-files": gone.height,
-        "deleted-records": _rows(gone), "added-delete-files": deletes.height, "removed-delete-files": lifted.height,
-        **totals,
+        "added-data-files": data.height, "added-records": _rows(data), "deleted-data-files": old_data.height,
+        "deleted-records": _rows(old_data), "added-delete-files": deletes.height,
+        "removed-delete-files": old_deletes.height, **totals,
     }  # fmt: skip
     version, summary = step.snapshot.snapshot_id, step.snapshot.summary
     judged = False
@@ -125,8 +125,8 @@ def summaries_add_up(step: Step, totals: Mapping[str, int | None]) -> Iterator[C
 def appends_delete_nothing(step: Step, _: Story) -> Iterator[Case]:
     """append-deletes-nothing."""
     if step.snapshot.operation == "append":
-        lost = pl.concat([step.deleted.select("path"), step.went.select("path")])
-        yield from _judged(step, lost.unique(), "files are removed by an append")
+        removals = pl.concat([step.deleted.select("path"), step.went.select("path")])
+        yield from _judged(step, removals.unique(), "files are removed by an append")
 
 
 def replaces_conserve_rows(step: Step, story: Story) -> Iterator[Case]:
@@ -142,9 +142,9 @@ def replaces_conserve_rows(step: Step, story: Story) -> Iterator[Case]:
     if rows_in is None or rows_out is None:
         yield unknowable(version, "data files do not count their rows")
         return
-    named = story.live(step, went["path"], "target", before=True)
-    vectors = named.filter("vector")
-    others = named.filter(~pl.col("vector") & ~pl.col("target").is_in(vectors["target"].implode()))
+    deletes = story.live(step, went["path"], "target", before=True)
+    vectors = deletes.filter("vector")
+    others = deletes.filter(~pl.col("vector") & ~pl.col("target").is_in(vectors["target"].implode()))
     exact, bounded = _rows(vectors), _rows(others)
     if exact is None or bounded is None:
         yield unknowable(version, "delete files do not count their rows")

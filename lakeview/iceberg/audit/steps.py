@@ -88,15 +88,15 @@ def read_steps(metadata: Metadata, tree: Tree) -> Iterator[Step | tuple[Snapshot
 
 def _parents_first(metadata: Metadata) -> list[SnapshotEntry]:
     """All snapshots, oldest first, each after its parent: also one whose sequence number is too low."""
-    found: dict[int, SnapshotEntry] = {}
+    snapshots: dict[int, SnapshotEntry] = {}
     for snapshot in in_order(metadata):
         line: list[SnapshotEntry] = []
         at: SnapshotEntry | None = snapshot
-        while at is not None and at.snapshot_id not in found:
+        while at is not None and at.snapshot_id not in snapshots:
             line.append(at)
             at = None if at.parent is None or len(line) > len(metadata.snapshots) else metadata.snapshots.get(at.parent)
-        found.update((each.snapshot_id, each) for each in reversed(line) if each.snapshot_id not in found)
-    return list(found.values())
+        snapshots.update((each.snapshot_id, each) for each in reversed(line) if each.snapshot_id not in snapshots)
+    return list(snapshots.values())
 
 
 def _step(
@@ -137,17 +137,17 @@ def _without(manifests: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
 
 def _entries(tree: Tree, manifests: pl.DataFrame) -> pl.DataFrame:
     """ENTRIES of these manifests; of delete files also the bounds of the paths that they name."""
-    found = [pl.DataFrame(schema=ENTRIES)]
+    frames = [pl.DataFrame(schema=ENTRIES)]
     data = manifests.filter(pl.col("content") == 0)
     if data.height:
         entries = tree.entries(data)
         names = ("status", "snapshot_id", "sequence_number", "content", "path", "records")
         no_target = (pl.lit(None, pl.String()).alias("target"), pl.lit(value=False).alias("vector"))
-        found.append(entries.select(pl.col("path").alias("file"), *names, *no_target))
+        frames.append(entries.select(pl.col("path").alias("file"), *names, *no_target))
     deletes = manifests.filter(pl.col("content") != 0)
     if deletes.height:
-        found.append(_delete_entries(tree.entries(deletes, [FILE_PATH_ID])))
-    return pl.concat([frame.select(ENTRIES.names()) for frame in found])
+        frames.append(_delete_entries(tree.entries(deletes, [FILE_PATH_ID])))
+    return pl.concat([frame.select(ENTRIES.names()) for frame in frames])
 
 
 def _delete_entries(entries: pl.DataFrame) -> pl.DataFrame:

@@ -58,7 +58,7 @@ def list_schema(version: int) -> dict[str, Any]:
         _optional("lower_bound", 510, "bytes"), _optional("upper_bound", 511, "bytes"),
     ]  # fmt: skip
     record = {"type": "record", "name": "r508", "fields": summary}
-    counted = _optional if version == 1 else _required
+    count_field = _optional if version == 1 else _required
     numbers = [
         _required("content", 517, "int"), _required("sequence_number", 515, "long"),
         _required("min_sequence_number", 516, "long"),
@@ -67,9 +67,9 @@ def list_schema(version: int) -> dict[str, Any]:
         _required("manifest_path", 500, "string"), _required("manifest_length", 501, "long"),
         _required("partition_spec_id", 502, "int"), *([] if version == 1 else numbers),
         _required("added_snapshot_id", 503, "long"),
-        counted("added_files_count", 504, "int"), counted("existing_files_count", 505, "int"),
-        counted("deleted_files_count", 506, "int"), counted("added_rows_count", 512, "long"),
-        counted("existing_rows_count", 513, "long"), counted("deleted_rows_count", 514, "long"),
+        count_field("added_files_count", 504, "int"), count_field("existing_files_count", 505, "int"),
+        count_field("deleted_files_count", 506, "int"), count_field("added_rows_count", 512, "long"),
+        count_field("existing_rows_count", 513, "long"), count_field("deleted_rows_count", 514, "long"),
         _optional("partitions", 507, {"type": "array", "element-id": 508, "items": record}),
         _optional("key_metadata", 519, "bytes"),
         *([_optional("first_row_id", 520, "long")] if version > 2 else []),

@@ -80,12 +80,12 @@ class FolderCommits:
         """As `Commits`."""
         properties = state.metadata.properties
         compressed = properties.get(_CODEC, "none").lower() == "gzip"
-        name = following_name(state.found.path.rpartition("/")[2], compressed=compressed)
+        name = following_name(state.metadata_file.path.rpartition("/")[2], compressed=compressed)
         assert name is not None, "a table whose commits are made here has numbered metadata files"
         new = following_document(document, snapshot, recorded_base, properties.get(_EARLIER))
         data = encode_document(new, compressed=compressed)
         if metadata_number(name) is None:
-            raise invalid(state.found.path, "its number is so high that no file can follow it")
+            raise invalid(state.metadata_file.path, "its number is so high that no file can follow it")
         parse_metadata(data, f"{FOLDER}/{name}")  # what cannot be read must not become the table
         if not self._creation.put(f"{FOLDER}/{name}", data):
             return False

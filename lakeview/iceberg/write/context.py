@@ -62,8 +62,8 @@ class WriteContext:
     @cached_property
     def stored_schema(self) -> pa.Schema:
         """The columns of its data files."""
-        found = stored_schema(msgspec.json.decode(self.schema_text))
-        return found.with_metadata({b"iceberg.schema": self.schema_text.encode()})
+        schema = stored_schema(msgspec.json.decode(self.schema_text))
+        return schema.with_metadata({b"iceberg.schema": self.schema_text.encode()})
 
     @cached_property
     def metered(self) -> dict[tuple[str, ...], Metered]:
@@ -157,7 +157,8 @@ def recorded_location(state: State) -> str:
             "moved-table",
             "have the engine that owns it write its metadata again",
         )
-    if location and relocated(f"{location}/{state.found.path}", state.relocate) == f"{root}/{state.found.path}":
+    path = state.metadata_file.path
+    if location and relocated(f"{location}/{path}", state.relocate) == f"{root}/{path}":
         return location
     raise unsupported(
         f"the table records its location as {location or 'nothing'}, and was opened at {root}: other engines would not "

@@ -57,11 +57,11 @@ def data_locations(state: State, location: str) -> DataLocations:
     properties = state.metadata.properties
     hashed = _is_true(properties, _HASHED, default=False)
     names = (_DATA, _OBJECT_STORAGE, _FOLDER_STORAGE) if hashed else (_DATA, _FOLDER_STORAGE)
-    given = next((name for name in names if name in properties), None)
-    prefix = f"{location}/data" if given is None else properties[given].rstrip("/")
-    if given is not None and not is_absolute(prefix):
+    setting = next((name for name in names if name in properties), None)
+    prefix = f"{location}/data" if setting is None else properties[setting].rstrip("/")
+    if setting is not None and not is_absolute(prefix):
         # file_path: "Full URI for the file with FS scheme"
-        raise not_honoured(given, properties[given])
+        raise not_honoured(setting, properties[setting])
     inside = f"{canonical(prefix)}/".startswith(f"{canonical(location)}/")
     context = None if inside or not hashed else "/".join(canonical(location).strip("/").split("/")[-2:])
     _address(state, f"{prefix}/{context or 'data'}/f")

@@ -63,13 +63,13 @@ def conformed_batch(batch: pa.RecordBatch, schema: Schema, first: int = 0) -> pa
 
 def discard(addresses: Sequence[str], storage: Storage) -> list[str]:
     """Remove files that will not be committed; the addresses of those that the store did not remove."""
-    left = []
+    leftovers = []
     for address in addresses:
         try:
             storage.delete(address)
         except LakeviewError:
-            left.append(address)
-    return left
+            leftovers.append(address)
+    return leftovers
 
 
 def _conformed(

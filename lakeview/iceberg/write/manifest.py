@@ -101,7 +101,7 @@ def _pairs(values: Mapping[int, Any]) -> list[dict[str, Any]]:
 
 def partition_summaries(context: WriteContext, tuples: Sequence[Tuple]) -> list[dict[str, Any]]:
     """For each part of the spec whether nulls and NaN occur, and its bounds, so that readers skip the manifest."""
-    found = []
+    summaries = []
     for position, type_ in enumerate(context.result_types):
         values = [tuple_[position] for tuple_ in tuples]
         ordered = [v for v in values if v is not None and v == v]
@@ -109,7 +109,7 @@ def partition_summaries(context: WriteContext, tuples: Sequence[Tuple]) -> list[
             single_bytes(outer_zero(bound(ordered), side), type_) for side, bound in enumerate((min, max))
         ]  # fmt: skip
         nan = any(v is not None and v != v for v in values)
-        found.append({
+        summaries.append({
             "contains_null": None in values, "contains_nan": nan, "lower_bound": bounds[0], "upper_bound": bounds[1],
         })  # fmt: skip
-    return found
+    return summaries

@@ -63,7 +63,7 @@ def _carried(row: Mapping[str, Any], version: int) -> dict[str, Any]:
             kind="unsupported-manifest-list",
         )
     summaries = row["partitions"]
-    named = None if summaries is None else [
+    partitions = None if summaries is None else [
         {name: summary[recorded] for recorded, name in _SUMMARY.items()} for summary in summaries
     ]  # fmt: skip
-    return {**row, "partitions": named}
+    return {**row, "partitions": partitions}

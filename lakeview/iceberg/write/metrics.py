@@ -44,14 +44,14 @@ def metered_columns(schema: Schema, properties: Mapping[str, str]) -> dict[tuple
     default = properties.get(f"{_PREFIX}default")
     inferred_text = properties.get(f"{_PREFIX}max-inferred-column-defaults", "")
     inferred = int(inferred_text) if _NUMBER.fullmatch(inferred_text) else _INFERRED_COLUMNS
-    found = {}
+    columns = {}
     for position, (path, field) in enumerate(leaves):
         rest = _DEFAULT if position < inferred else "none"
         text = properties.get(f"{_PREFIX}column.{'.'.join(path)}", rest if default is None else default)
         mode = _mode(text, leaf_name(path))
         if mode is not None:
-            found[path] = Metered(field, mode)
-    return found
+            columns[path] = Metered(field, mode)
+    return columns
 
 
 def _mode(text: str, column: str) -> MetricsMode | None:
@@ -118,14 +118,14 @@ class FileMetrics:
             )
 
     def _encoded(self, side: int) -> dict[int, bytes]:
-        found = {}
+        bounds = {}
         for field, mode in self._columns.values():
             if field.id in self._bounds:
                 value = self._bounds[field.id][side]
                 cut = (lower_cut, upper_cut)[side](outer_zero(value, side), mode.width)
                 if (data := single_bytes(cut, field.type)) is not None:
-                    found[field.id] = data
-        return found
+                    bounds[field.id] = data
+        return bounds
 
 
 def _count(counts: dict[int, int], field_id: int, number: int) -> None:

@@ -51,12 +51,12 @@ def overwrite(
     what it replaces, since the base; other errors as `SnapshotCommit.run`.
     """
     state = table.state
-    kept: list[NewFile] = []
+    rest: list[NewFile] = []
     try:
         removal, mixed = _plan(state, base_id, selection)
         removal.partitions(context, state)  # refuses specs whose manifests are not written
         if mixed:
-            kept = write_files(_with_lineage(context), _rows_that_stay(mixed, selection, state.storage), state.storage)
+            rest = write_files(_with_lineage(context), _rows_that_stay(mixed, selection, state.storage), state.storage)
         if not files and removal.files.is_empty():
             return None
     except BaseException:
@@ -65,7 +65,7 @@ def overwrite(
     commit = SnapshotCommit(
         table,
         context,
-        [*files, *kept],
+        [*files, *rest],
         removal,
         clock=clock,
         engine=engine,
@@ -98,8 +98,8 @@ def _plan(state: State, base_id: int, selection: Selection) -> tuple[Removal, li
     untouched, mixed = set(), []
     for path in partly["path"]:
         task = tasks[state.locations.resolve(path)]
-        meant, others = _count(task, selection, store)
-        if not meant:
+        matches, others = _count(task, selection, store)
+        if not matches:
             untouched.add(path)
         elif others:
             mixed.append(task)
@@ -109,19 +109,19 @@ def _plan(state: State, base_id: int, selection: Selection) -> tuple[Removal, li
 def _count(task: FileTask, selection: Selection, storage: Storage) -> tuple[int, int]:
     """How many live rows of a file are selected, and how many are not."""
     names = list(dict.fromkeys(selection.condition.meta.root_names()))
-    meant = rows = 0
+    matches = rows = 0
     for batch in read_task(task.select(names), storage):
         rows += batch.num_rows
-        meant += int(matching_rows(frame_of(batch), selection.condition).sum())
-    return meant, rows - meant
+        matches += int(matching_rows(frame_of(batch), selection.condition).sum())
+    return matches, rows - matches
 
 
 def _rows_that_stay(tasks: Sequence[FileTask], selection: Selection, storage: Storage) -> Iterator[pa.RecordBatch]:
     names = list(dict.fromkeys(selection.condition.meta.root_names()))
     for task in tasks:
         for batch in read_task(task, storage):
-            meant = matching_rows(frame_of(batch.select(names)), selection.condition)
-            yield batch.filter((~meant).to_arrow())
+            matches = matching_rows(frame_of(batch.select(names)), selection.condition)
+            yield batch.filter((~matches).to_arrow())
 
 
 def _with_lineage(context: WriteContext) -> WriteContext:

@@ -107,5 +107,5 @@ def _check_least(values: pl.Series, transform: Transform, source: Field, column:
 def _values(rows: pa.Table, path: tuple[str, ...]) -> pl.Series:
     column = pl.from_arrow(rows.select([path[0]]))
     assert isinstance(column, pl.DataFrame)
-    found = next(values for leaf, values in struct_leaves(column.get_columns()) if leaf == path)
-    return found.alias("values")  # a name such as ^x$ would be a pattern to polars
+    series = next(values for leaf, values in struct_leaves(column.get_columns()) if leaf == path)
+    return series.alias("values")  # a name such as ^x$ would be a pattern to polars

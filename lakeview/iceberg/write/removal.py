@@ -63,11 +63,11 @@ class Removal:
 
     def partitions(self, context: WriteContext, state: State) -> set[tuple[object, ...]]:
         """The partitions of the files. UnsupportedTableError for one of a spec whose manifests are not written."""
-        found: set[tuple[object, ...]] = set()
+        partitions: set[tuple[object, ...]] = set()
         for (spec_id,), part in self.files.group_by("spec_id"):
             own = context_of_spec(context, state, int(spec_id))
-            found |= {(own.spec.spec_id, *map(repr, each)) for each in partition_tuples(part, own)}
-        return found
+            partitions |= {(own.spec.spec_id, *map(repr, each)) for each in partition_tuples(part, own)}
+        return partitions
 
     def check(self, state: State, address: str) -> None:
         """Refuses a table in which the base is followed by what the removal does not know of: rows that the selection
@@ -89,9 +89,9 @@ class Removal:
         if files.pairs(self.files, changed).height:
             raise _conflict(state, address, "it deleted rows that are replaced, or restored some")
         live = files.data_entries(_selected_manifests(manifests, base.selection, state))
-        lost = self.files.filter(~_in(self.files, _keys(live)))
-        if lost.height:
-            raise _conflict(state, address, f"it removed {lost['path'][0]}, which is replaced")
+        missing = self.files.filter(~_in(self.files, _keys(live)))
+        if missing.height:
+            raise _conflict(state, address, f"it removed {missing['path'][0]}, which is replaced")
 
     def delete_files(self, state: State) -> pl.DataFrame:
         """ENTRIES of the delete files that go with the data files: where any applied to them, those that apply to
@@ -115,10 +115,10 @@ class Removal:
             start = 0
             for row, length in zip(part.iter_rows(named=True), lengths, strict=True):
                 own = entries[start : start + length]
-                found = _keys(own.filter((own["status"] != 2) & _in(own, keys)))
+                matches = _keys(own.filter((own["status"] != 2) & _in(own, keys)))
                 start += length
-                if found:
-                    yield TouchedManifest(row, found)
+                if matches:
+                    yield TouchedManifest(row, matches)
 
 
 def removed_counts(data: pl.DataFrame, deletes: pl.DataFrame) -> dict[str, int]:

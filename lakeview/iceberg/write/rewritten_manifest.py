@@ -114,9 +114,9 @@ def _of_spec(spec_id: int, what: str) -> UnsupportedTableError:
 def partition_tuples(entries: pl.DataFrame, context: WriteContext) -> list[Tuple]:
     """The partition tuples of ENTRIES of the context's spec, as manifests record them."""
     parts: list[list[Any]] = []
-    held = {s.name: s for s in entries["partition"].struct.unnest()} if "partition" in entries.columns else {}
+    by_key = {s.name: s for s in entries["partition"].struct.unnest()} if "partition" in entries.columns else {}
     for field in context.spec.fields:
-        values = held.get(f"f{field.field_id}")
+        values = by_key.get(f"f{field.field_id}")
         is_void = field.transform.name == "void" or values is None
         parts.append([None] * entries.height if is_void or values is None else recorded(values).to_list())
     return list(zip(*parts, strict=True)) if parts else [()] * entries.height

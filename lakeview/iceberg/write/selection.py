@@ -128,9 +128,9 @@ class ByPartition:
                 fix="say by a condition which rows are replaced",
                 kind="several-partition-specs",
             )
-        chosen = {tuple(map(repr, each)) for each in self.tuples}  # NaN would differ from itself
-        found = [tuple(map(repr, each)) in chosen for each in partition_tuples(entries, self.context)]
-        return pl.Series(found, dtype=pl.Boolean)
+        tuples = {tuple(map(repr, each)) for each in self.tuples}  # NaN would differ from itself
+        mask = [tuple(map(repr, each)) in tuples for each in partition_tuples(entries, self.context)]
+        return pl.Series(mask, dtype=pl.Boolean)
 
     def whole_files(self, state: State, entries: pl.DataFrame) -> pl.Series:
         """As `Selection`."""

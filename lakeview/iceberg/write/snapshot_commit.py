@@ -86,7 +86,7 @@ class SnapshotCommit:
         self._snapshot_id = secrets.randbelow(2**63 - 1) + 1
         self._added: list[dict[str, Any]] = []
         self._rewritten: dict[tuple[str, frozenset[str]], dict[str, Any]] = {}
-        self._written: list[str] = []
+        self._paths: list[str] = []
         self._commits = commits_of(table, self._snapshot_id)
 
     def run(self) -> int | None:
@@ -99,9 +99,9 @@ class SnapshotCommit:
         try:
             committed = self._commit()
         except BaseException as error:
-            left = self._discard_all()
-            if left and isinstance(error, LakeviewError):
-                error.add_note(f"files that no snapshot names were left behind: {', '.join(left)}")
+            leftovers = self._discard_all()
+            if leftovers and isinstance(error, LakeviewError):
+                error.add_note(f"files that no snapshot names were left behind: {', '.join(leftovers)}")
             raise
         if not committed:
             self._discard_all()
@@ -114,7 +114,7 @@ class SnapshotCommit:
         """Remove what was written, unless a snapshot may name it; the addresses of what the store did not remove."""
         if self._commits.unsure:
             return []
-        return discard([*(file.address for file in self._files), *self._written], self._storage)
+        return discard([*(file.address for file in self._files), *self._paths], self._storage)
 
     def _commit(self) -> bool:
         """False where the table has the batch already."""
@@ -156,19 +156,19 @@ class SnapshotCommit:
                 place=self._table.address,
                 kind="metadata-changed",
             )
-        base = state.found.path
+        base = state.metadata_file.path
         document = metadata_document(read_metadata(self._storage, base), base)
         change = self._change(state)
         check_continues(state, document, sum(r["added_rows_count"] + r["existing_rows_count"] for r in change.records))
         path = f"{FOLDER}/snap-{self._snapshot_id}-{attempt}-{self._id}.avro"
         data, snapshot = self._manifest_list(state, document, change, self._recorded(state, path))
-        self._written.append(path)
+        self._paths.append(path)
         self._storage.put(path, data)
         if not self._commits.commit(state, document, snapshot, self._recorded(state, base)):
             return False
         # those of attempts that were lost
-        used = {path, *(str(r["manifest_path"]).rpartition("/")[2] for r in change.records)}
-        discard([o for o in self._written if o not in used and o.rpartition("/")[2] not in used], self._storage)
+        in_use = {path, *(str(r["manifest_path"]).rpartition("/")[2] for r in change.records)}
+        discard([o for o in self._paths if o not in in_use and o.rpartition("/")[2] not in in_use], self._storage)
         return True
 
     def _change(self, state: State) -> _Change:
@@ -203,7 +203,7 @@ class SnapshotCommit:
 
     def _put_manifest(self, state: State, data: bytes, record: Mapping[str, Any]) -> dict[str, Any]:
         path = f"{FOLDER}/{self._id}-m{len(self._rewritten) + len(self._added)}.avro"
-        self._written.append(path)
+        self._paths.append(path)
         self._storage.put(path, data)
         return {**record, "manifest_path": self._recorded(state, path), "manifest_length": len(data)}
 
@@ -217,7 +217,7 @@ class SnapshotCommit:
         sequence = 0 if metadata.format_version == 1 else metadata.last_sequence_number + 1
         next_row_id = document.get("next-row-id") or 0
         first_row_id = next_row_id if metadata.format_version > 2 and isinstance(next_row_id, int) else None
-        found = ManifestList(metadata.format_version, change.parents, change.records, sequence, first_row_id)
+        manifest_list = ManifestList(metadata.format_version, change.parents, change.records, sequence, first_row_id)
         snapshot = NewSnapshot(
             self._snapshot_id,
             parent_id,
@@ -228,10 +228,10 @@ class SnapshotCommit:
             self._summary(state, parent, change.removed),
             metadata.current_schema_id,
             first_row_id,
-            None if first_row_id is None else found.added_rows,
+            None if first_row_id is None else manifest_list.added_rows,
             {} if self._batch is None else self._batch.properties(self._snapshot_id),
         )
-        return found.encode(self._snapshot_id, parent_id), snapshot
+        return manifest_list.encode(self._snapshot_id, parent_id), snapshot
 
     def _summary(self, state: State, parent: SnapshotEntry | None, removed: Mapping[str, int]) -> dict[str, str]:
         """What the snapshot reports; a total is left out where that of its parent is not known."""
@@ -247,14 +247,14 @@ class SnapshotCommit:
         operation = "append" if not removed else "overwrite" if self._files else "delete"
         before = {} if parent is None else parent.summary
         totals = {}
-        for total, (added, gone) in _TOTALS.items():
+        for total, (added_key, removed_key) in _TOTALS.items():
             text = before.get(total)
-            known = 0 if parent is None else whole(text, None) if isinstance(text, str) else None
-            if known is not None:
-                totals[total] = max(known + changes.get(added, 0) - changes.get(gone, 0), 0)
-        counted = {**changes, "changed-partition-count": len(partitions), **totals}
+            earlier = 0 if parent is None else whole(text, None) if isinstance(text, str) else None
+            if earlier is not None:
+                totals[total] = max(earlier + changes.get(added_key, 0) - changes.get(removed_key, 0), 0)
+        numbers = {**changes, "changed-partition-count": len(partitions), **totals}
         own = self._engine if self._batch is None else {**self._engine, **self._batch.summary}
-        return {"operation": operation, **{name: str(count) for name, count in counted.items()}, **own}
+        return {"operation": operation, **{name: str(count) for name, count in numbers.items()}, **own}
 
     def _recorded(self, state: State, path: str) -> str:
         return f"{recorded_location(state)}/{path}"

@@ -23,7 +23,7 @@ def check_commits(table: Target, *, without_catalog: bool) -> None:
     `without_catalog`: the caller knows that no catalog owns it, although its files are named as catalogs name them.
     """
     state, address = table.state, table.address
-    name = state.found.path.rpartition("/")[2]
+    name = state.metadata_file.path.rpartition("/")[2]
     if table.pointer is not None:
         if table.pointer.takes_commits:
             return
@@ -59,7 +59,7 @@ def check_continues(state: State, document: Mapping[str, object], rows: int) -> 
     CorruptTableError where the branch main is not at the current snapshot ("this must be the same as the current ID of
     the main branch"), or a number has no next one.
     """
-    metadata, path = state.metadata, state.found.path
+    metadata, path = state.metadata, state.metadata_file.path
     main = metadata.refs.get(MAIN)
     if main is not None and main.snapshot_id != metadata.current_snapshot_id:
         raise invalid(
