@@ -9,6 +9,8 @@ import pyarrow as pa
 import pytest
 
 import lakeview as lv
+from lakeview.delta.log.actions import AddFile, DomainMetadata
+from lakeview.delta.write.row_ids import with_row_ids
 from lakeview.model.errors import CorruptTableError, InvalidRequestError
 from tests.builders.actions import add, metadata, protocol
 from tests.builders.history import DeltaHistory
@@ -131,3 +133,11 @@ def test_a_table_that_hides_where_ids_are_kept_is_corrupt(history: DeltaHistory)
     history.commit(FEATURES, metadata({"id": "long"}, properties={"delta.enableRowTracking": "true"})).commit(add("f"))
     with pytest.raises(CorruptTableError, match=r"has no property delta\.rowTracking\.materializedRowIdColumnName"):
         lv.open_table(history.address).scan(row_tracking=True)
+
+
+def test_every_add_has_ids_once_they_are_given_whatever_rows_it_has() -> None:
+    empty, full = (AddFile(path, 1, stats=f'{{"numRecords":{n}}}') for path, n in (("e", 0), ("f", 2)))
+    tracked, domain = with_row_ids([empty, full, AddFile("g", 1, base_row_id=3)], 7, 9)
+    assert [(add.base_row_id, add.default_row_commit_version) for add in tracked] == [(10, 7), (10, 7), (3, 7)]
+    assert domain == DomainMetadata("delta.rowTracking", '{"rowIdHighWaterMark":11}')
+    assert with_row_ids(tracked, 8, 11) == (tracked, None), "a file of the table stays what it is"

@@ -239,7 +239,8 @@ class DefinitionChanges(PendingCommit):
             self.reads(pl.lit(value=True))
             settled = self.files.removed_paths | self.files.live_again
             for row in self._base.adds(LIVE_COLUMNS).iter_rows(named=True):
-                if row["base_row_id"] is None and row["key"] not in settled:
+                has_ids = None not in (row["base_row_id"], row["default_row_commit_version"])
+                if not has_ids and row["key"] not in settled:
                     self.files.add_again(row, row["stats"])
 
     def _check_existing(self, rule: Satisfies | HasValue, against: Node) -> None:

@@ -26,28 +26,28 @@ def tracks_rows(definition: Definition) -> bool:
 def with_row_ids(adds: Sequence[AddFile], version: int, mark: int) -> tuple[list[AddFile], DomainMetadata | None]:
     """The adds with a baseRowId and a defaultRowCommitVersion each, and the new high-water mark; None if it stays.
 
-    "Row IDs of newly added files start above the high-water mark": `mark` is that of the version before.
+    "Writers must set the baseRowId field in all add actions that they commit", of files without rows too, "to a value
+    that is higher than the row id high water mark": `mark` is that of the version before.
     """
-    found, first = [], mark + 1
+    tracked, first = [], mark + 1
     for add in adds:
-        if add.base_row_id is not None:  # a file of the table, whose deletion vector changed
-            found.append(add)
-            continue
-        rows = records_of(add.stats)
-        if rows is None:
-            raise InvalidRequestError(
-                f"the statistics of {add.path} do not say how many rows it has, which row tracking asks for",
-                fix="write the file with statistics",
-                place=add.path,
-                kind="no-row-count",
-            )
-        found.append(
-            msgspec.structs.replace(add, base_row_id=first, default_row_commit_version=version) if rows else add
-        )
-        first += rows
+        if add.base_row_id is None:  # else a file of the table, whose deletion vector changed
+            rows = records_of(add.stats)
+            if rows is None:
+                raise InvalidRequestError(
+                    f"the statistics of {add.path} do not say how many rows it has, which row tracking asks for",
+                    fix="write the file with statistics",
+                    place=add.path,
+                    kind="no-row-count",
+                )
+            add = msgspec.structs.replace(add, base_row_id=first)
+            first += rows
+        if add.default_row_commit_version is None:
+            add = msgspec.structs.replace(add, default_row_commit_version=version)
+        tracked.append(add)
     if first - 1 == mark:
-        return found, None
-    return found, DomainMetadata(DOMAIN, msgspec.json.encode({"rowIdHighWaterMark": first - 1}).decode())
+        return tracked, None
+    return tracked, DomainMetadata(DOMAIN, msgspec.json.encode({"rowIdHighWaterMark": first - 1}).decode())
 
 
 def high_water_mark(state: Replay) -> int:
