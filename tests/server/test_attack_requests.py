@@ -39,7 +39,7 @@ def sound(answer: Any, api: Api) -> None:
     "path",
     [
         "/delta-sharing/shares/../shares/lake/nothing", "/delta-sharing/shares/%2e%2e/%2e%2e/etc/passwd",
-        "/delta-sharing/shares/lake%2Fschemas%2Fdefault", "/delta-sharing/shares/lake%00",
+        "/delta-sharing/shares/", "/delta-sharing/shares/lake%2Fschemas%2Fdefault", "/delta-sharing/shares/lake%00",
         "/delta-sharing/shares/%FF%FE", "/delta-sharing/shares/%ED%A0%80", "/delta-sharing/shares/" + "x" * 20_000,
         "/delta-sharing/shares/lake%0d%0aSet-Cookie:%20a=b", "/delta-sharing/shares/<script>", "/delta-sharing//shares",
         "/delta-sharing/shares/lake/schemas/default/tables/months/_delta_log/00000000000000000000.json",

@@ -61,7 +61,9 @@ def application(hub: Hub) -> Starlette:
     routes.append(Route("/files/{table}/{path:path}", _handler(hub, "file", _admit_url), methods=["GET"]))
     handlers = {HTTPException: _http_error, 500: _bug}
     middleware = [Middleware(HeadLimits)]
-    return Starlette(routes=routes, lifespan=_lifespan(hub), exception_handlers=handlers, middleware=middleware)
+    app = Starlette(routes=routes, lifespan=_lifespan(hub), exception_handlers=handlers, middleware=middleware)
+    app.router.redirect_slashes = False  # its redirects go where the Host header says, over http behind a proxy
+    return app
 
 
 class HeadLimits:
