@@ -285,6 +285,8 @@ class SharingServer:
                 return _error(400, "INVALID_PARAMETER_VALUE", "it is after the latest available version")
         live = story.versions[version] if files else []
         page = int(request.get("pageToken", 0))
+        if page and {"refreshToken", "includeRefreshToken"} & request.keys():
+            return _error(400, "INVALID_PARAMETER_VALUE", "a refresh token goes with the first page only")
         shown = live if self.files_page is None else live[page : page + self.files_page]
         lines = [*_head(story, story.delta), *(self._line(story, "file", f, {}) for f in shown)]
         end: Json = {}

@@ -112,6 +112,17 @@ def test_pages_of_files_are_put_together(server: SharingServer, orders: SharedSt
     ]
 
 
+@pytest.mark.parametrize("token", [None, "0"])
+def test_a_refresh_token_goes_with_the_first_page_and_stays_with_the_answer(
+    token: str | None, server: SharingServer, orders: SharedStory
+) -> None:
+    server.files_page, server.end_stream, server.refresh_tokens = 2, True, True
+    answer = client(server).query(ORDERS, QueryRequest(include_refresh_token=True, refresh_token=token))
+    assert [file.id for _, file in answer.files] == ["f1", "f2", "f3"]
+    assert answer.end is not None
+    assert answer.end.refresh_token == "0"
+
+
 def test_an_old_server_answers_in_parquet_format_and_sends_no_capabilities(
     server: SharingServer, orders: SharedStory
 ) -> None:

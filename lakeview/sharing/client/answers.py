@@ -68,7 +68,11 @@ class Answer:
             )
         ends = [end for end in (self.end, page.end) if end is not None]
         times = [end.min_url_expiration_timestamp for end in ends if end.min_url_expiration_timestamp is not None]
-        end = page.end and msgspec.structs.replace(page.end, min_url_expiration_timestamp=min(times, default=None))
+        end = msgspec.structs.replace(
+            page.end or EndStreamAction(),
+            min_url_expiration_timestamp=min(times, default=None),
+            refresh_token=next((end.refresh_token for end in ends if end.refresh_token), None),
+        )
         return Answer(self.head, [*self.files, *page.files], [*self.schemas, *page.schemas], end)
 
 

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 import msgspec
 import polars as pl
+from msgspec.structs import replace
 
 from lakeview.delta.sharing import CLIENT_FEATURES
 from lakeview.model.clock import Clock, system_clock
@@ -149,8 +150,10 @@ class SharingClient:
         """The files of a table, all pages of them. Filters and limits in the request are hints to the server."""
 
         def page(token: str | None) -> Answer:
-            body = msgspec.json.encode(request if token is None else msgspec.structs.replace(request, page_token=token))
-            return self._lines("POST", table_path(*table, "query"), f"table {table}", json=body)
+            sent = request
+            if token is not None:  # which says of which version; servers take refresh tokens with the first page only
+                sent = replace(request, page_token=token, include_refresh_token=False, refresh_token=None)
+            return self._lines("POST", table_path(*table, "query"), f"table {table}", json=msgspec.json.encode(sent))
 
         return _all_pages(page, self.http.limits.pages)
 
