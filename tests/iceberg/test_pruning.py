@@ -167,6 +167,18 @@ def test_a_filter_on_files_of_several_specs_uses_each_ones_own(tmp_path: Path) -
     assert (told[0], told[1], told[3]) == ("n=-30", "b=bucket 1 of 4", None)
 
 
+def test_a_field_id_that_specs_share_for_different_columns_prunes_nothing(tmp_path: Path) -> None:
+    """Specs of version 1 count their fields from 1000 each."""
+    history = IcebergHistory(tmp_path / "t", FIELDS, [(1, "identity", "n")], version=1)
+    history.append("a", [{"n": 5, "s": "x"}])
+    history.partition_by((2, "identity", "s"))
+    history.document["partition-specs"][1]["fields"][0]["field-id"] = 1000
+    history.append("b", [{"n": 7, "s": "x"}])
+    opened = lv.open_table(history.address)
+    assert opened.scan().filter(pl.col("s") == "x").collect().height == 2
+    assert opened.plan("s = 'x'")["kept"].to_list() == [True, True]
+
+
 def test_text_conditions_and_unknown_columns(tmp_path: Path) -> None:
     table = made(tmp_path / "t", [])
     assert table.plan("n > 40 AND s IS NOT NULL").filter("kept").height == 1

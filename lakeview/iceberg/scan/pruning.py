@@ -38,7 +38,8 @@ class Pruning:
         self._fields = dict(struct_fields(schema).values())
         self._by_source: dict[int, list[PartitionColumn]] = {}
         for c in columns:
-            if c.source is not None and c.source.id is not None:
+            # one id for fields of several columns, as specs of version 1 may have it, says nothing of any of them
+            if c.specs and c.source is not None and c.source.id is not None:
                 self._by_source.setdefault(c.source.id, []).append(c)
         self._columns = {c.key: c for c in columns}
         self._condition = node
