@@ -75,7 +75,7 @@ def test_files_of_the_versions_between_may_be_gone(history: DeltaHistory) -> Non
     with pytest.raises(DataFileMissingError):
         table.changes(2, 3).collect()
     found = views.compare.rows.row_difference(table.difference(1, 3))
-    assert (found.gained, found.lost, found.read) == (2, 0, 4)
+    assert (found.gains, found.losses, found.rows_read) == (2, 0, 4)
     assert found.rows.rows() == [(1, 2), (1, 3)]
 
 
@@ -187,8 +187,8 @@ def test_any_two_versions_differ_as_their_rows_do(tmp_path_factory: pytest.TempP
     for base in range(1, len(rows_of)):
         for version in range(1, len(rows_of)):
             found = views.compare.rows.row_difference(table.difference(base, version))
-            assert found.gained == (rows_of[version] - rows_of[base]).total()
-            assert found.lost == (rows_of[base] - rows_of[version]).total()
+            assert found.gains == (rows_of[version] - rows_of[base]).total()
+            assert found.losses == (rows_of[base] - rows_of[version]).total()
 
 
 # -- Iceberg

@@ -133,10 +133,10 @@ def matching_columns(columns: pl.DataFrame, text: str, nulls_above: float | None
     """LAKE_COLUMNS whose name or type contains a text, in any case, and that have more nulls than a share; most nulls
     first, unknown shares last."""
     searched = pl.concat_str("column", "type", separator=" ").str.to_lowercase()
-    found = columns.filter(searched.str.contains(text.lower(), literal=True))
+    matches = columns.filter(searched.str.contains(text.lower(), literal=True))
     if nulls_above is not None:
-        found = found.filter(pl.col("null_share") > nulls_above)
-    return found.sort("null_share", "table", descending=[True, False], nulls_last=True, maintain_order=True)
+        matches = matches.filter(pl.col("null_share") > nulls_above)
+    return matches.sort("null_share", "table", descending=[True, False], nulls_last=True, maintain_order=True)
 
 
 def is_shallow(snapshot: Snapshot, commits: pl.DataFrame) -> bool:

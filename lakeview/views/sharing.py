@@ -56,9 +56,9 @@ def recent_requests(audit: pl.LazyFrame, *, now: datetime, days: int) -> pl.Data
 
 def reads(requests: pl.DataFrame) -> pl.DataFrame:
     """READS of REQUESTS."""
-    named = pl.concat_str("share", "schema", "table", separator=".")  # null where one of them is
+    table = pl.concat_str("share", "schema", "table", separator=".")  # null where one of them is
     return (
-        requests.group_by("recipient", named.alias("table"))
+        requests.group_by("recipient", table.alias("table"))
         .agg(
             pl.col("time").max().alias("last"),
             pl.col("version").max(),
@@ -80,8 +80,8 @@ def reads_by_day(requests: pl.DataFrame) -> pl.DataFrame:
         pl.col("requests").sum(), _refused(), pl.col("bytes").sum(), pl.col("recipient").drop_nulls().n_unique()
     )
     every = days.select(pl.date_range(pl.col("day").min(), pl.col("day").max()).alias("day"))
-    found = every.join(days.rename({"recipient": "recipients"}), on="day", how="left", maintain_order="left")
-    return found.select("day", pl.col(READS_BY_DAY.names()[1:]).fill_null(0).cast(pl.Int64))
+    by_day = every.join(days.rename({"recipient": "recipients"}), on="day", how="left", maintain_order="left")
+    return by_day.select("day", pl.col(READS_BY_DAY.names()[1:]).fill_null(0).cast(pl.Int64))
 
 
 def _refused() -> pl.Expr:

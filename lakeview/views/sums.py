@@ -61,5 +61,5 @@ def zero_without_files(way: str) -> list[pl.Expr]:
 
 def total_of(values: pl.Series) -> int | None:
     """As `total`, of one series."""
-    found = values.to_frame("values").select(total("values")).item()
-    return None if found is None else int(found)
+    figure = values.to_frame("values").select(total("values")).item()
+    return None if figure is None else int(figure)

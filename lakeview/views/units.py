@@ -179,11 +179,11 @@ def format_row_change(rows: int) -> str:
     return f"{format_change(rows)} {'row' if abs(rows) == 1 else 'rows'}"
 
 
-def gain_and_loss(gained: int | None, lost: int | None) -> str | None:
+def gain_and_loss(gain: int | None, loss: int | None) -> str | None:
     """What came and what went, each with its sign, zero left out; `0` for neither, None where one is unknown."""
-    if gained is None or lost is None:
+    if gain is None or loss is None:
         return None
-    return " ".join(f"{sign}{count:,}" for sign, count in (("+", gained), (MINUS, lost)) if count) or "0"
+    return " ".join(f"{sign}{count:,}" for sign, count in (("+", gain), (MINUS, loss)) if count) or "0"
 
 
 def _signed(value: float, text: str) -> str:

@@ -83,7 +83,7 @@ def test_of_many_different_rows_the_first_are_shown_and_all_are_there_to_downloa
 def test_kinds_are_counted_among_the_rows_that_are_there_and_say_so(
     good: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    some = Answer(pl.DataFrame({"_difference": [1, 1], "month": [2, 3]}), {"gained": 40, "lost": 0, "read": 60})
+    some = Answer(pl.DataFrame({"_difference": [1, 1], "month": [2, 3]}), {"gains": 40, "losses": 0, "rows_read": 60})
     monkeypatch.setattr("lakeview.app.query.runner.run", lambda *_, **__: some)
     app = open_page("compare", good, version="3", base="1")
     assert not app.exception
@@ -145,7 +145,7 @@ def test_a_comparison_that_stops_says_what_differs_for_certain_and_what_was_comp
 ) -> None:
     part = Answer(
         pl.DataFrame({"_difference": [1], "month": [2]}),
-        {"gained": 1, "lost": 0, "read": 30, "undecided": 2, "stopped": 1},
+        {"gains": 1, "losses": 0, "rows_read": 30, "undecided": 2, "stopped": 1},
     )
     monkeypatch.setattr("lakeview.app.query.runner.run", lambda *_, **__: part)
     app = open_page("compare", good, version="3", base="1")

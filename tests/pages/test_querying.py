@@ -61,7 +61,7 @@ def test_changes_of_commits(good: Path) -> None:
 
 def test_two_versions_compared(good: Path) -> None:
     found = runner.run(request(good, base=1, version=3, limit=7), seconds=60, on_wait=lambda _: None)
-    assert found.counts == {"gained": 40, "lost": 0, "read": 40}
+    assert found.counts == {"gains": 40, "losses": 0, "rows_read": 40}
     assert found.rows["month"].to_list() == [2] * 7
 
 
@@ -74,7 +74,7 @@ def test_a_comparison_of_many_wide_rows_fits_into_the_memory_of_one_query(tmp_pa
     table.append(rows)
     asked = request(tmp_path / "wide", version=1, base=0, limit=3, memory=runner.MEMORY * 3 // 4)
     found = runner.run(asked, seconds=60, on_wait=lambda _: None)
-    assert found.counts == {"gained": 300_000, "lost": 0, "read": 300_000}
+    assert found.counts == {"gains": 300_000, "losses": 0, "rows_read": 300_000}
     assert found.rows["c0"].to_list() == [0, 1, 2]
 
 
@@ -194,10 +194,16 @@ def test_a_comparison_is_given_in_part_with_what_differs_for_certain(tmp_path: P
     history.commit(ids_file(history, "a", 1, 2, 3)).commit(remove("a"), ids_file(history, "b", *range(2, 99)))
     for base, undecided in ((0, 0), (1, 3)):
         part, whole = part_and_whole(DifferenceSoFar, request(tmp_path / "t", base=base, version=base + 1))
-        assert part.counts == {"gained": 3 - undecided, "lost": 0, "read": 3, "undecided": undecided, "stopped": 1}
+        assert part.counts == {
+            "gains": 3 - undecided,
+            "losses": 0,
+            "rows_read": 3,
+            "undecided": undecided,
+            "stopped": 1,
+        }
         assert part.rows.height == 3 - undecided, "of what was rewritten, the rows of one version are read first"
         assert part.rows.columns == whole.rows.columns
-        assert (whole.counts["read"], whole.counts["lost"]) == ((3, 0) if base == 0 else (100, 1))
+        assert (whole.counts["rows_read"], whole.counts["losses"]) == ((3, 0) if base == 0 else (100, 1))
 
 
 def part_and_whole(kind: type[RowsSoFar | DifferenceSoFar], asked: Request) -> tuple[Answer, Answer]:

@@ -205,7 +205,7 @@ def test_rows_that_were_only_copied_are_no_difference() -> None:
         schema_overrides={"_commit_timestamp": pl.Datetime("us", "UTC")},
     )
     found = views.compare.rows.row_difference(changes)
-    assert (found.gained, found.lost, found.read) == (1, 0, 5)
+    assert (found.gains, found.losses, found.rows_read) == (1, 0, 5)
     assert found.rows.rows() == [(1, 3)]
 
 
@@ -222,7 +222,7 @@ def test_rows_are_told_apart_whatever_their_columns_are_called_and_hold() -> Non
         )
     )
     found = views.compare.rows.row_difference(changes)
-    assert (found.gained, found.lost, found.read) == (2, 0, 4)
+    assert (found.gains, found.losses, found.rows_read) == (2, 0, 4)
     assert found.rows.columns == ["_difference", "^a$", "a", "_difference_", "m"]
     assert found.rows.select(pl.nth(0, 1, 2, 3)).rows() == [(1, 2, 1, "x"), (1, 3, None, "y")]
     assert found.rows.schema["m"] == kinds["m"]
@@ -253,22 +253,22 @@ def test_a_part_of_a_difference_is_true_of_the_whole(
         for batch in batches(gained[read:], "insert"):
             second.add(batch)
         whole = second.whole()
-    assert (nothing_certain.gained, nothing_certain.lost, nothing_certain.undecided) == (0, 0, len(lost))
+    assert (nothing_certain.gains, nothing_certain.losses, nothing_certain.undecided) == (0, 0, len(lost))
     assert nothing_certain.rows.is_empty()
-    assert (whole.gained, whole.lost) == (
+    assert (whole.gains, whole.losses) == (
         (Counter(gained) - Counter(lost)).total(),
         (Counter(lost) - Counter(gained)).total(),
     )
     certain = Counter(gained[:read]) - Counter(lost)
     assert Counter(dict(part.rows.select("a", "_difference").rows())) == certain
-    assert (part.gained, part.lost) == (certain.total(), 0)
+    assert (part.gains, part.losses) == (certain.total(), 0)
     assert part.undecided == (Counter(lost) - Counter(gained[:read])).total()
 
 
 def test_rows_of_two_versions_differ_by_what_was_loaded_and_deleted(good: lv.Table) -> None:
-    assert views.compare.rows.row_difference(good.changes(2, 3)).gained == 40
+    assert views.compare.rows.row_difference(good.changes(2, 3)).gains == 40
     back = views.compare.rows.row_difference(good.changes(5, 6))
-    assert (back.gained, back.lost, back.read) == (0, 0, 120)
+    assert (back.gains, back.losses, back.rows_read) == (0, 0, 120)
 
 
 def test_rows_of_versions_with_the_same_deletes_differ_by_their_files(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_removed_files_go_when_they_are_older_than_the_retention(
     days: int, files: int, size: int, lost: str | None
 ) -> None:
     done = views.retention.simulation.simulate(found_in(story()), timedelta(days=days))
-    assert (done.files, done.bytes, done.lost) == (files, size, lost)
+    assert (done.files, done.bytes, done.lost_versions) == (files, size, lost)
 
 
 def test_a_version_dies_with_the_first_of_its_files() -> None:
@@ -70,7 +70,7 @@ def test_a_version_dies_with_the_first_of_its_files() -> None:
 
 def test_what_no_readable_version_needs_is_not_counted() -> None:
     done = views.retention.simulation.simulate(found_in(story(), {0: "a file is missing"}), timedelta())
-    assert (done.files, done.bytes, done.lost) == (1, 5 * MIB, "v2")
+    assert (done.files, done.bytes, done.lost_versions) == (1, 5 * MIB, "v2")
     assert done.ribbon["state"].to_list() == ["gone", "kept", "at risk", "kept", "kept"]
 
 
@@ -93,8 +93,8 @@ def test_a_deletion_vector_that_was_replaced_ends_its_version_and_not_its_file()
     told.stays.append({**told.stays[0], "added": 2, "removed": None, "deletion_vector": "second"})
     found = found_in(told.after(days=10))
     assert found.retained_bytes == 0
-    assert views.retention.simulation.simulate(found, timedelta(days=7)).lost == "v1"
-    assert views.retention.simulation.simulate(found, timedelta(days=11)).lost is None
+    assert views.retention.simulation.simulate(found, timedelta(days=7)).lost_versions == "v1"
+    assert views.retention.simulation.simulate(found, timedelta(days=11)).lost_versions is None
 
 
 def test_tombstones_say_better_when_a_file_was_removed() -> None:
@@ -106,8 +106,8 @@ def test_tombstones_say_better_when_a_file_was_removed() -> None:
         schema={"path": pl.String(), "deletion_vector": pl.String(), "deleted": pl.Datetime("ms", "UTC")},
     )
     found = found_in(told, tombstones=tombstones)
-    assert views.retention.simulation.simulate(found, timedelta(days=7)).lost == "v2"
-    assert views.retention.simulation.simulate(found, timedelta(days=1)).lost == "v0, v2"
+    assert views.retention.simulation.simulate(found, timedelta(days=7)).lost_versions == "v2"
+    assert views.retention.simulation.simulate(found, timedelta(days=1)).lost_versions == "v0, v2"
 
 
 @pytest.mark.parametrize("keep", DAYS, ids=str)
@@ -187,7 +187,7 @@ def test_versions_expire_as_refs_say(rows: list[Any], properties: dict[str, str]
         told.versions(), told.lifetimes(), policy, commits=told.frame(), refs=named, now=told.now
     )
     done = views.retention.simulation.simulate(found, timedelta(days=3))
-    assert done.lost == lost
+    assert done.lost_versions == lost
     assert done.files == done.versions
     assert done.bytes == done.versions * MIB
 
@@ -203,7 +203,7 @@ def test_a_file_stays_while_any_version_that_has_it_stays() -> None:
         told.versions(), told.lifetimes(), policy, commits=told.frame(), refs=named, now=told.now
     )
     done = views.retention.simulation.simulate(found, timedelta(days=1))
-    assert done.lost == f"v0{DASH}v1, v3"
+    assert done.lost_versions == f"v0{DASH}v1, v3"
     assert (done.files, done.bytes, done.is_unknown) == (0, 0, False)  # the tagged v2 has the file, too
 
 
@@ -215,7 +215,7 @@ def test_versions_of_a_table_that_only_adds_take_no_file_with_them() -> None:
         told.versions(), told.lifetimes(), policy, commits=told.frame(), refs=named, now=told.now
     )
     done = views.retention.simulation.simulate(found, timedelta(days=1))
-    assert (done.lost, done.files, done.bytes, done.is_unknown) == ("v0", 0, 0, False)
+    assert (done.lost_versions, done.files, done.bytes, done.is_unknown) == ("v0", 0, 0, False)
 
 
 def test_a_branch_without_a_past_takes_it_under_any_retention() -> None:

@@ -89,7 +89,7 @@ def rows_table(difference: views.compare.rows.RowDifference, now: OpenTable, pai
         pairs = views.compare.row_pairs.row_pairs(difference.rows, key)
         counts = dict(pairs[views.compare.row_pairs.CHANGE].value_counts().iter_rows())
         kinds = [kind for kind in _KINDS if counts.get(kind)]
-        is_part = difference.rows.height < difference.gained + difference.lost
+        is_part = difference.rows.height < difference.gains + difference.losses
         chosen = st.pills(
             f"Show, of the first {difference.rows.height:,} different rows" if is_part else "Show",
             kinds,
@@ -107,9 +107,9 @@ def rows_table(difference: views.compare.rows.RowDifference, now: OpenTable, pai
 
 def _counts(difference: views.compare.rows.RowDifference) -> str:
     """`+40 rows` and how many were lost; what did not change is left out."""
-    signs = ((":green[**+{:,}**]", difference.gained), (":orange[**\N{MINUS SIGN}{:,}**]", difference.lost))
+    signs = ((":green[**+{:,}**]", difference.gains), (":orange[**\N{MINUS SIGN}{:,}**]", difference.losses))
     first, *rest = [sign.format(count) for sign, count in signs if count] or ["**0**"]
-    word = "row" if max(difference.gained, difference.lost) == 1 else "rows"
+    word = "row" if max(difference.gains, difference.losses) == 1 else "rows"
     return ", ".join([f"{first} {word}", *rest])
 
 

@@ -13,9 +13,9 @@ from lakeview.views.compare.rows import RowDifference, RowDifferenceSum
 
 
 class Answer(NamedTuple):
-    """The rows of a request, and what was counted beside them: of a `base`, rows `gained`, `lost` and `read`, and of
-    its part `undecided`; of a profile its `rows`; `stopped`: 1 if it ended before all rows were there, `cancelled`: 1
-    if not because its seconds were over."""
+    """The rows of a request, and counts: of a `base`, its `gains`, `losses` and `rows_read`, and of its part
+    `undecided`; of a profile its `rows`; `stopped`: 1 if it ended before all rows were there, `cancelled`: 1 if not
+    because its seconds were over."""
 
     rows: pl.DataFrame
     counts: dict[str, int]
@@ -128,6 +128,5 @@ class DifferenceSoFar:
 def _answer_of(difference: RowDifference, **counts: int) -> Answer:
     if difference.undecided is not None:
         counts["undecided"] = difference.undecided
-    return Answer(
-        difference.rows, {"gained": difference.gained, "lost": difference.lost, "read": difference.read, **counts}
-    )
+    counts |= {"gains": difference.gains, "losses": difference.losses, "rows_read": difference.rows_read}
+    return Answer(difference.rows, counts)

@@ -38,11 +38,11 @@ def base_choices(timeline: pl.DataFrame, version: int) -> list[BaseChoice]:
         return []
     earlier = on_branch(timeline.head(place))
     upto = timeline.head(place + 1).with_row_index("place")
-    found: dict[int, str] = {}
+    choices: dict[int, str] = {}
 
     def offer(label: str, rows: pl.DataFrame) -> None:
         for other in rows["version"].tail(1):
-            found.setdefault(int(other), label)
+            choices.setdefault(int(other), label)
 
     offer("the version before", earlier)
     moment = timeline["timestamp"][place]
@@ -56,4 +56,4 @@ def base_choices(timeline: pl.DataFrame, version: int) -> list[BaseChoice]:
         last = upto.filter(marked)["place"].max()
         if isinstance(last, int) and last > 0:
             offer(label, timeline.slice(last - 1, 1))
-    return [BaseChoice(label, other) for other, label in found.items()]
+    return [BaseChoice(label, other) for other, label in choices.items()]

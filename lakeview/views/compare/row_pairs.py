@@ -26,45 +26,45 @@ def found_key(rows: pl.DataFrame) -> list[str]:
 
     The columns with the most distinct values are tried, up to three of them together.
     """
-    shown, rows = rows.columns, _by_place(rows)
-    gained, lost = _sides(rows)
-    if gained.is_empty() or lost.is_empty():
+    columns, rows = rows.columns, _by_place(rows)
+    gains, losses = _sides(rows)
+    if gains.is_empty() or losses.is_empty():
         return []
-    names = [n for n in gained.columns if not gained.schema[n].is_nested()]
-    distinct = {n: gained[n].n_unique() + lost[n].n_unique() for n in names}
+    names = [n for n in gains.columns if not gains.schema[n].is_nested()]
+    distinct = {n: gains[n].n_unique() + losses[n].n_unique() for n in names}
     tried = sorted(names, key=lambda n: -distinct[n])[:_COLUMNS_TRIED]
     for size in range(1, _MOST_KEY_COLUMNS + 1):
-        scored = [(_pairs(gained, lost, key), key) for key in _in_order(combinations(tried, size), names)]
-        most, best = max(scored, key=lambda found: found[0], default=(0, ()))
-        if 2 * most >= min(gained.height, lost.height):
-            return [shown[int(place)] for place in best]
+        scored = [(_pairs(gains, losses, key), key) for key in _in_order(combinations(tried, size), names)]
+        most, best = max(scored, key=lambda score: score[0], default=(0, ()))
+        if 2 * most >= min(gains.height, losses.height):
+            return [columns[int(place)] for place in best]
     return []
 
 
 def row_pairs(rows: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
     """CHANGE, COUNT (null but for changed rows) and the columns of RowDifference.rows as text, `old → new` where a cell
     changed: one row for each that came or went, or for two of them with the same key."""
-    shown, rows = rows.columns, _by_place(rows)
-    key = [str(shown.index(name)) for name in key]
-    gained, lost = (_numbered(side, key) for side in _sides(rows))
+    columns, rows = rows.columns, _by_place(rows)
+    key = [str(columns.index(name)) for name in key]
+    gains, losses = (_numbered(side, key) for side in _sides(rows))
     on = [*key, _OWN[1]]
     names = [n for n in rows.columns if n != NET]
     if key:
-        pairs = gained.join(lost, on=on, how="inner", nulls_equal=True, suffix="_before", maintain_order="left")
+        pairs = gains.join(losses, on=on, how="inner", nulls_equal=True, suffix="_before", maintain_order="left")
         pairs = pairs.select(_OWN[0], before=f"{_OWN[0]}_before")
     else:
         pairs = pl.DataFrame(schema={_OWN[0]: pl.UInt32(), "before": pl.UInt32()})
-    new, old = gained[pairs[_OWN[0]]], lost[pairs["before"]]
+    new, old = gains[pairs[_OWN[0]]], losses[pairs["before"]]
     changes = {n: _differ(old[n], new[n]) for n in names}
     texts = {n: _cells(old[n], new[n], changes[n]) for n in names}
     count = pl.Series(COUNT, [0], dtype=pl.Int64).new_from_index(0, pairs.height)
     for changed in changes.values():
         count = count + changed.cast(pl.Int64)
     both = pl.DataFrame({CHANGE: [CHANGED] * pairs.height, COUNT: count, **texts})
-    came = _alone(gained, pairs[_OWN[0]], ADDED, names)
-    went = _alone(lost, pairs["before"], REMOVED, names)
+    came = _alone(gains, pairs[_OWN[0]], ADDED, names)
+    went = _alone(losses, pairs["before"], REMOVED, names)
     diff = pl.concat([both, came, went], how="vertical_relaxed")
-    diff.columns = [CHANGE, COUNT, *(name for name in shown if name != NET)]
+    diff.columns = [CHANGE, COUNT, *(name for name in columns if name != NET)]
     return diff
 
 
@@ -83,9 +83,9 @@ def _in_order(keys: Iterator[tuple[str, ...]], names: list[str]) -> Iterator[tup
     return (tuple(sorted(key, key=names.index)) for key in keys)
 
 
-def _pairs(gained: pl.DataFrame, lost: pl.DataFrame, key: Sequence[str]) -> int:
+def _pairs(gains: pl.DataFrame, losses: pl.DataFrame, key: Sequence[str]) -> int:
     """How many rows both sides have of a key; 0 where it does not name each row once."""
-    sides = [side.select(key) for side in (gained, lost)]
+    sides = [side.select(key) for side in (gains, losses)]
     if any(side.n_unique() < side.height for side in sides):
         return 0
     return sides[0].join(sides[1], on=list(key), how="semi", nulls_equal=True).height

@@ -21,17 +21,17 @@ _FEWEST_BYTES = 32 << 20
 
 @dataclass(frozen=True, slots=True)
 class RowDifference:
-    """`gained` and `lost` rows of a version against its base, exact; `read` rows looked at.
+    """`gains` and `losses`: rows that a version has and its base has not, and the reverse, exact.
 
     `rows`: at most MOST_ROWS of them, lost and gained ones by turns, with `_difference`: how often more (or less) the
     version has each.
     `undecided`: None for the whole difference. Of a part the rows read in one version alone that files of the other may
-    have; `gained` and `lost` are then the rows that certainly differ, the fewest there are.
+    have; `gains` and `losses` are then the rows that certainly differ, the fewest there are.
     """
 
-    gained: int
-    lost: int
-    read: int
+    gains: int
+    losses: int
+    rows_read: int
     rows: pl.DataFrame
     undecided: int | None = None
 
@@ -41,20 +41,20 @@ def row_difference(changes: pl.LazyFrame, limit: int = MOST_ROWS) -> RowDifferen
 
     Reads all of `changes`: the caller knows the price (`difference_plan`, `changes_plan`).
     """
-    found = RowDifferenceSum(changes.collect_schema(), limit)
+    sums = RowDifferenceSum(changes.collect_schema(), limit)
     for batch in changes.collect_batches():
-        found.add(batch)
-    return found.whole()
+        sums.add(batch)
+    return sums.whole()
 
 
 def extent(difference: RowDifference, plan: pl.DataFrame) -> str:
     """Of which rows a difference is: `exact, of 40 rows read`, `a part, of 40 of 60 rows of 2 files read`; `plan`:
     CHANGES_PLAN."""
     if difference.undecided is None:
-        return f"exact, of {counted(difference.read, 'row')} read"
+        return f"exact, of {counted(difference.rows_read, 'row')} read"
     rows, files = total_of(plan["rows"]), counted(plan.height, "file")
     of_all = "" if rows is None else f" of {rows:,}"
-    return f"a part, of {difference.read:,}{of_all} rows of {files} read"
+    return f"a part, of {difference.rows_read:,}{of_all} rows of {files} read"
 
 
 def undecided_text(difference: RowDifference) -> str:
@@ -94,18 +94,18 @@ class RowDifferenceSum:
     def whole(self) -> RowDifference:
         """The difference, if all changes were added."""
         self._add_up()
-        gained, lost = self._count(1), self._count(-1)
-        return RowDifference(gained, lost, self._read, self._first_rows(self._sums))
+        gains, losses = self._count(1), self._count(-1)
+        return RowDifference(gains, losses, self._read, self._first_rows(self._sums))
 
     def part(self, kind: str | None) -> RowDifference:
         """The part of the difference that is certain, if all changes added later are of this kind; with None no row is
         certain to differ."""
         self._add_up()
         sign = 0 if kind is None else _SIGNS[kind]
-        gained, lost = self._count(1), self._count(-1)
-        certain = (gained if sign > 0 else 0, lost if sign < 0 else 0)
+        gains, losses = self._count(1), self._count(-1)
+        certain = (gains if sign > 0 else 0, losses if sign < 0 else 0)
         rows = self._first_rows(self._sums.filter(self._sums[NET] * sign > 0))
-        return RowDifference(*certain, self._read, rows, gained + lost - sum(certain))
+        return RowDifference(*certain, self._read, rows, gains + losses - sum(certain))
 
     def _with_places(self, changes: pl.DataFrame) -> pl.DataFrame:
         """`at`, the place of a row among all, the columns under names of their own, and NET."""

@@ -85,12 +85,12 @@ def partition_difference(before: Snapshot, after: Snapshot) -> pl.DataFrame:
     every = pl.concat([new.select("partition_text"), old.select("partition_text")]).unique(maintain_order=True)
     parts = [flows(files, "partition_text", way, "live") for files, way in ((added, "added"), (removed, "removed"))]
     counts = touched.group_by("partition_text").agg(files_redeleted=pl.len().cast(pl.Int64))
-    found = every
+    difference = every
     for part in (*parts, counts):
-        found = found.join(part, on="partition_text", how="left", nulls_equal=True, maintain_order="left")
-    found = found.with_columns(*zero_without_files("added"), *zero_without_files("removed"))
-    known = [n for n in PARTITION_DIFF.names()[1:] if n.startswith("files")]
-    return found.with_columns(pl.col(known).fill_null(0)).select(PARTITION_DIFF.names()).cast(PARTITION_DIFF)
+        difference = difference.join(part, on="partition_text", how="left", nulls_equal=True, maintain_order="left")
+    difference = difference.with_columns(*zero_without_files("added"), *zero_without_files("removed"))
+    file_counts = [n for n in PARTITION_DIFF.names()[1:] if n.startswith("files")]
+    return difference.with_columns(pl.col(file_counts).fill_null(0)).select(PARTITION_DIFF.names()).cast(PARTITION_DIFF)
 
 
 def partition_contents(snapshot: Snapshot, name: str) -> pl.DataFrame:
@@ -136,8 +136,8 @@ def _settings(snapshot: Snapshot) -> Mapping[str, str]:
     }
     settings = {name: str(number) for name, number in numbers.items() if number is not None}
     for feature in sorted({*(protocol.reader_features or ()), *(protocol.writer_features or ())}):
-        needed = "to read and write" if feature in (protocol.reader_features or ()) else "to write"
-        settings[f"feature {feature}"] = needed
+        purpose = "to read and write" if feature in (protocol.reader_features or ()) else "to write"
+        settings[f"feature {feature}"] = purpose
     settings |= {"partitioned by": ", ".join(snapshot.partition_columns)} if snapshot.partition_columns else {}
     return settings | snapshot.properties
 

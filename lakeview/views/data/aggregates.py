@@ -98,11 +98,11 @@ class PolarsAggregates:
 
     def _column_facts(self, name: str) -> Facts:
         values = self._rows[name]
-        known, nans = _measurable(values)
+        comparable, nans = _measurable(values)
         facts = Facts(name, values.dtype, values.len(), values.null_count(), nans, None, None)
-        if not facts.is_countable or known.is_empty():
+        if not facts.is_countable or comparable.is_empty():
             return facts
-        return Facts(name, values.dtype, values.len(), values.null_count(), nans, known.min(), known.max())
+        return Facts(name, values.dtype, values.len(), values.null_count(), nans, comparable.min(), comparable.max())
 
     def _column_frequencies(self, facts: Facts, edges: Sequence[Any]) -> Frequencies:
         values, _ = _measurable(self._rows[facts.name])
@@ -119,11 +119,11 @@ class PolarsAggregates:
 def _measurable(values: pl.Series) -> tuple[pl.Series, int]:
     """The values that are neither null nor NaN, and the number of NaN."""
     # a series' methods take a name like ^x$ for a pattern: columns are looked at under a name of ours
-    known = values.alias("values").drop_nulls()
-    if not known.dtype.is_float():
-        return known, 0
-    numbers = known.filter(known.is_not_nan()) + 0.0  # -0.0 is 0.0, whichever of them an engine comes upon first
-    return numbers, known.len() - numbers.len()
+    values = values.alias("values").drop_nulls()
+    if not values.dtype.is_float():
+        return values, 0
+    numbers = values.filter(values.is_not_nan()) + 0.0  # -0.0 is 0.0, whichever of them an engine comes upon first
+    return numbers, values.len() - numbers.len()
 
 
 def _edges(low: Any, high: Any, dtype: pl.DataType) -> list[Any]:

@@ -25,12 +25,12 @@ delete, or `recorded` where files of a change feed have it row by row; `rows` nu
 
 def change_costs(plan: pl.DataFrame) -> pl.DataFrame:
     """CHANGE_COSTS of a CHANGES_PLAN."""
-    counted = plan.group_by("version", pl.col("change_type").fill_null("recorded"), "source", maintain_order=True).agg(
+    costs = plan.group_by("version", pl.col("change_type").fill_null("recorded"), "source", maintain_order=True).agg(
         files=pl.len(),
         rows=total("rows"),
         bytes=total("size"),
     )
-    return counted.reverse().select(CHANGE_COSTS.names()).cast(CHANGE_COSTS)
+    return costs.reverse().select(CHANGE_COSTS.names()).cast(CHANGE_COSTS)
 
 
 def first_of_last(timeline: pl.DataFrame, version: int, commits: int) -> int | None:

@@ -69,12 +69,12 @@ def profile_of(groups: Iterable[Aggregates], on_part: OnPart = lambda *_: None) 
 
 
 def _groups(rows: pl.LazyFrame) -> Iterator[PolarsAggregates]:
-    left, at_once = rows.collect_schema().names(), 1
-    while left:
+    names, at_once = rows.collect_schema().names(), 1
+    while names:
         # by name: a name like ^x$ is no pattern
-        columns = rows.select(cs.by_name(*left[:at_once])).collect(engine="streaming")
+        columns = rows.select(cs.by_name(*names[:at_once])).collect(engine="streaming")
         yield PolarsAggregates(columns)
-        left = left[at_once:]
+        names = names[at_once:]
         at_once = max(_CELLS // max(columns.height, 1), 1)
 
 

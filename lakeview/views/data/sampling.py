@@ -20,12 +20,12 @@ def sample_files(files: pl.DataFrame, most_bytes: int, seed: int) -> pl.DataFram
     """Rows of `files` (path, size) in an order drawn by the seed, those that fit into `most_bytes` together: one that
     does not is left out. Files of unknown size are left out too; there may be none.
     """
-    drawn = files.drop_nulls("size").filter(pl.col("size") <= most_bytes).sort(pl.col("path").hash(seed), "path")
-    left, chosen = most_bytes, []
-    for size in drawn["size"]:
-        chosen.append(size <= left)
-        left -= size if size <= left else 0
-    return drawn.filter(pl.Series(chosen, dtype=pl.Boolean))
+    candidates = files.drop_nulls("size").filter(pl.col("size") <= most_bytes).sort(pl.col("path").hash(seed), "path")
+    budget, fits = most_bytes, []
+    for size in candidates["size"]:
+        fits.append(size <= budget)
+        budget -= size if size <= budget else 0
+    return candidates.filter(pl.Series(fits, dtype=pl.Boolean))
 
 
 def sample_rows(rows: pl.LazyFrame, count: int, seed: int) -> pl.DataFrame:
@@ -46,5 +46,5 @@ def sample_rows(rows: pl.LazyFrame, count: int, seed: int) -> pl.DataFrame:
         return batch.with_columns(keys).bottom_k(count, by=key)
 
     schema = pl.Schema({**rows.collect_schema(), key: pl.UInt64()})
-    drawn = rows.map_batches(thin, schema=schema, streamable=True).collect(engine="streaming")
-    return drawn.sort(key).head(count).drop(key)
+    sample = rows.map_batches(thin, schema=schema, streamable=True).collect(engine="streaming")
+    return sample.sort(key).head(count).drop(key)

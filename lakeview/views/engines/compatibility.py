@@ -114,16 +114,16 @@ def causes(compatibility: pl.DataFrame) -> list[tuple[str, int, int]]:
     cause = pl.concat_str("blame", pl.lit(" ("), turned_on(), pl.lit(")"))
     fails = pl.any_horizontal(pl.col("read", "write") == "no")
     rows = compatibility.select(cause=cause, fails=fails).drop_nulls("cause")
-    counted = rows.group_by("cause", maintain_order=True).agg(
+    counts = rows.group_by("cause", maintain_order=True).agg(
         fail=pl.col("fails").sum(), unknown=(~pl.col("fails")).sum()
     )
-    return list(counted.iter_rows())
+    return list(counts.iter_rows())
 
 
 def notes(compatibility: pl.DataFrame) -> list[tuple[str, str]]:
     """What the rules note, each once, with the engines that it is about: `polars 2.1, DuckDB delta 1.5.5`."""
-    named = compatibility.drop_nulls("note").select("note", name=pl.concat_str("engine", "version", separator=" "))
-    about = named.group_by("note", maintain_order=True).agg(pl.col("name").str.join(", "))
+    engines = compatibility.drop_nulls("note").select("note", name=pl.concat_str("engine", "version", separator=" "))
+    about = engines.group_by("note", maintain_order=True).agg(pl.col("name").str.join(", "))
     return list(about.select("name", "note").iter_rows())
 
 

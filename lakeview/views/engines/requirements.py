@@ -60,7 +60,8 @@ def shared_needs(snapshot: Snapshot, origins: Mapping[str, Origin] | None = None
     if words is None or shared is None:
         return pl.DataFrame(schema=NEEDS)
     unused = _unused(snapshot, words)
-    reading = [f for f, asked in _protocol_features(snapshot.protocol, words).items() if asked and f not in unused]
+    needs = _protocol_features(snapshot.protocol, words)
+    reading = [feature for feature, for_readers in needs.items() if for_readers and feature not in unused]
     features = _answer_features(shared, reading)
     return _frame(features, _with_answers(origins or {}, shared, list(features)))
 
@@ -74,9 +75,9 @@ def protocol_origins(
     words = all_words().get(table_format)
     origins: dict[str, Origin | None] = {}
     for number, (version, moment, writer, protocol) in enumerate(protocols):
-        named = {} if words is None else _protocol_features(protocol, words)
+        features = {} if words is None else _protocol_features(protocol, words)
         first = None if number == 0 and not whole else Origin(version, moment, writer)
-        origins = {feature: origins.get(feature, first) for feature in named}
+        origins = {feature: origins.get(feature, first) for feature in features}
     return {feature: origin for feature, origin in origins.items() if origin is not None}
 
 
@@ -103,8 +104,8 @@ def usage_origins(
     origins: dict[str, Origin] = {}
     ordered = commits.sort("position")
     for feature, metrics in words.traces.items():
-        used = ordered.filter(pl.col("metrics").str.contains(f'"({"|".join(metrics)})":"?[1-9]')).head(1)
-        for row in used.select("version", "timestamp", writer=pl.coalesce("user", "engine")).iter_rows():
+        first_use = ordered.filter(pl.col("metrics").str.contains(f'"({"|".join(metrics)})":"?[1-9]')).head(1)
+        for row in first_use.select("version", "timestamp", writer=pl.coalesce("user", "engine")).iter_rows():
             origins[feature] = Origin(*row)
     writers = dict(commits.select("version", pl.coalesce("user", "engine").alias("writer")).iter_rows())
     for version, moment, schema in schemas:
@@ -123,9 +124,9 @@ def _with_answers(origins: Mapping[str, Origin], words: FormatWords, features: S
 def _frame(features: Mapping[str, tuple[bool, bool]], origins: Mapping[str, Origin]) -> pl.DataFrame:
     unknown = Origin(None)
     rows = []
-    for feature, (reading, used) in features.items():
+    for feature, (reading, in_use) in features.items():
         origin = origins.get(feature, unknown)
-        rows.append((feature, reading, used, origin.version, origin.timestamp, origin.writer, origin.recorded_in))
+        rows.append((feature, reading, in_use, origin.version, origin.timestamp, origin.writer, origin.recorded_in))
     return pl.DataFrame(rows, schema=NEEDS, orient="row")
 
 
@@ -150,8 +151,8 @@ def _answer_features(words: FormatWords, features: Sequence[str]) -> dict[str, t
     """What a recipient must support for these reader features: the format of the answers comes first."""
     if words.answers is None:
         return {}
-    seen = [f for f in features if f not in words.of_the_log]
-    return dict.fromkeys([words.answers.other, *seen] if seen else [words.answers.plain], (True, True))
+    others = [f for f in features if f not in words.of_the_log]
+    return dict.fromkeys([words.answers.other, *others] if others else [words.answers.plain], (True, True))
 
 
 def _protocol_features(protocol: TableProtocol, words: FormatWords) -> dict[str, bool]:
@@ -167,10 +168,10 @@ def _protocol_features(protocol: TableProtocol, words: FormatWords) -> dict[str,
 
 
 def _side_features(
-    side: str, named: Sequence[str] | None, by_version: Mapping[str, Sequence[str]], version: int | None
+    side: str, table_features: Sequence[str] | None, by_version: Mapping[str, Sequence[str]], version: int | None
 ) -> list[str]:
-    if named is not None:
-        return list(named)
+    if table_features is not None:
+        return list(table_features)
     if version is None or not by_version:
         return []
     if version > max(map(int, by_version)):  # from there on features are named one by one

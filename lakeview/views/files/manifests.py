@@ -65,14 +65,14 @@ class ManifestFacts:
 def manifest_facts(manifests: pl.DataFrame) -> ManifestFacts:
     """MANIFEST figures of one version."""
     data = manifests.filter(pl.col("content") == "data").height
-    known = manifests["overlaps"].drop_nulls()
+    overlaps = manifests["overlaps"].drop_nulls()
     median = manifests["size"].median()
     return ManifestFacts(
         data,
         manifests.height - data,
         int(manifests["size"].sum()),
         float(median) if isinstance(median, int | float) else None,
-        int((known > 0).sum()) if known.len() else None,
+        int((overlaps > 0).sum()) if overlaps.len() else None,
         manifests.filter(pl.col("files_deleted") > 0).height,
     )
 

@@ -108,8 +108,8 @@ def file_sizes(files: pl.DataFrame) -> pl.DataFrame:
     """FILE_SIZES of FILES; the bins always reach the target sizes, so that the distance to them shows."""
     # log2 is exact for powers of two up to 2**53, so that a file of 64 MiB opens its bin
     place = pl.col("size").clip(1).log(2).floor().cast(pl.Int64).clip(_LOWEST_BIN - 1, _HIGHEST_BIN).alias("place")
-    found = files.drop_nulls("size").group_by(place).agg(files=pl.len().cast(pl.Int64), bytes=total("size"))
-    highest = found["place"].max()
+    counts = files.drop_nulls("size").group_by(place).agg(files=pl.len().cast(pl.Int64), bytes=total("size"))
+    highest = counts["place"].max()
     top = max(_TARGET_BIN, highest if isinstance(highest, int) else 0)
     rows = []
     for p in range(_LOWEST_BIN - 1, top + 1):
@@ -122,7 +122,7 @@ def file_sizes(files: pl.DataFrame) -> pl.DataFrame:
     schema = {"place": pl.Int64(), **{n: FILE_SIZES[n] for n in ("bin_low", "bin_high", "label", "small", "target")}}
     bins = pl.DataFrame(rows, schema=schema, orient="row")
     return (
-        bins.join(found, on="place", how="left", maintain_order="left")
+        bins.join(counts, on="place", how="left", maintain_order="left")
         .with_columns(bytes=pl.when(pl.col("files").is_null()).then(0).otherwise("bytes"))
         .with_columns(pl.col("files").fill_null(0))
         .select(FILE_SIZES.names())
@@ -186,10 +186,10 @@ def file_page(
 
     `partition` keeps one `partition_text`; LIFETIMES bring `added`; STATISTICS with a `column` bring its range.
     """
-    chosen = files if partition is None else files.filter(pl.col("partition_text") == partition)
+    selection = files if partition is None else files.filter(pl.col("partition_text") == partition)
     keys = ["path", "deletion_vector"]
     page = (
-        chosen.lazy()
+        selection.lazy()
         .select("path", "partition_text", "size", "records", "deleted_records", "deletion_vector", sort_key=sort)
         .sort("sort_key", "path", descending=[descending, False], nulls_last=True)
         .slice(offset, limit)
@@ -199,8 +199,8 @@ def file_page(
     if lifetimes is None:
         page = page.with_columns(added=pl.lit(None, dtype=pl.Int64))
     else:
-        shown = pl.col("removed").is_null() & pl.col("path").is_in(page["path"].implode())
-        alive = lifetimes.filter(shown).select(*keys, "added").unique(keys, keep="last")
+        on_page = pl.col("removed").is_null() & pl.col("path").is_in(page["path"].implode())
+        alive = lifetimes.filter(on_page).select(*keys, "added").unique(keys, keep="last")
         page = page.join(alive, on=keys, how="left", nulls_equal=True, maintain_order="left")
     return _with_range(page, statistics, column).select(FILE_PAGE.names()).cast(FILE_PAGE)
 
@@ -228,10 +228,10 @@ def _with_range(page: pl.DataFrame, statistics: pl.DataFrame | None, column: str
     if statistics is None or column is None or column not in statistics.columns:
         return page.with_columns(pl.lit(None, dtype=FILE_PAGE[n]).alias(n) for n in names)
     texts = pl.DataFrame(
-        {"path": statistics["_path"], "deletion_vector": statistics["_deletion_vector"], "said": statistics[column]}
+        {"path": statistics["_path"], "deletion_vector": statistics["_deletion_vector"], "range": statistics[column]}
     ).filter(pl.col("path").is_in(page["path"].implode()))
     page = page.join(texts, on=["path", "deletion_vector"], how="left", nulls_equal=True, maintain_order="left")
-    parts = page["said"].struct.unnest()
+    parts = page["range"].struct.unnest()
     exact = statistic(parts, "exact", pl.Boolean())
     return page.with_columns(
         null_count=statistic(parts, "null_count", pl.Int64()),
@@ -283,9 +283,9 @@ def files_of(
     files: pl.DataFrame, bins: pl.DataFrame, partition: str | None = None, label: str | None = None, path: str = ""
 ) -> pl.DataFrame:
     """FILES of one partition, one bin of FILE_SIZES, and with a text in their path; None, or no text, is any."""
-    chosen = files if partition is None else files.filter(pl.col("partition_text") == partition)
-    chosen = chosen.filter(pl.col("path").str.contains(path, literal=True)) if path else chosen
-    return chosen if label is None else files_in_bin(chosen, bins, label)
+    selection = files if partition is None else files.filter(pl.col("partition_text") == partition)
+    selection = selection.filter(pl.col("path").str.contains(path, literal=True)) if path else selection
+    return selection if label is None else files_in_bin(selection, bins, label)
 
 
 def small_files_note(bins: pl.DataFrame) -> str:

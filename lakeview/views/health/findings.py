@@ -108,10 +108,10 @@ def _commit_findings(evidence: Evidence, now: datetime) -> list[Finding]:
 def past_findings(evidence: Evidence, now: datetime) -> list[Finding]:
     """Those of `findings` about old versions: which can be read (VERSIONS), and what retaining them costs."""
     versions, retention = evidence.versions, evidence.retention
-    found = [] if versions is None else version_findings(versions, evidence.snapshot.version)
+    past = [] if versions is None else version_findings(versions, evidence.snapshot.version)
     if retention is not None:
-        found += history_findings(evidence.snapshot, retention, evidence.commits, now)
-    return worst_first(found)
+        past += history_findings(evidence.snapshot, retention, evidence.commits, now)
+    return worst_first(past)
 
 
 def findings_frame(findings: Sequence[Finding]) -> pl.DataFrame:

@@ -24,7 +24,7 @@ def version_findings(versions: pl.DataFrame, version: int) -> list[Finding]:
     own = ribbon.filter(here & (pl.col("state") != "kept"))
     others = ribbon.with_columns(state=pl.when(here & (pl.col("state") == "broken")).then(None).otherwise("state"))
     runs = readability_runs(others)
-    found = [
+    findings = [
         finding(
             UNREADABLE,
             Severity.BROKEN,
@@ -37,11 +37,11 @@ def version_findings(versions: pl.DataFrame, version: int) -> list[Finding]:
     if (broken := runs_text(runs, "broken")) is not None:
         reason = _last_reason(others, "broken", _NO_REASON)
         claim = f"History has a hole: {broken} cannot be read"
-        found.append(finding("versions-unreadable", Severity.ATTENTION, claim, reason, broken))
-    if (gone := runs_text(runs, "gone")) is not None:
+        findings.append(finding("versions-unreadable", Severity.ATTENTION, claim, reason, broken))
+    if (span := runs_text(runs, "gone")) is not None:
         reason = _last_reason(others, "gone", "older than the retained log")
-        found.append(finding("versions-gone", Severity.NOTE, f"{gone} can no longer be read", reason, gone))
-    return found
+        findings.append(finding("versions-gone", Severity.NOTE, f"{span} can no longer be read", reason, span))
+    return findings
 
 
 def _last_reason(ribbon: pl.DataFrame, state: str, unknown: str) -> str:

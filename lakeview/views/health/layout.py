@@ -161,26 +161,26 @@ def contradiction_findings(snapshot: Snapshot, contradictions: pl.DataFrame | No
 
 def partition_findings(snapshot: Snapshot) -> list[Finding]:
     """Findings about skew between partitions, and about gaps in their sequence."""
-    found = []
+    findings = []
     sizes = partition_sizes(snapshot)
     skew = partition_skew(sizes)
     if skew.files_ratio is not None and skew.files_ratio >= SKEW_TIMES and skew.partitions > 2:
         claim = f"{skew.most_files} has {skew.files_ratio:,.0f} times the files of its siblings"
         evidence = f"{counted(skew.most_files_count, 'file')}; median of all {skew.median_files:,}"
-        found.append(finding("partition-file-skew", _weight(snapshot), claim, evidence, skew.most_files))
+        findings.append(finding("partition-file-skew", _weight(snapshot), claim, evidence, skew.most_files))
     if skew.bytes_ratio is not None and skew.bytes_ratio >= SKEW_TIMES and skew.partitions > 2:
         claim = f"{skew.largest} has {skew.bytes_ratio:,.0f} times the bytes of its siblings"
         evidence = f"{format_bytes(skew.largest_bytes)}; median of all {format_bytes(skew.median_bytes)}"
-        found.append(finding("partition-byte-skew", _weight(snapshot), claim, evidence, skew.largest))
+        findings.append(finding("partition-byte-skew", _weight(snapshot), claim, evidence, skew.largest))
     median = skew.median_bytes
     if median is not None and median < SMALL_FILE_BYTES and _weight(snapshot) is not Severity.NOTE:
         small = sizes.filter(pl.col("bytes") < SMALL_FILE_BYTES).height
         claim = f"{small:,} of {skew.partitions:,} partitions are smaller than {SMALL_FILE_BYTES >> 20} MiB"
         evidence = f"median {format_bytes(median)}; the table has {format_bytes(snapshot.size_bytes)}"
-        found.append(finding("small-partitions", Severity.ATTENTION, claim, evidence))
+        findings.append(finding("small-partitions", Severity.ATTENTION, claim, evidence))
     missing = missing_partitions(snapshot)
     if missing:
         claim = f"{counted(len(missing), 'partition')} missing in the sequence"
         evidence = f"{first_few(missing)}, between {counted(sizes.height, 'partition')} that are there"
-        found.append(finding("partitions-missing", Severity.ATTENTION, claim, evidence, missing[0]))
-    return found
+        findings.append(finding("partitions-missing", Severity.ATTENTION, claim, evidence, missing[0]))
+    return findings

@@ -28,10 +28,10 @@ from lakeview.views.units import counted, format_age, format_bytes, format_perce
 
 def log_findings(snapshot: Snapshot, log: pl.DataFrame | None = None) -> list[Finding]:
     """Findings about tombstones and, with LOG_FILES, about checkpoints and the log's size; in no order."""
-    found = _tombstones(snapshot)
+    findings = _tombstones(snapshot)
     if log is not None and not log.is_empty():
-        found += [*_checkpoint(snapshot, log), *_log_size(snapshot, log)]
-    return found
+        findings += [*_checkpoint(snapshot, log), *_log_size(snapshot, log)]
+    return findings
 
 
 def history_findings(
@@ -58,28 +58,30 @@ def _history(snapshot: Snapshot, retention: Retention, now: datetime) -> list[Fi
 
 def _retention(snapshot: Snapshot, retention: Retention, commits: pl.DataFrame | None, now: datetime) -> list[Finding]:
     policy = retention.policy
-    found = []
+    findings = []
     if policy.rule == "removed files" and policy.keep < SAFE_RETENTION:
         claim = f"Removed files are retained for {format_age(policy.keep)} only"
         run = keep_longer_command(snapshot, SAFE_RETENTION)
-        found.append(finding("retention-short", Severity.ATTENTION, claim, f"set by {policy.declared}", command=run))
-    done = simulate(retention, policy.keep)
-    if done.lost is None:
-        return [*found, finding("cleanup-ends-no-version", Severity.PASS, "The next cleanup ends no version")]
+        findings.append(finding("retention-short", Severity.ATTENTION, claim, f"set by {policy.declared}", command=run))
+    cleanup = simulate(retention, policy.keep)
+    if cleanup.lost_versions is None:
+        return [*findings, finding("cleanup-ends-no-version", Severity.PASS, "The next cleanup ends no version")]
     usual = None if commits is None else cadence(commits, now).usual
-    last = done.versions_left <= 1 < done.versions_left + done.versions
-    freed = f"at least {format_bytes(done.bytes)}" if done.bytes else "no data file"
-    freed = "an unknown number of bytes" if done.is_unknown else freed
+    last = cleanup.versions_left <= 1 < cleanup.versions_left + cleanup.versions
+    freed = f"at least {format_bytes(cleanup.bytes)}" if cleanup.bytes else "no data file"
+    freed = "an unknown number of bytes" if cleanup.is_unknown else freed
     evidence = f"{retention.what} are retained for {format_age(policy.keep)}; it frees {freed}"
     if last and usual is not None and usual > policy.keep:
         evidence += f"; commits come every {format_age(usual)}"
     # a note: the latest version stays, and what ends is a choice of the table's policy
     effect = "no earlier version is left to restore" if last else "these versions can no longer be read then"
     run = keep_longer_command(snapshot, _longer_retention(retention, usual)) if last else None
-    claim = f"The next cleanup ends {done.lost}"
+    claim = f"The next cleanup ends {cleanup.lost_versions}"
     return [
-        *found,
-        finding("cleanup-ends-versions", Severity.NOTE, claim, evidence, done.lost, command=run, effect=effect),
+        *findings,
+        finding(
+            "cleanup-ends-versions", Severity.NOTE, claim, evidence, cleanup.lost_versions, command=run, effect=effect
+        ),
     ]
 
 
@@ -89,8 +91,8 @@ def _longer_retention(retention: Retention, usual: timedelta | None) -> timedelt
     keep = retention.policy.keep
     needs = retention.versions["needs_ms"]
     nearest = needs.filter(needs > keep // timedelta(milliseconds=1)).min()
-    needed = timedelta(milliseconds=nearest) if isinstance(nearest, int) else timedelta()
-    longest = max(keep * 2, needed * 2 if usual is None else max(usual * 3, needed))
+    need = timedelta(milliseconds=nearest) if isinstance(nearest, int) else timedelta()
+    longest = max(keep * 2, need * 2 if usual is None else max(usual * 3, need))
     return timedelta(days=-(-longest // timedelta(days=1)))
 
 

@@ -49,8 +49,8 @@ def partition_column(
     which files lack.
     """
     files = snapshot.files
-    known = {leaf_name(path) for path, _ in snapshot.schema.leaves()}
-    if not snapshot.partition_columns or column not in statistics.columns or column not in known:
+    leaves = {leaf_name(path) for path, _ in snapshot.schema.leaves()}
+    if not snapshot.partition_columns or column not in statistics.columns or column not in leaves:
         return pl.DataFrame(schema=PARTITION_COLUMN)
     ordered = files.sort("partition", nulls_last=True, maintain_order=True) if "partition" in files.columns else files
     # a column of the table may be called path too
@@ -59,11 +59,11 @@ def partition_column(
     rows = []
     parts = ordered.partition_by("partition_text", maintain_order=True)
     largest = sorted(parts, key=lambda part: int(part["records"].sum()), reverse=True)[:_MOST_PARTITIONS]
-    chosen = {part["partition_text"][0] for part in largest}
+    largest_names = {part["partition_text"][0] for part in largest}
     for part in parts:
         name = part["partition_text"][0]
         live = part["records"] - part["deleted_records"]
-        if name not in chosen:
+        if name not in largest_names:
             continue
         own = keys.join(
             part.select("path", "deletion_vector"), on=["path", "deletion_vector"], how="semi", nulls_equal=True
@@ -98,11 +98,11 @@ def partition_column(
             )
         )
     names = PARTITION_COLUMN.names()[:-1]
-    found = pl.DataFrame(rows, schema={n: PARTITION_COLUMN[n] for n in names}, orient="row")
+    partitions = pl.DataFrame(rows, schema={n: PARTITION_COLUMN[n] for n in names}, orient="row")
     # of the rows in whose files the column is: partitions of a time before it are no measure for later ones
     without = pl.col("absent_share").fill_null(0.0)
     share = pl.when(without < 1).then((pl.col("null_share") - without) / (1 - without))
     distance = (share - share.median()).abs()
-    return found.with_columns(unusual=is_unusual_share(distance, distance.median()).fill_null(value=False)).cast(
+    return partitions.with_columns(unusual=is_unusual_share(distance, distance.median()).fill_null(value=False)).cast(
         PARTITION_COLUMN
     )

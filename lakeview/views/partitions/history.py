@@ -38,12 +38,12 @@ def partition_history(
     What was there before the first commit told is counted from the start. Files that are gone belong to a partition as
     in `partition_writes`; those of no known one are left out.
     """
-    known = files.drop_nulls("partition_text").select("path", "partition_text")
-    there = known.filter(pl.col("partition_text") == partition)["path"]
+    partitions = files.drop_nulls("partition_text").select("path", "partition_text")
+    there = partitions.filter(pl.col("partition_text") == partition)["path"]
     own = lifetimes.filter(pl.col("path").is_in(there.implode()))
-    gone = lifetimes.filter(~pl.col("path").is_in(files["path"].implode()))
-    if not gone.is_empty():
-        placed = in_folders(gone, known)
+    removals = lifetimes.filter(~pl.col("path").is_in(files["path"].implode()))
+    if not removals.is_empty():
+        placed = in_folders(removals, partitions)
         own = pl.concat([own, placed.filter(pl.col("partition_text") == partition).select(own.columns)])
     order = "position" if "position" in commits.columns else "version"
     line = commits.sort(order) if order == "position" else commits

@@ -70,9 +70,9 @@ class TimeKey:
 
     def after(self, moment: datetime) -> datetime:
         """The step after one."""
-        found = pl.Series([moment]).dt.offset_by(_STEPS[self.grain])[0]
-        assert isinstance(found, datetime), "a step from a moment is a moment"
-        return found
+        step = pl.Series([moment]).dt.offset_by(_STEPS[self.grain])[0]
+        assert isinstance(step, datetime), "a step from a moment is a moment"
+        return step
 
     def steps(self, first: datetime, last: datetime) -> pl.Series:
         """Every step from one moment to another, both included; none where they would be more than _MOST_STEPS."""
@@ -104,39 +104,39 @@ def partition_kind(snapshot: Snapshot) -> _Kind:
 
 def time_key(texts: pl.Series) -> TimeKey | None:
     """How these texts of one key are moments; None where one of them is none. Nulls are left out."""
-    known = texts.drop_nulls().unique()
-    known = known.filter(known != "null")
-    if not known.len():
+    distinct = texts.drop_nulls().unique()
+    distinct = distinct.filter(distinct != "null")
+    if not distinct.len():
         return None
-    for grain, pattern, written in _FORMATS:
-        if known.str.contains(pattern).all():
-            key = TimeKey(grain, written)
-            return None if key.moments(known).null_count() else key
+    for grain, pattern, template in _FORMATS:
+        if distinct.str.contains(pattern).all():
+            key = TimeKey(grain, template)
+            return None if key.moments(distinct).null_count() else key
     return None
 
 
 def sequence(texts: pl.Series) -> tuple[list[int], Callable[[int], str]] | None:
     """Texts of one key as consecutive whole numbers, and back to text; None where they are no sequence."""
-    known = texts.drop_nulls().unique()
-    known = known.filter(known != "null")
-    if not known.len():
+    distinct = texts.drop_nulls().unique()
+    distinct = distinct.filter(distinct != "null")
+    if not distinct.len():
         return None
-    key = time_key(known)
+    key = time_key(distinct)
     if key is not None:
-        moments = key.moments(known).sort()
+        moments = key.moments(distinct).sort()
         steps = key.steps(moments[0], moments[-1])
         if not steps.len():
             return None
         places = {moment: place for place, moment in enumerate(steps.to_list())}
         names = [key.text(moment) for moment in steps.to_list()]
         return [places[moment] for moment in moments.to_list()], names.__getitem__
-    if known.str.contains(r"^(0|-?[1-9]\d{0,17})$").all():
-        return known.cast(pl.Int64).sort().to_list(), str
-    widths = known.str.len_chars().unique()
-    if widths.len() == 1 and known.str.contains(r"^\d{2,18}$").all():
+    if distinct.str.contains(r"^(0|-?[1-9]\d{0,17})$").all():
+        return distinct.cast(pl.Int64).sort().to_list(), str
+    widths = distinct.str.len_chars().unique()
+    if widths.len() == 1 and distinct.str.contains(r"^\d{2,18}$").all():
         width = int(widths[0])
-        return known.cast(pl.Int64).sort().to_list(), lambda number: f"{number:0{width}}"  # 00 to 23
-    buckets = known.str.extract_groups(_BUCKET).struct.unnest()
+        return distinct.cast(pl.Int64).sort().to_list(), lambda number: f"{number:0{width}}"  # 00 to 23
+    buckets = distinct.str.extract_groups(_BUCKET).struct.unnest()
     if not buckets["1"].has_nulls() and buckets["2"].n_unique() == 1:
         of = buckets["2"][0]
         return buckets["1"].cast(pl.Int64).sort().to_list(), lambda number: f"bucket {number} of {of}"
@@ -146,10 +146,10 @@ def sequence(texts: pl.Series) -> tuple[list[int], Callable[[int], str]] | None:
 def whole_sequence(texts: pl.Series) -> list[str]:
     """Every text from the first to the last of a sequence, missing ones included, in order; none where the texts are no
     sequence, where more than half of it is missing (then it is none), and where it has more than _MOST_STEPS."""
-    found = sequence(texts)
-    if found is None:
+    pair = sequence(texts)
+    if pair is None:
         return []
-    numbers, text = found
+    numbers, text = pair
     first, last = numbers[0], numbers[-1]
     if last - first + 1 > min(2 * len(numbers), _MOST_STEPS):
         return []

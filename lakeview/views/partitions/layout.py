@@ -88,13 +88,13 @@ def time_partitions(snapshot: Snapshot, sizes: pl.DataFrame) -> tuple[Grain, pl.
     labels = pl.Series([key.text(moment) for moment in steps.to_list()], dtype=pl.String)
     every = pl.DataFrame({"start": steps, "label": labels})
     joined = every.join(labelled.drop("label"), on="start", how="left", maintain_order="left")
-    found = joined.with_columns(
+    partitions = joined.with_columns(
         missing=pl.col("partition_text").is_null(),
         partition_text=pl.coalesce("partition_text", formatted("{}={}", pl.lit(names[0]), "label")),
         records=pl.when(pl.col("partition_text").is_null()).then(0).otherwise("records"),
         bytes=pl.when(pl.col("partition_text").is_null()).then(0).otherwise("bytes"),
     ).with_columns(pl.col("files").fill_null(0))
-    return key.grain, found.select(TIME_PARTITIONS.names()).cast(TIME_PARTITIONS)
+    return key.grain, partitions.select(TIME_PARTITIONS.names()).cast(TIME_PARTITIONS)
 
 
 def number_steps(snapshot: Snapshot, sizes: pl.DataFrame) -> pl.DataFrame | None:
@@ -130,19 +130,19 @@ def expected_partition(
     It is due one usual step (the median between first writes) after the last one came, and overdue half a step later.
     """
     names = snapshot.partition_columns
-    written = arrivals["first_written"].drop_nulls().sort()
-    if len(names) != 1 or written.len() < 3:
+    first_writes = arrivals["first_written"].drop_nulls().sort()
+    if len(names) != 1 or first_writes.len() < 3:
         return None
     texts = partition_keys(sizes["partition_text"], names).to_series(0)
     key = time_key(texts)
     if key is None:
         return None
-    steps = written.diff().drop_nulls()
+    steps = first_writes.diff().drop_nulls()
     usual: object = steps.filter(steps > timedelta()).quantile(0.5, "nearest")  # typed as a number, and a duration here
     last: object = key.moments(texts).max()
     if not isinstance(usual, timedelta) or not isinstance(last, datetime):
         return None
-    due = written[-1] + usual
+    due = first_writes[-1] + usual
     late = now - due
     overdue = late if late > usual * (LATE_PARTITION_STEPS - 1) else None
     return Expected(f"{names[0]}={key.text(key.after(last))}", due, overdue)
@@ -215,9 +215,9 @@ def _gathered(leaves: pl.DataFrame) -> pl.DataFrame:
     if small.is_empty():
         return ordered
     # of very many groups the small ones are one group together
-    kept = set(ordered.head(_MOST_RECTS)["group"].to_list())
+    groups = set(ordered.head(_MOST_RECTS)["group"].to_list())
     others = (
-        small.with_columns(group=pl.when(pl.col("group").is_in(list(kept))).then("group").otherwise(pl.lit("other")))
+        small.with_columns(group=pl.when(pl.col("group").is_in(list(groups))).then("group").otherwise(pl.lit("other")))
         .group_by("group")
         .agg(pl.col("files", "bytes", "partitions").sum())
         .with_columns(label=formatted("{} others", "partitions"), partition_text=pl.lit(None, pl.String))
@@ -253,8 +253,8 @@ def _rows(items: pl.DataFrame, ratio: float) -> pl.DataFrame:
 
 def names(sizes: pl.DataFrame, most: int | None = None) -> list[str]:
     """The partitions of PARTITION_SIZES, in their order; the largest `most` ones, largest first, if there are more."""
-    known = sizes.drop_nulls("partition_text")
-    return (known if most is None else largest(known, most))["partition_text"].to_list()
+    partitions = sizes.drop_nulls("partition_text")
+    return (partitions if most is None else largest(partitions, most))["partition_text"].to_list()
 
 
 def largest(sizes: pl.DataFrame, most: int) -> pl.DataFrame:

@@ -100,8 +100,8 @@ def _least_records(snapshot: Snapshot, partitions: pl.Series) -> pl.DataFrame:
     of_files = snapshot.files.filter(inside).partition_by("partition_text", as_dict=True)
     of_deletes = {} if deletes.is_empty() else deletes.filter(inside).partition_by("partition_text", as_dict=True)
     bounds = {name: least_records(files, of_deletes.get((name,))) for (name,), files in of_files.items()}
-    found = pl.DataFrame({"partition_text": list(bounds), "least": list(bounds.values())}, schema=schema)
-    return found.filter(pl.col("least") > 0)
+    least = pl.DataFrame({"partition_text": list(bounds), "least": list(bounds.values())}, schema=schema)
+    return least.filter(pl.col("least") > 0)
 
 
 def partition_skew(sizes: pl.DataFrame) -> Skew:
@@ -109,11 +109,11 @@ def partition_skew(sizes: pl.DataFrame) -> Skew:
     if sizes.is_empty():
         return Skew(0, None, 0, 0, None, None, 0, 0, None)
     largest: dict[str, Any] = {"partition_text": None, "bytes": None}
-    if known := not sizes["bytes"].has_nulls():
+    if has_sizes := not sizes["bytes"].has_nulls():
         largest = sizes.sort("bytes", descending=True).row(0, named=True)
     most = sizes.sort("files", descending=True).row(0, named=True)
     medians = sizes.select(pl.col("bytes", "files").quantile(0.5, "nearest")).row(0, named=True)
-    median_bytes, median_files = int(medians["bytes"]) if known else None, int(medians["files"])
+    median_bytes, median_files = int(medians["bytes"]) if has_sizes else None, int(medians["files"])
     return Skew(
         sizes.height,
         largest["partition_text"],
@@ -138,8 +138,8 @@ def missing_partitions(snapshot: Snapshot) -> list[str]:
     name = snapshot.partition_columns[0]
     texts = partition_keys(snapshot.files["partition_text"].drop_nulls().unique(), [name]).to_series(0)
     there = set(texts.drop_nulls())
-    gone = [text for text in whole_sequence(texts) if text not in there]
-    return [f"{name}={text}" for text in gone[:_MOST_MISSING]]
+    missing = [text for text in whole_sequence(texts) if text not in there]
+    return [f"{name}={text}" for text in missing[:_MOST_MISSING]]
 
 
 def _typed_values(files: pl.DataFrame) -> pl.DataFrame:

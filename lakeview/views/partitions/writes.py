@@ -65,16 +65,16 @@ def partition_writes(
     A file that is no longer live belongs to the partition whose live files share its folder; others are left out.
     Commits that only rearrange rows do not count. `partitions` keeps these, in this order.
     """
-    written = _loads_by_partition(files, lifetimes, commits)
+    loads = _loads_by_partition(files, lifetimes, commits)
     if partitions is not None:
-        written = written.filter(pl.col("partition_text").is_in(list(partitions)))
-    if written.is_empty():
+        loads = loads.filter(pl.col("partition_text").is_in(list(partitions)))
+    if loads.is_empty():
         return pl.DataFrame(schema=PARTITION_WRITES)
-    span = _span(written["timestamp"])
+    span = _span(loads["timestamp"])
     start = pl.col("timestamp").dt.truncate(span)
-    order = pl.DataFrame({"partition_text": list(partitions or written["partition_text"].unique().sort())})
+    order = pl.DataFrame({"partition_text": list(partitions or loads["partition_text"].unique().sort())})
     return (
-        written.sort("written")
+        loads.sort("commit_order")
         .group_by("partition_text", start.alias("timestamp"))
         .agg(
             files=pl.col("files").sum(),
@@ -98,9 +98,9 @@ def partition_arrivals(
     sizes: pl.DataFrame, files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame
 ) -> pl.DataFrame:
     """PARTITION_ARRIVALS in the order of PARTITION_SIZES: which partition was first written after later ones."""
-    written = (
+    arrivals = (
         _loads_by_partition(files, lifetimes, commits)
-        .sort("written")
+        .sort("commit_order")
         .group_by("partition_text")
         .agg(
             first_version=pl.col("version").first(),
@@ -108,7 +108,7 @@ def partition_arrivals(
             last_written=pl.col("timestamp").max(),
         )
     )
-    ordered = sizes.select("partition_text").join(written, on="partition_text", how="left", maintain_order="left")
+    ordered = sizes.select("partition_text").join(arrivals, on="partition_text", how="left", maintain_order="left")
     # the earliest among the later ones, seen from each partition
     later_first = pl.col("first_written").cum_min(reverse=True).shift(-1)
     lag = pl.col("first_written") - later_first
@@ -128,14 +128,14 @@ def partition_arrivals(
 
 
 def _loads_by_partition(files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
-    """`partition_text, version, written (order), timestamp, files, bytes, records, name, bad, repaired`: one row a
+    """`partition_text, version, commit_order, timestamp, files, bytes, records, name, bad, repaired`: one row a
     partition and commit that changed data and added files to it."""
     is_judged = "suspicious" in commits.columns
     order = pl.col("position") if "position" in commits.columns else pl.int_range(pl.len())
     loads = commits.filter("data_change").select(
         "version",
         "timestamp",
-        written=order,
+        commit_order=order,
         name=version_label("version"),
         bad=pl.col("suspicious") if is_judged else pl.lit(value=False),
         repaired=pl.col("taken_back_by").is_not_null() if is_judged else pl.lit(value=False),
@@ -157,9 +157,9 @@ def _with_partition(files: pl.DataFrame, lifetimes: pl.DataFrame, where: pl.Expr
         return lifetimes.hstack([files["partition_text"]]).filter(where)
     stays = lifetimes.filter(where)
     partitions = files.select("path", "partition_text")
-    named = partitions.filter(pl.col("path").is_in(stays["path"].implode())).unique("path")
-    placed = stays.join(named, on="path")
-    removed = stays.join(named, on="path", how="anti")
+    matches = partitions.filter(pl.col("path").is_in(stays["path"].implode())).unique("path")
+    placed = stays.join(matches, on="path")
+    removed = stays.join(matches, on="path", how="anti")
     return placed if removed.is_empty() else pl.concat([placed, in_folders(removed, partitions.drop_nulls())])
 
 
@@ -176,8 +176,8 @@ def in_folders(removed: pl.DataFrame, partitions_of_files: pl.DataFrame) -> pl.D
 
 
 def _median(values: pl.Series) -> float:
-    found = values.quantile(0.5, "nearest")
-    return 0.0 if found is None else float(found)
+    median = values.quantile(0.5, "nearest")
+    return 0.0 if median is None else float(median)
 
 
 def _span(moments: pl.Series) -> str:

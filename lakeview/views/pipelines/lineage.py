@@ -46,24 +46,24 @@ _MOST_STEPS = 1000
 def upstream(lineage: pl.DataFrame, output: str, version: int) -> pl.DataFrame:
     """LINEAGE rows of one version of a table, and of all that it was made of, however far back."""
     reached = pl.DataFrame({"output": [output], "output_version": [version]}, schema=_OUTPUT)
-    found = pl.DataFrame(schema=LINEAGE)
+    edges = pl.DataFrame(schema=LINEAGE)
     for _ in range(_MOST_STEPS):
         rows = lineage.join(reached, on=["output", "output_version"], how="semi", nulls_equal=True)
-        rows = rows.join(found, on=LINEAGE.names(), how="anti", nulls_equal=True)
+        rows = rows.join(edges, on=LINEAGE.names(), how="anti", nulls_equal=True)
         if rows.is_empty():
             break
-        found = pl.concat([found, rows])
+        edges = pl.concat([edges, rows])
         reached = _versions_read(lineage, rows)
-    return found
+    return edges
 
 
 def lineage_nodes(lineage: pl.DataFrame) -> pl.DataFrame:
     """LINEAGE_NODES of rows of LINEAGE."""
-    read = lineage.select(address="input", version="input_version", run_id=None, timestamp=None)
-    made = lineage.select("run_id", "timestamp", address="output", version="output_version")
+    inputs = lineage.select(address="input", version="input_version", run_id=None, timestamp=None)
+    outputs = lineage.select("run_id", "timestamp", address="output", version="output_version")
     names = _names({*lineage["input"], *lineage["output"]})
     nodes = (
-        pl.concat([made.select(read.columns), read.cast({"run_id": pl.String, "timestamp": MOMENT})])
+        pl.concat([outputs.select(inputs.columns), inputs.cast({"run_id": pl.String, "timestamp": MOMENT})])
         .group_by("address", "version")
         .agg(pl.col("run_id", "timestamp").drop_nulls().first())
         .with_columns(
@@ -100,10 +100,10 @@ def range_edges(nodes: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
     ranges = edges.drop_nulls("input_from").join(
         nodes.select(source="node", address="address"), on="source", how="inner"
     )
-    found = ranges.join(nodes.select("node", "address", "version"), on="address", how="inner").filter(
+    sources = ranges.join(nodes.select("node", "address", "version"), on="address", how="inner").filter(
         pl.col("version").is_between("input_from", "input_version", closed="left")
     )
-    return found.with_columns(source="node").select(LINEAGE_EDGES.names())
+    return sources.with_columns(source="node").select(LINEAGE_EDGES.names())
 
 
 _OUTPUT = {name: LINEAGE[name] for name in ("output", "output_version")}
@@ -111,9 +111,9 @@ _OUTPUT = {name: LINEAGE[name] for name in ("output", "output_version")}
 
 def _versions_read(lineage: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     """The versions of outputs that rows of LINEAGE have read: the one, or all from `input_from` on."""
-    made = lineage.select("output", "output_version").unique()
+    outputs = lineage.select("output", "output_version").unique()
     ranges = rows.select("input", "input_from", "input_version").unique()
-    met = made.join(ranges, left_on="output", right_on="input", how="inner")
+    met = outputs.join(ranges, left_on="output", right_on="input", how="inner")
     first = pl.coalesce("input_from", "input_version")
     return met.filter(pl.col("output_version").is_between(first, pl.col("input_version"))).select(list(_OUTPUT))
 

@@ -61,7 +61,7 @@ def run_results(runs: pl.DataFrame, expectations: pl.DataFrame) -> pl.DataFrame:
     whole = (pl.col("step") == "run") & pl.col("dataset").is_null()
     ends = runs.filter(whole, pl.col("status") != "started").group_by("run_id").agg(pl.col("status", "ended").last())
     published = pl.col("step") == "publish"
-    found = (
+    results = (
         runs.group_by("pipeline", "run_id")
         .agg(
             pl.col("started").min(),
@@ -79,23 +79,23 @@ def run_results(runs: pl.DataFrame, expectations: pl.DataFrame) -> pl.DataFrame:
             _duration(),
         )
     )
-    return _declared(found.sort("started", "run_id", descending=True), RUN_RESULTS)
+    return _declared(results.sort("started", "run_id", descending=True), RUN_RESULTS)
 
 
 def step_results(runs: pl.DataFrame, run_id: str) -> pl.DataFrame:
     """STEP_RESULTS of one run in RUNS; empty for a run that is not there."""
     took = pl.when(pl.col("ended") != pl.col("started")).then(_duration()).alias("duration_ms")
-    found = runs.filter(pl.col("run_id") == run_id, pl.col("step") != "run").with_columns(took)
-    return _declared(found.sort("started", "ended", maintain_order=True), STEP_RESULTS)
+    steps = runs.filter(pl.col("run_id") == run_id, pl.col("step") != "run").with_columns(took)
+    return _declared(steps.sort("started", "ended", maintain_order=True), STEP_RESULTS)
 
 
 def expectation_results(expectations: pl.DataFrame, run_id: str | None = None) -> pl.DataFrame:
     """EXPECTATION_RESULTS of one run or of all."""
-    found = expectations if run_id is None else expectations.filter(pl.col("run_id") == run_id)
+    results = expectations if run_id is None else expectations.filter(pl.col("run_id") == run_id)
     checked = pl.when(pl.col("rows_checked") > 0).then(pl.col("rows_checked"))
-    found = found.with_columns((pl.col("rows_failed") / checked).alias("failed_share"))
+    results = results.with_columns((pl.col("rows_failed") / checked).alias("failed_share"))
     order = ["run_id", "rows_failed", "timestamp", "dataset", "expectation"]
-    return _declared(found.sort(order, descending=[True, True, True, False, False]), EXPECTATION_RESULTS)
+    return _declared(results.sort(order, descending=[True, True, True, False, False]), EXPECTATION_RESULTS)
 
 
 def _failures(expectations: pl.DataFrame) -> pl.DataFrame:

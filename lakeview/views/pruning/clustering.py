@@ -119,14 +119,14 @@ def depth_profile(statistics: pl.DataFrame, files: pl.DataFrame, column: str) ->
         {"code": pl.concat([codes["low"], codes["high"]]), "row": pl.int_range(values.len(), eager=True)}
     )
     ordered = places.unique("code", keep="first").sort("code")
-    chosen = ordered[spread_evenly(range(ordered.height), _MOST_PLACES)]
+    sample = ordered[spread_evenly(range(ordered.height), _MOST_PLACES)]
     ends = pl.DataFrame({"low": codes["low"].sort(), "high": codes["high"].sort()})
-    depth = _depth_at(ends, chosen["code"])
+    depth = _depth_at(ends, sample["code"])
     exact = pl.concat([ranged["exact"], ranged["exact"]])
     return pl.DataFrame(
         {
-            "place": pl.int_range(chosen.height, eager=True),
-            "value_text": bound_texts(values.gather(chosen["row"]), exact.gather(chosen["row"])),
+            "place": pl.int_range(sample.height, eager=True),
+            "value_text": bound_texts(values.gather(sample["row"]), exact.gather(sample["row"])),
             "depth": depth,
             "reads": depth + unknown,
         }
@@ -151,7 +151,7 @@ def clustering_course(lifetimes: pl.DataFrame, commits: pl.DataFrame, column: st
     bounds = _bounds(stays["statistics"].struct.unnest()[column].alias("bounds"))
     ranged = bounds.select((pl.col("min").is_not_null() & pl.col("max").is_not_null()).alias("ranged")).to_series()
     codes = _codes(bounds)
-    written = stays["written"] if "written" in stays.columns else stays["records"]
+    records = stays["written"] if "written" in stays.columns else stays["records"]
     lives = pl.DataFrame(
         {
             "added": stays["from"],
@@ -159,7 +159,7 @@ def clustering_course(lifetimes: pl.DataFrame, commits: pl.DataFrame, column: st
             "low": codes["low"],
             "high": codes["high"],
             "ranged": ranged,
-            "nulls": (bounds["null_count"] >= written).fill_null(False) & ~ranged,
+            "nulls": (bounds["null_count"] >= records).fill_null(False) & ~ranged,
         }
     )
     rows = []
@@ -194,7 +194,7 @@ def _measured(column: pl.DataFrame, records: pl.Series) -> tuple[object, ...]:
     ranged = _ranged(column)
     nulls = _all_null(column, records)
     unknown = files - ranged.height - nulls
-    counted = column.height - column["null_count"].null_count()
+    with_counts = column.height - column["null_count"].null_count()
     depth = _depth(_codes(ranged))
     reads = None if depth.mean is None else depth.mean + unknown
     return (
@@ -203,7 +203,7 @@ def _measured(column: pl.DataFrame, records: pl.Series) -> tuple[object, ...]:
         nulls,
         unknown,
         None if files == 0 else (files - unknown) / files,
-        None if files == 0 else counted / files,
+        None if files == 0 else with_counts / files,
         None if ranged.is_empty() else bool(ranged["exact"].fill_null(False).all()),
         depth.mean,
         depth.most,

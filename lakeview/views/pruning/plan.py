@@ -77,9 +77,9 @@ class ReadCost:
 
 def filter_columns(where: pl.Expr, schema: Schema) -> list[str]:
     """The leaf columns a filter speaks of that may have statistics, named as in STATISTICS."""
-    known = {path: leaf_name(path) for path, _ in schema.leaves()}
-    asked = dict.fromkeys(paths(parse(where)))
-    return [known[path] for path in asked if path in known]
+    names = {path: leaf_name(path) for path, _ in schema.leaves()}
+    columns = dict.fromkeys(paths(parse(where)))
+    return [names[path] for path in columns if path in names]
 
 
 def check_condition(where: pl.Expr, schema: Schema) -> None:
@@ -92,14 +92,14 @@ def check_condition(where: pl.Expr, schema: Schema) -> None:
     try:
         empty = pl.DataFrame(schema=schema.select(names).to_polars())
         # nothing is optimised: to look for equal parts of two thousand conditions takes minutes
-        asked = empty.lazy().select(where.alias("condition")).collect(optimizations=pl.QueryOptFlags.none())
-        found = asked.schema["condition"]
+        frame = empty.lazy().select(where.alias("condition")).collect(optimizations=pl.QueryOptFlags.none())
+        dtype = frame.schema["condition"]
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         fix = f"compare each column with a value of its own type: {column_types}" if column_types else "name a column"
         raise not_evaluated("this condition", error, fix) from error
-    if found not in (pl.Boolean(), pl.Null()):
+    if dtype not in (pl.Boolean(), pl.Null()):
         raise InvalidRequestError(
-            f"this is a value ({str(found).lower()}), and no condition that holds or does not",
+            f"this is a value ({str(dtype).lower()}), and no condition that holds or does not",
             fix=f"compare it with something: {column_types}" if column_types else "name a column and compare it",
             place="where",
             kind="bad-predicate",
@@ -126,8 +126,8 @@ def file_verdicts(plan: pl.DataFrame, where: pl.Expr, statistics: pl.DataFrame, 
         .then(pl.lit("range"))
         .otherwise("reason")
     )
-    found = plan.with_row_index("row").join(rows, on="row", how="left", maintain_order="left")
-    return found.with_columns(reason=reason).select(FILE_VERDICTS.names()).cast(FILE_VERDICTS)
+    verdicts = plan.with_row_index("row").join(rows, on="row", how="left", maintain_order="left")
+    return verdicts.with_columns(reason=reason).select(FILE_VERDICTS.names()).cast(FILE_VERDICTS)
 
 
 def explained(verdicts: pl.DataFrame) -> pl.DataFrame:
@@ -141,8 +141,8 @@ def explained(verdicts: pl.DataFrame) -> pl.DataFrame:
 
 def read_cost(verdicts: pl.DataFrame) -> ReadCost:
     """ReadCost of FILE_VERDICTS or PLAN."""
-    kept = verdicts.filter("kept")
-    return ReadCost(kept.height, total_of(kept["size"]), verdicts.height, total_of(verdicts["size"]))
+    to_read = verdicts.filter("kept")
+    return ReadCost(to_read.height, total_of(to_read["size"]), verdicts.height, total_of(verdicts["size"]))
 
 
 def filter_parts(parts: Sequence[tuple[pl.Expr, pl.DataFrame]]) -> pl.DataFrame:
@@ -183,16 +183,16 @@ def example_filters(
     for name in [*clustered[:2], *clustered[-1:]]:
         if name in types:
             candidates.append((name, statistics[name].alias("bounds").struct.field("min")))
-    found = (_example(name, types[name], values) for name, values in candidates)
-    return list(dict.fromkeys(text for text in found if text is not None))[:limit]
+    examples = (_example(name, types[name], values) for name, values in candidates)
+    return list(dict.fromkeys(text for text in examples if text is not None))[:limit]
 
 
 def _example(name: str, type_: str, values: pl.Series) -> str | None:
     """`name = value` for a value in the middle; None for names and values that would have to be quoted twice."""
-    known = values.alias("values").drop_nulls().sort()  # a series of a name like ^x$ would take it for a pattern
-    if not known.len() or '"' in name or "`" in name:
+    non_nulls = values.alias("values").drop_nulls().sort()  # a series of a name like ^x$ would take it for a pattern
+    if not non_nulls.len() or '"' in name or "`" in name:
         return None
-    text = value_text(known[known.len() // 2], digits_of(known.dtype))
+    text = value_text(non_nulls[non_nulls.len() // 2], digits_of(non_nulls.dtype))
     if text is None or "'" in text or ELLIPSIS in text:
         return None
     quoted = name if name.isidentifier() else f'"{name}"'

@@ -14,8 +14,8 @@ def files_by_reason(verdicts: pl.DataFrame) -> dict[str, int]:
 
 def files_with_verdict(verdicts: pl.DataFrame, verdict: str) -> pl.DataFrame:
     """The files of FILE_VERDICTS that are `read` or `skipped`, or `all`, by path."""
-    wanted = {"read": pl.col("kept"), "skipped": ~pl.col("kept")}.get(verdict, pl.lit(value=True))
-    return verdicts.filter(wanted).sort("path")
+    condition = {"read": pl.col("kept"), "skipped": ~pl.col("kept")}.get(verdict, pl.lit(value=True))
+    return verdicts.filter(condition).sort("path")
 
 
 def unsupported_condition(parts: pl.DataFrame, where: pl.Expr, text: str) -> str | None:

@@ -63,19 +63,19 @@ def anomalies(timeline: pl.DataFrame, changes: pl.DataFrame, version: int | None
     )
     for row in unexplained.iter_rows(named=True):
         reasons.setdefault(row["version"], [(f"{_rows(row['records_added'])}, {row['note']}", None)])
-    seen = timeline if version is None else up_to(timeline, version)
-    commits = seen.select("version", "timestamp", "writer").with_row_index("order")
+    history = timeline if version is None else up_to(timeline, version)
+    commits = history.select("version", "timestamp", "writer").with_row_index("order")
     repairs = commits.select(
         repaired_by="version", repaired_at="timestamp", repairer="writer", repaired=pl.lit(value=True)
     )
-    found = pl.DataFrame(
+    loads = pl.DataFrame(
         [(load, [text for text, _ in why], why[0][1]) for load, why in reasons.items()],
         schema={"version": pl.Int64(), "reasons": pl.List(pl.String()), "column": pl.String()},
         orient="row",
     )
     return (
-        found.join(commits, on="version")
-        .join(seen.select("version", repaired_by="taken_back_by"), on="version")
+        loads.join(commits, on="version")
+        .join(history.select("version", repaired_by="taken_back_by"), on="version")
         .join(repairs, on="repaired_by", how="left")
         .with_columns(repaired_by=pl.when("repaired").then("repaired_by"))
         .sort(pl.col("repaired_by").is_not_null(), pl.col("order").cast(pl.Int64).neg())

@@ -97,7 +97,7 @@ def column_loads(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFram
     first = first.join(loads.select("added", "load"), on="added").sort("load", "stay")
     if "statistics" not in lifetimes.columns or first.is_empty():
         return pl.DataFrame(schema=COLUMN_LOADS)
-    written = lifetimes[first["stay"]]
+    files = lifetimes[first["stay"]]
     ends = lifetimes.select(pl.col("removed").alias("added")).with_row_index("stay")
     ends = ends.filter(~continued(lifetimes)["goes_on"]).join(loads.select("added", "load"), on="added")
     removed = _per_load(lifetimes[ends["stay"]], ends["load"]).select(
@@ -108,9 +108,9 @@ def column_loads(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFram
         earlier_high="high",
     )
     folders = pl.col("path").str.extract_all(r"[^/]+=[^/]*/").list.join("")
-    by_load = written.with_columns(first["load"]).group_by("load").agg(folders=folders.unique().hash().sum())
+    by_load = files.with_columns(first["load"]).group_by("load").agg(folders=folders.unique().hash().sum())
     return (
-        _per_load(written, first["load"])
+        _per_load(files, first["load"])
         .join(by_load, on="load", maintain_order="left")
         .join(removed, on=["load", "column"], how="left", maintain_order="left")
         .with_columns(rewrites=pl.col("load").is_in(ends["load"].unique().implode()))
@@ -144,21 +144,21 @@ def _column(name: str, head: pl.DataFrame, statistics: pl.DataFrame, *, is_as_wr
     rows = head.with_columns(statistics.select("null_count", "null_count_exact", "exact", "min", "max"))
     if is_as_written:
         rows = rows.with_columns(null_count_exact=pl.col("null_count").is_not_null())
-    known = pl.col("null_count").is_not_null() & pl.col("records").is_not_null()
+    has_counts = pl.col("null_count").is_not_null() & pl.col("records").is_not_null()
     empty = (pl.col("null_count") == pl.col("records")).fill_null(value=False)
     # a file without values has no range; one with values that does not tell leaves the load's unknown
     ranged = (empty | (pl.col("min").is_not_null() & pl.col("max").is_not_null())).all()
-    found = rows.group_by("load", maintain_order=True).agg(
-        counted=pl.col("records").filter(known).sum(),
+    loads = rows.group_by("load", maintain_order=True).agg(
+        rows_counted=pl.col("records").filter(has_counts).sum(),
         records=total("records"),
-        null_count=pl.when(known.any()).then(pl.col("null_count").filter(known).sum()),
-        complete=known.all(),
-        loose=(~pl.col("null_count_exact").fill_null(value=False)).filter(known).any(),
+        null_count=pl.when(has_counts.any()).then(pl.col("null_count").filter(has_counts).sum()),
+        complete=has_counts.all(),
+        loose=(~pl.col("null_count_exact").fill_null(value=False)).filter(has_counts).any(),
         low=pl.when(ranged).then(pl.col("min").min()),
         high=pl.when(ranged).then(pl.col("max").max()),
         range_exact=ranged & (empty | pl.col("exact").fill_null(value=False)).all(),
     )
-    share = pl.when(pl.col("counted") > 0).then((pl.col("null_count") / pl.col("counted")).clip(0.0, 1.0))
+    share = pl.when(pl.col("rows_counted") > 0).then((pl.col("null_count") / pl.col("rows_counted")).clip(0.0, 1.0))
     mark = (
         pl.when(pl.col("complete") & ~pl.col("loose"))
         .then(pl.lit(""))
@@ -166,11 +166,11 @@ def _column(name: str, head: pl.DataFrame, statistics: pl.DataFrame, *, is_as_wr
         .then(pl.lit("\N{LESS-THAN OR EQUAL TO}"))
         .otherwise(pl.lit(_OF_SOME_FILES))
     )
-    low, high = found["low"], found["high"]
+    low, high = loads["low"], loads["high"]
     numbers = low.dtype.is_numeric()
-    unknown = pl.Series([None], dtype=pl.Float64).new_from_index(0, found.height)
+    unknown = pl.Series([None], dtype=pl.Float64).new_from_index(0, loads.height)
     return (
-        found.select(
+        loads.select(
             pl.lit(name).alias("column"),
             "records",
             "null_count",
@@ -182,8 +182,8 @@ def _column(name: str, head: pl.DataFrame, statistics: pl.DataFrame, *, is_as_wr
             "range_exact",
             _moments(low).alias("oldest"),
             _moments(high).alias("newest"),
-            bound_texts(low, found["range_exact"]).alias("min_text"),
-            bound_texts(high, found["range_exact"]).alias("max_text"),
+            bound_texts(low, loads["range_exact"]).alias("min_text"),
+            bound_texts(high, loads["range_exact"]).alias("max_text"),
             "load",
         )
         .cast(_PER_LOAD)
@@ -281,8 +281,8 @@ def null_shares_by_load(
     since |= dict.fromkeys((column for column, version in first.items() if version is None), len(place))
     places = pl.col("version").replace_strict(place, default=None, return_dtype=pl.Int64)
     births = pl.col("column").replace_strict(since, default=0, return_dtype=pl.Int64)
-    shown = changes.filter((places >= births) & pl.col("version").is_in([*even, *odd.to_list()]))
-    return shown.drop("unusual").rename({"sudden": "unusual"}).select(NULL_SHARES_BY_VERSION.names())
+    rows = changes.filter((places >= births) & pl.col("version").is_in([*even, *odd.to_list()]))
+    return rows.drop("unusual").rename({"sudden": "unusual"}).select(NULL_SHARES_BY_VERSION.names())
 
 
 def around(values: pl.Expr, kind: str) -> pl.Expr:

@@ -64,9 +64,9 @@ def _column(name: str, line: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataF
     unknown = pl.Series([None], dtype=pl.Float64).new_from_index(0, statistics.height)
     is_counted, has_rows = pl.col("records_mark") == "", (pl.col("records") > 0).fill_null(value=False)
     none = (pl.col("null_count") == 0) & pl.col("null_count_exact") & (has_rows | pl.col("records").is_null())
-    known = none | (has_rows & (is_counted | (pl.col("null_count") < pl.col("records"))))
-    known &= pl.col("null_count").is_not_null()
-    exact = none | (known & pl.col("null_count_exact") & is_counted)
+    has_share = none | (has_rows & (is_counted | (pl.col("null_count") < pl.col("records"))))
+    has_share &= pl.col("null_count").is_not_null()
+    exact = none | (has_share & pl.col("null_count_exact") & is_counted)
     some = pl.col("null_count").is_null() & (pl.col("nulls") > 0) & has_rows & is_counted
     ranged = low.is_not_null() & high.is_not_null()
     complete = statistics["min"].is_not_null() & statistics["max"].is_not_null()
@@ -80,12 +80,12 @@ def _column(name: str, line: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataF
             "null_count",
             null_share=pl.when(none)
             .then(0.0)
-            .when(known | some)
+            .when(has_share | some)
             .then((pl.coalesce("null_count", "nulls") / pl.col("records")).clip(0.0, 1.0)),
             exact=exact,
             mark=pl.when(exact)
             .then(pl.lit(""))
-            .when(known)
+            .when(has_share)
             .then(pl.lit("\N{LESS-THAN OR EQUAL TO}"))
             .when(some)
             .then(pl.lit("\N{GREATER-THAN OR EQUAL TO}")),

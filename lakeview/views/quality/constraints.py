@@ -62,8 +62,8 @@ def stated_rules(snapshot: Snapshot) -> list[Rule]:
 def rule_columns(rules: Sequence[Rule], schema: Schema, most: int = MOST_RULES) -> list[str]:
     """The leaf columns whose statistics are needed, named as in STATISTICS."""
     leaves = {path for path, _ in schema.leaves()}
-    asked = dict.fromkeys(path for rule in rules[:most] for path in paths(rule.node))
-    return [leaf_name(path) for path in asked if path in leaves]
+    columns = dict.fromkeys(path for rule in rules[:most] for path in paths(rule.node))
+    return [leaf_name(path) for path in columns if path in leaves]
 
 
 def _stated(rules: pl.DataFrame, schema: Schema) -> Iterator[Rule]:
@@ -141,16 +141,16 @@ def _typed(node: Leaf, types: Mapping[Path, str]) -> Node:
     """The leaf with its column's name as the schema has it, and constants as the column's type compares with them."""
     match node:
         case Comparison(path, _, value):
-            found = _resolve_path(path, types)
-            fitted = None if found is None else _value(value, types[found])
-            return Unknown() if found is None or fitted is None else replace(node, path=found, value=fitted)
+            column = _resolve_path(path, types)
+            fitted = None if column is None else _value(value, types[column])
+            return Unknown() if column is None or fitted is None else replace(node, path=column, value=fitted)
         case IsIn(path, values):
-            found = _resolve_path(path, types)
-            fitted = None if found is None else _value(values, types[found])
-            return Unknown() if found is None or fitted is None else replace(node, path=found, values=fitted)
+            column = _resolve_path(path, types)
+            fitted = None if column is None else _value(values, types[column])
+            return Unknown() if column is None or fitted is None else replace(node, path=column, values=fitted)
         case IsNull(path) | StartsWith(path):
-            found = _resolve_path(path, types)
-            return Unknown() if found is None else replace(node, path=found)
+            column = _resolve_path(path, types)
+            return Unknown() if column is None else replace(node, path=column)
     return node
 
 

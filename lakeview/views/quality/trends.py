@@ -92,14 +92,14 @@ def rows_trend(timeline: pl.DataFrame) -> pl.DataFrame:
     rows = loads.with_columns(
         value=pl.col("records_added").cast(pl.Float64), mark=pl.lit(""), stays=~pl.col("suspicious"), gap=days
     )
-    kept = pl.when("stays").then("value")
+    baseline = pl.when("stays").then("value")
     # a day's rows after a month's are no surprise where the day is all that has passed
     sooner = (pl.col("gap") / around(pl.col("gap"), "median")).fill_nan(1.0).fill_null(1.0).clip(None, 1.0)
-    found = _banded_by_gap(rows).with_columns(
-        few=(pl.col("value") * LOAD_TIMES < around(kept, "min") * sooner).fill_null(value=False),
-        many=(pl.col("suspicious") & (pl.col("value") > around(kept, "max") * LOAD_TIMES)).fill_null(value=False),
+    trend = _banded_by_gap(rows).with_columns(
+        few=(pl.col("value") * LOAD_TIMES < around(baseline, "min") * sooner).fill_null(value=False),
+        many=(pl.col("suspicious") & (pl.col("value") > around(baseline, "max") * LOAD_TIMES)).fill_null(value=False),
     )
-    return _finished(found.with_columns(out=pl.col("few") | pl.col("many")), "out")
+    return _finished(trend.with_columns(out=pl.col("few") | pl.col("many")), "out")
 
 
 def event_column(changes: pl.DataFrame) -> str | None:
@@ -121,8 +121,8 @@ def lag_trend(changes: pl.DataFrame, column: str) -> pl.DataFrame:
     between = pl.col("timestamp").diff().dt.total_milliseconds() / _DAY_MS
     least = pl.max_horizontal(pl.lit(LAG_DAYS), LAG_GAPS * between.median())
     ahead = _far_out(rows, least)["far_below"] & (rows["value"] < 0).fill_null(value=False)
-    found = _far_out(rows.with_columns(stays=pl.col("stays") & ~ahead), least)
-    return _finished(_banded(found).with_columns(far=pl.col("far") | ahead), "far")
+    trend = _far_out(rows.with_columns(stays=pl.col("stays") & ~ahead), least)
+    return _finished(_banded(trend).with_columns(far=pl.col("far") | ahead), "far")
 
 
 def far_back(changes: pl.DataFrame, column: str) -> pl.DataFrame:
@@ -169,8 +169,8 @@ def gap_trend(timeline: pl.DataFrame) -> pl.DataFrame:
 def _far_out(rows: pl.DataFrame, least: float | pl.Expr) -> pl.DataFrame:
     """`far`: above the greatest of the loads around by many times what lies between those, and by `least` days;
     `far_below`: below the least of them by as much."""
-    kept = pl.when("stays").then("value")
-    most, fewest = around(kept, "max"), around(kept, "min")
+    baseline = pl.when("stays").then("value")
+    most, fewest = around(baseline, "max"), around(baseline, "min")
     enough = (RANGE_WIDTHS * (most - fewest)).clip(least)
     far, below = (pl.col("value") - most) > enough, (fewest - pl.col("value")) > enough
     return rows.with_columns(far=far.fill_null(value=False), far_below=below.fill_null(value=False))
@@ -192,15 +192,15 @@ def _banded_by_gap(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _banded(rows: pl.DataFrame) -> pl.DataFrame:
-    kept = pl.when("stays").then("value")
-    trend = rows.with_columns(usual=around(kept, "median")).with_columns(
+    baseline = pl.when("stays").then("value")
+    trend = rows.with_columns(usual=around(baseline, "median")).with_columns(
         distance=(pl.col("value") - pl.col("usual")).abs()
     )
     spread = BAND_SPREADS * around(pl.when("stays").then("distance"), "median")
     # no farther than the loads around reach: where their sizes change the deviations are as large as the loads
     banded = trend.with_columns(
-        band_low=pl.max_horizontal(pl.col("usual") - spread, around(kept, "min")),
-        band_high=pl.min_horizontal(pl.col("usual") + spread, around(kept, "max")),
+        band_low=pl.max_horizontal(pl.col("usual") - spread, around(baseline, "min")),
+        band_high=pl.min_horizontal(pl.col("usual") + spread, around(baseline, "max")),
     )
     # what was never below zero is not usual there
     low = pl.when(pl.col("value").min() >= 0).then(pl.col("band_low").clip(0.0)).otherwise("band_low")
@@ -210,5 +210,5 @@ def _banded(rows: pl.DataFrame) -> pl.DataFrame:
 def _finished(rows: pl.DataFrame, outside: str) -> pl.DataFrame:
     repaired = pl.col("taken_back_by").is_not_null() if "taken_back_by" in rows.columns else pl.lit(value=False)
     days = pl.col("band_days") if "band_days" in rows.columns else pl.lit(None, dtype=pl.Float64)
-    found = rows.with_columns(outside=pl.col(outside).fill_null(value=False), repaired=repaired, band_days=days)
-    return found.select(LOAD_TREND.names()).cast(LOAD_TREND)
+    trend = rows.with_columns(outside=pl.col(outside).fill_null(value=False), repaired=repaired, band_days=days)
+    return trend.select(LOAD_TREND.names()).cast(LOAD_TREND)

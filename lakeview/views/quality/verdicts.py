@@ -98,12 +98,12 @@ def constraint_verdicts(
     evidence = _evidence(snapshot, statistics, {path for rule in rules[:most] for path in paths(rule.node)})
     rows, files_violating = [], []
     for number, rule in enumerate(rules[:most]):
-        found = proofs(rule.node, evidence, live)
+        file_proofs = proofs(rule.node, evidence, live)
         if not rule.decisive:
-            found = found.with_columns(violations=pl.lit(0, pl.Int64))
-        rows.append(_verdict_row(number, rule, found))
+            file_proofs = file_proofs.with_columns(violations=pl.lit(0, pl.Int64))
+        rows.append(_verdict_row(number, rule, file_proofs))
         columns = files.select("path", "deletion_vector", "partition_text").with_columns(
-            pl.lit(number, pl.Int64).alias("rule_id"), found["violations"].alias("records_violating")
+            pl.lit(number, pl.Int64).alias("rule_id"), file_proofs["violations"].alias("records_violating")
         )
         files_violating.append(columns.filter(pl.col("records_violating") > 0).select(VIOLATING_FILES.names()))
     order = pl.col("verdict").replace_strict({v.value: i for i, v in enumerate(Verdict)}, return_dtype=pl.Int64)
@@ -135,11 +135,11 @@ def open_rules(rules: pl.DataFrame) -> list[tuple[str, str]]:
 
 
 def _verdict_row(number: int, rule: Rule, files: pl.DataFrame) -> tuple[object, ...]:
-    kept, broken = int(files["satisfied"].sum()), files.filter(pl.col("violations") > 0)
+    num_satisfied, broken = int(files["satisfied"].sum()), files.filter(pl.col("violations") > 0)
     if broken.height:
         verdict = Verdict.VIOLATED
-        certainty = "exact" if kept + broken.height == files.height else "bound"
-    elif kept == files.height:
+        certainty = "exact" if num_satisfied + broken.height == files.height else "bound"
+    elif num_satisfied == files.height:
         verdict, certainty = Verdict.SATISFIED, "exact"
     else:
         verdict, certainty = Verdict.UNKNOWN, "unknown"
@@ -147,7 +147,7 @@ def _verdict_row(number: int, rule: Rule, files: pl.DataFrame) -> tuple[object, 
     rows = int(broken["violations"].sum()) if broken.height else None
     return (
         *(number, rule.kind, rule.name, cut_rule(rule.text), verdict.value, certainty),
-        *(files.height, kept, None if verdict is Verdict.UNKNOWN else broken.height, rows, why),
+        *(files.height, num_satisfied, None if verdict is Verdict.UNKNOWN else broken.height, rows, why),
         POLARS.print(complement(rule.node)) if rule.decisive else None,
     )
 

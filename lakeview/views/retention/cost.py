@@ -63,16 +63,14 @@ def write_amplification(timeline: pl.DataFrame) -> WriteAmplification:
     maintenance = pl.col("lane") == "maintenance"
     net = (pl.col("bytes_added") - pl.col("bytes_removed").fill_null(0)).clip(0)
     new = pl.when(maintenance).then(0).when(pl.col("lane") == "append").then("bytes_added").otherwise(net)
-    classified = timeline.with_columns(new=new, maintained=pl.when(maintenance).then("bytes_added").otherwise(0))
-    sums = classified.select(
-        written=total("bytes_added"),
-        loaded=total("new"),
-        maintenance=total("maintained"),
-    ).row(0, named=True)
-    if timeline.is_empty() or None in sums.values():
+    classified = timeline.with_columns(new=new, maintenance=pl.when(maintenance).then("bytes_added").otherwise(0))
+    sums = classified.select(map(total, ("bytes_added", "new", "maintenance"))).row(0)
+    if timeline.is_empty() or None in sums:
         return WriteAmplification(None, None, None, None)
-    written, loaded, kept = int(sums["written"]), int(sums["loaded"]), int(sums["maintenance"])
-    return WriteAmplification(written, loaded, kept, written / loaded if loaded else None)
+    total_bytes, load_bytes, maintenance_bytes = map(int, sums)
+    return WriteAmplification(
+        total_bytes, load_bytes, maintenance_bytes, total_bytes / load_bytes if load_bytes else None
+    )
 
 
 COURSE = pl.Schema({"timestamp": UTC_MILLIS, "bytes": pl.Int64()})
@@ -82,11 +80,11 @@ COURSE = pl.Schema({"timestamp": UTC_MILLIS, "bytes": pl.Int64()})
 def retained_course(retention: Retention, timeline: pl.DataFrame) -> pl.DataFrame:
     """COURSE of what the store keeps today of every version and those before it: its live bytes, and the files removed
     until then that are still there."""
-    left = retention.files.group_by(version="removed").agg(left=at_least("size"))
-    live_and_left = pl.col("bytes") + pl.col("left").cast(pl.Int128).fill_null(0).cum_sum()
+    removals = retention.files.group_by(version="removed").agg(retained=at_least("size"))
+    stored = pl.col("bytes") + pl.col("retained").cast(pl.Int128).fill_null(0).cum_sum()
     return (
-        timeline.join(left, on="version", how="left", maintain_order="left")
-        .select("timestamp", bytes=live_and_left.cast(pl.Int64, strict=False))
+        timeline.join(removals, on="version", how="left", maintain_order="left")
+        .select("timestamp", bytes=stored.cast(pl.Int64, strict=False))
         .cast(COURSE)
     )
 

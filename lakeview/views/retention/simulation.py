@@ -89,8 +89,8 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """What one cleanup removes. `share` of the bytes retained for old versions, None where there are none; `lost`:
-    the versions that become unreadable, as text, None for none; `ribbon`: RIBBON with the state `at risk`;
+    """What one cleanup removes. `share` of the bytes retained for old versions, None where there are none;
+    `lost_versions`: those that become unreadable, as text, None for none; `ribbon`: RIBBON with the state `at risk`;
     `is_unknown`: whether the bytes are unknown, as versions become unreadable whose files the log does not list."""
 
     keep: timedelta
@@ -99,7 +99,7 @@ class Simulation:
     share: float | None
     versions: int
     versions_left: int
-    lost: str | None
+    lost_versions: str | None
     ribbon: pl.DataFrame
     is_unknown: bool
 
@@ -130,10 +130,10 @@ def retention(
     stays = with_positions(lifetimes, placed["version"]).select(
         "path", "deletion_vector", "size", removed_by="removed", added="from", removed="to"
     )
-    gone = _required_files(stays, placed)
+    required_files = _required_files(stays, placed)
     if policy.rule == "old versions":
         needs = version_ages(placed, commits, refs, policy, now)
-        files = _files_by_versions(gone, needs)
+        files = _files_by_versions(required_files, needs)
         bound = "files of branches, of deletes and of metadata are not counted"
     else:
         # most of many files were never removed: nothing of theirs is due
@@ -143,7 +143,7 @@ def retention(
             Stays(aged, placed["position"]).extremes({"needs_ms": ("max", aged["needs_ms"])})["needs_ms"].fill_null(0)
         )
         ages = aged.group_by("path").agg(pl.col("path_ms").first())
-        files = gone.join(ages, on="path", how="left", maintain_order="left").with_columns(needs_ms="path_ms")
+        files = required_files.join(ages, on="path", how="left", maintain_order="left").with_columns(needs_ms="path_ms")
         bound = "files that the log no longer names are not counted"
     with_needs = placed.with_columns(needs_ms=pl.when("readable").then(needs).otherwise(None))
     live = lifetimes.filter(pl.col("removed").is_null())
@@ -162,21 +162,21 @@ def retention(
 def simulate(retention: Retention, keep: timedelta) -> Simulation:
     """Simulate a cleanup that retains everything up to the age `keep`."""
     limit = keep // timedelta(milliseconds=1)
-    taken = retention.files.filter(pl.col("needs_ms") > limit)
+    removals = retention.files.filter(pl.col("needs_ms") > limit)
     ribbon = retention_ribbon(retention, keep)
-    lost = ribbon.filter(pl.col("state") == "at risk").height
-    size = total_of(taken["size"].fill_null(0)) or 0
+    at_risk = ribbon.filter(pl.col("state") == "at risk").height
+    size = total_of(removals["size"].fill_null(0)) or 0
     whole = retention.retained_bytes
     return Simulation(
         keep,
-        taken.height,
+        removals.height,
         size,
         size / whole if whole else None,
-        lost,
+        at_risk,
         int(ribbon.select((pl.col("state") == "kept").sum()).item()),
         runs_text(readability_runs(ribbon), "at risk", limit=2),
         ribbon,
-        lost > 0 and not size and not (retention.lists_all_files and taken.is_empty()),
+        at_risk > 0 and not size and not (retention.lists_all_files and removals.is_empty()),
     )
 
 
@@ -196,7 +196,7 @@ def cleanup_sentence(done: Simulation) -> str:
     if not done.versions:
         return "Current data is safe; every version stays readable"
     versions = counted(done.versions, "old version goes", "old versions go")
-    return f"Current data is safe; {versions}{'' if done.lost is None else f', {done.lost}'}"
+    return f"Current data is safe; {versions}{'' if done.lost_versions is None else f', {done.lost_versions}'}"
 
 
 def at_risk(ribbon: pl.DataFrame, retention: Retention) -> pl.DataFrame:
@@ -213,17 +213,17 @@ def retention_curve(retention: Retention) -> pl.DataFrame:
     """
     files = retention.files.group_by("needs_ms").agg(bytes=pl.col("size").sum(), files=pl.len().cast(pl.Int64))
     versions = retention.versions.drop_nulls("needs_ms").group_by("needs_ms").agg(versions=pl.len().cast(pl.Int64))
-    taken = (
+    thresholds = (
         pl.concat([files, versions], how="diagonal")
         .group_by("needs_ms")
         .agg(pl.col("bytes", "files", "versions").sum())
         .filter(pl.col("needs_ms") > 0)
     )
     zero = pl.DataFrame({"needs_ms": [0]}, schema={"needs_ms": pl.Int64()})
-    steps = pl.concat([zero, taken], how="diagonal").sort("needs_ms").fill_null(0)
+    steps = pl.concat([zero, thresholds], how="diagonal").sort("needs_ms").fill_null(0)
     # at a retention of `needs_ms` everything that needs more goes
-    left = [(pl.col(n).sum() - pl.col(n).cum_sum()).alias(n) for n in ("bytes", "files", "versions")]
-    steps = steps.select((pl.col("needs_ms") / _DAY_MS).alias("days"), *left)
+    remainders = [(pl.col(n).sum() - pl.col(n).cum_sum()).alias(n) for n in ("bytes", "files", "versions")]
+    steps = steps.select((pl.col("needs_ms") / _DAY_MS).alias("days"), *remainders)
     if steps.height > _MOST_STEPS:
         steps = steps.gather_every(-(-steps.height // _MOST_STEPS)).extend(steps.tail(1))
     return steps.select(CURVE.names()).cast(CURVE).unique("days", keep="last", maintain_order=True)
@@ -231,7 +231,7 @@ def retention_curve(retention: Retention) -> pl.DataFrame:
 
 def _required_files(stays: pl.DataFrame, versions: pl.DataFrame) -> pl.DataFrame:
     """Files without a live stay that a readable version needs: `path, size, removed, first, last` place it was in."""
-    readable = versions.filter("readable").select(needed="position").sort("needed")
+    readable = versions.filter("readable").select(reader="position").sort("reader")
     removed_files = stays.filter(pl.col("removed").is_not_null())
     live = stays.filter(pl.col("removed").is_null() & pl.col("path").is_in(removed_files["path"].implode()))
     removed_files = removed_files.join(live, on="path", how="anti")
@@ -239,12 +239,12 @@ def _required_files(stays: pl.DataFrame, versions: pl.DataFrame) -> pl.DataFrame
     first = (
         removed_files.with_columns(pl.col("added").fill_null(0))
         .sort("added")
-        .join_asof(readable, left_on="added", right_on="needed", strategy="forward", coalesce=False)
+        .join_asof(readable, left_on="added", right_on="reader", strategy="forward", coalesce=False)
     )
-    needed = first.filter(pl.col("needed") < pl.col("removed")).select("path").unique()
+    paths = first.filter(pl.col("reader") < pl.col("removed")).select("path").unique()
     # every interval of such a file counts: one that was added again is retained by any version, readable or not
     return (
-        first.join(needed, on="path", how="semi", maintain_order="left")
+        first.join(paths, on="path", how="semi", maintain_order="left")
         .group_by("path", maintain_order=True)
         .agg(
             pl.col("size").first(),

@@ -96,32 +96,32 @@ def with_absent_columns(
         fields = statistics[name].struct.unnest()
         lacks = ((arrived >= since) & (arrived < until)).fill_null(value=False)
         lacks = lacks & fields["null_count"].is_null() & rows.is_not_null()
-        counted = fields.with_columns(
+        column = fields.with_columns(
             rows.zip_with(lacks, fields["null_count"]).cast(fields.schema["null_count"]).alias("null_count"),
             yes.zip_with(lacks, fields["null_count_exact"]).alias("null_count_exact"),
         )
-        columns.append(counted.to_struct(name))
+        columns.append(column.to_struct(name))
     return statistics.with_columns(columns)
 
 
 def absent_shares(
     first: Mapping[str, int | None],
     recorded: pl.DataFrame,
-    counted: pl.DataFrame,
+    complete: pl.DataFrame,
     files: pl.DataFrame,
     rows: int | None,
     least: int | None = None,
 ) -> pl.DataFrame:
     """ABSENT_SHARES of the columns that were first in the schemas of these versions, None where in that of none yet.
 
-    Files lack a column where the `counted` STATISTICS know of nulls that the `recorded` ones do not. `files`: FILES;
+    Files lack a column where the `complete` STATISTICS know of nulls that the `recorded` ones do not. `files`: FILES;
     `rows`: the live rows, if known, `least` a bound of them.
     """
-    counts = counts_of(counted, files)
-    found = []
-    for name in first.keys() & set(counted.columns):
+    counts = counts_of(complete, files)
+    absences = []
+    for name in first.keys() & set(complete.columns):
         unrecorded = recorded[name].struct.field("null_count").is_null()
-        lacking = counts.filter(unrecorded & counted[name].struct.field("null_count").is_not_null())
+        lacking = counts.filter(unrecorded & complete[name].struct.field("null_count").is_not_null())
         count = int((lacking["records"] - lacking["deleted"].fill_null(0)).sum())
         over = rows or least
         if not count or not over:
@@ -130,9 +130,9 @@ def absent_shares(
         is_partial = counts["records"].filter(unrecorded).has_nulls()
         version = first[name]
         when = "in no file yet" if version is None else f"before {format_version(version)}"
-        found.append((name, min(count / over, 1.0), when, _MARKS[is_loose, is_partial]))
+        absences.append((name, min(count / over, 1.0), when, _MARKS[is_loose, is_partial]))
     schema = {"path": pl.String(), "absent_share": pl.Float64(), "absent": pl.String(), "mark": pl.String()}
-    shares = pl.DataFrame(found, schema=schema, orient="row").with_columns(shown_bounds("absent_share"))
+    shares = pl.DataFrame(absences, schema=schema, orient="row").with_columns(shown_bounds("absent_share"))
     texts = [
         f"{mark} {format_percent(share)} {when}".strip()
         for share, when, mark in shares.select("absent_share", "absent", "mark").iter_rows()

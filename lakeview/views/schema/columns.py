@@ -69,15 +69,15 @@ def schema_tree(
     if statistics is None:
         return tree.with_columns(pl.lit(None, dtype=SCHEMA_TREE[n]).alias(n) for n in names[8:]).select(names)
     leaves = set(tree.filter("leaf")["path"].to_list())
-    found: list[dict[str, Any]] = []
+    column_shares: list[dict[str, Any]] = []
     ranges: list[dict[str, Any]] = []
     partitioned = _by_partition(statistics, files, leaves)
     for column, part in chain(each_column(statistics, files, sorted(leaves & set(statistics.columns))), partitioned):
         if shares is None or column not in statistics.columns:
-            found.append(share_of_column(column, part, records, least))
+            column_shares.append(share_of_column(column, part, records, least))
         if column not in without_range:
             ranges.append(_range(column, part))
-    known_shares = shares_frame(found) if shares is None else pl.concat([shares, shares_frame(found)])
+    known_shares = shares_frame(column_shares) if shares is None else pl.concat([shares, shares_frame(column_shares)])
     marks = known_shares.select(
         pl.col("column").alias("path"),
         "null_share",
@@ -154,13 +154,13 @@ def _by_partition(
 
 def _range(column: str, part: pl.DataFrame) -> dict[str, Any]:
     """One row: coverage, and the smallest min and greatest max as text."""
-    found = part.select(_ends())
-    covered, ranged, exact = (found[name].item() for name in ("covered", "ranged", "exact"))
+    ends = part.select(_ends())
+    covered, ranged, exact = (ends[name].item() for name in ("covered", "ranged", "exact"))
     return {
         "path": column,
         "coverage": None if part.is_empty() else covered / part.height,
-        "min_text": bound_texts(found["low"], found["exact"]).item(),
-        "max_text": bound_texts(found["high"], found["exact"]).item(),
+        "min_text": bound_texts(ends["low"], ends["exact"]).item(),
+        "max_text": bound_texts(ends["high"], ends["exact"]).item(),
         "range_is": None if not ranged else "partial" if covered < part.height else "exact" if exact else "bound",
     }
 

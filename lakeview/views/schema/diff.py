@@ -111,8 +111,8 @@ def _struct_changes(a: Sequence[Field], b: Sequence[Field], above_a: Path, above
         yield from changes
         yield from _nested_changes(before.type, field.type, (*above_a, before.name), path)
     for i in sorted(set(range(len(a))) - set(matched.values())):
-        gone = a[i]
-        yield Change("dropped", (*above_a, gone.name), None, str(gone.type), None, gone.id, "readers of it", gone)
+        old = a[i]
+        yield Change("dropped", (*above_a, old.name), None, str(old.type), None, old.id, "readers of it", old)
 
 
 def _nested_changes(a: DataType, b: DataType, path_a: Path, path_b: Path) -> Iterator[Change]:
@@ -164,17 +164,17 @@ def _own_changes(a: Field, b: Field, path_a: Path, path_b: Path) -> Iterator[Cha
 def _match(a: Sequence[Field], b: Sequence[Field]) -> dict[int, int]:
     """Index in `b` to index in `a`: by id, then by physical name, then by name where nothing says otherwise."""
     matched: dict[int, int] = {}
-    taken: set[int] = set()
+    matched_a: set[int] = set()
     for key in (_by_id, _by_physical_name, _by_name):
-        found: dict[object, int] = {}
+        by_key: dict[object, int] = {}
         for i, f in enumerate(a):
-            if i not in taken and (k := key(f)) is not None:
-                found.setdefault(k, i)
+            if i not in matched_a and (k := key(f)) is not None:
+                by_key.setdefault(k, i)
         for j, f in enumerate(b):
-            i = found.get(key(f), -1) if j not in matched else -1
-            if i >= 0 and i not in taken and not _different(a[i], f):
+            i = by_key.get(key(f), -1) if j not in matched else -1
+            if i >= 0 and i not in matched_a and not _different(a[i], f):
                 matched[j] = i
-                taken.add(i)
+                matched_a.add(i)
     return matched
 
 
@@ -208,12 +208,12 @@ def _moved(matched: dict[int, int], width: int) -> set[int]:
         if at:
             before[j] = tails[at - 1]
         tails[at : at + 1] = [j]
-    kept: set[int] = set()
+    run: set[int] = set()
     last = tails[-1] if tails else None
     while last is not None:
-        kept.add(last)
+        run.add(last)
         last = before.get(last)
-    return set(order) - kept
+    return set(order) - run
 
 
 def _shape(type_: DataType) -> str:

@@ -39,11 +39,12 @@ def null_shares(
 
 def files_without_statistics(statistics: pl.DataFrame) -> pl.DataFrame:
     """The rows of STATISTICS whose files count the nulls of no column: they carry no statistics."""
-    known = pl.Series([False], dtype=pl.Boolean).new_from_index(0, statistics.height)
+    has_counts = pl.Series([False], dtype=pl.Boolean).new_from_index(0, statistics.height)
     for column in statistics.columns:
         if column not in ("_path", "_deletion_vector"):
-            known = known | statistic(statistics[column].struct.unnest(), "null_count", pl.Int64()).is_not_null()
-    return statistics.filter(~known)
+            null_count = statistic(statistics[column].struct.unnest(), "null_count", pl.Int64())
+            has_counts = has_counts | null_count.is_not_null()
+    return statistics.filter(~has_counts)
 
 
 def each_column(
@@ -76,12 +77,12 @@ def each_column(
 
 def counts_of(statistics: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
     """`records` and `deleted` of each row of STATISTICS, null for a file that FILES does not have."""
-    wanted = files.select("path", pl.col("deletion_vector").alias("dv"), "records", deleted="deleted_records")
+    counts = files.select("path", pl.col("deletion_vector").alias("dv"), "records", deleted="deleted_records")
     path, vector = statistics["_path"], statistics["_deletion_vector"]
-    if path.equals(wanted["path"]) and vector.equals(wanted["dv"]):  # both are in the log's order as a rule
-        return wanted
+    if path.equals(counts["path"]) and vector.equals(counts["dv"]):  # both are in the log's order as a rule
+        return counts
     keys = pl.DataFrame({"path": path, "dv": vector})
-    once = wanted.unique(["path", "dv"])
+    once = counts.unique(["path", "dv"])
     return keys.join(once, on=["path", "dv"], how="left", nulls_equal=True, maintain_order="left")
 
 
@@ -107,7 +108,7 @@ def share_of_column(column: str, part: pl.DataFrame, records: int | None, least:
     share, mark = _bound(sums, records if not rows_of_files else sums["rows"], least)
     row = {"column": column, "null_share": share, "exact": mark == "" and share is not None}
     row |= {"null_count": sums["most"] if sums["files_known"] else None, "files": sums["files"]}
-    over = records if not rows_of_files else sums["counted"]
+    over = records if not rows_of_files else sums["rows_counted"]
     row |= {"records": over if sums["files_known"] else None, "files_known": sums["files_known"]}
     return row | {"mark": None if share is None else mark}
 
@@ -116,7 +117,7 @@ def share_of_column(column: str, part: pl.DataFrame, records: int | None, least:
 def _sums(rows_of_files: bool) -> tuple[pl.Expr, ...]:  # made once: of a wide table they are half the time
     """Sums of the files of `each_column`; without `rows_of_files` those count no rows."""
     nulls, rows, deleted = pl.col("null_count"), pl.col("records"), pl.col("deleted")
-    known = nulls.is_not_null() & (rows.is_not_null() | pl.lit(not rows_of_files))
+    has_counts = nulls.is_not_null() & (rows.is_not_null() | pl.lit(not rows_of_files))
     full = (nulls >= rows).fill_null(value=False)
     most = pl.when(full).then(rows - deleted.fill_null(0)).otherwise(nulls)
     surely = pl.when(pl.col("null_count_exact").fill_null(value=False) & (deleted == 0)).then(nulls)
@@ -124,11 +125,11 @@ def _sums(rows_of_files: bool) -> tuple[pl.Expr, ...]:  # made once: of a wide t
     fewest = pl.coalesce(surely, wholly, pl.when(deleted > 0).then((nulls - deleted).clip(0)), 0)
     return (
         pl.len().cast(pl.Int64).alias("files"),
-        known.sum().cast(pl.Int64).alias("files_known"),
-        fewest.filter(known).sum().alias("fewest"),
-        most.filter(known).sum().alias("most"),
+        has_counts.sum().cast(pl.Int64).alias("files_known"),
+        fewest.filter(has_counts).sum().alias("fewest"),
+        most.filter(has_counts).sum().alias("most"),
         pl.when(rows.is_not_null().all()).then((rows - deleted.fill_null(0)).sum()).alias("rows"),
-        (rows - deleted.fill_null(0)).filter(known).sum().alias("counted"),
+        (rows - deleted.fill_null(0)).filter(has_counts).sum().alias("rows_counted"),
         deleted.is_not_null().all().alias("certain_rows"),
         (rows - deleted).sum().alias("least"),
     )
@@ -141,7 +142,7 @@ def _bound(sums: Mapping[str, Any], rows: int | None, least: int | None) -> tupl
         return None, ""
     complete = sums["files_known"] == sums["files"]
     if rows is None:
-        return (min(sums["most"] / sums["counted"], 1.0) if sums["counted"] > 0 else None), "≈"
+        return (min(sums["most"] / sums["rows_counted"], 1.0) if sums["rows_counted"] > 0 else None), "≈"
     if rows <= 0:
         return None, ""
     if complete and sums["fewest"] == sums["most"] and (sums["certain_rows"] or not sums["most"]):

@@ -33,12 +33,12 @@ OFF_BRANCH = pl.Schema({"version": pl.Int64(), "note": pl.String()})
 def line(commits: pl.DataFrame, head: int) -> list[int]:
     """The versions of COMMITS from `head` back to the first that is known, by their parents; [] if it is not there."""
     parents = dict(commits.select("version", "parent").iter_rows())
-    found: dict[int, None] = {}
+    versions: dict[int, None] = {}
     at: int | None = head
-    while at is not None and at in parents and at not in found:
-        found[at] = None
+    while at is not None and at in parents and at not in versions:
+        versions[at] = None
         at = parents[at]
-    return list(found)
+    return list(versions)
 
 
 def branches(refs: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
@@ -68,13 +68,13 @@ def off_branch(commits: pl.DataFrame, refs: pl.DataFrame, head: int) -> pl.DataF
     """OFF_BRANCH of the line that ends at `head`; empty for a table without refs: its commits are of one line."""
     if refs.is_empty():
         return pl.DataFrame(schema=OFF_BRANCH)
-    shown = set(line(commits, head))
+    on_line = set(line(commits, head))
     holders: dict[int, list[str]] = {}
     for name, version in refs.select("name", "version").iter_rows():
         for passed in line(commits, version):
             holders.setdefault(passed, []).append(name)
-    beside = [v for v in commits["version"] if v not in shown]
-    return pl.DataFrame([(v, _note(holders.get(v, ()))) for v in beside], schema=OFF_BRANCH, orient="row")
+    others = [v for v in commits["version"] if v not in on_line]
+    return pl.DataFrame([(v, _note(holders.get(v, ()))) for v in others], schema=OFF_BRANCH, orient="row")
 
 
 def of_line(commits: pl.DataFrame, refs: pl.DataFrame, head: int) -> pl.DataFrame:
@@ -83,5 +83,5 @@ def of_line(commits: pl.DataFrame, refs: pl.DataFrame, head: int) -> pl.DataFram
 
 
 def _note(names: Iterable[str]) -> str:
-    named = ", ".join(names)
-    return f"on {named}" if named else "on no branch: rolled back, replaced or never published"
+    branches = ", ".join(names)
+    return f"on {branches}" if branches else "on no branch: rolled back, replaced or never published"

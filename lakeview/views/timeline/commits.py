@@ -127,9 +127,9 @@ def timeline(
     PARTITION_ARRIVALS explain loads: the large one that brings a late partition is late, not suspicious. The commits
     of OFF_BRANCH are listed with the line, and change nothing in it.
     """
-    beside = commits.clear() if off_branch is None else commits.join(off_branch, on="version")
+    off_branch_commits = commits.clear() if off_branch is None else commits.join(off_branch, on="version")
     ordered = (
-        commits.join(beside, on="version", how="anti")
+        commits.join(off_branch_commits, on="version", how="anti")
         .sort("position")
         .with_columns(lane=_lane(), writer=pl.coalesce("user", "engine"), row=pl.int_range(pl.len(), dtype=pl.Int64))
     )
@@ -140,8 +140,8 @@ def timeline(
         note=pl.concat_str("note", "late_note", separator="; ", ignore_nulls=True).replace("", None),
     )
     labelled = explained.with_columns(label=_label())
-    if not beside.is_empty():
-        labelled = pl.concat([labelled, _off_branch(beside)], how="diagonal").sort("position")
+    if not off_branch_commits.is_empty():
+        labelled = pl.concat([labelled, _off_branch(off_branch_commits)], how="diagonal").sort("position")
     return labelled.select(TIMELINE.names()).cast(TIMELINE)
 
 
@@ -172,7 +172,7 @@ def _lane() -> pl.Expr:
     added, removed = pl.col("files_added").fill_null(0), pl.col("files_removed").fill_null(0)
     touched = (added > 0) | (removed > 0)
     is_counted = pl.col("records_removed").is_not_null()
-    named = pl.col("operation").str.to_uppercase().replace_strict(_OPERATION_LANES, default="other")
+    by_name = pl.col("operation").str.to_uppercase().replace_strict(_OPERATION_LANES, default="other")
     return (
         pl.when(pl.col("schema_changed") & ~first)
         .then(pl.lit("schema"))
@@ -184,23 +184,21 @@ def _lane() -> pl.Expr:
         .when(touched)
         .then(pl.lit("append"))
         # "WRITE" without a single file made nothing of what its name says, unless it deleted rows by delete files
-        .when(pl.col("files_added").is_not_null() & ((named == "append") | ((named == "change") & is_counted)))
+        .when(pl.col("files_added").is_not_null() & ((by_name == "append") | ((by_name == "change") & is_counted)))
         .then(pl.lit("other"))
-        .otherwise(named.fill_null("other"))
+        .otherwise(by_name.fill_null("other"))
     )
 
 
 def _states_summed(ordered: pl.DataFrame) -> pl.DataFrame:
     """States by adding up commits: unknown from the first commit that does not say, and without the first commit."""
-    start = ordered.head(1).select(
-        known=(pl.col("version") == 0) | (pl.col("parent").is_null() & (pl.col("position") == 0))
-    )
-    from_first = bool(start["known"].any())
+    is_first = (pl.col("version") == 0) | (pl.col("parent").is_null() & (pl.col("position") == 0))
+    from_first = not ordered.head(1).filter(is_first).is_empty()
 
     def running(kind: str) -> pl.Expr:
         change = pl.col(f"{kind}_added") - pl.col(f"{kind}_removed")
-        known = change.is_not_null().cum_min() & pl.lit(from_first)
-        return pl.when(known).then(change.cast(pl.Int128).cum_sum()).cast(pl.Int64, strict=False)
+        is_known = change.is_not_null().cum_min() & pl.lit(from_first)
+        return pl.when(is_known).then(change.cast(pl.Int128).cum_sum()).cast(pl.Int64, strict=False)
 
     unknown = pl.lit(None, dtype=pl.Int64)
     return ordered.select(

@@ -33,7 +33,7 @@ def events(timeline: pl.DataFrame, schemas: Sequence[SchemaVersion] | None = Non
     With the schemas the table had (oldest first), a schema change is named by what it changed.
     """
     commits = pl.DataFrame(
-        list(_schema_labels(schemas or [])), schema={"version": pl.Int64(), "told": pl.String()}, orient="row"
+        list(_schema_labels(schemas or [])), schema={"version": pl.Int64(), "event": pl.String()}, orient="row"
     )
     rank = (
         pl.when("suspicious")
@@ -48,7 +48,7 @@ def events(timeline: pl.DataFrame, schemas: Sequence[SchemaVersion] | None = Non
     effect = (pl.col("files_removed").fill_null(0) - pl.col("files_added").fill_null(0)).abs()
     return (
         timeline.join(commits, on="version", how="left", maintain_order="left")
-        .with_columns(label=pl.when("suspicious").then("label").otherwise(pl.coalesce("told", "label")))
+        .with_columns(label=pl.when("suspicious").then("label").otherwise(pl.coalesce("event", "label")))
         .filter(pl.col("label").is_not_null())
         .with_columns(rank=rank, effect=effect)
         # the maintenance that runs every night is no event: only the greatest few are

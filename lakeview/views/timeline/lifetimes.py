@@ -131,7 +131,7 @@ def life_cohorts(lives: pl.DataFrame) -> pl.DataFrame:
             1, -(-(int(lives.select(pl.max_horizontal(pl.col("from").max(), pl.col("to").max())).item()) + 1) // _BINS)
         )
         binned = lives.with_columns(start=pl.col("from") // length, stop=pl.col("to") // length)
-    high = pl.col("drawn").cast(pl.Int128).cum_sum()
+    high = pl.col("height").cast(pl.Int128).cum_sum()
     return (
         binned.group_by("start", "stop", "ended_by")
         .agg(
@@ -142,11 +142,13 @@ def life_cohorts(lives: pl.DataFrame) -> pl.DataFrame:
             ended_in=pl.col("removed").sort_by("to").last(),
             files=pl.len(),
             bytes=total("size"),
-            drawn=at_least("size").fill_null(0),
+            height=at_least("size").fill_null(0),
         )
         # what goes first lies at the bottom of what came together
         .sort("start", "stop", "ended_by", nulls_last=True)
-        .with_columns(low=(high - pl.col("drawn")).cast(pl.Int64, strict=False), high=high.cast(pl.Int64, strict=False))
+        .with_columns(
+            low=(high - pl.col("height")).cast(pl.Int64, strict=False), high=high.cast(pl.Int64, strict=False)
+        )
         .select(COHORTS.names())
         .cast(COHORTS)
     )
@@ -154,16 +156,16 @@ def life_cohorts(lives: pl.DataFrame) -> pl.DataFrame:
 
 def life_facts(lives: pl.DataFrame) -> LifeFacts:
     """The figures of FILE_LIVES."""
-    gone = lives.filter(pl.col("to").is_not_null())
+    dead = lives.filter(pl.col("to").is_not_null())
     live = lives.filter(pl.col("to").is_null())
-    written, left = total_of(lives["size"]), total_of(live["size"])
-    life = gone.select(((pl.col("ends") - pl.col("begins")).dt.total_milliseconds()).median()).item()
+    total_bytes, live_bytes = total_of(lives["size"]), total_of(live["size"])
+    life = dead.select(((pl.col("ends") - pl.col("begins")).dt.total_milliseconds()).median()).item()
     return LifeFacts(
         lives.height,
-        written,
-        lives.height - gone.height,
-        left,
-        (written - left) / written if written and left is not None else None,
+        total_bytes,
+        lives.height - dead.height,
+        live_bytes,
+        (total_bytes - live_bytes) / total_bytes if total_bytes and live_bytes is not None else None,
         None if life is None else timedelta(milliseconds=int(life)),
     )
 
@@ -172,8 +174,8 @@ def lives_by_commit(lives: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame
     """LIVES_BY_COMMIT from FILE_LIVES and TIMELINE; files from before the timeline are of no commit."""
     live = pl.col("to").is_null()
     life = (pl.col("ends") - pl.col("begins")).dt.total_milliseconds()
-    known = lives.drop_nulls("added").with_columns(live_size=pl.when(live).then("size").otherwise(0))
-    found = known.group_by(version="added").agg(
+    births = lives.drop_nulls("added").with_columns(live_size=pl.when(live).then("size").otherwise(0))
+    by_commit = births.group_by(version="added").agg(
         files=pl.len(),
         bytes=total("size"),
         live_files=live.sum(),
@@ -190,7 +192,7 @@ def lives_by_commit(lives: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame
     )
     return (
         timeline.select("version", "timestamp", "operation", "writer")
-        .join(found, on="version", how="inner", maintain_order="left")
+        .join(by_commit, on="version", how="inner", maintain_order="left")
         .join(most, on="version", how="left", maintain_order="left")
         .reverse()
         .with_columns(live_share=pl.when(pl.col("bytes") > 0).then(pl.col("live_bytes") / pl.col("bytes")))

@@ -37,18 +37,18 @@ class Stays:
         start = versions.search_sorted(added.fill_null(0), side="left").cast(pl.Int64)
         end = versions.search_sorted(removed.fill_null(0), side="left").cast(pl.Int64)
         start, end = start.set(added.is_null(), 0), end.set(removed.is_null(), versions.len())
-        self._seen = start < end
-        self._start, self._end = start.filter(self._seen), end.filter(self._seen)
+        self._lasts = start < end
+        self._start, self._end = start.filter(self._lasts), end.filter(self._lasts)
 
     def sums(self, values: Mapping[str, pl.Series]) -> pl.DataFrame:
         """The sums over the files of each version, by name: of truths or of integers; null where 64 bits do not hold
         one. A value that is null counts nothing."""
         wide = {name: one if one.dtype == pl.Boolean else one.cast(pl.Int128) for name, one in values.items()}
-        there = pl.DataFrame(wide).filter(self._seen)
-        came, gone = (self._summed(there, place) for place in (self._start, self._end))
-        both = pl.concat([came, gone.select(pl.all().name.suffix(" gone"))], how="horizontal")
+        there = pl.DataFrame(wide).filter(self._lasts)
+        starts, ends = (self._summed(there, place) for place in (self._start, self._end))
+        both = pl.concat([starts, ends.select(pl.all().name.suffix(" ended"))], how="horizontal")
         return both.select(
-            (pl.col(name) - pl.col(f"{name} gone")).cum_sum().cast(pl.Int64, strict=False) for name in values
+            (pl.col(name) - pl.col(f"{name} ended")).cum_sum().cast(pl.Int64, strict=False) for name in values
         )
 
     def _summed(self, there: pl.DataFrame, place: pl.Series) -> pl.DataFrame:
@@ -65,11 +65,11 @@ class Stays:
         Each stay is covered by two spans of a power of two versions, the longest there is. Per span the best value is
         kept, and spans are halved until each is one version.
         """
-        keys = {name: _Keys(one.filter(self._seen)) for name, (_, one) in values.items()}
+        keys = {name: _Keys(one.filter(self._lasts)) for name, (_, one) in values.items()}
         sides = {name: side for name, (side, _) in values.items()}
-        known = pl.DataFrame({name: one.values for name, one in keys.items()})
-        best = known.clear(self._places.height)  # one row a version, null
-        for level, own in self._spans(known, sides):
+        candidates = pl.DataFrame({name: one.values for name, one in keys.items()})
+        best = candidates.clear(self._places.height)  # one row a version, null
+        for level, own in self._spans(candidates, sides):
             halves = pl.concat([best, own.select(pl.all().name.suffix(" own"))], how="horizontal")
             best = halves.select(_best(name, side, 1 << level) for name, side in sides.items())
         return pl.DataFrame({name: one.back(best[name]) for name, one in keys.items()})

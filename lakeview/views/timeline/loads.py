@@ -34,11 +34,12 @@ def mark_loads(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.Data
     marked = ordered.join(loads, on="row", how="left").join(back, on="row", how="left", maintain_order="left")
     routine = pl.col("taken_back_by").is_not_null().sum() > REVERTED_ROUTINE * (pl.col("lane") == "append").sum()
     unusual = pl.col("times").is_not_null()
-    taken = pl.col("taken_back_by").is_not_null() & (unusual | ~routine)
+    is_reverted = pl.col("taken_back_by").is_not_null() & (unusual | ~routine)
     return (
         marked.sort("row")
         .with_columns(
-            suspicious=unusual | (taken & ~pl.col("is_rewritten")), taken_back_by=pl.when(taken).then("taken_back_by")
+            suspicious=unusual | (is_reverted & ~pl.col("is_rewritten")),
+            taken_back_by=pl.when(is_reverted).then("taken_back_by"),
         )
         .with_columns(note=pl.when("suspicious").then(_note()))
     )
@@ -100,10 +101,10 @@ def _taken_back(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.Dat
     # the change must leave files that are neither the load's nor its own: a full refresh takes nothing back
     before = ordered.select(change_row=pl.col("row") + 1, files_before="files")
     # a file that stays on with other deleted rows is neither removed nor written again
-    known = lifetimes.select("added", "removed", "size").hstack(continued(lifetimes))
-    ended = known.with_columns(removed=pl.when(~pl.col("goes_on")).then("removed"))
+    lives = lifetimes.select("added", "removed", "size").hstack(continued(lifetimes))
+    ended = lives.with_columns(removed=pl.when(~pl.col("goes_on")).then("removed"))
     stays = ended.filter(~pl.col("went_on")).select("added", "removed", "size")
-    written = stays.group_by("added").agg(load_bytes=total("size"))
+    load_sizes = stays.group_by("added").agg(load_bytes=total("size"))
     dropped = stays.drop_nulls("removed").group_by("removed").agg(removed_bytes=total("size"))
     return (
         stays.drop_nulls(["added", "removed"])
@@ -111,7 +112,7 @@ def _taken_back(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.Dat
         .agg(both=total("size"), both_files=pl.len().cast(pl.Int64))
         .join(loads, on="added")
         .join(changes, on="removed")
-        .join(written, on="added")
+        .join(load_sizes, on="added")
         .join(dropped, on="removed")
         .join(before, on="change_row")
         .filter(

@@ -111,5 +111,5 @@ def _gaps(moments: pl.Series) -> pl.Series:
 
 
 def _quantile(values: pl.Series, at: float) -> float:
-    found = values.quantile(at, "nearest")
-    return 0.0 if found is None else float(found)
+    quantile = values.quantile(at, "nearest")
+    return 0.0 if quantile is None else float(quantile)

@@ -39,8 +39,8 @@ def reason_columns(
     places = {each: place for place, each in enumerate(on_branch(timeline)["version"])}
     ends = sorted(places.get(each, -1) for each in (version, version if start is None else start))
     loads = [each for each, place in places.items() if ends[0] <= place <= ends[1]] if ends[0] >= 0 else [version]
-    found = anomalies.filter(pl.col("version").is_in(loads))["column"].drop_nulls()
-    return found.unique(maintain_order=True).to_list()
+    columns = anomalies.filter(pl.col("version").is_in(loads))["column"].drop_nulls()
+    return columns.unique(maintain_order=True).to_list()
 
 
 def columns_first(rows: pl.DataFrame, columns: Sequence[str], after: int = 0) -> pl.DataFrame:

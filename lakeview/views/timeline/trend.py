@@ -40,14 +40,14 @@ def trend(lifetimes: pl.DataFrame, versions: pl.Series | None = None) -> pl.Data
     at = _versions(lifetimes, versions)
     stays = Stays(lifetimes, at)
     files = pl.Series([True], dtype=pl.Boolean).new_from_index(0, lifetimes.height)
-    counted = stays.sums(
+    sums = stays.sums(
         {"files": files, **_known_values("bytes", lifetimes["size"]), **_known_values("records", lifetimes["records"])}
     )
-    found = counted.select(
+    totals = sums.select(
         at, "files", _exact_sum("bytes"), _exact_sum("records"), pl.col("records").alias("least_records")
     )
     if "statistics" not in lifetimes.columns:
-        return found
+        return totals
     # by place and under names of ours: a series called ^x$ would be a pattern to polars
     names, columns = lifetimes["statistics"].struct.fields, lifetimes["statistics"].struct.unnest().get_columns()
     width = max(1, _AT_ONCE // max(1, lifetimes.height))
@@ -57,9 +57,9 @@ def trend(lifetimes: pl.DataFrame, versions: pl.Series | None = None) -> pl.Data
         for column in _columns(stays, lifetimes, columns[first : first + width])
     ]
     return (
-        found.with_columns(pl.DataFrame(dict(zip(names, parts, strict=True))).to_struct("statistics"))
+        totals.with_columns(pl.DataFrame(dict(zip(names, parts, strict=True))).to_struct("statistics"))
         if parts
-        else found
+        else totals
     )
 
 
@@ -72,8 +72,8 @@ def states(lifetimes: pl.DataFrame, versions: pl.Series) -> pl.DataFrame:
 def _versions(lifetimes: pl.DataFrame, versions: pl.Series | None) -> pl.Series:
     if versions is not None:
         return versions.cast(pl.Int64).drop_nulls().unique().sort().alias("version")
-    named = pl.concat([lifetimes["added"], lifetimes["removed"]]).drop_nulls()
-    first, last = named.min(), named.max()
+    endpoints = pl.concat([lifetimes["added"], lifetimes["removed"]]).drop_nulls()
+    first, last = endpoints.min(), endpoints.max()
     if not isinstance(first, int) or not isinstance(last, int):  # no file, or none that came or went
         return pl.Series("version", [], dtype=pl.Int64)
     return pl.int_range(first, last + 1, dtype=pl.Int64, eager=True).alias("version")

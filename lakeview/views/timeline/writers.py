@@ -47,17 +47,19 @@ def writers(timeline: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
     """WRITERS of TIMELINE's line, with the engines that COMMITS name."""
     line = on_branch(timeline)
     engine = pl.concat_str("engine", "client_version", separator=" ", ignore_nulls=True).replace("", None)
-    known = line.join(commits.select("version", named=engine), on="version", how="left", maintain_order="left")
+    line_commits = line.join(
+        commits.select("version", engine_name=engine), on="version", how="left", maintain_order="left"
+    )
     gaps = pl.col("timestamp").drop_nulls().sort().diff().drop_nulls().dt.total_milliseconds()
     rows = (
-        known.group_by("writer")
+        line_commits.group_by("writer")
         .agg(
             *((pl.col("lane") == lane).sum().alias(lane) for lane in _LANES),
             *(total(name) for name in ("bytes_added", "bytes_removed")),
             pl.when(pl.col("records_added").is_not_null().any()).then(pl.col("records_added").sum()),
             pl.col("suspicious").sum(),
             records_exact=pl.col("records_added").is_not_null().all(),
-            engines=pl.col("named").drop_nulls().unique(maintain_order=True).str.join(", ").replace("", None),
+            engines=pl.col("engine_name").drop_nulls().unique(maintain_order=True).str.join(", ").replace("", None),
             commits=pl.len(),
             first=pl.col("timestamp").min(),
             last=pl.col("timestamp").max(),
@@ -76,8 +78,8 @@ def writer_marks(timeline: pl.DataFrame, limit: int = MOST_MARKS) -> pl.DataFram
     line = on_branch(timeline).with_columns(pl.col("writer").fill_null(_NOBODY))
     most = line["writer"].value_counts(sort=True)["writer"]
     if most.len() > _MOST_LANES:
-        named = pl.col("writer").is_in(most.head(_MOST_LANES).implode())
-        line = line.with_columns(writer=pl.when(named).then("writer").otherwise(pl.lit(_OTHERS)))
+        is_top = pl.col("writer").is_in(most.head(_MOST_LANES).implode())
+        line = line.with_columns(writer=pl.when(is_top).then("writer").otherwise(pl.lit(_OTHERS)))
     return thin_marks(line, ["writer", "lane", "suspicious"], limit).cast(SAMPLED)
 
 
