@@ -21,10 +21,10 @@ def read_bases(
     that cannot be read. A checkpoint that `read` finds broken is no base, the next one may be.
     """
     commits = log.versions()
-    found: dict[int, _T] = {}
+    bases: dict[int, _T] = {}
     problems: dict[int, str] = {}
     if commits[:1] == [0] and commits[-1] == len(commits) - 1 and not corrupt:
-        return found, problems
+        return bases, problems
     readable = set(commits).difference(corrupt)
     checkpoints = {c.version: c for c in log.checkpoints()}  # at one version the preferred one comes last
     reached: int | None = -1
@@ -35,11 +35,11 @@ def read_bases(
         reached = None
         if version in checkpoints:
             try:
-                found[version] = read(log.checkpoint(checkpoints[version]))
+                bases[version] = read(log.checkpoint(checkpoints[version]))
                 reached = version
             except UNREADABLE as error:
                 problems[version] = error.message
-    return found, problems
+    return bases, problems
 
 
 def begins_at_zero(log: TableLog, corrupt: Collection[int]) -> bool:

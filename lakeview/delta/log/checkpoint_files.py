@@ -117,7 +117,7 @@ class _Selection:
         if "stats" in (self._counts or ()):
             stats = pl.Series("stats", arrays["stats"])
             by_statistics = reduced.get("statistics")
-            reduced["records"] = records(stats, None) if by_statistics is None else _counted(by_statistics, stats)
+            reduced["records"] = records(stats, None) if by_statistics is None else _row_counts(by_statistics, stats)
         return reduced
 
     def series(self, columns: _Columns) -> list[pl.Series]:
@@ -173,7 +173,7 @@ def _count_leaves(file: ParquetActions, kind: str) -> list[str]:
     return [*parsed, "stats"] if not complete and file.footer.has_values(f"{kind}.stats") else parsed
 
 
-def _counted(statistics: Piece, stats: pl.Series) -> pl.Series:
+def _row_counts(statistics: Piece, stats: pl.Series) -> pl.Series:
     """Row counts as `records` gives them, from documents whose statistics were just read."""
     assert isinstance(statistics, pl.Series)
     counts = statistics.struct.field("records")

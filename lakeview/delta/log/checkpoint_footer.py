@@ -80,11 +80,11 @@ class Footer:
 
     def allowance(self, leaves: Sequence[str], groups: Sequence[int]) -> int:
         """How many bytes these leaves may decode to: far beyond what any honest file does."""
-        wanted = set(leaves)
-        read = [i for path, i in self._leaves.items() if not wanted.isdisjoint(_above(path))]
+        names = set(leaves)
+        columns = [i for path, i in self._leaves.items() if not names.isdisjoint(_above(path))]
         chunks = [self.metadata.row_group(g) for g in groups]
-        declared = sum(group.column(i).total_uncompressed_size for group in chunks for i in read)
-        return 16 * min(int(declared), 1000 * self._size) + _SLACK_BYTES + _SLACK_ROW * len(read) * self.rows(groups)
+        declared = sum(group.column(i).total_uncompressed_size for group in chunks for i in columns)
+        return 16 * min(int(declared), 1000 * self._size) + _SLACK_BYTES + _SLACK_ROW * len(columns) * self.rows(groups)
 
     def inflates(self, decoded: int) -> UnsupportedTableError:
         """The error for a file that decodes to more than its allowance."""

@@ -105,11 +105,11 @@ class Checkpoint:
         protocol: Protocol | None = None
         metadata: Metadata | None = None
         for top in self._tops:
-            found = top.structs(_STATE, first=True)
+            actions = top.structs(_STATE, first=True)
             with readable(top.name):
-                for action in found["protocol"]:
+                for action in actions["protocol"]:
                     protocol = protocol or msgspec.convert(action, Protocol)
-                for action in found["metaData"]:
+                for action in actions["metaData"]:
                     metadata = metadata or _metadata(action)
             if protocol is not None and metadata is not None:
                 break
@@ -132,22 +132,22 @@ class Checkpoint:
         adds what it reads as a column of that name.
         """
         if statistics is not None:
-            found = self._files("add", list(dict.fromkeys([*columns, "records"])), statistics)
-            known = self._last.of(self.files)
-            if known is None or "records" not in known.columns:  # else the documents were read again to count rows
-                self._last.set(self.files, _extended(known, found.select(*_ALWAYS, "records")))
-            return found if "records" in columns else found.drop("records")
+            adds = self._files("add", list(dict.fromkeys([*columns, "records"])), statistics)
+            listing = self._last.of(self.files)
+            if listing is None or "records" not in listing.columns:  # else the documents were read again to count rows
+                self._last.set(self.files, _extended(listing, adds.select(*_ALWAYS, "records")))
+            return adds if "records" in columns else adds.drop("records")
         if not _CACHED_COLUMNS.issuperset(columns):
             return self._files("add", columns)
-        wanted = list(dict.fromkeys([*_ALWAYS, *columns]))
-        known = self._last.of(self.files)
-        missing = [name for name in wanted if known is None or name not in known.columns]
-        if known is None or missing:
-            known = _extended(known, self._files("add", [name for name in missing if name not in _ALWAYS]))
-            if not set(wanted) <= set(known.columns):  # the file was written anew meanwhile
-                known = self._files("add", columns)
-            self._last.set(self.files, known)
-        return known.select(wanted)
+        names = list(dict.fromkeys([*_ALWAYS, *columns]))
+        listing = self._last.of(self.files)
+        missing = [name for name in names if listing is None or name not in listing.columns]
+        if listing is None or missing:
+            listing = _extended(listing, self._files("add", [name for name in missing if name not in _ALWAYS]))
+            if not set(names) <= set(listing.columns):  # the file was written anew meanwhile
+                listing = self._files("add", columns)
+            self._last.set(self.files, listing)
+        return listing.select(names)
 
     def removes(self, columns: Sequence[str] = ("size", "modified", "data_change")) -> pl.DataFrame:
         """FILE_ACTIONS of the tombstones: `key`, `path`, `deletion_vector`, `deleted_records` and these columns."""

@@ -53,7 +53,7 @@ class CommitHeads:
         """HEADS of the commits that were parsed."""
         infos = {name: [getattr(info, name) for info in self._infos] for name in _INFO}
         pairs = self._definitions.values()
-        read = {
+        columns = {
             "version": list(self._definitions),
             "schema": [None if metadata is None else metadata.schema_string for _, metadata in pairs],
             "protocol_changed": [protocol is not None for protocol, _ in pairs],
@@ -63,7 +63,7 @@ class CommitHeads:
             {"version": list(self._broken), "broken": list(self._broken.values()), "protocol_changed": False},
             schema={"version": pl.Int64(), "broken": pl.String(), "protocol_changed": pl.Boolean()},
         )
-        return pl.concat([pl.DataFrame({n: (infos | read)[n] for n in HEADS}, schema=HEADS), broken], how="diagonal")
+        return pl.concat([pl.DataFrame({n: (infos | columns)[n] for n in HEADS}, schema=HEADS), broken], how="diagonal")
 
 
 def totals(events: pl.DataFrame) -> pl.DataFrame:

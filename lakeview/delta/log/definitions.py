@@ -41,35 +41,35 @@ class Definitions:
 
     def protocols(self) -> dict[int, Protocol]:
         """Every protocol action of the commits, by version."""
-        return {v: found[0] for v, found in self._commits().items() if found is not None and found[0] is not None}
+        return {v: d[0] for v, d in self._commits().items() if d is not None and d[0] is not None}
 
     def metadata(self) -> dict[int, Metadata]:
         """Every metaData action of the commits, by version."""
-        return {v: found[1] for v, found in self._commits().items() if found is not None and found[1] is not None}
+        return {v: d[1] for v, d in self._commits().items() if d is not None and d[1] is not None}
 
     def in_force(self) -> tuple[dict[int, Protocol], dict[int, Metadata], dict[int, str]]:
         """The protocols and the metadata by the version from which each is in force, those of bases included, and why
         a base cannot be read, by its version. In ascending order."""
         commits = self._commits()
-        corrupt = {v for v, found in commits.items() if found is None}
+        corrupt = {v for v, d in commits.items() if d is None}
         bases, problems = read_bases(self._log, corrupt, Checkpoint.protocol_and_metadata)
         start = -1 if begins_at_zero(self._log, corrupt) else min(bases, default=-1)
-        found = {v: d for v, d in commits.items() if d is not None and v > start}
+        definitions = {v: d for v, d in commits.items() if d is not None and v > start}
         for version, base in bases.items():
-            own = found.get(version, (None, None))
-            found[version] = (base[0] or own[0], base[1] or own[1])
-        ordered = sorted(found.items())
+            own = definitions.get(version, (None, None))
+            definitions[version] = (base[0] or own[0], base[1] or own[1])
+        ordered = sorted(definitions.items())
         protocols = {v: d[0] for v, d in ordered if d[0] is not None}
         return protocols, {v: d[1] for v, d in ordered if d[1] is not None}, problems
 
     def schema_texts(self) -> list[tuple[int, str]]:
         """(version, schemaString) of each version that changed the schema, oldest first."""
-        found: list[tuple[int, str]] = []
+        texts: list[tuple[int, str]] = []
         for version, metadata in self.in_force()[1].items():
             text = metadata.schema_string
-            if text is not None and (not found or found[-1][1] != text):
-                found.append((version, text))
-        return found
+            if text is not None and (not texts or texts[-1][1] != text):
+                texts.append((version, text))
+        return texts
 
     def schema_before(self, version: int) -> str | None:
         """The schemaString in force before a commit; None where the log no longer records one."""
@@ -131,8 +131,8 @@ class Definitions:
 
     def _from_commits(self, which: Callable[[Definition], _Action | None], version: int) -> _Action | None:
         """What is in force at a version, if the commits read so far have it: then no checkpoint is read."""
-        while (found := self._of_commit.get(version)) is not None:
-            if (action := which(found)) is not None:
+        while (definition := self._of_commit.get(version)) is not None:
+            if (action := which(definition)) is not None:
                 return action
             version -= 1
         return None

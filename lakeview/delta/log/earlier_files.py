@@ -42,7 +42,7 @@ def before(log: TableLog, version: int, files: pl.DataFrame) -> pl.DataFrame:
     it only for a file whose rows the checkpoint does not count.
     """
     missing = files.select(IDENTITY).unique()
-    found, uncounted = [pl.DataFrame(schema=KNOWN_FILES)], pl.DataFrame(schema=KNOWN_FILES)
+    frames, uncounted = [pl.DataFrame(schema=KNOWN_FILES)], pl.DataFrame(schema=KNOWN_FILES)
     bases = {c.version: c for c in log.checkpoints() if c.version < version}
     for places in _backwards(log, version, bases):
         if not missing.height:
@@ -52,9 +52,9 @@ def before(log: TableLog, version: int, files: pl.DataFrame) -> pl.DataFrame:
             here = uncounted.filter(pl.col("records_before").is_not_null())
         else:
             here = _in_commits(log, places, missing)
-        found.append(here)
+        frames.append(here)
         missing = missing.join(here, on=IDENTITY, how="anti", nulls_equal=True)
-    return pl.concat([*found, uncounted]).unique(IDENTITY, keep="first")
+    return pl.concat([*frames, uncounted]).unique(IDENTITY, keep="first")
 
 
 def _backwards(log: TableLog, version: int, bases: dict[int, CheckpointFiles]) -> Iterator[list[int] | CheckpointFiles]:
@@ -79,25 +79,25 @@ def _backwards(log: TableLog, version: int, bases: dict[int, CheckpointFiles]) -
 def _in_commits(log: TableLog, versions: Sequence[int], files: pl.DataFrame) -> pl.DataFrame:
     """KNOWN_FILES by the newest word of these commits, newest first, on these files; none is read after the last is
     found."""
-    found = [pl.DataFrame(schema=KNOWN_FILES)]
+    frames = [pl.DataFrame(schema=KNOWN_FILES)]
     missing, at, size = files, 0, _FIRST_CHUNK
     while missing.height and at < len(versions):
         words = {_plain_word(key) for key in missing["key"]}
         # escapes may spell a name otherwise: then the commit is parsed whatever it holds
-        named = [
+        commits = [
             (version, data)
             for version, data in log.each_bytes(versions[at : at + size])
             if b"%" in data or b"\\u" in data or any(word in data for word in words)
         ]
-        actions = file_actions(readable(reversed(named)), log.storage.root, ACTIONS)
+        actions = file_actions(readable(reversed(commits)), log.storage.root, ACTIONS)
         newest = events_of(actions).unique(IDENTITY, keep="last", maintain_order=True)
         here = newest.join(missing, on=IDENTITY, how="semi", nulls_equal=True)
-        found.append(
+        frames.append(
             _known_files(here.with_columns(pl.when("added").then(name).alias(name) for name in ("size", "records")))
         )
         missing = missing.join(here, on=IDENTITY, how="anti", nulls_equal=True)
         at, size = at + size, min(2 * size, _CHUNK)
-    return pl.concat(found)
+    return pl.concat(frames)
 
 
 def _known_files(files: pl.DataFrame) -> pl.DataFrame:

@@ -83,7 +83,7 @@ def each_frame(commits: Iterable[Commit], root: str, columns: Iterable[str] | No
     All columns, or `key`, `path`, `deletion_vector`, `deleted_records`, `added` and those of `columns` that a commit
     can tell; `records` may be asked for.
     """
-    wanted = (
+    names = (
         FILE_ACTIONS.names()
         if columns is None
         else [c for c in dict.fromkeys((*_ALWAYS, *columns)) if c in COLUMN_TYPES]
@@ -95,9 +95,9 @@ def each_frame(commits: Iterable[Commit], root: str, columns: Iterable[str] | No
         actions += files
         versions += [commit.version] * len(files)
         if len(actions) >= _BATCH:
-            yield _frame(versions, actions, root, wanted)
+            yield _frame(versions, actions, root, names)
             versions, actions = [], []
-    yield _frame(versions, actions, root, wanted)
+    yield _frame(versions, actions, root, names)
 
 
 def newest_actions(pieces: Iterable[tuple[int, bytes]], root: str, columns: Iterable[str]) -> pl.DataFrame:
@@ -117,22 +117,22 @@ def _frame(versions: list[int], actions: Sequence[FileAction], root: str, column
         return pl.DataFrame(schema={name: COLUMN_TYPES[name] for name in columns})
     path = decoded(pl.Series("path", [a.path for a in actions], dtype=pl.String()))
     paths = {"path": path, "key": canonical(path, root).alias("key")}
-    found: list[pl.Series] = []
+    series: list[pl.Series] = []
     for name in columns:
         match name:
             case "path" | "key":
-                found.append(paths[name])
+                series.append(paths[name])
             case "version":
-                found.append(pl.Series(name, versions, dtype=pl.Int64()))
+                series.append(pl.Series(name, versions, dtype=pl.Int64()))
             case "partition_values":
-                found.append(text_maps([a.partition_values for a in actions]).alias(name))
+                series.append(text_maps([a.partition_values for a in actions]).alias(name))
             case "records":
                 texts = [_stats(a) for a in actions]
-                found.append(records(pl.Series("stats", texts, dtype=pl.String()), None))
+                series.append(records(pl.Series("stats", texts, dtype=pl.String()), None))
             case _:
                 value = _VALUES[name]
-                found.append(pl.Series(name, [value(a) for a in actions], dtype=COLUMN_TYPES[name]))
-    return pl.DataFrame(found)
+                series.append(pl.Series(name, [value(a) for a in actions], dtype=COLUMN_TYPES[name]))
+    return pl.DataFrame(series)
 
 
 def _stats(action: FileAction) -> str | None:
@@ -168,10 +168,10 @@ def text_maps(maps: Sequence[dict[str, str | None] | None]) -> pl.Series:
     keys = pl.Series([k for m in maps if m for k in m], dtype=pl.String)
     values = pl.Series([v for m in maps if m for v in m.values()], dtype=pl.String)
     absent = pl.Series([m is None for m in maps], dtype=pl.Boolean)
-    found = pa.MapArray.from_arrays(
+    array = pa.MapArray.from_arrays(
         pl.Series(offsets, dtype=pl.Int32).to_arrow(), keys.to_arrow(), values.to_arrow(), mask=absent.to_arrow()
     )
-    return pl.Series(found).cast(PARTITION_VALUES)
+    return pl.Series(array).cast(PARTITION_VALUES)
 
 
 def with_keys(frame: pl.DataFrame, root: str) -> pl.DataFrame:

@@ -47,13 +47,13 @@ def states_before(removals: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
     live = [pl.when("added").then(name).alias(f"{name}_before") for name in ("size", "records")]
     vector = pl.col("deletion_vector").fill_null("")  # a join matches no nulls
     met = near.select("version", pl.col("version").alias("seen"), "key", *live, vector.alias("vector"))
-    found = removals.with_columns(vector.alias("vector")).join_asof(
+    states = removals.with_columns(vector.alias("vector")).join_asof(
         met, on="version", by=["key", "vector"], allow_exact_matches=False, check_sortedness=False
     )
-    known = pl.col("seen") >= pl.col("start")
-    return found.with_columns(
-        known.fill_null(value=False).alias("met"),
-        *(pl.when(known).then(name).alias(name) for name in ("size_before", "records_before")),
+    is_met = pl.col("seen") >= pl.col("start")
+    return states.with_columns(
+        is_met.fill_null(value=False).alias("met"),
+        *(pl.when(is_met).then(name).alias(name) for name in ("size_before", "records_before")),
     ).drop("seen", "vector")
 
 
@@ -101,10 +101,10 @@ def bridged(
             continue
         newest = pl.concat([before, earlier.sort("version", maintain_order=True)])
         live = newest.unique(IDENTITY, keep="last", maintain_order=True).filter("added")
-        gone = live.join(files, on=IDENTITY, how="anti", nulls_equal=True).with_columns(added=pl.lit(value=False))
+        removals = live.join(files, on=IDENTITY, how="anti", nulls_equal=True).with_columns(added=pl.lit(value=False))
         new = files.join(live, on=IDENTITY, how="anti", nulls_equal=True)
-        found = pl.concat([gone, new]).with_columns(pl.lit(version, pl.Int64).alias("version"))
-        events = pl.concat([earlier, found.select(EVENTS.names()), later])
+        changes = pl.concat([removals, new]).with_columns(pl.lit(version, pl.Int64).alias("version"))
+        events = pl.concat([earlier, changes.select(EVENTS.names()), later])
     return before, events
 
 

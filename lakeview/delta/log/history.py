@@ -80,8 +80,8 @@ class History:
     def _read_page(self, versions: Sequence[int]) -> None:
         """Read the rows of some commits, and of the log before them what it takes to find what they removed."""
         heads, own = self._parse(versions)
-        known = _completed(own, own, _starts(versions), lambda start, files: before(self._log, start, files))
-        self._add(heads, known)
+        events = _completed(own, own, _starts(versions), lambda start, files: before(self._log, start, files))
+        self._add(heads, events)
 
     def _parse(self, versions: Sequence[int]) -> tuple[CommitHeads, pl.DataFrame]:
         """Commits to what they say, and to EVENTS with `data_change`."""
@@ -119,8 +119,7 @@ class History:
             if limit is not None and limit < len(versions):
                 versions = versions[len(versions) - max(limit, 0) :]
             if len(versions) < len(every) and len(self._through) < len(every):
-                read = set(self._rows["version"])
-                self._read_page([v for v in versions if v not in read])
+                self._read_page(sorted(set(versions).difference(self._rows["version"])))
                 return self._frame(self._rows.filter(pl.col("version").is_in(versions)), whole=False)
             rows = self._all()
             whole = self._cached("commits")

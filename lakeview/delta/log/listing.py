@@ -83,8 +83,8 @@ class LogListing:
         self.replaced = False
         """Whether a refresh found none of the latest version's files unchanged: the table was deleted and recreated, or
         its log restored from elsewhere. What was read before may be another table's."""
-        self._listed, self._from = self._open()
-        latest = self._listed.latest
+        self._versions, self._from = self._open()
+        latest = self._versions.latest
         if latest is None:
             raise no_log(storage.root)
         self.latest = latest
@@ -92,10 +92,10 @@ class LogListing:
     def _open(self) -> tuple[_Versions, int]:
         hint = checkpoint_hint(self._read_hint())
         if hint:
-            listed = _Versions.of(self.list_files(hint))
+            versions = _Versions.of(self.list_files(hint))
             # "Last Checkpoint File": a hint; stale or broken, a listing from the start takes its place
-            if any(c.version >= hint for c in listed.checkpoints):
-                return listed, hint
+            if any(c.version >= hint for c in versions.checkpoints):
+                return versions, hint
         return _Versions.of(self.list_files(0)), 0
 
     def _read_hint(self) -> bytes | None:
@@ -106,12 +106,12 @@ class LogListing:
 
     def list_files(self, start: int) -> list[LogFile]:
         """The files of the log from a version on, as they are now."""
-        files, known = self._list_once(start), None
+        files, gap = self._list_once(start), None
         # "If a file is removed from or added to the directory after the most recent call to opendir() [...], whether a
         # subsequent call to readdir() returns an entry for that file is unspecified" (POSIX): a listing during which
         # two commits are created may have the second alone. A gap that the next listing has too is one.
-        while (missing := _first_gap(files, start)) not in (None, known):
-            files, known = self._list_once(start), missing
+        while (missing := _first_gap(files, start)) not in (None, gap):
+            files, gap = self._list_once(start), missing
         return files
 
     def _list_once(self, start: int) -> list[LogFile]:
@@ -125,14 +125,14 @@ class LogListing:
     def refresh(self) -> bool:
         """Look for newer versions: one listing from the latest known version. True if there is one."""
         with self._lock:
-            newer, known = self.list_files(self.latest), self._listed.since(self.latest)
+            newer, current = self.list_files(self.latest), self._versions.since(self.latest)
             there = {self._identity(f) for f in newer}
-            if not any(self._identity(f) in there for f in known if f.version == self.latest):
+            if not any(self._identity(f) in there for f in current if f.version == self.latest):
                 self.replaced = True
-            if set(newer) - set(known):  # files that are gone stay listed until they are forgotten
-                joined = {f.name: f for f in known} | {f.name: f for f in newer}
-                self._listed = self._listed.followed_by(_Versions.of(sorted(joined.values())), self.latest)
-            before, self.latest = self.latest, max(self.latest, self._listed.latest or 0)
+            if set(newer) - set(current):  # files that are gone stay listed until they are forgotten
+                joined = {f.name: f for f in current} | {f.name: f for f in newer}
+                self._versions = self._versions.followed_by(_Versions.of(sorted(joined.values())), self.latest)
+            before, self.latest = self.latest, max(self.latest, self._versions.latest or 0)
             if self.latest > before:
                 self.tips = (*self.tips[1 - _TIPS :], before)
             return self.latest > before
@@ -144,20 +144,20 @@ class LogListing:
         """Whether the version checksum file of a version has been listed."""
         name = checksum_name(version)
         with self._lock:
-            return any(file.name == name for file in self._listed.since(version))
+            return any(file.name == name for file in self._versions.since(version))
 
     def forget(self, names: Collection[str]) -> None:
         """Leave out files that were deleted: a refresh only looks for new ones."""
         with self._lock:
-            gone = set(names)
-            self._listed = _Versions.of([f for f in self._whole().files if f.name not in gone])
+            deletions = set(names)
+            self._versions = _Versions.of([f for f in self._whole().files if f.name not in deletions])
             self.cleanups += 1
 
     def _whole(self) -> _Versions:
         with self._lock:
             if self._from > 0:
-                self._listed, self._from = _Versions.of(self.list_files(0)), 0
-            return self._listed
+                self._versions, self._from = _Versions.of(self.list_files(0)), 0
+            return self._versions
 
     @property
     def files(self) -> pl.DataFrame:
@@ -167,9 +167,9 @@ class LogListing:
     def segment(self, version: int) -> LogSegment:
         """What has to be read for a version; errors as `build_segment`."""
         with self._lock:
-            reaches = not self._from or any(c.version <= version for c in self._listed.checkpoints)
-            listed = self._listed if reaches else self._whole()
-            return build_segment(listed.versions, listed.checkpoints, version, self.storage.root)
+            reaches = not self._from or any(c.version <= version for c in self._versions.checkpoints)
+            versions = self._versions if reaches else self._whole()
+            return build_segment(versions.versions, versions.checkpoints, version, self.storage.root)
 
     def commit_files(self) -> pl.DataFrame:
         """LOG_FILES of the commits, oldest first, gaps or not."""
@@ -186,7 +186,7 @@ class LogListing:
     def listed_commits(self) -> list[LogFile]:
         """The commits that the last listing told of, oldest first: costs nothing, and may begin late."""
         with self._lock:
-            return self._listed.commits
+            return self._versions.commits
 
     @property
     def is_partial(self) -> bool:
@@ -197,7 +197,7 @@ class LogListing:
     def has_commits(self, first: int, last: int) -> bool:
         """Whether the last listing told of every commit from one version to another."""
         with self._lock:
-            versions = self._listed.versions
+            versions = self._versions.versions
             return bisect_right(versions, last) - bisect_left(versions, first) == last - first + 1
 
     def checkpoints(self) -> list[CheckpointFiles]:
@@ -207,8 +207,8 @@ class LogListing:
     def size(self, version: int) -> int | None:
         """The bytes of a commit file by the last listing; None where it has none of that version."""
         with self._lock:
-            commits = self._listed.commits
-            at = bisect_left(self._listed.versions, version)
+            commits = self._versions.commits
+            at = bisect_left(self._versions.versions, version)
             return commits[at].size if at < len(commits) and commits[at].version == version else None
 
 
@@ -225,10 +225,10 @@ def listed_log(log: LogListing) -> pl.DataFrame:
     """LOG_FILES, by name. One listing that the log has made already, and one of the sidecars if a checkpoint may have
     any."""
     files = log.files
-    listed = files.with_columns(pl.col("kind").replace_strict(_KINDS, default="other")).select(LOG_FILES.names())
+    frame = files.with_columns(pl.col("kind").replace_strict(_KINDS, default="other")).select(LOG_FILES.names())
     if "v2" not in files["kind"]:
-        return listed.cast(LOG_FILES)
+        return frame.cast(LOG_FILES)
     sidecars = log.storage.list_from(SIDECARS).select(
         "name", pl.lit("checkpoint").alias("kind"), pl.lit(None, pl.Int64).alias("version"), "size", "modified"
     )
-    return pl.concat([listed, sidecars]).cast(LOG_FILES)
+    return pl.concat([frame, sidecars]).cast(LOG_FILES)

@@ -19,12 +19,12 @@ def backwards(frame: pl.DataFrame) -> pl.DataFrame:
 
 def unseen(actions: pl.DataFrame, keys: set[bytes]) -> pl.Series:
     """Which of these actions are of files not seen before; all are seen after this. Digests: a path takes tenfold."""
-    found = []
+    is_new = []
     for key, vector in actions.select(IDENTITY).iter_rows():
         digest = blake2b(f"{vector or ''}\n{key}".encode(errors="surrogateescape"), digest_size=16).digest()
-        found.append(digest not in keys)
+        is_new.append(digest not in keys)
         keys.add(digest)
-    return pl.Series(found, dtype=pl.Boolean)
+    return pl.Series(is_new, dtype=pl.Boolean)
 
 
 def once(adds: pl.DataFrame) -> pl.DataFrame:
@@ -52,8 +52,8 @@ def not_replaced(old: pl.DataFrame, tail: pl.DataFrame) -> pl.DataFrame:
     where = met.arg_true()
     both = zip(old["key"].gather(where), old["deletion_vector"].gather(where), strict=True)
     replaced = pl.Series([identity in newer for identity in both], dtype=pl.Boolean)
-    kept = pl.Series([True], dtype=pl.Boolean).new_from_index(0, old.height)
-    return rows_where(old, kept.scatter(where.filter(replaced), False))
+    mask = pl.Series([True], dtype=pl.Boolean).new_from_index(0, old.height)
+    return rows_where(old, mask.scatter(where.filter(replaced), False))
 
 
 def rows_where(frame: pl.DataFrame, mask: pl.Series) -> pl.DataFrame:

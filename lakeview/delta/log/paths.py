@@ -91,7 +91,7 @@ def compaction_name(start: int, end: int) -> str:
 def log_files(entries: Iterable[Entry]) -> list[LogFile]:
     """The files of a listing of `_delta_log` that belong to the log, by version; names that only resemble the
     protocol's are left out."""
-    found = []
+    files = []
     for name, size, modified in entries:
         match = _NAME.fullmatch(name)
         if match is None or (version := int(match[1])) > _LAST_VERSION:
@@ -104,9 +104,9 @@ def log_files(entries: Iterable[Entry]) -> list[LogFile]:
             part = int(match["compaction"])
             if part > _LAST_VERSION:
                 continue
-        found.append(LogFile(version, name, kind, part, parts, size, modified))
-    found.sort()
-    return found
+        files.append(LogFile(version, name, kind, part, parts, size, modified))
+    files.sort()
+    return files
 
 
 def log_frame(files: Sequence[LogFile]) -> pl.DataFrame:
@@ -146,8 +146,8 @@ def encoded(paths: pl.Series) -> pl.Series:
     where = paths.str.contains(_ESCAPED).arg_true()
     if not where.len():
         return paths
-    found = [encode_path(path) for path in paths.gather(where)]
-    return paths.clone().scatter(where, pl.Series(found, dtype=pl.String))
+    texts = [encode_path(path) for path in paths.gather(where)]
+    return paths.clone().scatter(where, pl.Series(texts, dtype=pl.String))
 
 
 _ESCAPED = r"[^A-Za-z0-9_.~/=:@!$&'()*,;+-]"
@@ -159,15 +159,15 @@ def decoded(paths: pl.Series) -> pl.Series:
     if not where.len():
         return paths
     folders: dict[str, str | None] = {}
-    found = []
+    texts = []
     for path in paths.gather(where):
         folder, slash, name = path.rpartition("/")  # partitioned tables repeat few folders
         if folder not in folders:
             plain = decode_path(folder)
             folders[folder] = None if plain == folder and "%" in folder else plain  # None: decode the path as a whole
-        known = folders[folder]
-        found.append(decode_path(path) if known is None or "%" in name else known + slash + name)
-    return paths.clone().scatter(where, pl.Series(found, dtype=pl.String))
+        parent = folders[folder]
+        texts.append(decode_path(path) if parent is None or "%" in name else parent + slash + name)
+    return paths.clone().scatter(where, pl.Series(texts, dtype=pl.String))
 
 
 def canonical(paths: pl.Series, root: str) -> pl.Series:

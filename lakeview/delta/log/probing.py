@@ -63,17 +63,17 @@ def _last(storage: Storage, base: int) -> int:
     steps = [1 << power for power in range(_WIDTH)]
     low, high = base, None
     while high is None:  # the next version that is not there
-        found = _exist(storage, [low + step for step in steps])
-        there = found.index(False) if False in found else len(found)
-        if there < len(found):
+        exists = _exist(storage, [low + step for step in steps])
+        there = exists.index(False) if False in exists else len(exists)
+        if there < len(exists):
             high = low + steps[there]
         low += steps[there - 1] if there else 0
     while high - low > 1:
         width = min(_WIDTH, high - low - 1)
-        tried = [low + (high - low) * (i + 1) // (width + 1) for i in range(width)]
-        found = _exist(storage, tried)
-        there = found.index(False) if False in found else width
-        low, high = (tried[there - 1] if there else low), (tried[there] if there < width else high)
+        candidates = [low + (high - low) * (i + 1) // (width + 1) for i in range(width)]
+        exists = _exist(storage, candidates)
+        there = exists.index(False) if False in exists else width
+        low, high = (candidates[there - 1] if there else low), (candidates[there] if there < width else high)
     return low
 
 

@@ -23,13 +23,13 @@ def records(stats: pl.Series, parsed: pl.Series | None) -> pl.Series:
     `numRecords` is nearly always the first key: a pattern reads it there, a JSON decoder everywhere else.
     """
     frame = stats.to_frame("stats")
-    found = frame.select(pl.col("stats").str.extract(_FIRST_KEY.pattern, 1).cast(pl.Int64, strict=False)).to_series()
-    rest = (found.is_null() & stats.is_not_null()).arg_true()
+    counts = frame.select(pl.col("stats").str.extract(_FIRST_KEY.pattern, 1).cast(pl.Int64, strict=False)).to_series()
+    rest = (counts.is_null() & stats.is_not_null()).arg_true()
     if rest.len():
-        found = found.scatter(rest, pl.Series([_num_records(text) for text in stats.gather(rest)], dtype=pl.Int64))
+        counts = counts.scatter(rest, pl.Series([_num_records(text) for text in stats.gather(rest)], dtype=pl.Int64))
     if parsed is not None:
-        found = pl.select(pl.coalesce(found, parsed)).to_series()
-    return found.set(~found.is_between(0, limits.FILE_ROWS), None).alias("records")
+        counts = pl.select(pl.coalesce(counts, parsed)).to_series()
+    return counts.set(~counts.is_between(0, limits.FILE_ROWS), None).alias("records")
 
 
 def records_of(stats: str | None) -> int | None:

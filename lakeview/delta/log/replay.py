@@ -130,15 +130,15 @@ class Replay:
         if statistics is not None:
             with self._lock:
                 return self._adds(columns, statistics)
-        wanted = [*_ALWAYS, *columns]
+        names = [*_ALWAYS, *columns]
         with self._lock:
             for listing in self._listings:
-                if set(wanted) <= set(listing.columns):
-                    return listing.select(wanted)
-            found = self._adds(columns)
+                if set(names) <= set(listing.columns):
+                    return listing.select(names)
+            adds = self._adds(columns)
             if _RETAINED_COLUMNS.issuperset(columns):
-                self._retain(found)
-            return found
+                self._retain(adds)
+            return adds
 
     def adds_and_removes(self, newest: pl.DataFrame | None = None) -> tuple[pl.DataFrame, pl.DataFrame]:
         """`adds([])` and `removes(["modified"])`; commits that neither has read yet are decoded once for both.
@@ -176,16 +176,16 @@ class Replay:
 
     def newest_first(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """`adds` in the reverse order, some files at a time. Commits are decoded in pieces, and nothing is retained."""
-        wanted = [*_ALWAYS, *columns]
-        root, seen = self._log.storage.root, set[bytes]()
+        names = [*_ALWAYS, *columns]
+        root, keys = self._log.storage.root, set[bytes]()
         for piece in self._log.each_piece(self.segment.commits[::-1], newest_first=True):
             with self._log.whole_lines():
                 actions = newest_actions([piece], root, columns)
             actions = backwards(actions)
-            yield rows_where(actions, unseen(actions, seen) & actions["added"]).select(wanted)
+            yield rows_where(actions, unseen(actions, keys) & actions["added"]).select(names)
         if self._checkpoint is not None:
             adds = backwards(once(self._checkpoint.adds(columns)))
-            yield from (rows_where(part, unseen(part, seen)).select(wanted) for part in adds.iter_slices(_PART))
+            yield from (rows_where(part, unseen(part, keys)).select(names) for part in adds.iter_slices(_PART))
 
     def each_action(self, columns: Sequence[str], newest: pl.DataFrame | None = None) -> Iterator[pl.DataFrame]:
         """Every add and remove that the segment records, some thousand at a time, older ones first and not reconciled:
@@ -227,9 +227,9 @@ class Replay:
         earlier = self._earlier
         if earlier is None:
             return None
-        wanted = {*_ALWAYS, *columns}
-        listing = next((h for h in earlier.listings() if wanted <= set(h.columns)), None)
-        return None if listing is None else (earlier, listing.select([c for c in listing.columns if c in wanted]))
+        names = {*_ALWAYS, *columns}
+        listing = next((h for h in earlier.listings() if names <= set(h.columns)), None)
+        return None if listing is None else (earlier, listing.select([c for c in listing.columns if c in names]))
 
     def listings(self) -> list[pl.DataFrame]:
         """The listings loaded so far, for a later version to go on from."""
@@ -254,22 +254,24 @@ class Replay:
             return self._tombstones(columns, self._tail(columns, self.segment.commits))
 
     def _tombstones(self, columns: Sequence[str], tail: pl.DataFrame) -> pl.DataFrame:
-        wanted = [*IDENTITY, "path", *columns]
-        gone = rows_where(tail, ~tail["added"]).select(wanted)
+        names = [*IDENTITY, "path", *columns]
+        removes = rows_where(tail, ~tail["added"]).select(names)
         if self._checkpoint is None:
-            return gone
-        kept = not_replaced(self._checkpoint.removes(columns), tail)
-        return pl.concat([kept.select(wanted), gone])
+            return removes
+        older = not_replaced(self._checkpoint.removes(columns), tail)
+        return pl.concat([older.select(names), removes])
 
     # -- transactions and domains
 
     def _every(self, kind: str, base: list[_T], pick: Callable[[Action], _T | None]) -> list[_T]:
-        found = list(base)
+        actions = list(base)
         with self._log.whole_lines():
             for version, data in self._log.each_piece(self.segment.commits):
                 if mentions(data, kind):
-                    found += [action for action in map(pick, parse_commit(data, version).actions) if action is not None]
-        return found
+                    actions += [
+                        action for action in map(pick, parse_commit(data, version).actions) if action is not None
+                    ]
+        return actions
 
     def transactions(self) -> pl.DataFrame:
         """TRANSACTIONS: "the latest version seen for a given appId wins", even if the number goes down."""

@@ -29,5 +29,5 @@ def with_statistics(
     if reader is None:
         return adds(columns)
     frame = adds(list(dict.fromkeys([*columns, "stats"])))
-    read = frame.with_columns(reader.read(frame["stats"], None, frame.height).alias("statistics"))
-    return read if "stats" in columns else read.drop("stats")
+    frame = frame.with_columns(reader.read(frame["stats"], None, frame.height).alias("statistics"))
+    return frame if "stats" in columns else frame.drop("stats")

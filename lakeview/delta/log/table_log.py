@@ -118,9 +118,9 @@ class TableLog(LogListing):
         while at < len(versions):
             batch = versions[at : at + size]
             with self._lock:
-                known = {v: self._bytes[v] for v in batch if v in self._bytes}
-            known |= self._read_all([v for v in batch if v not in known])
-            yield from ((v, known[v]) for v in batch)
+                contents = {v: self._bytes[v] for v in batch if v in self._bytes}
+            contents |= self._read_all([v for v in batch if v not in contents])
+            yield from ((v, contents[v]) for v in batch)
             at, size = at + size, min(2 * size, _BATCH)
 
     def in_pieces(self, version: int) -> bool:
@@ -159,8 +159,8 @@ class TableLog(LogListing):
                 batch, size, most = [], 0, min(2 * most, _BATCH)
             if more > _READ_BYTES:
                 refuse_oversized(commit_name(version), more, self.storage.config)
-                found = blocks(partial(self._range, version), more, _READ_BYTES, newest_first=newest_first)
-                yield from ((version, block) for block in found)
+                pieces = blocks(partial(self._range, version), more, _READ_BYTES, newest_first=newest_first)
+                yield from ((version, block) for block in pieces)
             else:
                 batch.append(version)
                 size += more
@@ -179,12 +179,12 @@ class TableLog(LogListing):
             with ThreadPoolExecutor(_THREADS, thread_name_prefix="lakeview-log") as pool:
                 return dict(zip(versions, pool.map(self.commit_bytes, versions), strict=True))
         try:
-            found = self.storage.read_all(LOG_FOLDER, [commit_name(v) for v in versions])
+            contents = self.storage.read_all(LOG_FOLDER, [commit_name(v) for v in versions])
         except FileNotFoundError:  # one of them is gone: the way that says which
             return {v: self.commit_bytes(v) for v in versions}
-        for version, data in zip(versions, found, strict=True):
+        for version, data in zip(versions, contents, strict=True):
             self._keep(version, data)
-        return dict(zip(versions, found, strict=True))
+        return dict(zip(versions, contents, strict=True))
 
     def infos(self, versions: Sequence[int]) -> Iterator[tuple[int, CommitInfo]]:
         """What each of these commits says about itself; nothing for one that is corrupt. Other errors as `commit`."""

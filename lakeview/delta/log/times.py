@@ -37,10 +37,10 @@ def in_commit_start(protocol: TableProtocol, properties: Mapping[str, str]) -> i
     "This feature is enabled when the table property is set to true" and the protocol names it (delta protocol,
     In-Commit Timestamps): no writer version implies it, so the property alone has no force.
     """
-    known = protocol.min_writer_version == MAX_WRITER_VERSION and "inCommitTimestamp" in (
+    is_named = protocol.min_writer_version == MAX_WRITER_VERSION and "inCommitTimestamp" in (
         protocol.writer_features or ()
     )
-    if not known or not asks_for_in_commit_times(properties):
+    if not is_named or not asks_for_in_commit_times(properties):
         return None
     text = properties.get("delta.inCommitTimestampEnablementVersion", "0")
     return int(text) if text.isdecimal() and len(text) < 20 else 0
@@ -148,15 +148,15 @@ def _position(commits: Sequence[LogFile], version: int) -> int | None:
 
 def _monotone(times: Sequence[int | None]) -> list[int | None]:
     """ "if ts[i+1] <= ts[i] then ts[i+1] = ts[i] + 1 ms"; one that is not known stays unknown and moves no other."""
-    found: list[int | None] = []
+    timestamps: list[int | None] = []
     last: int | None = None
     at = 0
     for i, time in enumerate(times):
         if time is not None:
             time, at = (time if last is None else max(time, last + i - at)), i
             last = time
-        found.append(time)
-    return found
+        timestamps.append(time)
+    return timestamps
 
 
 def version_at(times: pl.DataFrame, at: datetime, address: str) -> int:

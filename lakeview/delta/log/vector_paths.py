@@ -37,8 +37,8 @@ def vector_file(storage_type: str, path_or_inline_dv: str) -> str | None:
             if len(number) != _UUID_BYTES:  # a padded chunk is a byte shorter
                 raise corrupt_vector(path_or_inline_dv, f"its name stands for {len(number)} bytes, not for a UUID")
             return f"{folder}deletion_vector_{uuid.UUID(bytes=number)}.bin"
-    shown = f"{storage_type}{path_or_inline_dv}"
-    raise corrupt_vector(shown, f"storage type {storage_type!r} with a text of {len(path_or_inline_dv)} letters")
+    text = f"{storage_type}{path_or_inline_dv}"
+    raise corrupt_vector(text, f"storage type {storage_type!r} with a text of {len(path_or_inline_dv)} letters")
 
 
 def file_of(unique_id: str) -> str | None:
