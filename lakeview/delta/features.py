@@ -80,19 +80,19 @@ def check_readable(
             f"{address} declares reader version 3 without readerFeatures", place="protocol.readerFeatures",
             fix="the writer of this protocol action has to name its features", kind="invalid-protocol",
         )  # fmt: skip
-    needed = set(protocol.reader_features or ()) if version == MAX_READER_VERSION else set()
-    catalog = needed & CATALOG_FEATURES
-    needed -= CATALOG_FEATURES
+    features = set(protocol.reader_features or ()) if version == MAX_READER_VERSION else set()
+    catalog = features & CATALOG_FEATURES
+    features -= CATALOG_FEATURES
     if catalog and not by_number:
-        known = "" if published is None else f"; versions up to {published} are published and open by their number"
+        hint = "" if published is None else f"; versions up to {published} are published and open by their number"
         raise UnsupportedTableError(
             f"{address} is managed by a catalog ({', '.join(sorted(catalog))}): only the catalog knows its versions",
-            fix=f"open it through its catalog{known}",
+            fix=f"open it through its catalog{hint}",
             place="protocol.readerFeatures",
             kind="catalog-managed",
         )
     column_mapping_mode(protocol, properties, address)
-    if missing := sorted(needed - READER_FEATURES):
+    if missing := sorted(features - READER_FEATURES):
         raise UnsupportedTableError(
             f"{address} needs the Delta reader feature{'s' if len(missing) > 1 else ''} {', '.join(missing)}, "
             "which this reader does not implement",
@@ -115,15 +115,15 @@ def column_mapping_mode(
     if version != 2 and not (version == 3 and "columnMapping" in (protocol.reader_features or ())):
         return "none"
     mode = properties.get("delta.columnMapping.mode", "none")
-    found = _MODES.get(mode.lower())
-    if found is None:
+    mapping = _MODES.get(mode.lower())
+    if mapping is None:
         raise UnsupportedTableError(
             f"{address} maps its columns by {mode}; this Delta reader knows by name and by id",
             fix=_UPGRADE,
             place="metaData.configuration",
             kind="unsupported-column-mapping",
         )
-    return found
+    return mapping
 
 
 def check_writable(protocol: TableProtocol, active: frozenset[str], address: str) -> None:

@@ -82,7 +82,7 @@ _PART = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^`.,\s][^`.,]*))\s*")
 
 def column_paths(text: str) -> tuple[tuple[str, ...], ...] | None:
     """Comma list of columns, dots between the parts of a path, back-quotes around names that hold either."""
-    found: list[tuple[str, ...]] = []
+    paths: list[tuple[str, ...]] = []
     path: tuple[str, ...] = ()
     position = 0
     while position < len(text):
@@ -95,10 +95,10 @@ def column_paths(text: str) -> tuple[tuple[str, ...], ...] | None:
         if separator not in ("", ",", ".") or (separator and position + 1 == len(text)):
             return None
         if separator != ".":
-            found.append(path)
+            paths.append(path)
             path = ()
         position += 1
-    return tuple(found)
+    return tuple(paths)
 
 
 _TRUTH = "true or false"
@@ -226,5 +226,5 @@ def value(properties: Mapping[str, str], name: str) -> Any:
 
 def retention(properties: Mapping[str, str]) -> timedelta:
     """How long removed files are kept; one week where the table does not say."""
-    found: timedelta | None = value(properties, "delta.deletedFileRetentionDuration")
-    return timedelta(weeks=1) if found is None else found
+    duration: timedelta | None = value(properties, "delta.deletedFileRetentionDuration")
+    return timedelta(weeks=1) if duration is None else duration

@@ -91,16 +91,16 @@ def file_features(
 
     `vectors`: whether any of the files has a deletion vector, whatever the protocol allows.
     """
-    needed = set(protocol.reader_features or ()) - _LOG_FEATURES - {"columnMapping", "deletionVectors"}
+    features = set(protocol.reader_features or ()) - _LOG_FEATURES - {"columnMapping", "deletionVectors"}
     if column_mapping_mode(protocol, properties) != "none":
-        needed.add("columnMapping")
+        features.add("columnMapping")
     if vectors:
-        needed.add("deletionVectors")
+        features.add("deletionVectors")
     types = {str(node.type).partition("(")[0] for node in nodes(schema)}
-    needed = {f for f in needed if f not in _TYPES_OF_FEATURES or not types.isdisjoint(_TYPES_OF_FEATURES[f])}
+    features = {f for f in features if f not in _TYPES_OF_FEATURES or not types.isdisjoint(_TYPES_OF_FEATURES[f])}
     if not any(type_changes(f) for _, f in fields_below(schema)):
-        needed -= {"typeWidening", "typeWidening-preview"}
-    return frozenset(f.removesuffix("-preview").lower() for f in needed)
+        features -= {"typeWidening", "typeWidening-preview"}
+    return frozenset(f.removesuffix("-preview").lower() for f in features)
 
 
 def vector_path(vector: Mapping[str, str]) -> str | None:
@@ -160,8 +160,8 @@ class ListedFiles:
     def adds(self, columns: Sequence[str], statistics: StatisticsReader | None = None) -> pl.DataFrame:
         """As `TableState.adds`."""
         frame = self._load()
-        wanted = dict.fromkeys(["key", "path", "deletion_vector", "deleted_records", *columns])
-        adds = frame.select([c for c in wanted if c in _LISTING])
+        names = dict.fromkeys(["key", "path", "deletion_vector", "deleted_records", *columns])
+        adds = frame.select([c for c in names if c in _LISTING])
         return adds if statistics is None else adds.with_columns(statistics.read(frame["stats"], None, frame.height))
 
     def removes(self) -> pl.DataFrame:

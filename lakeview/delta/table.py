@@ -246,11 +246,16 @@ class DeltaTable(Operations, OneLine):
         for state in ends:
             self._states.require_parquet(state)
         first, last = ((state, self._states.schema(state)) for state in ends)
-        found = end_difference(first, last, self.address)
-        return RangeRead(found.plan, partial(found.rows, self.storage), found.tasks, partial(found.sides, self.storage))
+        difference = end_difference(first, last, self.address)
+        return RangeRead(
+            difference.plan,
+            partial(difference.rows, self.storage),
+            difference.tasks,
+            partial(difference.sides, self.storage),
+        )
 
     def _changes(self, start: int | datetime, end: int | datetime | None) -> RangeRead:
         first, last = commit_range(start, end, self._log.latest, self._history.times, self.address)
         self._states.require_parquet(self._state(last))
-        found = change_scan(self._log, self._state, first, last)
-        return RangeRead(found.plan, partial(found.rows, self.storage), found.all_tasks)
+        scan = change_scan(self._log, self._state, first, last)
+        return RangeRead(scan.plan, partial(scan.rows, self.storage), scan.all_tasks)

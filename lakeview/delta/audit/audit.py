@@ -71,12 +71,12 @@ def audit(log: TableLog, times: Times, start: int | None = None, end: int | None
     """
     known_times = cache(times)
     order = {law: i for i, law in enumerate(LAWS)}
-    found = [pl.DataFrame(schema={**AUDIT, "law_order": pl.Int64()})]
+    frames = [pl.DataFrame(schema={**AUDIT, "law_order": pl.Int64()})]
     for run in read_runs(log, start, end):
         cases = [(case, law) for law, judge in _LAWS.items() for case in judge(run)]
         cases += [(case, "restore-equals-target") for case in restores_equal_target(run, known_times)]
-        found.append(_frame(run, cases, order))
-    rows = pl.concat(found, how="diagonal")
+        frames.append(_frame(run, cases, order))
+    rows = pl.concat(frames, how="diagonal")
     if start is not None:
         rows = rows.filter(pl.col("version") >= start)
     if rows.height:

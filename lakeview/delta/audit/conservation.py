@@ -68,8 +68,8 @@ def rearrangements_conserve_nulls(run: Run) -> Iterator[Case]:
 def _sides(run: Run, versions: Sequence[int]) -> pl.DataFrame:
     """The files that these commits (`at`) add, `added`, and those that they replace: the version that added each, its
     identity, live rows and deleted rows."""
-    kept = run.events.filter(pl.col("added") & pl.col("version").is_in(versions)) if versions else run.events.clear()
-    added = kept.unique(["version", *IDENTITY], keep="last").select(
+    events = run.events.filter(pl.col("added") & pl.col("version").is_in(versions)) if versions else run.events.clear()
+    added = events.unique(["version", *IDENTITY], keep="last").select(
         pl.col("version").alias("at"),
         pl.lit(value=True).alias("added"),
         "version",
@@ -88,36 +88,36 @@ def _sides(run: Run, versions: Sequence[int]) -> pl.DataFrame:
 
 def _statistics(run: Run, sides: pl.DataFrame) -> pl.DataFrame:
     """`version`, identity, `path`, `stats` and `stats_parsed` of these files."""
-    wanted = sides.select("version", *IDENTITY).unique()
+    files = sides.select("version", *IDENTITY).unique()
     base = run.first - 1
-    commits = sorted(v for v in wanted["version"].unique() if v >= run.first)
+    commits = sorted(v for v in files["version"].unique() if v >= run.first)
     columns = ["version", "stats"]
     frame = file_actions(readable(run.log.each_bytes(commits)), run.log.storage.root, columns).filter("added")
-    found = [frame.select("version", *IDENTITY, "path", "stats")]
-    if run.checkpoint is not None and (wanted["version"] == base).any():
+    frames = [frame.select("version", *IDENTITY, "path", "stats")]
+    if run.checkpoint is not None and (files["version"] == base).any():
         adds = run.checkpoint.adds(["stats", "stats_parsed"]).with_columns(pl.lit(base, pl.Int64).alias("version"))
-        near = adds.filter(pl.col("key").is_in(wanted["key"].implode()))
+        near = adds.filter(pl.col("key").is_in(files["key"].implode()))
         names = ["version", *IDENTITY, "path", *(n for n in ("stats", "stats_parsed") if n in near.columns)]
-        found.append(near.select(names))
-    every = pl.concat(found, how="diagonal")
-    return every.join(wanted, on=["version", *IDENTITY], how="semi", nulls_equal=True)
+        frames.append(near.select(names))
+    every = pl.concat(frames, how="diagonal")
+    return every.join(files, on=["version", *IDENTITY], how="semi", nulls_equal=True)
 
 
 def _nulls(versions: Sequence[int], files: pl.DataFrame, leaves: Sequence[Leaf]) -> Iterator[Case]:
     """The cases of commits (`at` of their files) under one schema: sums of each column's nulls, before and after."""
-    gone = set(files.filter(pl.col("path").is_null())["at"])
-    known = files.filter(pl.col("path").is_not_null())
-    frame = statistics_frame(known, leaves)
+    incomplete = set(files.filter(pl.col("path").is_null())["at"])
+    present = files.filter(pl.col("path").is_not_null())
+    frame = statistics_frame(present, leaves)
     judged: set[int] = set()
     changed: dict[int, Case] = {}
     for name in frame.columns[2:]:
-        for version, before, after in _null_sums(known, frame[name]).iter_rows():
+        for version, before, after in _null_sums(present, frame[name]).iter_rows():
             judged.add(version)
             if before != after:
                 reason = f"nulls of {name} changed: dataChange=false promises the same rows"
                 changed.setdefault(version, violated(version, reason, int(before), int(after)))
     for version in versions:
-        if version in gone:
+        if version in incomplete:
             yield unknowable(version, "the statistics of files that it replaces are gone")
         elif version in changed:
             yield changed[version]
@@ -150,14 +150,14 @@ def _null_sums(files: pl.DataFrame, column: pl.Series) -> pl.DataFrame:
 
 def _leaves_in_force(run: Run) -> Mapping[int, Sequence[Leaf]]:
     """The leaf columns by the version from which they are in force, partition columns left out."""
-    found: dict[int, Sequence[Leaf]] = {}
+    by_version: dict[int, Sequence[Leaf]] = {}
     protocol: Protocol | None = run.protocol
     steps = [(run.first - 1, run.protocol, run.metadata), *((r.version, r.protocol, r.metadata) for r in run.records)]
     for version, newer, metadata in steps:
         protocol = newer or protocol
         if metadata is not None and (leaves := _leaves(protocol, metadata, run)) is not None:
-            found[version] = leaves
-    return found
+            by_version[version] = leaves
+    return by_version
 
 
 def _leaves(protocol: Protocol | None, metadata: Metadata, run: Run) -> Sequence[Leaf] | None:

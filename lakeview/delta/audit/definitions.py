@@ -25,11 +25,11 @@ def protocols_keep_features(run: Run) -> Iterator[Case]:
         if record.protocol is None:
             continue
         if before is not None and "DROP FEATURE" not in (record.operation or "").upper():
-            lost = sorted(_features(before) - _features(record.protocol))
-            if lost:
+            missing = sorted(_features(before) - _features(record.protocol))
+            if missing:
                 yield violated(
-                    record.version, f"the protocol no longer names {', '.join(lost)}", _named(before),
-                    _named(record.protocol),
+                    record.version, f"the protocol no longer names {', '.join(missing)}", _version_text(before),
+                    _version_text(record.protocol),
                 )  # fmt: skip
             else:
                 yield proven(record.version)
@@ -43,7 +43,7 @@ def _features(protocol: Protocol) -> set[str]:
     return lists if protocol.min_writer_version >= 7 else lists | legacy
 
 
-def _named(protocol: Protocol) -> str:
+def _version_text(protocol: Protocol) -> str:
     return f"reader {protocol.min_reader_version}, writer {protocol.min_writer_version}"
 
 
@@ -89,12 +89,12 @@ def row_ids_unique(run: Run) -> Iterator[Case]:
 
 def _marks(run: Run) -> dict[int, int]:
     """The high-water mark of row ids by the version that records it."""
-    found: dict[int, int] = {}
+    by_version: dict[int, int] = {}
     steps = [(run.first - 1, run.domains), *((record.version, record.domains) for record in run.records)]
     for version, domains in steps:
         marks = [_mark(each.domain, each.configuration) for each in domains if not each.removed]
-        found.update((version, mark) for mark in marks if mark is not None)
-    return found
+        by_version.update((version, mark) for mark in marks if mark is not None)
+    return by_version
 
 
 def _mark(domain: str, configuration: str) -> int | None:

@@ -97,8 +97,8 @@ def one_vector_per_path(run: Run) -> Iterator[Case]:
         pl.col("after").cum_max().shift(1).over("key").alias("until"),
         (pl.col("deletion_vector").n_unique() > 1).over("key").alias("several"),
     )
-    named = pl.col("until").is_not_null() | pl.col("deletion_vector").is_not_null()
-    adds = lives.filter((pl.col("version") >= run.first) & named)
+    is_subject = pl.col("until").is_not_null() | pl.col("deletion_vector").is_not_null()
+    adds = lives.filter((pl.col("version") >= run.first) & is_subject)
     wrong = (pl.col("until") > pl.col("version")) & pl.col("several")
     yield from each_commit(adds, wrong, "are live with another deletion vector as well")
 

@@ -58,8 +58,8 @@ def differences(
 
 def count_empty_files(pairs: Sequence[tuple[str, int, int]]) -> bool:
     """Whether only files and bytes differ, and there are more of them in the metrics: rows are as the actions say."""
-    written = {"numFiles", "numAddedFiles", "numTargetFilesAdded", "numOutputBytes", "numAddedBytes"}
-    return all(name in written and recorded > actual for name, recorded, actual in pairs)
+    names = {"numFiles", "numAddedFiles", "numTargetFilesAdded", "numOutputBytes", "numAddedBytes"}
+    return all(name in names and recorded > actual for name, recorded, actual in pairs)
 
 
 def is_partial_write(operation: str, parameters: Mapping[str, object] | None) -> bool:

@@ -126,7 +126,7 @@ def _moment(text: object) -> datetime | None:
     if number is not None:
         return None
     try:
-        found = datetime.fromisoformat(text) if isinstance(text, str) else None
+        timestamp = datetime.fromisoformat(text) if isinstance(text, str) else None
     except ValueError:
         return None
-    return found if found is not None and found.tzinfo is not None else None
+    return timestamp if timestamp is not None and timestamp.tzinfo is not None else None

@@ -31,27 +31,27 @@ def reads_unchanged(run: Run) -> Iterator[Case]:
         if version == 0:
             continue
         record = run.by_version[version]
-        read = record.read_version
+        read_version = record.read_version
         if record.is_append and not row["removes"]:
             yield proven(version)  # it read nothing
         elif record.is_restore:
             continue  # the law of restores compares the files themselves
-        elif read is None:
+        elif read_version is None:
             yield unknowable(version, "the commit does not record the version that it read")
-        elif read >= version:
-            yield unknowable(version, f"the commit says that it read version {read:,}, which was not there yet")
-        elif read == version - 1:
+        elif read_version >= version:
+            yield unknowable(version, f"the commit says that it read version {read_version:,}, which was not there yet")
+        elif read_version == version - 1:
             yield proven(version)
         elif version in stale:
             other, path = stale[version]
             yield violated(
                 version, f"it removes a file that version {other} added after what it read",
-                f"files of version {read}", f"a file of version {other}", path,
+                f"files of version {read_version}", f"a file of version {other}", path,
             )  # fmt: skip
         elif row["rearranges"]:
             yield proven(version)  # it read the files that it removes, and no other
         else:
-            yield _between(run, record, read, sums)
+            yield _between(run, record, read_version, sums)
 
 
 def _stale_removals(run: Run) -> dict[int, tuple[int, str]]:
@@ -66,16 +66,16 @@ def _stale_removals(run: Run) -> dict[int, tuple[int, str]]:
     late = run.removals.join(reads, on="version").filter(pl.col("was_live") & (pl.col("before") > pl.col("read")))
     lives = run.lives.select("key", pl.col("version").alias("from"), pl.col("after").alias("to"))
     alive = late.join(lives, on="key").filter((pl.col("from") <= pl.col("read")) & (pl.col("to") > pl.col("read")))
-    gone = late.join(alive.select("version", "key"), on=["version", "key"], how="anti")
-    return {version: (before, key) for version, before, key in gone.select("version", "before", "key").iter_rows()}
+    stale = late.join(alive.select("version", "key"), on=["version", "key"], how="anti")
+    return {version: (before, key) for version, before, key in stale.select("version", "before", "key").iter_rows()}
 
 
-def _between(run: Run, record: CommitRecord, read: int, sums: dict[int, dict[str, object]]) -> Case:
+def _between(run: Run, record: CommitRecord, read_version: int, sums: dict[int, dict[str, object]]) -> Case:
     """The case of an operation that read by condition: what commits after its readVersion added."""
     version = record.version
-    if read + 1 < run.first:
+    if read_version + 1 < run.first:
         return unknowable(version, run.unknown_past)
-    others = [run.by_version[v] for v in range(read + 1, version)]
+    others = [run.by_version[v] for v in range(read_version + 1, version)]
     changed = [r.version for r in others if r.metadata is not None]
     if changed:
         return unknowable(version, f"version {changed[0]} changed the table's metadata in between")

@@ -32,14 +32,14 @@ class CommitRecord:
     @cached_property
     def parameters(self) -> dict[str, Any]:
         """operationParameters; values are JSON texts, or values that some writers leave as they are."""
-        found = self.info.get("operationParameters")
-        return found if isinstance(found, dict) else {}
+        parameters = self.info.get("operationParameters")
+        return parameters if isinstance(parameters, dict) else {}
 
     @cached_property
     def metrics(self) -> dict[str, Any] | None:
         """operationMetrics; values are numbers or texts of numbers."""
-        found = self.info.get("operationMetrics")
-        return found if isinstance(found, dict) else None
+        metrics = self.info.get("operationMetrics")
+        return metrics if isinstance(metrics, dict) else None
 
     @property
     def read_version(self) -> int | None:

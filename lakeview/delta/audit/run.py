@@ -137,9 +137,9 @@ class Run:
             live.cast(pl.Int128).sum().alias("rows_in"), live.null_count().alias("unknown_in")
         )
         again = self.story.filter(~pl.col("added") | pl.col("was_live").fill_null(value=False))
-        left = _live("records_before", "deleted_before")
+        live_before = _live("records_before", "deleted_before")
         went = again.group_by("version").agg(
-            left.cast(pl.Int128).sum().alias("rows_out"), left.null_count().alias("unknown_out")
+            live_before.cast(pl.Int128).sum().alias("rows_out"), live_before.null_count().alias("unknown_out")
         )
         every = self.sums.select("version")
         return (
