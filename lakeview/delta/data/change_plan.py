@@ -107,14 +107,14 @@ def _inferred(actions: pl.DataFrame) -> pl.DataFrame:
 
 
 def _changed(files: pl.DataFrame, change: str) -> pl.DataFrame:
-    wanted = files.filter("data_change")
-    return _whole(wanted.with_columns(pl.lit(change).alias("change_type"), pl.col("vector").alias("deleted")))
+    files = files.filter("data_change")
+    return _whole(files.with_columns(pl.lit(change).alias("change_type"), pl.col("vector").alias("deleted")))
 
 
 def _difference(pairs: pl.DataFrame, change: str, selected: str, without: str) -> pl.DataFrame:
     """Rows that the vector `selected` names and the vector `without` does not."""
     count = pl.col(selected).struct.field("cardinality")
-    found = pairs.filter(pl.col(selected).is_not_null()).with_columns(
+    changes = pairs.filter(pl.col(selected).is_not_null()).with_columns(
         pl.lit(change).alias("change_type"),
         pl.when(pl.col(without).is_null()).then(count).alias("rows"),  # two vectors may share rows
         pl.coalesce("size", "size_before").alias("size"),
@@ -122,7 +122,7 @@ def _difference(pairs: pl.DataFrame, change: str, selected: str, without: str) -
         pl.col(selected).alias("selected"),
         pl.col(without).alias("without"),
     )
-    return _whole(found)
+    return _whole(changes)
 
 
 def _whole(files: pl.DataFrame) -> pl.DataFrame:

@@ -60,14 +60,14 @@ def commit_range(
     """
     first = first_version_from(times(), start) if isinstance(start, datetime) else start
     last = latest if end is None else version_at(times(), end, address) if isinstance(end, datetime) else end
-    for given in (start, latest if end is None else end):
-        if isinstance(given, datetime):
+    for point in (start, latest if end is None else end):
+        if isinstance(point, datetime):
             continue
-        if type(given) is not int:
-            raise InvalidRequestError(f"{given!r} is no version", fix="give whole numbers, or moments with a time zone")
-        if not 0 <= given <= latest:
+        if type(point) is not int:
+            raise InvalidRequestError(f"{point!r} is no version", fix="give whole numbers, or moments with a time zone")
+        if not 0 <= point <= latest:
             raise VersionNotFoundError(
-                f"{address} has no version {given}: it is at {latest}", fix=f"ask for changes within 0 to {latest}"
+                f"{address} has no version {point}: it is at {latest}", fix=f"ask for changes within 0 to {latest}"
             )
     backwards = isinstance(start, datetime) and isinstance(end, datetime) and start > end
     if backwards or last < first - isinstance(start, datetime):
@@ -109,10 +109,10 @@ def _check_there(log: TableLog, start: int, end: int) -> None:
     # a log may claim version 10^18: what is missing is found by what is there, not by counting through the range
     first = start + next((i for i, v in enumerate(there) if v != start + i), there.len())
     last = end - next((i for i, v in enumerate(there.reverse()) if v != end - i), there.len())
-    named = f"commit {first}" if missing == 1 else f"{missing:,} commits from {first} to {last}"
+    gap = f"commit {first}" if missing == 1 else f"{missing:,} commits from {first} to {last}"
     later = every.filter(every > last)
     raise VersionNotFoundError(
-        f"the log of {log.storage.root} no longer has {named}: what changed there cannot be told",
+        f"the log of {log.storage.root} no longer has {gap}: what changed there cannot be told",
         fix=f"ask for changes from version {later[0]} on" if later.len() else "compare two versions by their rows",
     )
 
@@ -131,9 +131,9 @@ def _walk(log: TableLog, state_of: StateOf, first: int, start: int, end: int) ->
         walked.added.append(actions.filter("added").select("key", "partition_values"))
         for commit in commits:
             walked.times[commit.version] = commit.info.in_commit_timestamp
-            changed, found = _newest(commit, protocol, metadata)
-            if commit.version > start and (found is not metadata or changed is not protocol):
-                protocol, metadata = changed, found
+            new_protocol, new_metadata = _newest(commit, protocol, metadata)
+            if commit.version > start and (new_metadata is not metadata or new_protocol is not protocol):
+                protocol, metadata = new_protocol, new_metadata
                 walked.layouts.append(_layout(log, commit.version, protocol, metadata))
     return walked
 
@@ -166,8 +166,10 @@ def _feed(protocol: TableProtocol, metadata: Metadata) -> bool:
     """
     version = protocol.min_writer_version or 0
     first = next(v for v, features in LEGACY_WRITER_FEATURES.items() if "changeDataFeed" in features)
-    known = "changeDataFeed" in (protocol.writer_features or ()) if version >= MAX_WRITER_VERSION else version >= first
-    return known and metadata.properties.get(_FEED, "").lower() == "true"
+    has_feature = (
+        "changeDataFeed" in (protocol.writer_features or ()) if version >= MAX_WRITER_VERSION else version >= first
+    )
+    return has_feature and metadata.properties.get(_FEED, "").lower() == "true"
 
 
 def _check_schemas(log: TableLog, layouts: Sequence[Layout], schema: Schema, start: int, end: int) -> None:
@@ -192,15 +194,15 @@ def _partitioned(log: TableLog, state_of: StateOf, walked: _Walked, files: pl.Da
     lacking = pl.col("partition_values").is_null() & (pl.col("change_type") == "delete")
     if not files.select(lacking.any()).item():
         return files
-    known = list(walked.added)
+    frames = list(walked.added)
     if start > 0:
-        known.insert(0, state_of(start - 1).adds(["partition_values"]).select("key", "partition_values"))
-    of_key = pl.concat(known).unique("key", keep="last").rename({"partition_values": "known"})
+        frames.insert(0, state_of(start - 1).adds(["partition_values"]).select("key", "partition_values"))
+    of_key = pl.concat(frames).unique("key", keep="last").rename({"partition_values": "known"})
     keyed = files.with_columns(canonical(files["path"], log.storage.root).alias("key"))
-    found = keyed.join(of_key, on="key", how="left", maintain_order="left").with_columns(
+    changes = keyed.join(of_key, on="key", how="left", maintain_order="left").with_columns(
         pl.when(lacking).then("known").otherwise("partition_values").alias("partition_values")
     )
-    unknown = found.filter(lacking)
+    unknown = changes.filter(lacking)
     if unknown.height:
         path, version = unknown["path"][0], unknown["version"][0]
         raise CorruptTableError(
@@ -209,4 +211,4 @@ def _partitioned(log: TableLog, state_of: StateOf, walked: _Walked, files: pl.Da
             place=path,
             kind="missing-partition-values",
         )
-    return found.select(files.columns)
+    return changes.select(files.columns)

@@ -29,16 +29,16 @@ def _fields(before: Sequence[Field], after: Sequence[Field], above: str, *, comm
     later = {f.physical_name or f.name: f for f in after}
     for field in before:
         column = f"{above}.{field.name}" if above else field.name
-        found = later.get(field.physical_name or field.name)
-        if found is None and common:
+        newer = later.get(field.physical_name or field.name)
+        if newer is None and common:
             continue
-        if found is None:
+        if newer is None:
             return f"column {column} was dropped"
-        if found.name != field.name and not common:
-            return f"column {column} was renamed to {found.name}"
-        if field.nullable and not found.nullable and not common:
+        if newer.name != field.name and not common:
+            return f"column {column} was renamed to {newer.name}"
+        if field.nullable and not newer.nullable and not common:
             return f"column {column} must not be null any more"
-        if (why := _types(field.type, found.type, column, common=common)) is not None:
+        if (why := _types(field.type, newer.type, column, common=common)) is not None:
             return why
     return None
 

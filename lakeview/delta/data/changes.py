@@ -44,8 +44,8 @@ class ChangeScan:
         self._match = match
         self._root = root
         # partitioning may have changed: what a file's own map of values names is what it was partitioned by
-        named = files.select(pl.col("partition_values").map.keys().explode().unique()).to_series()
-        keys = set(named.drop_nulls())
+        names = files.select(pl.col("partition_values").map.keys().explode().unique()).to_series()
+        keys = set(names.drop_nulls())
         partitioned = Schema(
             tuple(f for f in self._schema if (f.physical_name or f.name) in keys and f not in CHANGE_FIELDS)
         )
@@ -133,8 +133,7 @@ class _PlanBounds:
 
 
 def _has_kinds(column: pa.Array) -> bool:
-    found: bool = pc.all(pc.is_in(column, value_set=pa.array(_KINDS)), min_count=0).as_py()
-    return found
+    return bool(pc.all(pc.is_in(column, value_set=pa.array(_KINDS)), min_count=0).as_py())
 
 
 def _read(task: FileTask, storage: Storage) -> Iterator[pa.RecordBatch]:

@@ -54,11 +54,11 @@ def logical_name(schema: Schema, physical: Path) -> str | None:
     fields: tuple[Field, ...] = schema.fields
     path: Path = ()
     for name in physical:
-        found = next((f for f in fields if (f.physical_name or f.name) == name), None)
-        if found is None:
+        field = next((f for f in fields if (f.physical_name or f.name) == name), None)
+        if field is None:
             return None
-        path = (*path, found.name)
-        fields = found.type.fields if isinstance(found.type, StructType) else ()
+        path = (*path, field.name)
+        fields = field.type.fields if isinstance(field.type, StructType) else ()
     return leaf_name(path) if path else None
 
 

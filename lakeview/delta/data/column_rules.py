@@ -35,22 +35,22 @@ def rules(schema: Schema, properties: Mapping[str, str], domains: pl.DataFrame) 
 
     What is recorded in a form no specification knows is shown as it is recorded: nobody asks a reader to keep it.
     """
-    found = recorded_rules(schema, properties, clustering_columns(schema, domains))
-    return pl.DataFrame(found, schema=RULES, orient="row")
+    rows = recorded_rules(schema, properties, clustering_columns(schema, domains))
+    return pl.DataFrame(rows, schema=RULES, orient="row")
 
 
 def recorded_rules(schema: Schema, properties: Mapping[str, str], clustered: Sequence[str] = ()) -> list[Rule]:
     """The rows of RULES, of a table that is clustered by these columns."""
-    found = [
+    rows = [
         Rule(None, "check", key.removeprefix(_CONSTRAINT), text)
         for key, text in properties.items()
         if key.startswith(_CONSTRAINT)
     ]
     for column, field in fields_below(schema):
-        found += [Rule(column, kind, None, text) for kind, text in _of(field)]
+        rows += [Rule(column, kind, None, text) for kind, text in _of(field)]
         if column in clustered:
-            found.append(Rule(column, "clustering", None, f"{clustered.index(column) + 1} of {len(clustered)}"))
-    return found
+            rows.append(Rule(column, "clustering", None, f"{clustered.index(column) + 1} of {len(clustered)}"))
+    return rows
 
 
 def clustering_columns(schema: Schema, domains: pl.DataFrame) -> list[str]:
@@ -108,10 +108,10 @@ def _identity(metadata: Mapping[str, Any]) -> str:
 
 def _expression(recorded: Any) -> str:
     """Early writers record bare SQL, today's a JSON text: {"expression": {"expression": "x > 3"}}."""
-    found = _json(recorded) if isinstance(recorded, str) else recorded
-    while isinstance(found, dict) and "expression" in found:
-        found = found["expression"]
-    return found if isinstance(found, str) else _text(recorded)
+    expression = _json(recorded) if isinstance(recorded, str) else recorded
+    while isinstance(expression, dict) and "expression" in expression:
+        expression = expression["expression"]
+    return expression if isinstance(expression, str) else _text(recorded)
 
 
 def _text(recorded: Any) -> str:

@@ -70,10 +70,10 @@ class DeletionVector:
         else:
             place = path
             data = self._from_file(path, storage)
-        found = position_bitmap(data, place)
-        if len(found) != self.cardinality:
-            raise corrupt_vector(place, f"it deletes {len(found):,} rows, and the log says {self.cardinality:,}")
-        return found
+        bitmap = position_bitmap(data, place)
+        if len(bitmap) != self.cardinality:
+            raise corrupt_vector(place, f"it deletes {len(bitmap):,} rows, and the log says {self.cardinality:,}")
+        return bitmap
 
     def _inline(self, place: str) -> bytes:
         data = z85_decoded(self.path_or_inline_dv, place)
@@ -94,8 +94,8 @@ class DeletionVector:
             what = f"deletion vector file {path} is in the log of {storage.root} but not in the store"
             raise _missing(path, what) from error
         if version != bytes([_FILE_VERSION]):
-            found = version.hex() or "nothing"
-            raise corrupt_vector(path, f"its file begins with {found}; 01 is the one known version")
+            first_byte = version.hex() or "nothing"
+            raise corrupt_vector(path, f"its file begins with {first_byte}; 01 is the one known version")
         if len(entry) < _NUMBER.size:
             raise corrupt_vector(path, f"it lies at byte {start:,}, and its file ends at byte {start + len(entry):,}")
         (size,) = _NUMBER.unpack_from(entry)

@@ -48,7 +48,7 @@ class Documents:
     """
 
     def __init__(self, places: Places) -> None:
-        self._wanted = places
+        self._places = places
         self._typed = _TypedDecoder(places) if _nameable(places) else None
         self._templates: list[Template] = []
         self._lock = threading.Lock()  # batches are read in threads
@@ -56,35 +56,35 @@ class Documents:
     def decode(self, stats: pl.Series) -> Columns:
         """A column of documents to one column for each place, typed as DTYPES says."""
         if stats.null_count() == stats.len():
-            return null_columns(stats.len(), self._wanted)
-        many = len(self._wanted) > _NARROW and stats.len() >= _FEW
+            return null_columns(stats.len(), self._places)
+        many = len(self._places) > _NARROW and stats.len() >= _FEW
         way = self.by_template if many else self.by_structs
         parts = [way(stats.slice(at, BATCH)) for at in range(0, stats.len(), BATCH)]
-        return parts[0] if len(parts) == 1 else {p: pl.concat([part[p] for part in parts]) for p in self._wanted}
+        return parts[0] if len(parts) == 1 else {p: pl.concat([part[p] for part in parts]) for p in self._places}
 
     def by_structs(self, stats: pl.Series) -> Columns:
         """Values that are not asked for are passed over without becoming objects."""
         texts = stats.to_list()
-        return exact(texts, self._wanted) if self._typed is None else self._typed.decode(texts)
+        return exact(texts, self._places) if self._typed is None else self._typed.decode(texts)
 
     def by_template(self, stats: pl.Series) -> Columns:
         """Most documents of a table have the same keys in the same order: they are cut where the keys are."""
-        columns = null_columns(stats.len(), self._wanted)
-        left = stats.is_not_null().arg_true()
+        columns = null_columns(stats.len(), self._places)
+        rest = stats.is_not_null().arg_true()
         pieces = Template.cut(stats)
         tried = 0
-        while left.len() and tried < _MOST_SHAPES:
+        while rest.len() and tried < _MOST_SHAPES:
             with self._lock:
                 if tried == len(self._templates):
-                    template = Template.of(stats[int(left[0])], self._wanted)
+                    template = Template.of(stats[int(rest[0])], self._places)
                     if template is None:
                         break
                     self._templates.append(template)
-            rows, values_by_place = self._templates[tried].read(pieces, left)
+            rows, values_by_place = self._templates[tried].read(pieces, rest)
             columns = _scattered(columns, rows, values_by_place)
-            left = left.filter(~left.is_in(rows.implode())) if rows.len() else left
+            rest = rest.filter(~rest.is_in(rows.implode())) if rows.len() else rest
             tried += 1
-        return _scattered(columns, left, self.by_structs(stats.gather(left))) if left.len() else columns
+        return _scattered(columns, rest, self.by_structs(stats.gather(rest))) if rest.len() else columns
 
 
 def null_columns(rows: int, places: Places) -> Columns:
@@ -208,7 +208,7 @@ class _TypedDecoder:
     """Documents to structs that hold just what is asked. One that is not as expected is decoded by itself."""
 
     def __init__(self, places: Places) -> None:
-        self._wanted = places
+        self._places = places
         self._tree: dict[str, Any] = {}
         for place, kind in places.items():
             node = self._tree
@@ -225,12 +225,12 @@ class _TypedDecoder:
         except _UNREADABLE:
             documents, odd = self._each(texts)
         if not documents:
-            return null_columns(0, self._wanted)
+            return null_columns(0, self._places)
         columns: Columns = {}
         _collect(documents, self._tree, (), columns)
         if not odd:
             return columns
-        return _scattered(columns, pl.Series(odd, dtype=pl.UInt32), exact([texts[i] for i in odd], self._wanted))
+        return _scattered(columns, pl.Series(odd, dtype=pl.UInt32), exact([texts[i] for i in odd], self._places))
 
     def _each(self, texts: Sequence[str | None]) -> tuple[list[msgspec.Struct], list[int]]:
         """The documents, an empty one where one is not as expected, and where that is."""
@@ -274,8 +274,8 @@ def _column(values: Sequence[Any], kind: Kind) -> pl.Series:
             numbers = array(code, values)
         except (TypeError, OverflowError):
             return _values(values, kind)
-        found = pl.Series(pa.Array.from_buffers(arrow, len(numbers), [None, pa.py_buffer(numbers)]))
-        return found.set(found < 0, None) if kind is Kind.COUNT else found
+        column = pl.Series(pa.Array.from_buffers(arrow, len(numbers), [None, pa.py_buffer(numbers)]))
+        return column.set(column < 0, None) if kind is Kind.COUNT else column
     return pl.Series(values, dtype=pl.String) if kind is Kind.TEXT else _values(values, kind)
 
 

@@ -30,12 +30,12 @@ def end_difference(base: End, version: End, root: str) -> Difference:
 
 
 def _check_types(earlier: End, later: End, root: str) -> None:
-    known = {field.physical_name or field.name: field for field in later[1]}
+    by_name = {field.physical_name or field.name: field for field in later[1]}
     for field in earlier[1]:
-        found = known.get(field.physical_name or field.name)
-        if found is None:
+        newer = by_name.get(field.physical_name or field.name)
+        if newer is None:
             continue
-        same = replace(found, name=field.name, nullable=True)
+        same = replace(newer, name=field.name, nullable=True)
         if (why := incompatibility(Schema((field,)), Schema((same,)))) is not None:
             raise InvalidRequestError(
                 f"versions {earlier[0].version} and {later[0].version} of {root} cannot be read with one schema: {why}",
@@ -50,5 +50,5 @@ def _tasks(end: End, schema: Schema, root: str) -> list[FileTask]:
     state, own = end
     fields = partition_fields(own, state.metadata.partition_columns or [])
     mine = {field.physical_name or field.name for field in fields}
-    named = [field.name for field in schema if (field.physical_name or field.name) in mine]
-    return Scan(state, schema, partition_fields(schema, named), root).tasks(None)
+    names = [field.name for field in schema if (field.physical_name or field.name) in mine]
+    return Scan(state, schema, partition_fields(schema, names), root).tasks(None)

@@ -71,8 +71,8 @@ class FileStatistics:
                 _put(low, path, _lower(minimum, self._prefix))
             if maximum is not None and (upper := _upper(maximum, self._prefix)) is not None:
                 _put(high, path, upper)
-        found = {"numRecords": self.records, "minValues": low, "maxValues": high, "nullCount": nulls}
-        return _ENCODER.encode(found).decode()
+        document = {"numRecords": self.records, "minValues": low, "maxValues": high, "nullCount": nulls}
+        return _ENCODER.encode(document).decode()
 
 
 _NOTHING: tuple[Any, Any] = (None, None)
@@ -80,9 +80,9 @@ _NOTHING: tuple[Any, Any] = (None, None)
 
 def file_statistics(rows: pa.Table, indexed: Collection[Path] | None = None, *, prefix: int = STRING_PREFIX) -> str:
     """The statistics of a file of these rows, as `FileStatistics`."""
-    found = FileStatistics(indexed, prefix=prefix)
-    found.add(rows)
-    return found.text()
+    statistics = FileStatistics(indexed, prefix=prefix)
+    statistics.add(rows)
+    return statistics.text()
 
 
 def _wider(one: tuple[Any, Any] | None, other: tuple[Any, Any] | None) -> tuple[Any, Any] | None:

@@ -39,16 +39,16 @@ def files_frame(replay: TableState, partitions: Sequence[Field], columns: Sequen
     `base_row_id` and `default_row_commit_version` (i64?) are there when asked for by name.
     InvalidRequestError for a column FILES does not have.
     """
-    known = [c for c in (*FILES.names()[:5], "partition", *FILES.names()[5:]) if partitions or c != "partition"]
-    wanted = known if columns is None else list(names_of(columns, "columns"))
-    if unknown := [c for c in wanted if c not in known and c not in _ASKED_BY_NAME]:
+    names = [c for c in (*FILES.names()[:5], "partition", *FILES.names()[5:]) if partitions or c != "partition"]
+    columns = names if columns is None else list(names_of(columns, "columns"))
+    if unknown := [c for c in columns if c not in names and c not in _ASKED_BY_NAME]:
         raise InvalidRequestError(
             f"a file listing has no column {unknown[0]}",
-            fix=f"choose from {', '.join([*known, *_ASKED_BY_NAME])}",
+            fix=f"choose from {', '.join([*names, *_ASKED_BY_NAME])}",
             kind="unknown-column",
         )
-    adds = replay.adds(sorted({need for c in wanted for need in _NEEDS[c]}))
-    return pl.DataFrame([_column(adds, c, partitions) for c in wanted])
+    adds = replay.adds(sorted({need for c in columns for need in _NEEDS[c]}))
+    return pl.DataFrame([_column(adds, c, partitions) for c in columns])
 
 
 def _column(adds: pl.DataFrame, name: str, partitions: Sequence[Field]) -> pl.Series:

@@ -30,14 +30,14 @@ def text_bounds(
     for i in range(footer.num_row_groups):
         group = footer.row_group(i)
         for name, leaf in columns.items():
-            found = group.column(leaf).statistics
-            if found.has_min_max:
-                yield name, found.null_count, (found.min, found.max)
-            elif found.num_values:  # Arrow records no text of more than 4,096 bytes
+            statistics = group.column(leaf).statistics
+            if statistics.has_min_max:
+                yield name, statistics.null_count, (statistics.min, statistics.max)
+            elif statistics.num_values:  # Arrow records no text of more than 4,096 bytes
                 values = pl.Series(pl.from_arrow(_read_column(data, i, name)))
-                yield name, found.null_count, (values.min(), values.max())  # type: ignore[misc]  # texts
+                yield name, statistics.null_count, (values.min(), values.max())  # type: ignore[misc]  # texts
             else:
-                yield name, found.null_count, (None, None)
+                yield name, statistics.null_count, (None, None)
 
 
 def _read_column(data: bytes, group: int, name: str) -> pa.ChunkedArray:

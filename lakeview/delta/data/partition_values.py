@@ -91,9 +91,9 @@ def partition_columns(values: pl.Series, fields: Sequence[Field]) -> list[pl.Ser
         bad = column.is_null() & text.is_not_null() & (text != "")
         if bad.any():
             value = text.filter(bad)[0]
-            shown = repr(shorten(value, _MAX_SHOWN_CHARACTERS))
+            literal = repr(shorten(value, _MAX_SHOWN_CHARACTERS))
             raise CorruptTableError(
-                f"partition value {shown} of column {field.name} is no {field.type}",
+                f"partition value {literal} of column {field.name} is no {field.type}",
                 fix="the add action that records it is broken; its writer has to correct it",
                 place=field.name,
                 kind="corrupt-partition-value",
@@ -118,8 +118,8 @@ def partition_text(values: pl.Series, fields: Sequence[Field]) -> pl.Series:
     parts: list[pl.Expr] = []
     for i, field in enumerate(fields):
         text = pl.col("values").map.get(field.physical_name or field.name)
-        shown = pl.when(text.is_null() | (text == "")).then(pl.lit("null")).otherwise(text)
-        parts += [pl.lit(("/" if i else "") + field.name + "="), shown]
+        value = pl.when(text.is_null() | (text == "")).then(pl.lit("null")).otherwise(text)
+        parts += [pl.lit(("/" if i else "") + field.name + "="), value]
     return maps.select(pl.concat_str(parts).alias("partition_text")).to_series()
 
 

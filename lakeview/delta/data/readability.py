@@ -53,8 +53,7 @@ def readable_versions(log: TableLog, history: History, times: pl.DataFrame) -> p
     bases -= problems.keys()
     reasons = _broken_runs(every, bases, broken | problems)
     refused = _refused(protocols, metadata, every, log.storage.config.max_schema_depth)
-    for found in (refused, _file_problems(lives, names, log.storage, every)):
-        reasons = found | reasons
+    reasons = _file_problems(lives, names, log.storage, every) | refused | reasons
     return _versions(every, [v not in reasons for v in every], [reasons.get(v) for v in every], times)
 
 
@@ -141,14 +140,14 @@ def check_data_files(provider: str, schema: Schema, address: str) -> None:
 
 def _vector_files(lives: pl.DataFrame) -> pl.DataFrame:
     """LIFETIMES with the deletion vector's file as `path`, for each stay of a data file that has one."""
-    known: dict[str, str | None] = {}
+    paths: dict[str, str | None] = {}
     for vector in lives["deletion_vector"].drop_nulls().unique():
         try:
-            known[vector] = file_of(vector)
+            paths[vector] = file_of(vector)
         except CorruptTableError:  # no such file can be there
-            known[vector] = vector
+            paths[vector] = vector
     return lives.select(
-        pl.col("deletion_vector").replace_strict(known, default=None, return_dtype=pl.String).alias("path"),
+        pl.col("deletion_vector").replace_strict(paths, default=None, return_dtype=pl.String).alias("path"),
         "added",
         "removed",
     ).filter(pl.col("path").is_not_null())
@@ -166,12 +165,12 @@ def _file_problems(lives: pl.DataFrame, names: pl.Series, storage: Storage, vers
     nowhere = pl.Series([False], dtype=pl.Boolean).new_from_index(0, keys.len())
     outside = nowhere.scatter(maybe, pl.Series(is_outside, dtype=pl.Boolean))
     keyed = lives.with_columns(keys.alias("key"))
-    gone = keyed.filter(~outside).join(names.to_frame("key"), on="key", how="anti")
+    missing = keyed.filter(~outside).join(names.to_frame("key"), on="key", how="anti")
     refused = _refused_places(keyed.filter(outside), storage)
     reasons: dict[int, str] = {}
     for files, one, many in (
         (refused, "lies outside the table and the allowed roots", "lie outside the table and the allowed roots"),
-        (gone, "is missing from the store", "are missing from the store"),
+        (missing, "is missing from the store", "are missing from the store"),
     ):
         masked = files.join(vectors, on="path", how="semi").height > 0
         what = "data files and deletion vectors" if masked else "data files"

@@ -25,18 +25,18 @@ def tracked_schema(schema: Schema, protocol: TableProtocol, properties: Mapping[
     CorruptTableError if the table does not say in which columns rows that moved keep theirs.
     """
     # a table may support row tracking without having it enabled: then not every row has an id
-    known = protocol.min_writer_version == 7 and "rowTracking" in (protocol.writer_features or ())
-    if not known or properties.get("delta.enableRowTracking", "false").lower() != "true":
+    is_supported = protocol.min_writer_version == 7 and "rowTracking" in (protocol.writer_features or ())
+    if not is_supported or properties.get("delta.enableRowTracking", "false").lower() != "true":
         raise InvalidRequestError(
             f"{address} does not track its rows: row tracking is not enabled at this version",
             fix="read without row_tracking, or a version where delta.enableRowTracking is true",
             kind="no-row-tracking",
         )
-    if taken := [name for name in MATERIALIZED if name in schema]:
+    if conflicts := [name for name in MATERIALIZED if name in schema]:
         raise InvalidRequestError(
-            f"{address} has a column {taken[0]} of its own",
+            f"{address} has a column {conflicts[0]} of its own",
             fix="read without row_tracking, and select the column from the files if it is needed",
-            place=taken[0],
+            place=conflicts[0],
             kind="column-name-taken",
         )
     return Schema((*schema.fields, *tracked_fields(properties)))

@@ -49,8 +49,8 @@ class Scan:
         node = parse(where)
         adds = self._adds(node)
         by_partition = may_match(node, _Columns(adds, self._partitions, ()).bounds, adds.height)
-        kept = may_match(node, _Columns(adds, self._partitions, self._leaves(node)).bounds, adds.height) & by_partition
-        return pl.DataFrame([adds["path"], adds["size"], kept.alias("kept"), by_partition.alias("by")]).select(
+        mask = may_match(node, _Columns(adds, self._partitions, self._leaves(node)).bounds, adds.height) & by_partition
+        return pl.DataFrame([adds["path"], adds["size"], mask.alias("kept"), by_partition.alias("by")]).select(
             "path",
             "kept",
             pl.when("kept")
@@ -71,8 +71,8 @@ class Scan:
         node = parse(where) if isinstance(where, pl.Expr) else where
         adds = self._adds(node, columns)
         if node is not None:
-            known = _Columns(adds, self._partitions, self._leaves(node))
-            adds = adds.filter(may_match(node, known.bounds, adds.height))
+            bounds = _Columns(adds, self._partitions, self._leaves(node)).bounds
+            adds = adds.filter(may_match(node, bounds, adds.height))
         rows: list[dict[str, Any]] = [{}] * adds.height
         if self._partitions:
             values = partition_columns(adds["partition_values"], self._partitions)
@@ -94,11 +94,11 @@ class Scan:
 
     def _leaves(self, node: Node | None) -> list[Leaf]:
         """The columns whose statistics a filter asks for."""
-        asked = set() if node is None else set(paths(node))
-        tops = [path[0] for path in asked if path[0] in self._schema]
+        columns = set() if node is None else set(paths(node))
+        tops = [path[0] for path in columns if path[0] in self._schema]
         leaves = physical_leaves(self._schema, tops, {f.name for f in self._partitions}) if tops else []
         # bounds of texts that are compared by a collation are not in the order our comparisons have
-        return [leaf for leaf in leaves if leaf[0] in asked and collation(leaf[2]) is None]
+        return [leaf for leaf in leaves if leaf[0] in columns and collation(leaf[2]) is None]
 
     def _adds(self, node: Node | None, more: Sequence[str] = ()) -> pl.DataFrame:
         leaves = self._leaves(node)
@@ -117,8 +117,8 @@ def may_hold(actions: pl.DataFrame, where: pl.Expr, schema: Schema, partitions: 
     leaves = physical_leaves(schema, names, {f.name for f in partitions}) if names else []
     leaves = [leaf for leaf in leaves if collation(leaf[2]) is None]
     reader = LeafStatistics(leaves)
-    known = actions.with_columns(reader.read(actions["stats"], None, actions.height).alias("statistics"))
-    return may_match(node, _Columns(known, partitions, leaves).bounds, actions.height)
+    actions = actions.with_columns(reader.read(actions["stats"], None, actions.height).alias("statistics"))
+    return may_match(node, _Columns(actions, partitions, leaves).bounds, actions.height)
 
 
 class _Columns:

@@ -50,12 +50,12 @@ def _type(value: Any, mapped: bool, depth: int, place: str) -> DataType:
         return primitive_type(value, place)
     match value:
         case {"type": "struct", "fields": list(fields)}:
-            found = tuple(_field(f, mapped, depth - 1, place) for f in fields)
-            names = [f.name for f in found]
+            columns = tuple(_field(f, mapped, depth - 1, place) for f in fields)
+            names = [f.name for f in columns]
             if len(set(names)) != len(names):
                 twice = next(n for n in names if names.count(n) > 1)
                 raise _broken(f"{place} has two columns called {twice}")
-            return StructType(found)
+            return StructType(columns)
         case {"type": "array", "elementType": element}:
             return ArrayType(_type(element, mapped, depth - 1, f"{place}.element"), _flag(value, "containsNull"))
         case {"type": "map", "keyType": key, "valueType": of}:

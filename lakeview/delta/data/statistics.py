@@ -63,20 +63,20 @@ def physical_leaves(schema: Schema, columns: Sequence[str] | None, skip: Iterabl
     `columns`: leaf names as in STATISTICS, or names of top-level structs; InvalidRequestError for one that is neither.
     """
     hidden = set(skip)
-    found = [
+    leaves = [
         entry for field in schema if field.name not in hidden for entry in _leaves(field, (), ())
     ]  # fmt: skip
     if columns is None:
-        return found
-    wanted = set(names_of(columns, "columns"))
-    known = {leaf_name(path) for path, _, _ in found} | {path[0] for path, _, _ in found} | hidden
-    known |= {leaf_name((name,)) for name in hidden}
-    if unknown := sorted(wanted - known):
+        return leaves
+    names = set(names_of(columns, "columns"))
+    choices = {leaf_name(path) for path, _, _ in leaves} | {path[0] for path, _, _ in leaves} | hidden
+    choices |= {leaf_name((name,)) for name in hidden}
+    if unknown := sorted(names - choices):
         raise InvalidRequestError(
-            f"there is no column {unknown[0]}", fix=f"choose from {', '.join(sorted(known)[:20])}", place=unknown[0],
+            f"there is no column {unknown[0]}", fix=f"choose from {', '.join(sorted(choices)[:20])}", place=unknown[0],
             kind="unknown-column",
         )  # fmt: skip
-    return [entry for entry in found if leaf_name(entry[0]) in wanted or entry[0][0] in wanted]
+    return [entry for entry in leaves if leaf_name(entry[0]) in names or entry[0][0] in names]
 
 
 def _leaves(field: Field, above: Path, physical: Path) -> Iterable[tuple[Path, Path, Field]]:
@@ -180,9 +180,9 @@ def statistics_frame(adds: pl.DataFrame, leaves: Sequence[Leaf]) -> pl.DataFrame
 
 
 def _statistics(adds: pl.DataFrame, leaves: Sequence[Leaf]) -> pl.DataFrame:
-    found = adds["statistics"].struct.unnest().get_columns()
+    fields = adds["statistics"].struct.unnest().get_columns()
     columns = {"_path": adds["path"], "_deletion_vector": adds["deletion_vector"]}
-    columns |= {leaf_name(path): column for (path, _, _), column in zip(leaves, found[1:], strict=True)}
+    columns |= {leaf_name(path): column for (path, _, _), column in zip(leaves, fields[1:], strict=True)}
     return pl.DataFrame(columns)  # a list would rename a column without a name
 
 
@@ -255,10 +255,10 @@ def _instants(raw: pl.Series) -> pl.Series:
     """As `instants`, twenty times as fast for what most writers write: all with a zone, or all without."""
     for zone in ("UTC", None):
         try:
-            found = pl.Series(raw.to_arrow().cast(pa.timestamp("us", zone)))
+            column = pl.Series(raw.to_arrow().cast(pa.timestamp("us", zone)))
         except pa.ArrowInvalid:
             continue
-        return found.dt.replace_time_zone("UTC")
+        return column.dt.replace_time_zone("UTC")
     return instants(raw)
 
 

@@ -67,7 +67,7 @@ class Template:
     def __init__(self, first: str, pieces: list[_Piece], places: Places) -> None:
         self._first = first
         self._pieces = pieces
-        self._wanted = places
+        self._places = places
 
     @staticmethod
     def cut(stats: pl.Series) -> pl.Series:
@@ -101,18 +101,18 @@ class Template:
     def read(self, pieces: pl.Series, rows: pl.Series) -> tuple[pl.Series, Columns]:
         """Those of the rows (indices into `pieces`) that have this shape, and their values at its places."""
         width = len(self._pieces) + 1
-        chosen = pieces if rows.len() == pieces.len() else pieces.gather(rows)  # most often all
-        fitting = chosen.list.len() == width
+        pieces = pieces if rows.len() == pieces.len() else pieces.gather(rows)  # most often all
+        fitting = pieces.list.len() == width
         if not fitting.all():
-            rows, chosen = rows.filter(fitting), chosen.filter(fitting)
+            rows, pieces = rows.filter(fitting), pieces.filter(fitting)
         if not rows.len():
             return rows, {}
-        flat = chosen.explode()
+        flat = pieces.explode()
         columns: Columns = {}
         checks = [flat.gather_every(width) == self._first]
         for i, piece in enumerate(self._pieces, 1):
             column = flat.gather_every(width, i)
-            kind = self._wanted.get(piece.place)
+            kind = self._places.get(piece.place)
             if piece.structure:
                 checks.append(column == piece.text)
             elif kind is None:
