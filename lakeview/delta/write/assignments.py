@@ -37,7 +37,7 @@ def check_assignments(
     field of a new row's struct, and for what is no expression over the columns of one row; ConstraintViolationError for
     an identity column of a row that is there, whose values the table alone gives.
     """
-    found: dict[Path, Assigned] = {}
+    by_path: dict[Path, Assigned] = {}
     for column, value in mapping_of(assignments, "assignments").items():
         path = (column,) if column in table else column_path(column)
         field = _field(table, path)
@@ -48,7 +48,7 @@ def check_assignments(
                 place="assignments",
                 kind="field-of-new-row",
             )
-        for other in found:
+        for other in by_path:
             if path[: len(other)] == other[: len(path)]:  # one is the other, or a part of it
                 raise InvalidRequestError(
                     f"{'.'.join(other)} and {'.'.join(path)} are assigned to at once",
@@ -59,10 +59,10 @@ def check_assignments(
         assigned = row_wise(value, columns, "assignments")
         if isinstance(value, str):
             assigned = _constant(assigned, field)
-        found[path] = Assigned(assigned, holds_variants(field))
+        by_path[path] = Assigned(assigned, holds_variants(field))
     if not is_new:
-        check_identities({path[0] for path in found}, table)
-    return found
+        check_identities({path[0] for path in by_path}, table)
+    return by_path
 
 
 def _constant(value: pl.Expr, field: Field) -> pl.Expr:

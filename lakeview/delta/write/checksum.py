@@ -40,7 +40,7 @@ def write_checksum(
     commit = table.log.commit(state.version)
     totals = _following(table, state, commit) if reconciled else None
     if totals is None and (replay or _is_small(table, state)):
-        totals = _counted(state.adds(["size"])["size"])
+        totals = _totals(state.adds(["size"])["size"])
     if totals is None:
         return False
     try:
@@ -78,7 +78,7 @@ def _is_small(table: Target, state: Replay) -> bool:
     return size <= CHEAP_BYTES
 
 
-def _counted(sizes: pl.Series) -> tuple[int, int] | None:
+def _totals(sizes: pl.Series) -> tuple[int, int] | None:
     if sizes.null_count() or bool((sizes < 0).any()):
         return None
     return sizes.len(), sum(sizes.to_list())

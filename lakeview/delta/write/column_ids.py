@@ -45,13 +45,13 @@ def with_column_ids(schema: Schema, largest: int, *, keep_names: bool = False) -
 def check_unique(schema: Schema) -> None:
     """InvalidRequestError for a mapped schema of which two columns have one id, or two of one struct one physical name:
     "unique" and "universally unique", so that either finds no more than one column."""
-    found: dict[tuple[object, ...], str] = {}
+    owners: dict[tuple[object, ...], str] = {}
     for node in nodes(schema):
         if node.field is None:
             continue
         physical = node.field.physical_name
         for key, what in (((node.field.id,), f"id {node.field.id}"), ((node.path[:-1], physical), f"name {physical}")):
-            other = found.setdefault(key, node.name)
+            other = owners.setdefault(key, node.name)
             if other != node.name:
                 raise InvalidRequestError(
                     f"columns {other} and {node.name} are both mapped to the {what} by their metadata",

@@ -112,8 +112,8 @@ class Winner:
 
     def metadata(self) -> Metadata | None:
         """Its metaData action."""
-        found = only("meta_data", [self.commit])
-        return found[-1][1] if found else None
+        actions = only("meta_data", [self.commit])
+        return actions[-1][1] if actions else None
 
     def changes_protocol(self) -> bool:
         """Whether it holds a protocol action."""
@@ -176,14 +176,14 @@ def _check_definition(winner: Winner, ours: Intent, base: Metadata, protocol: Pr
 def _harmless(before: Metadata, after: Metadata, ours: Intent) -> bool:
     """Whether columns stay as they are, and only properties change that ask nothing of files already written."""
     # vectors are written only where they are enabled, and rows that moved have brought no ids along
-    needed = {"delta.enableDeletionVectors": ours.vectors, "delta.enableRowTracking": ours.removes}
+    needs = {"delta.enableDeletionVectors": ours.vectors, "delta.enableRowTracking": ours.removes}
     old, new = before.properties, after.properties
     changed = {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
     return (
         before.schema_string == after.schema_string
         and before.partition_columns == after.partition_columns
         and all(key.startswith(_HARMLESS_PROPERTIES) for key in changed)
-        and not any(needed.get(key) for key in changed)
+        and not any(needs.get(key) for key in changed)
     )
 
 
@@ -193,19 +193,21 @@ def _check_reads(winner: Winner, ours: Intent) -> None:
     new = winner.added.filter(pl.col("data_change") & ~pl.col("key").is_in(list(winner.deleted_from)))
     blind = winner.commit.info.is_blind_append is True and winner.removed.is_empty()
     if not (blind and ours.level == WRITE_SERIALIZABLE and not ours.changes_metadata):
-        held = _matching(new, ours)
-        if held.height:
-            raise winner.conflict(f"it added {held['path'][0]}, which ours would have had to read", "concurrent-append")
+        matches = _matching(new, ours)
+        if matches.height:
+            raise winner.conflict(
+                f"it added {matches['path'][0]}, which ours would have had to read", "concurrent-append"
+            )
     if ours.row_by_row:
         return
-    gone = winner.removed.filter("data_change")
+    removals = winner.removed.filter("data_change")
     # a remove has no statistics, and the add that follows it has
-    known = pl.concat([
-        gone.filter(~pl.col("key").is_in(list(again))), winner.added.filter(pl.col("key").is_in(list(again))),
+    files = pl.concat([
+        removals.filter(~pl.col("key").is_in(list(again))), winner.added.filter(pl.col("key").is_in(list(again))),
     ])  # fmt: skip
-    lost = _matching(known, ours)
-    if lost.height:
-        raise winner.conflict(f"it removed {lost['path'][0]}, which ours read", "concurrent-delete-read")
+    matches = _matching(files, ours)
+    if matches.height:
+        raise winner.conflict(f"it removed {matches['path'][0]}, which ours read", "concurrent-delete-read")
 
 
 def _matching(actions: pl.DataFrame, ours: Intent) -> pl.DataFrame:

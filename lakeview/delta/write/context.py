@@ -81,16 +81,16 @@ def indexed_leaves(
     """The leaves that get statistics, by their names in files: those that `delta.dataSkippingStatsColumns` names, else
     the first of the schema, and the columns that data is clustered by."""
     leaves = physical_leaves(schema, None, partition_columns)
-    named: tuple[tuple[str, ...], ...] | None = value(properties, "delta.dataSkippingStatsColumns")
+    paths: tuple[tuple[str, ...], ...] | None = value(properties, "delta.dataSkippingStatsColumns")
     number: int | None = value(properties, "delta.dataSkippingNumIndexedCols")
-    if named is not None:
-        wanted = {tuple(part.casefold() for part in path) for path in named}
-        found = [leaf for leaf in leaves if _below(leaf[0], wanted)]
+    if paths is not None:
+        prefixes = {tuple(part.casefold() for part in path) for path in paths}
+        selection = [leaf for leaf in leaves if _below(leaf[0], prefixes)]
     else:
         number = _INDEXED_COLUMNS if number is None else number
-        found = leaves if number < 0 else leaves[:number]
+        selection = leaves if number < 0 else leaves[:number]
     clustered = [leaf for leaf in leaves if leaf_name(leaf[0]) in clustering]
-    return frozenset(physical for _, physical, _ in (*found, *clustered))
+    return frozenset(physical for _, physical, _ in (*selection, *clustered))
 
 
 def _below(path: tuple[str, ...], prefixes: Set[tuple[str, ...]]) -> bool:

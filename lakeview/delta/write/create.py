@@ -145,15 +145,15 @@ def check_schema(schema: Schema, partition_by: Sequence[str]) -> None:
 
 def lowest_protocol(metadata: Metadata, address: str) -> Protocol:
     """The lowest protocol: (1, 2), or exactly the table features needed (today's protocol, Table Features)."""
-    needed = with_required(active_features(metadata))
-    if missing := sorted(needed - WRITER_FEATURES):
+    features = with_required(active_features(metadata))
+    if missing := sorted(features - WRITER_FEATURES):
         raise UnsupportedTableError(
             f"writing {address} would need the Delta writer feature {missing[0]}, which this writer does not implement",
             fix="create the table without it, or with an engine that implements it",
             place="protocol.writerFeatures",
             kind="unsupported-writer-feature",
         )
-    if needed <= {"appendOnly"}:
+    if features <= {"appendOnly"}:
         return Protocol(1, 2)
-    reader = sorted(needed & READER_FEATURES)
-    return Protocol(3, 7, reader, sorted(needed)) if reader else Protocol(1, 7, None, sorted(needed))
+    reader = sorted(features & READER_FEATURES)
+    return Protocol(3, 7, reader, sorted(features)) if reader else Protocol(1, 7, None, sorted(features))

@@ -44,23 +44,23 @@ def in_curve_order(batches: Callable[[], Iterator[pa.RecordBatch]], columns: Seq
 def _bounds(batches: Iterator[pa.RecordBatch], columns: Sequence[str]) -> tuple[dict[str, pl.Series], int]:
     """The ends of the quantiles of each column, by a sample of its values; and the bytes of all rows."""
     sample: list[pl.DataFrame] = []
-    held = size = step = 0
+    count = size = step = 0
     for batch in batches:
         size += batch.nbytes
         rows = pl.DataFrame({name: pl.from_arrow(batch.column(name)) for name in columns})
-        step = max(1, held // _SAMPLE)  # the more there are, the fewer of each batch
+        step = max(1, count // _SAMPLE)  # the more there are, the fewer of each batch
         sample.append(rows.gather_every(step))
-        held += rows.height
+        count += rows.height
     every = pl.concat(sample) if sample else pl.DataFrame({name: [] for name in columns})
     return {name: _ends(every[name]) for name in columns}, size
 
 
 def _ends(values: pl.Series) -> pl.Series:
-    known = _ordinal(values).drop_nulls().sort()
-    if known.is_empty():
-        return known
-    where = np.linspace(0, known.len() - 1, min(2**_BITS, known.len())).astype(np.int64)
-    return known.gather(where).unique(maintain_order=True)
+    ordinals = _ordinal(values).drop_nulls().sort()
+    if ordinals.is_empty():
+        return ordinals
+    where = np.linspace(0, ordinals.len() - 1, min(2**_BITS, ordinals.len())).astype(np.int64)
+    return ordinals.gather(where).unique(maintain_order=True)
 
 
 def _ordinal(values: pl.Series) -> pl.Series:
@@ -71,7 +71,7 @@ def _ordinal(values: pl.Series) -> pl.Series:
 
 def _places(batch: pa.RecordBatch, bounds: dict[str, pl.Series]) -> Places:
     """Where on the curve each row lies."""
-    found = np.zeros(batch.num_rows, dtype=np.uint64)
+    places = np.zeros(batch.num_rows, dtype=np.uint64)
     for i, (name, ends) in enumerate(bounds.items()):
         if ends.is_empty():
             continue  # every value is null
@@ -80,8 +80,8 @@ def _places(batch: pa.RecordBatch, bounds: dict[str, pl.Series]) -> Places:
         numbers = quantile * (2**_BITS - 1) // len(ends)  # few values spread over all bits
         numbers[values.is_null().to_numpy()] = 0
         for bit in range(_BITS):
-            found |= ((numbers >> np.uint64(bit)) & np.uint64(1)) << np.uint64(bit * len(bounds) + i)
-    return found
+            places |= ((numbers >> np.uint64(bit)) & np.uint64(1)) << np.uint64(bit * len(bounds) + i)
+    return places
 
 
 def _in_order(batches: Sequence[pa.RecordBatch], bounds: dict[str, pl.Series]) -> Iterator[pa.RecordBatch]:

@@ -66,8 +66,8 @@ class Definition:
     def schema(self) -> Schema:
         """The columns, with the names and ids of column mapping where it is on."""
         if self._schema is None or self._schema[0] is not self.metadata:
-            found = table_schema(self.metadata.schema_string, self.table_protocol, self.properties)
-            self._schema = self.metadata, found
+            schema = table_schema(self.metadata.schema_string, self.table_protocol, self.properties)
+            self._schema = self.metadata, schema
         return self._schema[1]
 
     @property
@@ -94,8 +94,8 @@ class Definition:
         UnsupportedTableError for a feature that is not written here.
         """
         changed = msgspec.structs.replace(self.metadata, **changes)
-        needed = active_features(changed) - active_features(self._base.metadata)
-        self.protocol = upgraded(self.protocol, needed | set(features), self._address)
+        new_features = active_features(changed) - active_features(self._base.metadata)
+        self.protocol = upgraded(self.protocol, new_features | set(features), self._address)
         self.metadata = changed
 
     def change_schema(self, schema: Schema) -> None:

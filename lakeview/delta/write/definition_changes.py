@@ -88,14 +88,14 @@ class DefinitionChanges(PendingCommit):
         path = column_path(column)
         self._refuse_used(path, "dropped")
         if path[0] in self.definition.partition_columns:
-            raise _used(path, "dropped", "the table is partitioned by it")
+            raise _in_use(path, "dropped", "the table is partitioned by it")
         name = leaf_name(path)
         clustered = clustering_columns(self.definition.schema, self._base.domain_metadata())
         if any(c == name or c.startswith(f"{name}.") for c in clustered):
-            raise _used(path, "dropped", "the table is clustered by it")
+            raise _in_use(path, "dropped", "the table is clustered by it")
         rest = drop(self.definition.schema, path)
         if set(rest.names) == set(self.definition.partition_columns):
-            raise _used(path, "dropped", "beside it there are partition columns alone, and files would hold nothing")
+            raise _in_use(path, "dropped", "beside it there are partition columns alone, and files would hold nothing")
         self._change_schema(rest)
 
     def widen_column(self, column: Column, type_: TypeInput) -> None:
@@ -171,12 +171,12 @@ class DefinitionChanges(PendingCommit):
 
     def unset_properties(self, names: Collection[str]) -> None:
         """Remove table properties. InvalidRequestError for one that is not set."""
-        known = self.definition.properties
+        properties = self.definition.properties
         for name in names:
-            if name not in known:
+            if name not in properties:
                 raise InvalidRequestError(
-                    f"the table has no property {name}", fix=f"choose from {', '.join(sorted(known)[:20])}", place=name,
-                    kind="unknown-property",
+                    f"the table has no property {name}", fix=f"choose from {', '.join(sorted(properties)[:20])}",
+                    place=name, kind="unknown-property",
                 )  # fmt: skip
             if name in PROPERTIES and PROPERTIES[name].effect is Effect.ENGINE:
                 raise InvalidRequestError(
@@ -208,14 +208,14 @@ class DefinitionChanges(PendingCommit):
     def drop_constraint(self, name: str) -> None:
         """Remove a CHECK constraint. InvalidRequestError if there is none of that name."""
         name = text_of(name, "name")
-        found = [k for k in self.definition.properties if k.lower() == f"{_CONSTRAINT}{name}".lower()]
-        if not found:
-            known = [k.removeprefix(_CONSTRAINT) for k in self.definition.properties if k.startswith(_CONSTRAINT)]
+        keys = [k for k in self.definition.properties if k.lower() == f"{_CONSTRAINT}{name}".lower()]
+        if not keys:
+            constraints = [k.removeprefix(_CONSTRAINT) for k in self.definition.properties if k.startswith(_CONSTRAINT)]
             raise InvalidRequestError(
-                f"the table has no constraint {name}", fix=f"choose from {', '.join(known) or 'none'}", place=name,
-                kind="unknown-constraint",
+                f"the table has no constraint {name}", fix=f"choose from {', '.join(constraints) or 'none'}",
+                place=name, kind="unknown-constraint",
             )  # fmt: skip
-        self._change_properties(dict.fromkeys(found))
+        self._change_properties(dict.fromkeys(keys))
 
     def upgrade_protocol(self, features: Collection[str]) -> None:
         """Let the protocol name more table features. UnsupportedTableError for one that is not written here."""
@@ -279,10 +279,10 @@ class DefinitionChanges(PendingCommit):
             except (InvalidRequestError, UnsupportedTableError):
                 names = [path[0]] if path[0].casefold() in text.casefold() else []
             if path[0] in names or is_own:
-                raise _used(path, verb, f"the rule {name or column} ({text}) is about it")
+                raise _in_use(path, verb, f"the rule {name or column} ({text}) is about it")
 
 
-def _used(path: Sequence[str], verb: str, why: str) -> InvalidRequestError:
+def _in_use(path: Sequence[str], verb: str, why: str) -> InvalidRequestError:
     return InvalidRequestError(
         f"column {'.'.join(path)} cannot be {verb}: {why}",
         fix="drop the rule first" if "rule" in why else "keep the column",

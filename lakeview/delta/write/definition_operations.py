@@ -27,10 +27,10 @@ class DefinitionOperations:
 
     def add_column(self: Target, column: Column, type_: TypeInput, *, comment: str | None = None) -> int | None:
         """Add a nullable column, or field of a struct, behind the others; returns the version."""
-        given = type_of(type_, _text(column))
-        columns = json_text([{"name": _text(column), "type": str(given)}])
+        data_type = type_of(type_, _text(column))
+        columns = json_text([{"name": _text(column), "type": str(data_type)}])
         with self.transaction("ADD COLUMNS", parameters={"columns": columns}) as txn:
-            txn.add_column(column, given, comment=comment)
+            txn.add_column(column, data_type, comment=comment)
         return txn.version
 
     def evolve(self: Target, schema: SchemaInput) -> int | None:
@@ -59,10 +59,10 @@ class DefinitionOperations:
 
     def widen_column(self: Target, column: Column, type_: TypeInput) -> int | None:
         """Give a column a type that holds all of its values; the table needs `delta.enableTypeWidening`."""
-        given = type_of(type_, _text(column))
-        parameters = {"column": json_text({"name": _text(column), "type": str(given)})}
+        data_type = type_of(type_, _text(column))
+        parameters = {"column": json_text({"name": _text(column), "type": str(data_type)})}
         with self.transaction("CHANGE COLUMN", parameters=parameters) as txn:
-            txn.widen_column(column, given)
+            txn.widen_column(column, data_type)
         return txn.version
 
     def reorder_columns(self: Target, names: Sequence[str]) -> int | None:

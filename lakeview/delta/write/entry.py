@@ -87,8 +87,8 @@ class Entry:
         }
         if row_ids_kept:
             info["tags"] = {"delta.rowTracking.preserved": "true"}
-        named = {"userName": self.user, "userMetadata": self.user_metadata}
-        return {**info, **{name: text for name, text in named.items() if text is not None}}
+        texts = {"userName": self.user, "userMetadata": self.user_metadata}
+        return {**info, **{name: text for name, text in texts.items() if text is not None}}
 
 
 def next_in_commit_time(log: TableLog, definition: Definition, version: int, now: datetime) -> datetime | None:

@@ -105,22 +105,22 @@ def _check_names(fields: Sequence[Field], path: str) -> None:
 
 
 def _check_fields(old: Sequence[Field], new: Sequence[Field], path: str) -> None:
-    found = {field.name: field for field in new}
+    by_name = {field.name: field for field in new}
     folded = [field.name.casefold() for field in new]
     what = "field" if path else "column"
     for field in old:
         name = _below(path, field.name)
-        if field.name not in found:
+        if field.name not in by_name:
             raise _refused(f"{what} {name} would be dropped, which needs column mapping", name)
-        if field.nullable and not found[field.name].nullable:
+        if field.nullable and not by_name[field.name].nullable:
             raise _refused(f"{what} {name} would no longer be nullable", name)
-        _check_type(field.type, found[field.name].type, name, what)
-    known = {field.name for field in old}
+        _check_type(field.type, by_name[field.name].type, name, what)
+    names = {field.name for field in old}
     for field in new:
         name = _below(path, field.name)
         if folded.count(field.name.casefold()) > 1:
             raise _refused(f"two {what}s would be called {name}, case aside", name)
-        if field.name not in known and not field.nullable:
+        if field.name not in names and not field.nullable:
             raise _refused(f"{what} {name} is new and must be nullable: older files do not have it", name)
 
 
@@ -164,14 +164,14 @@ def _carry_type(old: DataType, new: DataType) -> DataType:
 
 
 def _merged_fields(old: Sequence[Field], rows: Sequence[Field]) -> tuple[Field, ...]:
-    given = {field.name.casefold(): field for field in rows}
-    given.update({field.name: field for field in rows})
-    kept = []
+    by_name = {field.name.casefold(): field for field in rows}
+    by_name.update({field.name: field for field in rows})
+    fields = []
     for field in old:
-        other = given.get(field.name) or given.get(field.name.casefold())
-        kept.append(field if other is None else replace(field, type=_merged(field.type, other.type)))
-    known = {field.name.casefold() for field in old}
-    return (*kept, *(replace(field, nullable=True) for field in rows if field.name.casefold() not in known))
+        other = by_name.get(field.name) or by_name.get(field.name.casefold())
+        fields.append(field if other is None else replace(field, type=_merged(field.type, other.type)))
+    names = {field.name.casefold() for field in old}
+    return (*fields, *(replace(field, nullable=True) for field in rows if field.name.casefold() not in names))
 
 
 def _merged(old: DataType, rows: DataType) -> DataType:

@@ -74,11 +74,11 @@ class HasValue:
     def __call__(self, frame: pl.DataFrame) -> pl.Series:
         """Whether it has a value in each row."""
         values = frame[self.path[0]].alias("values")  # a series called ^x$ would be a pattern to polars
-        known = values.is_not_null()
+        has_value = values.is_not_null()
         for part in self.path[1:]:
             values = values.struct.unnest()[part].alias("values")
-            known &= values.is_not_null()
-        return known
+            has_value &= values.is_not_null()
+        return has_value
 
 
 def check_rows(files: Iterable[LiveFile], storage: Storage, rule: Satisfies | HasValue) -> None:

@@ -111,13 +111,13 @@ class FileChanges:
     def metrics(self) -> dict[str, int]:
         """What the actions add up to, in the words of a WRITE."""
         counts = [records_of(add.stats) for add in self.adds]
-        found = {
+        metrics = {
             "numFiles": len(self.adds),
             "numOutputBytes": sum(a.size for a in self.adds),
             "numRemovedFiles": len(self.removes),
             "numRemovedBytes": sum(r.size or 0 for r in self.removes.values()),
         }
-        return found if None in counts else {**found, "numOutputRows": sum(c for c in counts if c is not None)}
+        return metrics if None in counts else {**metrics, "numOutputRows": sum(c for c in counts if c is not None)}
 
     def whole_files(self) -> dict[str, int]:
         """How many files come and go, and their bytes, by each name that operationMetrics have for it. Files that
@@ -144,9 +144,9 @@ class FileChanges:
         """Delete what was written and the commit does not name: deletion vectors that were joined with those of others
         later. A file that cannot be deleted stays for a vacuum: the commit is made."""
         vectors = [add.deletion_vector for add in self.adds if add.deletion_vector is not None]
-        named = {decode_path(path) for path in (*(a.path for a in self.adds), *(c.path for c in self.changes))}
-        named |= {file for vector in vectors if (file := file_of(vector.unique_id)) is not None}
-        unused = [path for path in self.written if path not in named]
+        paths = {decode_path(path) for path in (*(a.path for a in self.adds), *(c.path for c in self.changes))}
+        paths |= {file for vector in vectors if (file := file_of(vector.unique_id)) is not None}
+        unused = [path for path in self.written if path not in paths]
         self.written.clear()
         with suppress(LakeviewError):
             for path in unused:

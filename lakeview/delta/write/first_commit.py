@@ -59,7 +59,7 @@ def clone(source: Target, target: Storage, clock: Clock) -> None:
     metadata = msgspec.structs.replace(state.metadata, id=str(uuid.uuid4()), created_time=now, configuration=properties)
     parameters = {"source": source.storage.root, "sourceVersion": str(state.version)}
     metrics = {"sourceTableSize": str(sum(a.size for a in adds)), "sourceNumOfFiles": str(len(adds))}
-    put_first(target, "CLONE", parameters, metrics, state.protocol, metadata, now, [*_named(adds), *_named(domains)])
+    put_first(target, "CLONE", parameters, metrics, state.protocol, metadata, now, [*_pairs(adds), *_pairs(domains)])
 
 
 def convert(storage: Storage, partitions: Schema, clock: Clock) -> None:
@@ -78,8 +78,8 @@ def convert(storage: Storage, partitions: Schema, clock: Clock) -> None:
     files = {row["name"]: row for row in listing.iter_rows(named=True)}
     footers = dict(zip(names, storage.each_ahead(lambda n: _footer(storage, n, files[n]["size"]), names), strict=True))
     schema = common_schema(footers)
-    taken = [f.name for f in partitions if f.name in schema]
-    whole = Schema((*(f for f in schema if f.name not in taken), *partitions))
+    overlap = [f.name for f in partitions if f.name in schema]
+    whole = Schema((*(f for f in schema if f.name not in overlap), *partitions))
     widened = any(type_changes(field) for _, field in fields_below(whole))
     check_schema(whole, partitions.names)
     values = {name: _hive_values(name, partitions) for name in names}
@@ -103,7 +103,7 @@ def convert(storage: Storage, partitions: Schema, clock: Clock) -> None:
     parameters = {"numFiles": str(len(adds)), "partitionedBy": msgspec.json.encode(partitions.names).decode()}
     metrics = {"numConvertedFiles": str(len(adds))}
     put_first(
-        storage, "CONVERT", parameters, metrics, lowest_protocol(metadata, storage.root), metadata, now, _named(adds)
+        storage, "CONVERT", parameters, metrics, lowest_protocol(metadata, storage.root), metadata, now, _pairs(adds)
     )
 
 
@@ -113,7 +113,7 @@ def _is_hidden(part: str, partitions: Schema) -> bool:
     return part.startswith(("_", ".")) and (folder is None or unquote(folder[1]) not in partitions)
 
 
-def _named(actions: Sequence[AddFile | DomainMetadata]) -> list[tuple[str, Any]]:
+def _pairs(actions: Sequence[AddFile | DomainMetadata]) -> list[tuple[str, Any]]:
     return [("add" if isinstance(action, AddFile) else "domainMetadata", action) for action in actions]
 
 
@@ -121,11 +121,11 @@ def _from_elsewhere(row: Mapping[str, Any], root: str) -> AddFile:
     """The add of a file of another table, by absolute paths."""
     add = add_of(row, data_change=True)
     vector = DeletionVector.of(row["vector"])
-    found = add.deletion_vector
-    if found is not None and vector is not None and vector.path is not None:
+    descriptor = add.deletion_vector
+    if descriptor is not None and vector is not None and vector.path is not None:
         place = encode_path(_absolute(vector.path, root))
-        found = msgspec.structs.replace(found, storage_type="p", path_or_inline_dv=place)
-    return msgspec.structs.replace(add, path=encode_path(_absolute(row["path"], root)), deletion_vector=found)
+        descriptor = msgspec.structs.replace(descriptor, storage_type="p", path_or_inline_dv=place)
+    return msgspec.structs.replace(add, path=encode_path(_absolute(row["path"], root)), deletion_vector=descriptor)
 
 
 def _absolute(path: str, root: str) -> str:
@@ -174,13 +174,13 @@ def _statistics(footer: pq.FileMetaData) -> str:
         if name not in schema.names or any(c.statistics is None or not c.statistics.has_null_count for c in chunks):
             continue
         nulls[name] = sum(c.statistics.null_count for c in chunks)
-        known = [c.statistics for c in chunks if c.statistics.null_count < c.num_values]
-        if any(test(schema.field(name).type) for test in _EXACT) and known and all(s.has_min_max for s in known):
-            bounds = _bounds(schema.field(name).type, known)
+        stats = [c.statistics for c in chunks if c.statistics.null_count < c.num_values]
+        if any(test(schema.field(name).type) for test in _EXACT) and stats and all(s.has_min_max for s in stats):
+            bounds = _bounds(schema.field(name).type, stats)
             if bounds is not None:
                 low[name], high[name] = bounds
-    found = {"numRecords": footer.num_rows, "minValues": low, "maxValues": high, "nullCount": nulls}
-    return msgspec.json.encode(found).decode()
+    document = {"numRecords": footer.num_rows, "minValues": low, "maxValues": high, "nullCount": nulls}
+    return msgspec.json.encode(document).decode()
 
 
 def _bounds(type_: pa.DataType, chunks: Sequence[pq.Statistics]) -> tuple[Any, Any] | None:

@@ -36,9 +36,9 @@ def common_schema(footers: Mapping[str, pq.FileMetaData]) -> Schema:
         for path, type_ in shape.items():
             if not isinstance(type_, str):
                 files.setdefault(path, {}).setdefault(type_, name)
-    for path, found in files.items():
-        if len(found) > 1:
-            schema = record_widening(schema, path, _narrowest_first(path, found))
+    for path, types in files.items():
+        if len(types) > 1:
+            schema = record_widening(schema, path, _narrowest_first(path, types))
     return schema
 
 

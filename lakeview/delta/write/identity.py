@@ -87,12 +87,12 @@ def with_marks(schema: Schema, marks: Mapping[str, int]) -> Schema:
 
 
 def _identity(field: Field) -> Identity:
-    known = field.metadata
-    mark = known.get(_MARK)
+    metadata = field.metadata
+    mark = metadata.get(_MARK)
     return Identity(
         field.name,
-        int(known[_START]),
-        int(known.get(_STEP) or 1),
+        int(metadata[_START]),
+        int(metadata.get(_STEP) or 1),
         None if mark is None else int(mark),
-        known.get(_EXPLICIT) is True,
+        metadata.get(_EXPLICIT) is True,
     )

@@ -59,8 +59,8 @@ class LiveFile:
 
     def physical_rows(self, storage: Storage) -> int:
         """Rows in the file: what its statistics say, else its footer."""
-        known = records_of(self.row["stats"])
-        return self._footer_rows(storage) if known is None else known
+        count = records_of(self.row["stats"])
+        return self._footer_rows(storage) if count is None else count
 
     def has_only(self, storage: Storage, deleted: int) -> bool:
         """Whether so many deleted rows are all rows of the file: its footer says it, since a file goes with its last
@@ -99,8 +99,8 @@ class LiveFile:
     ) -> Iterator[pa.RecordBatch]:
         """As `batches`, with POSITION behind the columns."""
         fallbacks = {**self.task.fallbacks, POSITION: Fallback(0, plus_position=True)}
-        read = LiveFile(self.row, replace(self.task, fallbacks=fallbacks))
-        yield from read.batches(storage, Schema((*schema, _POSITION_FIELD)), selected=selected)
+        file = LiveFile(self.row, replace(self.task, fallbacks=fallbacks))
+        yield from file.batches(storage, Schema((*schema, _POSITION_FIELD)), selected=selected)
 
     def matches(self, storage: Storage, where: pl.Expr) -> pyroaring.BitMap64:
         """The positions of the live rows for which a condition is true; null is not true.
@@ -108,10 +108,10 @@ class LiveFile:
         InvalidRequestError (kind bad-predicate) where it is none, or cannot be evaluated.
         """
         names = [n for n in where.meta.root_names() if n in self.task.schema]
-        found = pyroaring.BitMap64()
+        positions = pyroaring.BitMap64()
         for frame in self.frames(storage, list(dict.fromkeys(names))):
-            found |= positions_of(frame.filter(matching_rows(frame, where)))
-        return found
+            positions |= positions_of(frame.filter(matching_rows(frame, where)))
+        return positions
 
 
 def ahead(call: Callable[[LiveFile], _T], files: Sequence[LiveFile]) -> Iterator[_T]:
@@ -122,10 +122,10 @@ def ahead(call: Callable[[LiveFile], _T], files: Sequence[LiveFile]) -> Iterator
             for following in range(_AHEAD, len(files) + _AHEAD):
                 if not waiting:
                     return
-                found = waiting.popleft().result()
+                outcome = waiting.popleft().result()
                 if following < len(files):
                     waiting.append(threads.submit(call, files[following]))
-                yield found
+                yield outcome
         finally:
             threads.shutdown(cancel_futures=True)
 

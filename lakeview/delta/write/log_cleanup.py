@@ -72,15 +72,15 @@ def clean_log(
     now = clock()
     cutoff = _cutoff(now, retention, state.properties, allow_short=allow_short_retention)
     # the table's own listing grows at its end: a checkpoint of an older version, written since, is not in it
-    listed = table.storage.list_from(LOG_FOLDER)
-    files = log_files(listed.with_columns(pl.col("modified").dt.epoch("ms")).iter_rows())
+    listing = table.storage.list_from(LOG_FOLDER)
+    files = log_files(listing.with_columns(pl.col("modified").dt.epoch("ms")).iter_rows())
     checkpoints = checkpoints_of(files)
     base = _base(table, checkpoints, cutoff, keep_versions)
     old = _nothing()
     if base is not None and not _is_protected(table, base):
-        old = pl.concat([_stale_hint(table, listed, base), _before(log_frame(files), base)])
+        old = pl.concat([_stale_hint(table, listing, base), _before(log_frame(files), base)])
     remaining = [c for c in checkpoints if set(old["name"]).isdisjoint(c.names)]
-    plan = pl.concat([old, _unused_sidecars(table, remaining, now), _temporary_files(listed, now)])
+    plan = pl.concat([old, _unused_sidecars(table, remaining, now), _temporary_files(listing, now)])
     if not dry_run:
         _delete(table, plan)
         table.log.forget(old["name"].to_list())
@@ -164,18 +164,18 @@ def _before(log: pl.DataFrame, base: CheckpointFiles) -> pl.DataFrame:
 def _unused_sidecars(table: Target, remaining: Sequence[CheckpointFiles], now: datetime) -> pl.DataFrame:
     """The sidecars older than a day that none of the remaining checkpoints names; none where one of them cannot be
     read."""
-    listed = table.storage.list_from(SIDECARS)
+    listing = table.storage.list_from(SIDECARS)
     # "preserve files that are less than a day old as of midnight": a checkpoint that names them may be on its way
-    old = listed.filter(pl.col("modified") < _midnight(now) - timedelta(days=1))
+    old = listing.filter(pl.col("modified") < _midnight(now) - timedelta(days=1))
     if old.is_empty():
         return _nothing()
-    named: set[str] = set()
+    names: set[str] = set()
     for files in remaining:
         try:
-            named.update(name.rpartition("/")[2] for name in table.log.checkpoint(files).sidecars)
+            names.update(name.rpartition("/")[2] for name in table.log.checkpoint(files).sidecars)
         except UNREADABLE:
             return _nothing()
-    unused = old.filter(~pl.col("name").is_in(named))
+    unused = old.filter(~pl.col("name").is_in(names))
     return _without_version(unused.with_columns(pl.concat_str(pl.lit("_sidecars/"), "name").alias("name")), "sidecar")
 
 

@@ -17,7 +17,7 @@ from lakeview.delta.write.target import Target
 from lakeview.model.errors import InvalidRequestError
 
 
-class _Named(msgspec.Struct, frozen=True, rename="camel"):
+class _Subject(msgspec.Struct, frozen=True, rename="camel"):
     """What tells an action from another of its kind."""
 
     path: str = ""
@@ -26,7 +26,7 @@ class _Named(msgspec.Struct, frozen=True, rename="camel"):
     domain: str = ""
 
 
-_NAMED = msgspec.json.Decoder(_Named | None)
+_SUBJECT = msgspec.json.Decoder(_Subject | None)
 _FILES = ("add", "remove")
 _RECONCILED = (*_FILES, "protocol", "metaData", "txn", "domainMetadata")
 """Kinds of actions that a state is made of; provenance and change data stay with their commits."""
@@ -42,8 +42,8 @@ def compact_log(table: Target, start: int, end: int) -> str:
     """
     state = table.state()
     check_writable(state.table_protocol, active_features(state.metadata), table.storage.root)
-    listed = table.log.versions()
-    if not 0 <= start < end or bisect_right(listed, end) - bisect_left(listed, start) != end - start + 1:
+    versions = table.log.versions()
+    if not 0 <= start < end or bisect_right(versions, end) - bisect_left(versions, start) != end - start + 1:
         raise InvalidRequestError(
             f"commits {start} to {end} of {table.storage.root} cannot be compacted: two or more are needed, and all of "
             "them have to be in the log",
@@ -67,12 +67,12 @@ def _actions(table: Target, versions: range) -> Iterator[tuple[tuple[str, ...], 
             parse_commit(data, version)  # raises for what no reader can read
             for line in parse_lines(RAW_LINES, data, commit_name(version)):
                 for kind in _RECONCILED:
-                    if kind in line and (named := _NAMED.decode(line[kind])) is not None:
-                        yield _key(kind, named, table.storage.root), b'{"%s":%s}\n' % (kind.encode(), line[kind])
+                    if kind in line and (subject := _SUBJECT.decode(line[kind])) is not None:
+                        yield _key(kind, subject, table.storage.root), b'{"%s":%s}\n' % (kind.encode(), line[kind])
 
 
-def _key(kind: str, named: _Named, root: str) -> tuple[str, ...]:
+def _key(kind: str, subject: _Subject, root: str) -> tuple[str, ...]:
     if kind in _FILES:
-        vector = named.deletion_vector
-        return "file", canonical_path(decode_path(named.path), root), "" if vector is None else vector.unique_id
-    return kind, named.app_id, named.domain
+        vector = subject.deletion_vector
+        return "file", canonical_path(decode_path(subject.path), root), "" if vector is None else vector.unique_id
+    return kind, subject.app_id, subject.domain

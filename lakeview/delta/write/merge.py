@@ -35,8 +35,8 @@ class Clause:
 
     def words(self) -> dict[str, str]:
         """The clause as a commit records it."""
-        found: dict[str, str] = {"actionType": self.does}
-        return found if self.where is None else {"predicate": str(self.where), **found}
+        words: dict[str, str] = {"actionType": self.does}
+        return words if self.where is None else {"predicate": str(self.where), **words}
 
 
 @dataclass

@@ -30,8 +30,8 @@ class ClauseRule:
 
     def values_of(self, rows: pl.DataFrame, stored: pl.DataFrame | None = None) -> dict[Path, pl.Series]:
         """The values of rows, by path. `stored`: the rows with variants as their bytes, which variants are set by."""
-        named = any(e is None for e in self.values.values())
-        source = rows[SOURCE].struct.unnest() if named else pl.DataFrame()
+        by_name = any(e is None for e in self.values.values())
+        source = rows[SOURCE].struct.unnest() if by_name else pl.DataFrame()
         return {
             path: source[path[0]]
             if e is None
@@ -61,9 +61,9 @@ def clause_rule(clause: Clause, sides: Schema, table: Schema, source: Schema) ->
         if clause.does == "insert":
             table.require(source.names, place="source")
         return ClauseRule(clause, where, dict.fromkeys((n,) for n in source.names if n in table))
-    found = check_assignments(clause.assignments, table, sides, is_new=clause.does == "insert")
-    values = {path: assigned.value for path, assigned in found.items()}
-    return ClauseRule(clause, where, values, frozenset(path for path, a in found.items() if a.is_variant))
+    assignments = check_assignments(clause.assignments, table, sides, is_new=clause.does == "insert")
+    values = {path: assigned.value for path, assigned in assignments.items()}
+    return ClauseRule(clause, where, values, frozenset(path for path, a in assignments.items() if a.is_variant))
 
 
 def text_names(rules: Sequence[ClauseRule], table: Schema) -> frozenset[str]:

@@ -15,7 +15,7 @@ from lakeview.delta.write.assignments import with_values
 from lakeview.delta.write.live_files import POSITION, LiveFile, ahead, positions_of
 from lakeview.delta.write.merge import SOURCE, TARGET, Merge, When
 from lakeview.delta.write.merge_clauses import ClauseRule, both_sides, clause_rule, text_names
-from lakeview.delta.write.merge_source import SOURCE_ROW, MergeSource, key_range, named
+from lakeview.delta.write.merge_source import SOURCE_ROW, MergeSource, key_range, with_names
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_rules import RowRules
 from lakeview.delta.write.stored_columns import readable_rows
@@ -45,16 +45,16 @@ class MergeRows:
         self._work = work
         self._clock = clock
         self._source = MergeSource(merge.source, schema)
-        given = self._source.schema
-        sides = (Field(TARGET, StructType(schema.fields)), Field(SOURCE, StructType(given.fields)))
+        source_schema = self._source.schema
+        sides = (Field(TARGET, StructType(schema.fields)), Field(SOURCE, StructType(source_schema.fields)))
         self._condition: JoinCondition = join_condition(merge.on, Schema(sides))
         if self._condition.rest is not None:
             check_condition(self._condition.rest, Schema(sides), _SUBJECT)
         own = tuple(f for f in schema if f.name not in (TARGET, SOURCE))
-        others = tuple(f for f in given if f.name not in (TARGET, SOURCE))
+        others = tuple(f for f in source_schema if f.name not in (TARGET, SOURCE))
 
         def rules_for(when: When, columns: Schema) -> list[ClauseRule]:
-            return [clause_rule(clause, columns, schema, given) for clause in merge.of(when)]
+            return [clause_rule(clause, columns, schema, source_schema) for clause in merge.of(when)]
 
         self._matched = rules_for("matched", Schema((*own, *sides)))
         self._unmatched = rules_for("not matched by source", Schema((*own, sides[0])))
@@ -70,11 +70,11 @@ class MergeRows:
         """What rows of the table the merge can change, as a condition by which files are skipped; None for all."""
         if self._unmatched:
             return None
-        found = self._condition.left_only
+        condition = self._condition.left_only
         for number, (column, _) in enumerate(self._condition.keys):
             expression = key_range(column, self._keys[f"{number}"])
-            found = expression if found is None else found & expression
-        return found
+            condition = expression if condition is None else condition & expression
+        return condition
 
     @property
     def left_only(self) -> pl.Expr | None:
@@ -108,10 +108,10 @@ class MergeRows:
             return
         rows = self._source.without(self._met)
         frame = both_sides(rows, {SOURCE: rows})
-        left = pl.repeat(True, frame.height, eager=True)
+        rest = pl.repeat(True, frame.height, eager=True)
         for rule in self._inserts:
-            holds = left & rule.holds(frame)
-            left = left & ~holds
+            holds = rest & rule.holds(frame)
+            rest = rest & ~holds
             part = frame.filter(holds)
             if part.height:
                 append(pl.DataFrame({path[0]: v for path, v in rule.values_of(part).items()}).to_arrow())
@@ -133,12 +133,12 @@ class MergeRows:
         """POSITION and source row of each row of a file that the source matches, each position once; the source rows
         that match any; and all positions, if they are needed."""
         columns = self._schema.names if self._condition.rest is not None else [c for c, _ in self._condition.keys]
-        found, every = [], pyroaring.BitMap64()
+        frames, every = [], pyroaring.BitMap64()
         for frame in file.frames(storage, list(dict.fromkeys(columns))):
             if self._unmatched:
                 every |= positions_of(frame)
-            found += list(self._joined(frame))
-        pairs = pl.concat(found) if found else pl.DataFrame(schema={POSITION: pl.Int64(), SOURCE_ROW: pl.Int64()})
+            frames += list(self._joined(frame))
+        pairs = pl.concat(frames) if frames else pl.DataFrame(schema={POSITION: pl.Int64(), SOURCE_ROW: pl.Int64()})
         met = pyroaring.BitMap64(pairs[SOURCE_ROW].unique().to_numpy().astype("uint64"))
         if pairs[POSITION].is_duplicated().any():
             self._refuse_ambiguous(pairs)
@@ -225,17 +225,17 @@ class MergeRows:
                 joined = places.join(pairs, on=POSITION, how="left", maintain_order="left")
                 source = self._source.at(joined[SOURCE_ROW])
             both = self._both(batch, source)
-            left = pl.repeat(True, both.height, eager=True)
+            rest = pl.repeat(True, both.height, eager=True)
             for rule in rules:
-                holds = left & rule.holds(both)
-                left = left & ~holds
+                holds = rest & rule.holds(both)
+                rest = rest & ~holds
                 if holds.any():
                     removals |= positions_of(places.filter(holds))
                     yield from self._applied(rule, both.filter(holds), batch.filter(holds.to_arrow()))
 
     def _both(self, rows: pa.RecordBatch, source: pl.DataFrame | None) -> pl.DataFrame:
         """Rows of the table, and beside each the source row that it matches."""
-        own = named(frame_of(readable_rows(rows, self._schema, self._text_names)), self._schema.names)
+        own = with_names(frame_of(readable_rows(rows, self._schema, self._text_names)), self._schema.names)
         return both_sides(own, {TARGET: own} if source is None else {TARGET: own, SOURCE: source})
 
     def _applied(self, rule: ClauseRule, both: pl.DataFrame, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -256,18 +256,18 @@ class MergeRows:
         names = self._schema.names
         values = rule.values_of(both, self._stored(rule, both, rows))
         computed = {r.name for r in self._rules.generated} - {path[0] for path in values}
-        given = [n for n in names if n not in computed]
-        made = self._rules.conform(with_values(rows, given, values), clock=self._clock)
+        inputs = [n for n in names if n not in computed]
+        after = self._rules.conform(with_values(rows, inputs, values), clock=self._clock)
         if self._work.feed:
             self._work.record("update_preimage", [rows.select(names)])
-            self._work.record("update_postimage", [made])
-        return with_tracking(made, rows, Schema(self._work.context.tracked))
+            self._work.record("update_postimage", [after])
+        return with_tracking(after, rows, Schema(self._work.context.tracked))
 
     def _stored(self, rule: ClauseRule, both: pl.DataFrame, rows: pa.RecordBatch) -> pl.DataFrame:
         """The rows with variants as their bytes, if the rule sets one."""
         if not rule.variants:
             return both
-        own = named(frame_of(rows), self._schema.names)
+        own = with_names(frame_of(rows), self._schema.names)
         source = {SOURCE: both[SOURCE].struct.unnest()} if SOURCE in both.columns else {}
         return both_sides(own, {TARGET: own, **source})
 
@@ -275,8 +275,8 @@ class MergeRows:
 def merge_metrics(files: Mapping[str, int], rows: Mapping[str, int], adds: Sequence[AddFile]) -> dict[str, int]:
     """operationMetrics of a merge, in the words of other engines."""
     names = ("numSourceRows", "numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted")
-    found = {name: rows.get(name, 0) for name in names} | dict(rows)
-    return found | {
+    counts = {name: rows.get(name, 0) for name in names} | dict(rows)
+    return counts | {
         "numTargetRowsCopied": files.get("numCopiedRows", 0),
         "numTargetFilesAdded": len([a for a in adds if a.deletion_vector is None]),
         "numTargetFilesRemoved": files.get("numRemovedFiles", 0),
@@ -284,5 +284,7 @@ def merge_metrics(files: Mapping[str, int], rows: Mapping[str, int], adds: Seque
         "numTargetDeletionVectorsAdded": files.get("numDeletionVectorsAdded", 0),
         "numTargetDeletionVectorsUpdated": files.get("numDeletionVectorsUpdated", 0),
         "numTargetDeletionVectorsRemoved": files.get("numDeletionVectorsRemoved", 0),
-        "numOutputRows": found["numTargetRowsInserted"] + found["numTargetRowsUpdated"] + files.get("numCopiedRows", 0),
+        "numOutputRows": counts["numTargetRowsInserted"]
+        + counts["numTargetRowsUpdated"]
+        + files.get("numCopiedRows", 0),
     }

@@ -24,8 +24,8 @@ class MergeSource:
     """
 
     def __init__(self, rows: pl.DataFrame, table: Schema) -> None:
-        given = Schema.from_arrow(rows.head(0).to_arrow().schema)
-        self.schema = Schema(tuple(_spelt(f, table) for f in given))
+        schema = Schema.from_arrow(rows.head(0).to_arrow().schema)
+        self.schema = Schema(tuple(_spelt(f, table) for f in schema))
         if len(set(self.schema.names)) < len(self.schema):
             twice = next(n for n in self.schema.names if self.schema.names.count(n) > 1)
             raise InvalidRequestError(
@@ -45,12 +45,12 @@ class MergeSource:
 
     def at(self, numbers: pl.Series) -> pl.DataFrame:
         """The rows with these numbers, in their order; a null number gives a row of nulls."""
-        return named(self.frame[numbers], self.schema.names)
+        return with_names(self.frame[numbers], self.schema.names)
 
     def without(self, numbers: pyroaring.BitMap64) -> pl.DataFrame:
         """The rows with other numbers than these."""
         met = pl.Series(numbers.to_array(), dtype=pl.Int64)
-        return named(self.frame.filter(~self.frame[SOURCE_ROW].is_in(met.implode())), self.schema.names)
+        return with_names(self.frame.filter(~self.frame[SOURCE_ROW].is_in(met.implode())), self.schema.names)
 
     def keys(self, pairs: Sequence[tuple[str, str]]) -> pl.DataFrame:
         """SOURCE_ROW, then `comparable_keys` as columns "0", "1" and so on."""
@@ -65,7 +65,7 @@ def comparable_keys(source: pl.DataFrame, keys: Sequence[tuple[str, str]], schem
     stands for every value that the table's type does not hold, such as 1.5 for a whole number. InvalidRequestError for
     types whose values do not compare.
     """
-    made = []
+    columns = []
     for column, other in keys:
         values, type_ = source[other], polars_type(schema[column].type)
         if not _comparable(values.dtype, type_):
@@ -77,9 +77,9 @@ def comparable_keys(source: pl.DataFrame, keys: Sequence[tuple[str, str]], schem
             )
         cast = values.cast(type_, strict=False)
         # without the name: `ne_missing` takes one such as ^x$ for a pattern
-        lost = cast.cast(values.dtype, strict=False).alias("").ne_missing(values)
-        made.append(cast.set(lost, None) if lost.any() else cast)
-    return made
+        misfits = cast.cast(values.dtype, strict=False).alias("").ne_missing(values)
+        columns.append(cast.set(misfits, None) if misfits.any() else cast)
+    return columns
 
 
 def _comparable(one: pl.DataType, other: pl.DataType) -> bool:
@@ -97,21 +97,23 @@ def _comparable(one: pl.DataType, other: pl.DataType) -> bool:
     )
 
 
-def named(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+def with_names(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     """Columns by their names alone: polars takes some, such as ^x$, for patterns."""
     return pl.DataFrame({name: frame[name] for name in names})
 
 
 def key_range(column: str, values: pl.Series) -> pl.Expr:
     """What rows with one of these values satisfy: few of them are listed, of many the ends are taken."""
-    known = values.drop_nulls().unique()
-    if known.dtype.is_float() and known.is_nan().any():  # it equals itself, and lies in no range
-        return pl.col(column).is_nan() | key_range(column, known.drop_nans())
-    if known.is_empty():
+    values = values.drop_nulls().unique()
+    if values.dtype.is_float() and values.is_nan().any():  # it equals itself, and lies in no range
+        return pl.col(column).is_nan() | key_range(column, values.drop_nans())
+    if values.is_empty():
         return pl.lit(value=False)
-    if known.len() <= _LISTED_VALUES and not known.dtype.is_float():
-        return pl.col(column).is_in(known.implode())
-    return (pl.col(column) >= pl.lit(known.min(), known.dtype)) & (pl.col(column) <= pl.lit(known.max(), known.dtype))
+    if values.len() <= _LISTED_VALUES and not values.dtype.is_float():
+        return pl.col(column).is_in(values.implode())
+    return (pl.col(column) >= pl.lit(values.min(), values.dtype)) & (
+        pl.col(column) <= pl.lit(values.max(), values.dtype)
+    )
 
 
 def _spelt(field: Field, schema: Schema) -> Field:

@@ -34,11 +34,13 @@ def follow_deletes(
         return []
     touched = winner.added_again
     vectors = {row["key"]: row for row in winner.added.select("key", "deletion_vector", "vector").to_dicts()}
-    found = []
+    rearrangements = []
     for move in moves:
         met = touched.intersection(file.key for file in move.files)
-        found.append(_followed(move, winner, {k: vectors[k] for k in met}, changes, storage, now) if met else move)
-    return found
+        rearrangements.append(
+            _followed(move, winner, {k: vectors[k] for k in met}, changes, storage, now) if met else move
+        )
+    return rearrangements
 
 
 def _followed(
@@ -92,8 +94,8 @@ def _with_vectors(
         inside = places & pyroaring.BitMap64(range(start, start + rows))
         parts.append((add, pyroaring.BitMap64(place - start for place in inside), rows))
         start += rows
-    named = [bits for _, bits, rows in parts if 0 < len(bits) < rows]
-    path, descriptors = write_vectors(named, storage)
+    bitmaps = [bits for _, bits, rows in parts if 0 < len(bits) < rows]
+    path, descriptors = write_vectors(bitmaps, storage)
     if path is not None:
         changes.written.append(path)
     waiting = iter(descriptors)

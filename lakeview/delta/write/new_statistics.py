@@ -26,12 +26,12 @@ def recompute_statistics(txn: Transaction, where: pl.Expr | None) -> int:
     data = pa.schema([f for f in context.schema.relaxed().to_arrow() if f.name not in context.partition_columns])
 
     def text(file: LiveFile) -> str:
-        counted = FileStatistics(context.indexed, prefix=context.string_prefix)
+        statistics = FileStatistics(context.indexed, prefix=context.string_prefix)
         columns = with_variant_binaries(context.schema.select(data.names))
         for batch in file.batches(txn.storage, columns, deleted=pyroaring.BitMap64()):
-            counted.add(stored_table(pa.Table.from_batches([batch]), list(columns)))
-        found = counted.text()
-        return found if file.row["vector"] is None else with_deletions(found, counted.records)
+            statistics.add(stored_table(pa.Table.from_batches([batch]), list(columns)))
+        document = statistics.text()
+        return document if file.row["vector"] is None else with_deletions(document, statistics.records)
 
     files = txn.live_files(where)
     for file, stats in zip(files, ahead(text, files), strict=True):

@@ -72,14 +72,14 @@ def optimize(
     work = txn.row_changes()
     context = replace(work.context, target_bytes=target_bytes)
     work.context = context
-    total, done, found = sum(_size(group) for group in groups), 0, []
+    total, done, rearrangements = sum(_size(group) for group in groups), 0, []
     for group in groups:
-        found.append(rewrite(work, txn.files, group, z_order_by, txn.clock))
+        rearrangements.append(rewrite(work, txn.files, group, z_order_by, txn.clock))
         done += _size(group)
         if progress is not None:
             progress(done, total)
-    txn.entry.count(optimize_metrics(found))
-    return found
+    txn.entry.count(optimize_metrics(rearrangements))
+    return rearrangements
 
 
 def groups_of(files: Iterable[LiveFile], target_bytes: int, z_order_by: Sequence[str]) -> list[list[LiveFile]]:

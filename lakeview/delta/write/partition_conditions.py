@@ -45,8 +45,8 @@ def selected(values: pl.DataFrame, rows: int, condition: pl.Expr) -> pl.Series:
     A condition without any column selects all rows or none, as does one on a table without partition columns.
     InvalidRequestError (kind bad-predicate) if a value cannot be converted as the condition asks.
     """
-    chosen = _evaluated(values, condition, "the condition")
-    return chosen if chosen.len() == rows else pl.Series("chosen", [chosen[0]] * rows, dtype=pl.Boolean)
+    mask = _evaluated(values, condition, "the condition")
+    return mask if mask.len() == rows else pl.Series("chosen", [mask[0]] * rows, dtype=pl.Boolean)
 
 
 def one_of(partitions: pl.DataFrame) -> pl.Expr:
@@ -54,22 +54,22 @@ def one_of(partitions: pl.DataFrame) -> pl.Expr:
     can name, that it may."""
     if partitions.height > _MOST_PARTITIONS or not all(map(is_nameable, partitions.columns)):
         return pl.lit(value=True)
-    found = pl.lit(value=False)
+    condition = pl.lit(value=False)
     for row in partitions.iter_rows(named=True):
         same = pl.lit(value=True)
         for name, value in row.items():
             column = pl.col(name)
             same &= column.is_null() if value is None else column == pl.lit(value, partitions[name].dtype)
-        found |= same
-    return found
+        condition |= same
+    return condition
 
 
 def _check_evaluates(expression: pl.Expr, where: str | pl.Expr, schema: Schema, partitions: Sequence[str]) -> None:
     empty = pl.DataFrame(schema={name: polars_type(schema[name].type) for name in partitions})
-    found = _evaluated(empty, expression, str(where)).dtype
-    if found != pl.Boolean:
+    dtype = _evaluated(empty, expression, str(where)).dtype
+    if dtype != pl.Boolean:
         raise InvalidRequestError(
-            f"{where!s} is {found}, not true or false", fix="write a comparison", place="where", kind=_KIND
+            f"{where!s} is {dtype}, not true or false", fix="write a comparison", place="where", kind=_KIND
         )
 
 

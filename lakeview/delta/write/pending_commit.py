@@ -122,13 +122,13 @@ class PendingCommit:
         UnsupportedTableError for a type that is not written, and a rule that cannot be evaluated.
         """
         check_types(self.schema)
-        found = write_context(
+        context = write_context(
             self._storage.root, self.schema, self.definition.partition_columns, self.definition.properties,
             self._clustering,
         )  # fmt: skip
         if not self.definition.enables("rowTracking", "delta.enableRowTracking"):
-            return found
-        return replace(found, tracked=tracked_fields(self.definition.properties))
+            return context
+        return replace(context, tracked=tracked_fields(self.definition.properties))
 
     def row_changes(self) -> RowChanges:
         """Where an operation says which rows go and come."""

@@ -37,8 +37,8 @@ def _check_settable(name: str, text: str) -> None:
         if name.startswith("delta.feature.") and text.lower() not in FEATURE_VALUES:
             raise _bad_value(name, text, "supported")
         return
-    known = PROPERTIES.get(name)
-    if known is None and not is_known(name):
+    entry = PROPERTIES.get(name)
+    if entry is None and not is_known(name):
         near = nearest(name)
         raise InvalidRequestError(
             f"{name} is no property that Delta tables have",
@@ -46,12 +46,12 @@ def _check_settable(name: str, text: str) -> None:
             place=name,
             kind="unknown-property",
         )
-    if known is not None and known.parse(text) is None:
-        raise _bad_value(name, text, known.expected)
-    if known is None or (known.effect in (Effect.ENGINE, Effect.BINDING) and text.lower() not in known.off):
+    if entry is not None and entry.parse(text) is None:
+        raise _bad_value(name, text, entry.expected)
+    if entry is None or (entry.effect in (Effect.ENGINE, Effect.BINDING) and text.lower() not in entry.off):
         raise UnsupportedTableError(
             f"{name} is {text!r}, which this writer would not honour",
-            fix=(known and known.fix) or "leave it out, or set it with an engine that implements it",
+            fix=(entry and entry.fix) or "leave it out, or set it with an engine that implements it",
             place=name,
             kind="unsupported-property",
         )
@@ -64,9 +64,9 @@ def check_honoured(properties: Mapping[str, str], address: str) -> None:
 
     Properties that only guide engines' own work, that no engine knows, or whose value is none, do not stop a write.
     """
-    for name, known in PROPERTIES.items():
+    for name, entry in PROPERTIES.items():
         text = properties.get(name)
-        if text is not None and known.effect is Effect.BINDING and text.lower() not in known.off:
+        if text is not None and entry.effect is Effect.BINDING and text.lower() not in entry.off:
             raise UnsupportedTableError(
                 f"{address} has {name} = {text}: every commit has to keep what it promises to readers, and this writer "
                 "does not",
@@ -95,15 +95,15 @@ def codec(properties: Mapping[str, str]) -> str:
 
     UnsupportedTableError for a codec that is not written.
     """
-    wanted = value(properties, CODEC) or "zstd"
-    if wanted not in _OWN_CODECS:
+    name = value(properties, CODEC) or "zstd"
+    if name not in _OWN_CODECS:
         raise UnsupportedTableError(
-            f"{CODEC} is {wanted}, and data files are not compressed so here",
+            f"{CODEC} is {name}, and data files are not compressed so here",
             fix="set it to zstd or snappy",
             place=CODEC,
             kind="unsupported-property",
         )
-    return _OWN_CODECS[wanted]
+    return _OWN_CODECS[name]
 
 
 def _bad_value(name: str, text: object, expected: str) -> InvalidRequestError:

@@ -25,18 +25,18 @@ def upgraded(protocol: Protocol, features: Collection[str], address: str) -> Pro
 
     A legacy version becomes the list of features that it implies. UnsupportedTableError for a feature not written here.
     """
-    known = supported_features(protocol)
-    needed = with_required(frozenset(features)) - known
-    if not needed:
+    current = supported_features(protocol)
+    additions = with_required(frozenset(features)) - current
+    if not additions:
         return protocol
-    if missing := sorted(needed - WRITER_FEATURES):
+    if missing := sorted(additions - WRITER_FEATURES):
         raise UnsupportedTableError(
             f"this change needs the Delta writer feature {missing[0]}, which this writer does not implement",
             fix=f"make the change to {address} with an engine that implements it",
             place="protocol.writerFeatures",
             kind="unsupported-writer-feature",
         )
-    every = sorted(known | needed)
+    every = sorted(current | additions)
     readers = sorted(set(every) & READER_FEATURES | set(protocol.reader_features or ()))
     if readers:
         return Protocol(_TABLE_FEATURES, MAX_WRITER_VERSION, readers, every)

@@ -91,10 +91,10 @@ def _merged(now: Metadata, then: Metadata) -> Metadata:
     latest = {i.column: i for i in identities(parse_schema(now.schema_string)) if i.mark is not None}
     marks = {}
     for identity in identities(schema):
-        known = latest.get(identity.column)
-        if known is not None and known.mark is not None:
+        current = latest.get(identity.column)
+        if current is not None and current.mark is not None:
             further = max if identity.step > 0 else min
-            marks[identity.column] = known.mark if identity.mark is None else further(identity.mark, known.mark)
+            marks[identity.column] = current.mark if identity.mark is None else further(identity.mark, current.mark)
     configuration = {key: text for key, text in (then.configuration or {}).items() if not key.startswith(_STAYS)}
     configuration |= {key: text for key, text in (now.configuration or {}).items() if key.startswith(_STAYS)}
     largest = max((int(m.properties[MAX_ID]) for m in (now, then) if MAX_ID in m.properties), default=None)
@@ -117,17 +117,17 @@ def _domains(base: Replay, then: Replay) -> list[DomainMetadata]:
 
 def _check_there(back: pl.DataFrame, storage: Storage) -> None:
     """DataFileMissingError names the first file that is gone, and how many are; costs one listing."""
-    wanted = list(dict.fromkeys(path for row in back.iter_rows(named=True) for path in _files_of(row)))
-    if not wanted:
+    paths = list(dict.fromkeys(path for row in back.iter_rows(named=True) for path in _files_of(row)))
+    if not paths:
         return
     there = set(storage.walk()["name"])
-    gone = [path for path in wanted if not (storage.exists(path) if is_absolute(path) else path in there)]
-    if gone:
+    missing = [path for path in paths if not (storage.exists(path) if is_absolute(path) else path in there)]
+    if missing:
         raise DataFileMissingError(
-            f"{len(gone):,} of {len(wanted):,} files of that version are not in the store any more, such as {gone[0]}: "
-            "they were vacuumed, or lost",
+            f"{len(missing):,} of {len(paths):,} files of that version are not in the store any more, such as "
+            f"{missing[0]}: they were vacuumed, or lost",
             fix="restore them from a backup, or restore another version: the table's versions tell which are whole",
-            place=gone[0],
+            place=missing[0],
         )
 
 

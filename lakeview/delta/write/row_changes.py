@@ -114,10 +114,10 @@ class RowChanges:
             near = positions & pyroaring.BitMap64(range(int(here[0]), int(here[-1]) + 1))
             rows = batch.drop_columns([POSITION])
             if near:
-                wanted = np.frombuffer(near.to_array(), np.int64)
-                places = np.searchsorted(here, wanted)
+                targets = np.frombuffer(near.to_array(), np.int64)
+                places = np.searchsorted(here, targets)
                 mask = np.zeros(len(here), np.bool_)
-                mask[places[here[places] == wanted]] = True
+                mask[places[here[places] == targets]] = True
                 rows = with_changed_rows(rows, pa.array(mask), change)
             yield rows
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -29,7 +28,7 @@ def with_row_ids(adds: Sequence[AddFile], version: int, mark: int) -> tuple[list
     "Writers must set the baseRowId field in all add actions that they commit", of files without rows too, "to a value
     that is higher than the row id high water mark": `mark` is that of the version before.
     """
-    tracked, first = [], mark + 1
+    files, first = [], mark + 1
     for add in adds:
         if add.base_row_id is None:  # else a file of the table, whose deletion vector changed
             rows = records_of(add.stats)
@@ -44,10 +43,10 @@ def with_row_ids(adds: Sequence[AddFile], version: int, mark: int) -> tuple[list
             first += rows
         if add.default_row_commit_version is None:
             add = msgspec.structs.replace(add, default_row_commit_version=version)
-        tracked.append(add)
+        files.append(add)
     if first - 1 == mark:
-        return tracked, None
-    return tracked, DomainMetadata(DOMAIN, msgspec.json.encode({"rowIdHighWaterMark": first - 1}).decode())
+        return files, None
+    return files, DomainMetadata(DOMAIN, msgspec.json.encode({"rowIdHighWaterMark": first - 1}).decode())
 
 
 def high_water_mark(state: Replay) -> int:
@@ -60,10 +59,9 @@ def high_water_mark(state: Replay) -> int:
 
 def later_mark(commit: Commit, mark: int) -> int:
     """The mark after a commit."""
-    found = [_mark(d.configuration) for _, d in only("domain_metadata", [commit]) if d.domain == DOMAIN]
-    return max([mark, *found])
+    marks = [_mark(d.configuration) for _, d in only("domain_metadata", [commit]) if d.domain == DOMAIN]
+    return max([mark, *marks])
 
 
 def _mark(text: str) -> int:
-    known: Any = msgspec.json.decode(text)
-    return int(known["rowIdHighWaterMark"])
+    return int(msgspec.json.decode(text)["rowIdHighWaterMark"])

@@ -80,10 +80,10 @@ def merge_rows(txn: Transaction, merge: Merge) -> None:
     """Do what the clauses of a merge say."""
     with txn.row_changes() as work:
         rows = MergeRows(merge, txn.schema, work, txn.clock)
-        needed = rows.files_needed()
-        txn.reads(pl.lit(value=True) if needed is None else needed)
+        condition = rows.files_needed()
+        txn.reads(pl.lit(value=True) if condition is None else condition)
         before = len(txn.files.adds)
-        rows.change(txn.live_files(needed), work.storage)
+        rows.change(txn.live_files(condition), work.storage)
         rows.insert(txn.append)
         txn.entry.parameters.update(merge.parameters())
         txn.finish(work, {})

@@ -68,9 +68,9 @@ class RowRules:
         ConstraintViolationError names the rule, how many rows break it and the first; UnsupportedTableError a rule that
         cannot be evaluated here, and an identity column without `allocate`.
         """
-        given = {name.casefold() for name in batch.schema.names}
+        names = {name.casefold() for name in batch.schema.names}
         computed = [e.name for e in (*self.generated, *self.defaults)] + [i.column for i in self.identities]
-        absent = {name for name in computed if name.casefold() not in given}
+        absent = {name for name in computed if name.casefold() not in names}
         optional = (
             Schema(tuple(replace(f, nullable=True) if f.name in absent else f for f in self.schema))
             if absent
@@ -102,8 +102,8 @@ class RowRules:
                 what = f"column {rule.name}, which is generated as {rule.text}"
                 self._refuse(~values.eq_missing(frame[rule.name]), frame, first, rule, what, "generated-column")
         for rule in self.checks:
-            held = self._condition(rule, frame).fill_null(value=False)
-            self._refuse(~held, frame, first, rule, f"constraint {rule.name} ({rule.text})", "check-constraint")
+            holds = self._condition(rule, frame).fill_null(value=False)
+            self._refuse(~holds, frame, first, rule, f"constraint {rule.name} ({rule.text})", "check-constraint")
         return rows
 
     def _refuse(
@@ -114,10 +114,10 @@ class RowRules:
         place = broken.arg_max() or 0
         row = frame.row(place, named=True)
         names = [rule.name, *self._expressions[rule.text].meta.root_names()]
-        shown = ", ".join(f"{n} = {example_text(row[n])}" for n in dict.fromkeys(names) if n in row)
+        values = ", ".join(f"{n} = {example_text(row[n])}" for n in dict.fromkeys(names) if n in row)
         raise ConstraintViolationError(
             f"{broken.sum():,} of {frame.height:,} rows break {what}; "
-            f"the first is row {first + place:,}, from 0: {shown}",
+            f"the first is row {first + place:,}, from 0: {values}",
             fix="correct the rows, or leave them out",
             place=rule.name,
             kind=kind,
@@ -139,10 +139,10 @@ class RowRules:
             self._generated(rule, empty)
 
     def _condition(self, rule: Expression, frame: pl.DataFrame) -> pl.Series:
-        found = _values(frame, self._expressions[rule.text], rule)
-        if found.dtype not in (pl.Boolean, pl.Null):
-            raise _not_evaluated(rule, f"it is {found.dtype}, not true or false")
-        return found.cast(pl.Boolean)
+        values = _values(frame, self._expressions[rule.text], rule)
+        if values.dtype not in (pl.Boolean, pl.Null):
+            raise _not_evaluated(rule, f"it is {values.dtype}, not true or false")
+        return values.cast(pl.Boolean)
 
     def _generated(self, rule: Expression, frame: pl.DataFrame) -> pl.Series:
         return self._typed(rule, _values(frame, self._expressions[rule.text], rule))
@@ -166,9 +166,9 @@ class RowRules:
 
     def _frame(self, rows: pa.RecordBatch) -> pl.DataFrame:
         """The columns that some rule names: others may be of types that polars has no form for."""
-        needed = {n for e in self._expressions.values() for n in e.meta.root_names()} | {e.name for e in self.generated}
-        shown = readable_rows(rows, self.schema, needed) if self.stored_variants else rows
-        columns = {n: pl.from_arrow(shown.column(i)) for i, n in enumerate(self.schema.names) if n in needed}
+        names = {n for e in self._expressions.values() for n in e.meta.root_names()} | {e.name for e in self.generated}
+        batch = readable_rows(rows, self.schema, names) if self.stored_variants else rows
+        columns = {n: pl.from_arrow(batch.column(i)) for i, n in enumerate(self.schema.names) if n in names}
         return pl.DataFrame(columns) if columns else pl.DataFrame(height=rows.num_rows)
 
     def _with(self, rows: pa.RecordBatch, name: str, values: pl.Series, first: int) -> pa.RecordBatch:
@@ -201,25 +201,25 @@ def row_rules(schema: Schema, properties: Mapping[str, str], partition_columns: 
 
     UnsupportedTableError for one that cannot be evaluated here: rows that break it would be in the table unseen.
     """
-    found = recorded_rules(schema, properties)
-    computed = {kind: tuple(_of(found, kind)) for kind in ("generated", "default")}
+    entries = recorded_rules(schema, properties)
+    computed = {kind: tuple(_of(entries, kind)) for kind in ("generated", "default")}
     for rule in (*computed["generated"], *computed["default"]):
         if rule.name not in schema:
             raise _not_evaluated(rule, "it is of a field within a column")
-    made = RowRules(
+    rules = RowRules(
         schema,
-        checks=(*_of(found, "check"), *_of(found, "invariant")),
+        checks=(*_of(entries, "check"), *_of(entries, "invariant")),
         generated=computed["generated"],
         defaults=computed["default"],
         identities=identities(schema),
         partition_columns=tuple(partition_columns),
     )
-    made.check_evaluates()
-    return made
+    rules.check_evaluates()
+    return rules
 
 
 def _of(every: Sequence[Rule], kind: str) -> Iterator[Expression]:
-    return (Expression(found.name or _name(found.column or ""), found.rule) for found in every if found.kind == kind)
+    return (Expression(rule.name or _name(rule.column or ""), rule.rule) for rule in every if rule.kind == kind)
 
 
 def _name(column: str) -> str:
@@ -236,10 +236,10 @@ def _parsed(rule: Expression, schema: Schema) -> pl.Expr:
 
 def _values(frame: pl.DataFrame, expression: pl.Expr, rule: Expression) -> pl.Series:
     try:
-        found = frame.select(expression.alias("value")).to_series()
+        values = frame.select(expression.alias("value")).to_series()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise _not_evaluated(rule, reason(error)) from error
-    return found if found.len() == frame.height else found.new_from_index(0, frame.height)
+    return values if values.len() == frame.height else values.new_from_index(0, frame.height)
 
 
 def _not_evaluated(rule: Expression, why: str) -> UnsupportedTableError:

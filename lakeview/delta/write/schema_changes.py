@@ -30,12 +30,12 @@ def column_path(column: Column) -> Path:
         if not path:
             raise InvalidRequestError(f"{column!r} names no column", fix="give a name, or the names on the way to it")
         return path
-    found = column_paths(column)
-    if found is None or len(found) != 1:
+    paths = column_paths(column)
+    if paths is None or len(paths) != 1:
         raise InvalidRequestError(
             f"{column!r} names no column", fix="write a name, or a path such as a.b; `a.b` for a name with a dot"
         )
-    return found[0]
+    return paths[0]
 
 
 def add(schema: Schema, path: Path, field: Field) -> Schema:
@@ -58,14 +58,14 @@ def rename(schema: Schema, path: Path, name: str) -> Schema:
 
 def renamed_in(columns: str, path: Path, name: str) -> str:
     """A comma list of columns with the last part of a path under another name, wherever a column begins so."""
-    found = column_paths(columns)
-    if found is None:  # no engine can read it
+    paths = column_paths(columns)
+    if paths is None:  # no engine can read it
         return columns
     folded = tuple(part.casefold() for part in path)
     end = len(path)
     changed = [
         (*column[: end - 1], name, *column[end:]) if tuple(p.casefold() for p in column[:end]) == folded else column
-        for column in found
+        for column in paths
     ]
     return ",".join(".".join(map(_quoted, column)) for column in changed)
 
@@ -148,8 +148,8 @@ def edit(schema: Schema, path: Path, change: Callable[[Field], Field | None]) ->
     def changed(fields: Sequence[Field]) -> list[Field]:
         if not any(f.name == path[-1] for f in fields):
             raise _unknown(path, [f.name for f in fields])
-        found = [change(f) if f.name == path[-1] else f for f in fields]
-        return [f for f in found if f is not None]
+        new_fields = [change(f) if f.name == path[-1] else f for f in fields]
+        return [f for f in new_fields if f is not None]
 
     return _with_fields(schema, path[:-1], path, changed)
 
@@ -181,9 +181,9 @@ def _with_fields(
                 return replace(type_, value=changed(value, path[1:]))
         raise _unknown(whole, [f.name for f in type_.fields] if isinstance(type_, StructType) else [])
 
-    found = changed(StructType(schema.fields), struct)
-    assert isinstance(found, StructType)
-    return Schema(found.fields)
+    root = changed(StructType(schema.fields), struct)
+    assert isinstance(root, StructType)
+    return Schema(root.fields)
 
 
 def _with_type(type_: DataType, below: Path, new: DataType) -> DataType:
@@ -201,14 +201,14 @@ def _with_type(type_: DataType, below: Path, new: DataType) -> DataType:
 
 def _fields_beside(schema: Schema, path: Path) -> Sequence[Field]:
     """The fields of the struct that a path leads into."""
-    found: list[Field] = []
+    siblings: list[Field] = []
 
     def note(fields: Sequence[Field]) -> Sequence[Field]:
-        found.extend(fields)
+        siblings.extend(fields)
         return fields
 
     _with_fields(schema, path[:-1], path, note)
-    return found
+    return siblings
 
 
 def _unknown(path: Path, names: Sequence[str]) -> InvalidRequestError:

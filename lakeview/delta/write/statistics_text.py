@@ -12,5 +12,5 @@ def with_deletions(stats: str | None, rows: int) -> str:
 
     "The numRecords statistic must be present and accurate for every file with a deletion vector" (today's protocol).
     """
-    known = {} if stats is None else _DECODER.decode(stats)
-    return msgspec.json.encode({**known, "numRecords": rows, "tightBounds": False}).decode()
+    statistics = {} if stats is None else _DECODER.decode(stats)
+    return msgspec.json.encode({**statistics, "numRecords": rows, "tightBounds": False}).decode()

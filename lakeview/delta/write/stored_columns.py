@@ -34,16 +34,16 @@ def stored_table(rows: pa.Table, fields: Sequence[Field]) -> pa.Table:
     Columns of type void are left out, which readers take for null. Variants are JSON text to be encoded, or the bytes
     of VARIANT_BINARIES, which stay. InvalidRequestError for text that is none.
     """
-    kept = [f for f in fields if f.type != _VOID]
+    present = [f for f in fields if f.type != _VOID]
     mapped = any(f.physical_name is not None for f in fields)
-    if len(kept) == len(fields) and not mapped and not any(map(holds_variants, fields)):
+    if len(present) == len(fields) and not mapped and not any(map(holds_variants, fields)):
         return rows
-    types = [stored_field(f) for f in kept]
+    types = [stored_field(f) for f in present]
     columns = [
         pa.chunked_array(
             [conform(c, f.type, type_.type, f.name, _STORED_ROWS) for c in rows[f.name].chunks], type_.type
         )
-        for f, type_ in zip(kept, types, strict=True)
+        for f, type_ in zip(present, types, strict=True)
     ]
     return pa.Table.from_arrays(columns, schema=pa.schema(types))
 

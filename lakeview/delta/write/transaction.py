@@ -172,8 +172,8 @@ class Transaction(WholeFiles):
         curve through these columns; `progress`: told of bytes done, and of how many. The rows stay the same.
         """
         expression = self.on_partitions(where)
-        asked = None if target_bytes is None else integer_of(target_bytes, "target_bytes")
-        size: int = asked or value(self.definition.properties, "delta.targetFileSize") or TARGET_BYTES
+        option = None if target_bytes is None else integer_of(target_bytes, "target_bytes")
+        size: int = option or value(self.definition.properties, "delta.targetFileSize") or TARGET_BYTES
         moved = optimize(
             self, expression, target_bytes=size, z_order_by=names_of(z_order_by, "z_order_by"), progress=progress
         )
@@ -223,8 +223,8 @@ class Transaction(WholeFiles):
 
         InvalidRequestError unless this commit has removed every file, whose columns the schema would have to keep.
         """
-        left = set(self._base.adds([])["key"]) - self.files.removed_paths
-        if left or self.files.adds or self.definition.partition_columns:
+        rest = set(self._base.adds([])["key"]) - self.files.removed_paths
+        if rest or self.files.adds or self.definition.partition_columns:
             raise InvalidRequestError(
                 "the schema of a table can be replaced only by a commit that replaces all of its files first, and not "
                 "where it is partitioned",
@@ -239,8 +239,8 @@ class Transaction(WholeFiles):
         With `once` a commit that says so a second time is not made: what was written for it is removed.
         """
         app_id, version = text_of(app_id, "app_id"), integer_of(version, "version")
-        known = self._base.transactions()
-        done = known.filter((known["app_id"] == app_id) & (known["version"] >= version))
+        transactions = self._base.transactions()
+        done = transactions.filter((transactions["app_id"] == app_id) & (transactions["version"] >= version))
         if once and not done.is_empty():
             self._done_before = True
             return False

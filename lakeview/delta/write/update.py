@@ -43,9 +43,9 @@ class RowChange:
         text_names = {name for e in others for name in e.meta.root_names()}
         rows = readable_rows(source, self.rules.schema, text_names)
         stored = frame_of(source)
-        shown = stored if rows is source else frame_of(rows)
+        frame = stored if rows is source else frame_of(rows)
         return {
-            path: evaluated(stored if is_variant else shown, value, f"the value of column {'.'.join(path)}")
+            path: evaluated(stored if is_variant else frame, value, f"the value of column {'.'.join(path)}")
             for path, (value, is_variant) in self.assignments.items()
         }
 

@@ -32,13 +32,13 @@ def replace_vectors(
     """Write one deletion vector file for all; each data file is removed, and added again with its new vector unless
     no row of it is left."""
     now = milliseconds(clock())
-    kept = [c for c in pending if not c.file.has_only(storage, len(c.before) + len(c.positions))]
+    remaining = [c for c in pending if not c.file.has_only(storage, len(c.before) + len(c.positions))]
     for change in pending:
         changes.remove(change.file.row, now, data_change=True)
-    path, descriptors = write_vectors([c.before | c.positions for c in kept], storage, prefix)
+    path, descriptors = write_vectors([c.before | c.positions for c in remaining], storage, prefix)
     if path is not None:
         changes.written.append(path)
-    for change, descriptor in zip(kept, descriptors, strict=True):
+    for change, descriptor in zip(remaining, descriptors, strict=True):
         row = change.file.row
         stats = with_deletions(row["stats"], change.rows)
         changes.adds.append(add_of(row, deletion_vector=descriptor, stats=stats, data_change=True))

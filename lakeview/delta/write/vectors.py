@@ -31,12 +31,12 @@ def write_vectors(
     number = uuid.uuid4()
     path = f"{prefix}/deletion_vector_{number}.bin" if prefix else f"deletion_vector_{number}.bin"
     name = prefix + z85_encoded(number.bytes)
-    parts, offset, found = [_VERSION], 1, []
+    parts, offset, descriptors = [_VERSION], 1, []
     for bitmap in bitmaps:
         bitmap.run_optimize()
         data = PORTABLE_MAGIC.to_bytes(4, "little") + bitmap.serialize()
         parts += [_NUMBER.pack(len(data)), data, _CHECKSUM.pack(zlib.crc32(data))]
-        found.append(DeletionVectorDescriptor("u", name, len(data), len(bitmap), offset))
+        descriptors.append(DeletionVectorDescriptor("u", name, len(data), len(bitmap), offset))
         offset += _NUMBER.size + len(data) + _CHECKSUM.size
     storage.put(path, b"".join(parts))
-    return path, found
+    return path, descriptors

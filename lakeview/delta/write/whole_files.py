@@ -79,7 +79,7 @@ class WholeFiles(DefinitionChanges):
         self._touched = True
         live = self._base.adds([*REMOVAL_COLUMNS, "records"])
         if paths is not None:
-            live = self._named(live, paths)
+            live = self._files_at(live, paths)
         else:
             expression = EVERY if where is None else self._on_partitions(where)
             live = live.filter(self._selected(live, expression))
@@ -95,9 +95,9 @@ class WholeFiles(DefinitionChanges):
         self._whole_removes += rows if data_change else []
 
     def _delete_files(self, where: str | pl.Expr | None) -> int | None:
-        gone = self._remove(where, None, data_change=True)
-        self.entry.count({"numRemovedFiles": gone.height, "numRemovedBytes": int(gone["size"].sum())})
-        rows = gone["records"] - gone["deleted_records"]
+        files = self._remove(where, None, data_change=True)
+        self.entry.count({"numRemovedFiles": files.height, "numRemovedBytes": int(files["size"].sum())})
+        rows = files["records"] - files["deleted_records"]
         return None if rows.has_nulls() else int(rows.sum())
 
     def check_may_remove(self) -> None:
@@ -120,10 +120,10 @@ class WholeFiles(DefinitionChanges):
         values = pl.DataFrame(partition_columns(live["partition_values"], self.definition.partitions))
         return selected(values, live.height, expression)
 
-    def _named(self, live: pl.DataFrame, paths: Sequence[str]) -> pl.DataFrame:
+    def _files_at(self, live: pl.DataFrame, paths: Sequence[str]) -> pl.DataFrame:
         keys = canonical(pl.Series("key", list(paths), dtype=pl.String), self._storage.root)
-        found = live.filter(live["key"].is_in(keys.implode()))
-        if found.height < keys.n_unique():
+        files = live.filter(live["key"].is_in(keys.implode()))
+        if files.height < keys.n_unique():
             missing = next(k for k in keys if k not in set(live["key"]))
             raise InvalidRequestError(f"{missing} is no live file of the table", place=missing, kind="file-not-live")
-        return found
+        return files

@@ -72,19 +72,19 @@ class ActionFile:
 
 
 def _leaves(schema: pa.Schema) -> list[str]:
-    found: list[str] = []
+    leaves: list[str] = []
 
     def walk(type_: pa.DataType, path: str) -> None:
         if pa.types.is_struct(type_):
             for field in type_:
                 walk(field.type, f"{path}.{field.name}")
         elif pa.types.is_map(type_):
-            found.extend((f"{path}.key_value.key", f"{path}.key_value.value"))
+            leaves.extend((f"{path}.key_value.key", f"{path}.key_value.value"))
         elif pa.types.is_list(type_) or pa.types.is_large_list(type_):
-            found.append(f"{path}.list.element")
+            leaves.append(f"{path}.list.element")
         else:
-            found.append(path)
+            leaves.append(path)
 
     for field in schema:
         walk(field.type, field.name)
-    return found
+    return leaves

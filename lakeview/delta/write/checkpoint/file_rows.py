@@ -194,8 +194,8 @@ def _nulls(dtype: pl.DataType, rows: int) -> pl.Series:
 def _tags(texts: pl.Series) -> pl.Series:
     if texts.null_count() == texts.len():
         return _nulls(TEXTS, texts.len())
-    known: dict[str, Any] = {text: msgspec.json.decode(text) for text in texts.drop_nulls().unique()}
-    return text_maps([None if text is None else known[text] for text in texts])
+    tags: dict[str, Any] = {text: msgspec.json.decode(text) for text in texts.drop_nulls().unique()}
+    return text_maps([None if text is None else tags[text] for text in texts])
 
 
 def _documents(stats: pl.Series, parsed: pl.Series | None) -> pl.Series:

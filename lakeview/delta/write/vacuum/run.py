@@ -76,20 +76,20 @@ def vacuum(
         sizes = {"numFilesToDelete": plan.height, "sizeOfDataToDelete": int(plan["size"].sum())}
         commit_info(table, VACUUM_START, parameters, sizes, clock, user)
     folders = plan["path"].str.extract("^(.*)/").n_unique()
-    gone: list[bool] = []
+    outcomes: list[bool] = []
     try:
         for outcome in _deletions(table, plan["path"], state.version):
-            gone += outcome
+            outcomes += outcome
             if progress is not None:
-                progress(len(gone), plan.height)
+                progress(len(outcomes), plan.height)
     except (LakeviewError, OSError):
         if record:
             with suppress(LakeviewError):  # what failed is worth more to the caller
-                _end(table, "FAILED", gone.count(True), folders, clock, user)
+                _end(table, "FAILED", outcomes.count(True), folders, clock, user)
         raise
     if record:
-        _end(table, "COMPLETED", gone.count(True), folders, clock, user)
-    return plan.with_columns(pl.Series("deleted", gone, dtype=pl.Boolean))
+        _end(table, "COMPLETED", outcomes.count(True), folders, clock, user)
+    return plan.with_columns(pl.Series("deleted", outcomes, dtype=pl.Boolean))
 
 
 def _check_retention(keeps: timedelta, own: timedelta, allow_short: bool) -> None:
@@ -110,15 +110,15 @@ def _check_retention(keeps: timedelta, own: timedelta, allow_short: bool) -> Non
 def _plan(table: Target, now: datetime, keeps: timedelta, keep_versions: Sequence[int], *, lite: bool) -> pl.DataFrame:
     """VACUUM of what may be deleted, nothing deleted yet."""
     cutoff = now - keeps
-    needed = needed_files(table, dict.fromkeys(keep_versions), cutoff, now)
+    keys = needed_files(table, dict.fromkeys(keep_versions), cutoff, now)
     if lite:
-        named = expired_files(table, cutoff).rename({"key": "name"}).with_columns(moments("modified"))
-        inside = [not (is_absolute(name) or name.startswith("../")) for name in named["name"]]
-        named = named.filter(pl.Series(inside, dtype=pl.Boolean))
+        candidates = expired_files(table, cutoff).rename({"key": "name"}).with_columns(moments("modified"))
+        inside = [not (is_absolute(name) or name.startswith("../")) for name in candidates["name"]]
+        candidates = candidates.filter(pl.Series(inside, dtype=pl.Boolean))
     else:
-        named = table.storage.walk().filter(pl.col("modified") < cutoff)  # of an unknown time: it may be young
-    unused = candidate_files(named, table.state())
-    unused = unused.join(needed.alias("name").to_frame(), on="name", how="anti").sort("name")
+        candidates = table.storage.walk().filter(pl.col("modified") < cutoff)  # of an unknown time: it may be young
+    unused = candidate_files(candidates, table.state())
+    unused = unused.join(keys.alias("name").to_frame(), on="name", how="anti").sort("name")
     return unused.select(pl.col("name").alias("path"), "size", "modified", deleted=False).cast(VACUUM)
 
 
@@ -127,7 +127,7 @@ def _deletions(table: Target, paths: pl.Series, base: int) -> Iterator[list[bool
     into use again: a restore may have added them."""
 
     def delete(path: str) -> bool:
-        if path in used:
+        if path in additions:
             return False
         try:
             table.storage.delete(path)
@@ -138,7 +138,7 @@ def _deletions(table: Target, paths: pl.Series, base: int) -> Iterator[list[bool
         return True
 
     for start in range(0, paths.len(), BATCH):
-        used = added_since(table, base)
+        additions = added_since(table, base)
         yield list(table.storage.each_ahead(delete, paths.slice(start, BATCH)))
 
 

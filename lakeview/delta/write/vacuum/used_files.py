@@ -45,8 +45,8 @@ def needed_files(table: Target, versions: Iterable[int], cutoff: datetime, now: 
         frames.append(_removed_by(table, recent))
     files = pl.concat(frames)
     root = table.storage.root
-    found = pl.concat([files["key"], vector_files(files["deletion_vector"], root), _change_files(table, recent)])
-    return _by_place(found.unique(), root)
+    keys = pl.concat([files["key"], vector_files(files["deletion_vector"], root), _change_files(table, recent)])
+    return _by_place(keys.unique(), root)
 
 
 def expired_files(table: Target, cutoff: datetime) -> pl.DataFrame:
@@ -78,8 +78,8 @@ def added_since(table: Target, version: int) -> set[str]:
     actions = newest_actions(table.log.each_piece(later), table.storage.root, [])
     if actions.is_empty():
         return set()
-    found = pl.concat([actions["key"], vector_files(actions["deletion_vector"], table.storage.root)])
-    return set(_by_place(found, table.storage.root))
+    keys = pl.concat([actions["key"], vector_files(actions["deletion_vector"], table.storage.root)])
+    return set(_by_place(keys, table.storage.root))
 
 
 def _by_place(keys: pl.Series, root: str) -> pl.Series:
