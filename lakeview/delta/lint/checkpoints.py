@@ -108,16 +108,16 @@ def _files(facts: LogFacts, actual: Checkpoint, older: Checkpoint | None, first:
     columns = [*KEY, "path", "size", "records", "deleted_records"]
     expected = tail.filter("added").select(columns)
     if older is not None:
-        kept = _live(older).join(tail.select(KEY), on=KEY, how="anti", nulls_equal=True)
-        expected = pl.concat([kept, expected])
+        rest = _live(older).join(tail.select(KEY), on=KEY, how="anti", nulls_equal=True)
+        expected = pl.concat([rest, expected])
     own = _live(actual)
-    lost = expected.join(own, on=KEY, how="anti", nulls_equal=True)
+    missing = expected.join(own, on=KEY, how="anti", nulls_equal=True)
     extra = own.join(expected, on=KEY, how="anti", nulls_equal=True)
-    if lost.height or extra.height:
+    if missing.height or extra.height:
         yield "files", own.height, expected.height
-    if lost.height:
+    if missing.height:
         yield (
-            f"{counted(lost.height, 'file')} lost ({some(lost['path'].head(2).to_list(), lost.height)})",
+            f"{counted(missing.height, 'file')} lost ({some(missing['path'].head(2).to_list(), missing.height)})",
             "gone",
             "live",
         )

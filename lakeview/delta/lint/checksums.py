@@ -33,8 +33,8 @@ def checksum_files(facts: LogFacts) -> Iterator[Finding]:
         figures = json_file(facts.read(name))
         if figures is None:
             garbled.append(version)
-        elif found := list(_compared(facts, figures, version, totals.get(version))):
-            wrong.append((version, found))
+        elif pairs := list(_compared(facts, figures, version, totals.get(version))):
+            wrong.append((version, pairs))
     if wrong:
         yield finding(
             "checksum-disagrees",
@@ -119,12 +119,12 @@ def compactions(facts: LogFacts) -> Iterator[Finding]:
         except CorruptTableError:
             unreadable.append(name)
             continue
-        wanted = facts.events.filter(pl.col("version").is_between(start, end)).unique(
+        expected = facts.events.filter(pl.col("version").is_between(start, end)).unique(
             KEY, keep="last", maintain_order=True
         )
         columns = [*KEY, "added"]
         twice = actions.height - actions.unique(KEY).height
-        extra = actions.select(columns).join(wanted.select(columns), on=columns, how="anti", nulls_equal=True).height
+        extra = actions.select(columns).join(expected.select(columns), on=columns, how="anti", nulls_equal=True).height
         if twice or extra:
             odd.append(f"{name}: {counted(twice, 'file')} twice, {extra:,} not as the commits leave them")
     if odd:

@@ -48,11 +48,11 @@ def _live(facts: LogFacts) -> str | None:
 
 
 def _protocol(facts: LogFacts) -> str | None:
-    found = facts.latest_protocol
-    if found is None:
+    latest = facts.latest_protocol
+    if latest is None:
         return None
     features = counted(len(facts.features), "feature")
-    return f"reader {found.min_reader_version}, writer {found.min_writer_version}, {features}"
+    return f"reader {latest.min_reader_version}, writer {latest.min_writer_version}, {features}"
 
 
 def _commits(facts: LogFacts) -> str | None:
@@ -138,7 +138,7 @@ def check(log: TableLog, now: datetime | None = None) -> list[Finding]:
     StoreUnavailableError is the only error.
     """
     facts = LogFacts(log, now)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for area in AREAS:
         own: list[Finding] = []
         whole = True
@@ -148,11 +148,11 @@ def check(log: TableLog, now: datetime | None = None) -> list[Finding]:
             except UNREADABLE as error:
                 own.append(_unchecked(run, error))
                 whole = False
-        found += own
+        findings += own
         subject = area.subject(facts)
         if whole and subject is not None and all(f.severity is Severity.NOTE for f in own):
-            found.append(finding("check-passed", Severity.PASS, area.passed, subject, section=area.section))
-    return sorted(found, key=lambda f: _ORDER.index(f.severity))
+            findings.append(finding("check-passed", Severity.PASS, area.passed, subject, section=area.section))
+    return sorted(findings, key=lambda f: _ORDER.index(f.severity))
 
 
 def _unchecked(run: Check, error: LakeviewError) -> Finding:

@@ -79,11 +79,11 @@ def _is_recorded(raw: msgspec.Raw) -> bool:
 
 
 def _twice(values: Sequence[str]) -> str | None:
-    seen: set[str] = set()
+    earlier: set[str] = set()
     for value in values:
-        if value in seen:
+        if value in earlier:
             return value
-        seen.add(value)
+        earlier.add(value)
     return None
 
 

@@ -99,7 +99,7 @@ class LogFacts:
 
     @cached_property
     def _gathered(self) -> _Gathered:
-        found = _Gathered()
+        contents = _Gathered()
         files = self.log.commit_files()
         times = files["modified"].dt.epoch("ms").to_list()
         for start in range(0, files.height, _CHUNK):
@@ -108,26 +108,26 @@ class LogFacts:
             by_version = {c.version: c for c in commits}
             for version, modified in zip(versions, times[start : start + _CHUNK], strict=True):
                 row = {"version": version, "modified": modified, "trouble": troubles.get(version)}
-                found.rows.append(row | (commit_row(by_version[version]) if version in by_version else {}))
-            found.events.append(file_events(commits, self.storage.root))
-            found.protocols += only("protocol", commits)
-            found.metadata += only("meta_data", commits)
-            found.txns += only("txn", commits)
-            found.domains += only("domain_metadata", commits)
-            found.change_files += change_file_paths(commits)
-        return found
+                contents.rows.append(row | (commit_row(by_version[version]) if version in by_version else {}))
+            contents.events.append(file_events(commits, self.storage.root))
+            contents.protocols += only("protocol", commits)
+            contents.metadata += only("meta_data", commits)
+            contents.txns += only("txn", commits)
+            contents.domains += only("domain_metadata", commits)
+            contents.change_files += change_file_paths(commits)
+        return contents
 
     def _commits(self, versions: Sequence[int]) -> tuple[list[Commit], dict[int, str]]:
         try:
             return self.log.commits(versions), {}
         except (*UNREADABLE, VersionNotFoundError):
-            found, troubles = [], {}
+            commits, troubles = [], {}
             for version in versions:
                 try:
-                    found.append(self.log.commit(version))
+                    commits.append(self.log.commit(version))
                 except (*UNREADABLE, VersionNotFoundError) as error:
                     troubles[version] = error.message
-            return found, troubles
+            return commits, troubles
 
     @cached_property
     def commits(self) -> pl.DataFrame:
@@ -175,15 +175,15 @@ class LogFacts:
         """
         whole = [r["version"] for r in self._gathered.rows if r["trouble"] is None]
         bases = {c.version: c for c in self.checkpoints}
-        found: list[tuple[int, CheckpointFiles | None, int]] = []
+        runs: list[tuple[int, CheckpointFiles | None, int]] = []
         for version in sorted({*whole, *bases}):
-            if found and version == found[-1][2] + 1 and version in self._whole:
-                found[-1] = (*found[-1][:2], version)
+            if runs and version == runs[-1][2] + 1 and version in self._whole:
+                runs[-1] = (*runs[-1][:2], version)
             elif version == 0 and version in self._whole:
-                found.append((0, None, 0))
+                runs.append((0, None, 0))
             elif version in bases:
-                found.append((version, bases[version], version))
-        return found
+                runs.append((version, bases[version], version))
+        return runs
 
     @cached_property
     def _whole(self) -> frozenset[int]:

@@ -57,16 +57,16 @@ def stored(facts: LogFacts) -> Iterator[Finding]:
         return
     inside = live.filter(pl.Series([not _outside(key) for key in live["key"]], dtype=pl.Boolean))
     present = facts.data.select(pl.col("name").alias("key"), pl.col("size").alias("stored"))
-    found = inside.select("key", "path", "size").unique("key").join(present, on="key", how="left")
-    gone = found.filter(pl.col("stored").is_null())
-    if gone.height:
+    files = inside.select("key", "path", "size").unique("key").join(present, on="key", how="left")
+    missing = files.filter(pl.col("stored").is_null())
+    if missing.height:
         yield finding(
             "live-files-missing",
             Severity.BROKEN,
-            f"{counted(gone.height, 'live file is', 'live files are')} missing from the store",
-            f"{some(gone['path'].sort().head(3).to_list(), gone.height)}; of {live.height:,} live files",
+            f"{counted(missing.height, 'live file is', 'live files are')} missing from the store",
+            f"{some(missing['path'].sort().head(3).to_list(), missing.height)}; of {live.height:,} live files",
             section="Data Files",
-            place=gone["path"].sort()[0],
+            place=missing["path"].sort()[0],
             remedy="restore them from a backup, or restore the table to a version that does without",
             page="files",
         )
@@ -87,7 +87,7 @@ def stored(facts: LogFacts) -> Iterator[Finding]:
             remedy="the sizes of this table are wrong: see who wrote the add action",
             page="files",
         )
-    other = found.filter(pl.col("size").is_between(0, limits.FILE_BYTES)).filter(pl.col("stored") != pl.col("size"))
+    other = files.filter(pl.col("size").is_between(0, limits.FILE_BYTES)).filter(pl.col("stored") != pl.col("size"))
     if other.height:
         row = other.sort("path").row(0, named=True)
         yield finding(
@@ -104,29 +104,29 @@ def stored(facts: LogFacts) -> Iterator[Finding]:
 
 
 def _vector_files(live: pl.DataFrame, present: pl.DataFrame, root: str) -> Iterator[Finding]:
-    named: dict[str, str] = {}
+    data_files: dict[str, str] = {}
     broken: list[str] = []
     for path, vector in live.filter(pl.col("deletion_vector").is_not_null()).select("path", "vector").iter_rows():
         try:
-            found = DeletionVector.of(vector)
-            where = None if found is None else found.path
+            descriptor = DeletionVector.of(vector)
+            where = None if descriptor is None else descriptor.path
         except CorruptTableError as error:
             broken.append(error.message)
             continue
         if where is not None:
-            named[where] = path
-    keys = dict(zip(named, canonical(pl.Series("key", list(named), dtype=pl.String), root), strict=True))
-    there = set(present["key"].to_list()) if named else set()
+            data_files[where] = path
+    keys = dict(zip(data_files, canonical(pl.Series("key", list(data_files), dtype=pl.String), root), strict=True))
+    there = set(present["key"].to_list()) if data_files else set()
     # one outside the table cannot be looked up in its listing, unless no store can hold it
     elsewhere = {w for w, key in keys.items() if _outside(key) and names_a_place(key)}
-    gone = {where: path for where, path in named.items() if keys[where] not in there and where not in elsewhere}
-    if gone:
-        first = min(gone)
+    missing = {where: path for where, path in data_files.items() if keys[where] not in there and where not in elsewhere}
+    if missing:
+        first = min(missing)
         yield finding(
             "deletion-vector-files-missing",
             Severity.BROKEN,
-            f"{counted(len(gone), 'deletion vector file is', 'deletion vector files are')} missing from the store",
-            f"{some(sorted(gone))}; for {gone[first]}",
+            f"{counted(len(missing), 'deletion vector file is', 'deletion vector files are')} missing from the store",
+            f"{some(sorted(missing))}; for {missing[first]}",
             section="Deletion Vectors",
             place=first,
             remedy="restore it from a backup: without it deleted rows would come back",
@@ -154,15 +154,15 @@ def orphans(facts: LogFacts) -> Iterator[Finding]:
         removed = facts.replay.removes().select(KEY)
     except CorruptTableError:
         return
-    known = pl.concat([live.select(KEY), removed, facts.events.select(KEY)])
-    named = pl.concat(
+    actions = pl.concat([live.select(KEY), removed, facts.events.select(KEY)])
+    names = pl.concat(
         [
-            known["key"],
+            actions["key"],
             facts.change_files,
-            _vector_names(known["deletion_vector"].drop_nulls().unique(), facts.storage.root),
+            _vector_names(actions["deletion_vector"].drop_nulls().unique(), facts.storage.root),
         ]
     ).unique()
-    alone = leftovers(facts.data.filter(~pl.col("name").is_in(named.implode())), facts.now)
+    alone = leftovers(facts.data.filter(~pl.col("name").is_in(names.implode())), facts.now)
     if alone.height:
         yield finding(
             "orphan-files",
@@ -195,24 +195,24 @@ def partition_values(facts: LogFacts) -> Iterator[Finding]:
         fields = partition_fields(schema, metadata.partition_columns or [])
     except CorruptTableError:  # the schema's own check says so
         return
-    wanted = {f.physical_name or f.name for f in fields}
+    names = {f.physical_name or f.name for f in fields}
     keys = live.select(
         "path", pl.col("partition_values").cast(_PAIRS).list.eval(pl.element().struct.field("key")).alias("keys")
     )
     lacking = keys.filter(
-        ~pl.all_horizontal(pl.lit(value=True), *[pl.col("keys").list.contains(k) for k in sorted(wanted)]).fill_null(
-            not wanted
+        ~pl.all_horizontal(pl.lit(value=True), *[pl.col("keys").list.contains(k) for k in sorted(names)]).fill_null(
+            not names
         )
     )
     if lacking.height:
         yield finding("partition-value-missing",
             Severity.BROKEN,
             f"{counted(lacking.height, 'live file lacks', 'live files lack')} a partition value",
-            f"{some(lacking['path'].head(3).to_list(), lacking.height)}; partition columns: {some(sorted(wanted))}",
+            f"{some(lacking['path'].head(3).to_list(), lacking.height)}; partition columns: {some(sorted(names))}",
             section="Partition Value Serialization", place=lacking["path"][0],
             remedy="readers take it as null or fail: write these files again", page="partitions",
         )  # fmt: skip
-    extra = keys.explode("keys").drop_nulls("keys").filter(~pl.col("keys").is_in(sorted(wanted)))
+    extra = keys.explode("keys").drop_nulls("keys").filter(~pl.col("keys").is_in(sorted(names)))
     if extra.height:
         yield finding("partition-value-superfluous",
             Severity.ATTENTION,

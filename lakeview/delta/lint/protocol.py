@@ -62,16 +62,16 @@ def _odd_pair(reader: int, writer: int, pair: str) -> Iterator[Finding]:
 
 def _lists_of_versions(protocol: Protocol, pair: str) -> Iterator[Finding]:
     """Versions with feature lists have them, other versions have none."""
-    for name, version, needed, features in (
+    for name, version, list_version, features in (
         ("readerFeatures", protocol.min_reader_version, 3, protocol.reader_features),
         ("writerFeatures", protocol.min_writer_version, 7, protocol.writer_features),
     ):
-        if version == needed and features is None:
+        if version == list_version and features is None:
             yield finding("feature-list-missing",
                 Severity.BROKEN, f"The protocol has no {name}", f"{pair}: the list must be there, if empty",
                 section=_SECTION, place="protocol", remedy=f"the writer has to name its features in {name}",
             )  # fmt: skip
-        elif version < needed and features:
+        elif version < list_version and features:
             yield finding("feature-list-superfluous",
                 Severity.ATTENTION, f"{name} stand in a protocol that has none", f"{pair}; {some(features)}",
                 section=_SECTION, place="protocol", remedy="no engine has to look at them: raise the versions",
@@ -81,9 +81,9 @@ def _lists_of_versions(protocol: Protocol, pair: str) -> Iterator[Finding]:
 def _one_list_only(protocol: Protocol) -> Iterator[Finding]:
     """Features of readers stand in both lists."""
     own, others = protocol.reader_features or [], protocol.writer_features or []
-    listed = frozenset(others)
+    for_writers = frozenset(others)
     writer = protocol.min_writer_version
-    if writer == 7 and (lonely := [f for f in own if f not in listed]):
+    if writer == 7 and (lonely := [f for f in own if f not in for_writers]):
         yield finding("reader-feature-not-for-writers",
             Severity.BROKEN,
             f"{counted(len(lonely), 'reader feature is', 'reader features are')} missing from writerFeatures",
@@ -131,8 +131,7 @@ class Use:
     def _domains(self) -> list[str]:
         if self._facts.replay is None:
             return []
-        found: list[str] = self._facts.replay.domain_metadata()["domain"].to_list()
-        return found
+        return self._facts.replay.domain_metadata()["domain"].to_list()
 
     def any_domain(self) -> str | None:
         """A domain that some commit or checkpoint names."""
@@ -244,8 +243,8 @@ def _undeclared(signs: Mapping[str, str | None], declared: frozenset[str], proto
 
 
 def _unused(signs: Mapping[str, str | None], facts: LogFacts) -> Iterator[Finding]:
-    listed = {f.removesuffix("-preview") for f in facts.features}
-    unused = sorted(n for n in listed - _COME_ALONG if n in signs and signs[n] is None)
+    features = {f.removesuffix("-preview") for f in facts.features}
+    unused = sorted(n for n in features - _COME_ALONG if n in signs and signs[n] is None)
     if unused:
         yield finding(
             "feature-unused",

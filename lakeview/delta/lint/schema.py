@@ -76,8 +76,8 @@ def _partitions(facts: LogFacts) -> list[str]:
 def _shared(facts: LogFacts, key: Callable[[Field], str | None]) -> Iterator[tuple[str, Field]]:
     """The fields that have a key with another one of the same struct, and their paths."""
     every = [(path, field) for path, _, field in nodes(facts.schema or ()) if field is not None]
-    seen = Counter((path[:-1], key(field)) for path, field in every)
-    return ((leaf_name(path), f) for path, f in every if key(f) is not None and seen[path[:-1], key(f)] > 1)
+    counts = Counter((path[:-1], key(field)) for path, field in every)
+    return ((leaf_name(path), f) for path, f in every if key(f) is not None and counts[path[:-1], key(f)] > 1)
 
 
 def _is_unknown(type_: DataType) -> bool:

@@ -206,10 +206,10 @@ def _hint_itself(facts: LogFacts, hint: dict[str, Any], version: int, data: byte
             f"{checksum(data)}", section="JSON checksum", place=_HINT,
             remedy="delete it, or write a checkpoint",
         )  # fmt: skip
-    named = hint["v2Checkpoint"].get("path") if isinstance(hint.get("v2Checkpoint"), dict) else None
-    if isinstance(named, str) and named.rpartition("/")[2] not in facts.files["name"]:
+    path = hint["v2Checkpoint"].get("path") if isinstance(hint.get("v2Checkpoint"), dict) else None
+    if isinstance(path, str) and path.rpartition("/")[2] not in facts.files["name"]:
         yield finding("last-checkpoint-names-missing-file",
-            Severity.ATTENTION, "_last_checkpoint names a V2 checkpoint file that is not there", short(named),
+            Severity.ATTENTION, "_last_checkpoint names a V2 checkpoint file that is not there", short(path),
             section=_HINT_SECTION, place=_HINT, remedy="delete it, or write a checkpoint",
         )  # fmt: skip
 

@@ -71,8 +71,8 @@ def in_commit_times(facts: LogFacts) -> Iterator[Finding]:
             place=commit_name(late["version"][0]),
             remedy="the writer must put commitInfo first",
         )
-    known = commits.filter(pl.col("in_commit").is_not_null())
-    wrong = known.filter(pl.col("in_commit") <= pl.col("in_commit").shift(1))
+    present = commits.filter(pl.col("in_commit").is_not_null())
+    wrong = present.filter(pl.col("in_commit") <= pl.col("in_commit").shift(1))
     if wrong.height:
         yield finding(
             "in-commit-timestamps-decrease",
