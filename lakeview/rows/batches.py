@@ -61,9 +61,9 @@ def frame_from(rows: Frame) -> pl.DataFrame:
     if isinstance(rows, pl.DataFrame):
         return rows
     schema = rows.schema if isinstance(rows, pa.Table | pa.RecordBatch | pa.RecordBatchReader) else None
-    found = pl.from_arrow(pa.Table.from_batches(list(batches_of(rows)), schema=schema))
-    assert isinstance(found, pl.DataFrame)
-    return found
+    frame = pl.from_arrow(pa.Table.from_batches(list(batches_of(rows)), schema=schema))
+    assert isinstance(frame, pl.DataFrame)
+    return frame
 
 
 def _no_rows(frame: object) -> InvalidRequestError:

@@ -78,12 +78,12 @@ def _check_count(buckets: int, room: int, smallest: int, place: str) -> None:
 
 def _deserialised(data: bytes, place: str) -> pyroaring.BitMap64:
     try:
-        found = pyroaring.BitMap64.deserialize(data)
+        bitmap = pyroaring.BitMap64.deserialize(data)
     except (ValueError, IndexError) as error:
         raise corrupt_vector(place, _WORDS.get(str(error), str(error).removeprefix(_PREFIX))) from error
-    if found and found.max() >> 32 >= limits.BITMAP_KEY:
+    if bitmap and bitmap.max() >> 32 >= limits.BITMAP_KEY:
         raise corrupt_vector(place, "it names a position beyond 63 bits")
-    return found
+    return bitmap
 
 
 def corrupt_vector(place: str, what: str) -> CorruptTableError:

@@ -109,9 +109,9 @@ class _Strict:
         """Variants that were computed: JSON text, or those of another column."""
         if not is_variant(array.type):
             return variant_binaries(exact(array, pa.string(), path), path)
-        found = stored_variants(array, path)
-        variant_text(found, path)  # an expression can make a struct of any bytes
-        return found
+        variants = stored_variants(array, path)
+        variant_text(variants, path)  # an expression can make a struct of any bytes
+        return variants
 
 
 def _below(path: str, name: str) -> str:

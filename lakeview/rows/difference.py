@@ -16,7 +16,7 @@ from lakeview.rows.lazy import lazy_rows
 from lakeview.rows.tasks import FileTask, RowPositions
 from lakeview.storage import Storage
 
-GAINED, LOST = "insert", "delete"
+INSERT, DELETE = "insert", "delete"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,23 +28,23 @@ class Without:
 
     def bitmap(self, storage: Storage) -> pyroaring.BitMap64:
         """The positions, read when called; errors as those of the two."""
-        found = self.positions.bitmap(storage)
-        return found if self.other is None else found - self.other.bitmap(storage)
+        bitmap = self.positions.bitmap(storage)
+        return bitmap if self.other is None else bitmap - self.other.bitmap(storage)
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The files to read of the base (`lost`) and of the version held against it (`gained`), all in one `schema`."""
+    """The files to read of the base (`deletes`) and of the version held against it (`inserts`), all in one `schema`."""
 
     base: int
     version: int
-    lost: tuple[FileTask, ...]
-    gained: tuple[FileTask, ...]
+    deletes: tuple[FileTask, ...]
+    inserts: tuple[FileTask, ...]
     schema: Schema
 
     def plan(self) -> pl.DataFrame:
         """CHANGES_PLAN: those of the base first; `version`: which of the two holds the file."""
-        sides = ((self.base, LOST, self.lost), (self.version, GAINED, self.gained))
+        sides = ((self.base, DELETE, self.deletes), (self.version, INSERT, self.inserts))
         rows = [
             (version, kind, task.path, _count(task), task.size or None, "derived")
             for version, kind, tasks in sides
@@ -56,8 +56,8 @@ class Difference:
         """The columns of `rows`, and the files to read with the kind of change of their rows."""
         fields = change_schema(self.schema).fields[: len(self.schema) + 1]
         names = {field.name: renamed.name for field, renamed in zip(self.schema, fields, strict=False)}
-        sides = ((LOST, self.lost), (GAINED, self.gained))
-        found: list[tuple[FileTask, str | None]] = [
+        sides = ((DELETE, self.deletes), (INSERT, self.inserts))
+        pairs: list[tuple[FileTask, str | None]] = [
             (
                 replace(
                     task,
@@ -69,23 +69,25 @@ class Difference:
             for kind, tasks in sides
             for task in tasks
         ]
-        return Schema(fields), found
+        return Schema(fields), pairs
 
     def rows(self, storage: Storage) -> pl.LazyFrame:
         """The rows of these files: the columns of the schema, then `_change_type` (insert, delete), as CHANGES."""
         return pl.concat(
-            [self._side(kind, tasks, storage) for kind, tasks in ((LOST, self.lost), (GAINED, self.gained))]
+            [self._side(kind, tasks, storage) for kind, tasks in ((DELETE, self.deletes), (INSERT, self.inserts))]
         )
 
     def sides(self, storage: Storage) -> RowSides:
         """The rows of `rows` by the kind of their change, fewer bytes first."""
-        sides = sorted(((LOST, self.lost), (GAINED, self.gained)), key=lambda side: sum(task.size for task in side[1]))
+        sides = sorted(
+            ((DELETE, self.deletes), (INSERT, self.inserts)), key=lambda side: sum(task.size for task in side[1])
+        )
         return [(kind, self._side(kind, tasks, storage)) for kind, tasks in sides]
 
     def _side(self, kind: str, tasks: Sequence[FileTask], storage: Storage) -> pl.LazyFrame:
         names = change_schema(self.schema).names[: len(self.schema)]  # one of the table's may be called _change_type
-        found = _lazily(tasks, self.schema, storage).rename(dict(zip(self.schema.names, names, strict=True)))
-        return found.with_columns(pl.lit(kind).alias(CHANGE_TYPE))
+        rows = _lazily(tasks, self.schema, storage).rename(dict(zip(self.schema.names, names, strict=True)))
+        return rows.with_columns(pl.lit(kind).alias(CHANGE_TYPE))
 
 
 def _lazily(tasks: Sequence[FileTask], schema: Schema, storage: Storage) -> pl.LazyFrame:
@@ -102,9 +104,9 @@ def difference(
     """
     before = {task.path: task for task in base[1]}
     after = {task.path: task for task in version[1]}
-    lost = tuple(only_in(before, after))
-    gained = tuple(only_in(after, before))
-    return Difference(base[0], version[0], lost, gained, schema)
+    deletes = tuple(only_in(before, after))
+    inserts = tuple(only_in(after, before))
+    return Difference(base[0], version[0], deletes, inserts, schema)
 
 
 def only_in(mine: Mapping[str, FileTask], other: Mapping[str, FileTask]) -> Iterator[FileTask]:

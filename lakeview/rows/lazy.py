@@ -41,8 +41,8 @@ def lazy_rows(
 
     def query(with_columns: list[str] | None, predicate: pl.Expr | None) -> RowQuery:
         output = schema.names if with_columns is None else with_columns
-        needed = set(output) | set(() if predicate is None else predicate.meta.root_names())
-        names = [n for n in schema.names if n in needed]
+        inputs = set(output) | set(() if predicate is None else predicate.meta.root_names())
+        names = [n for n in schema.names if n in inputs]
         if refused := [n for n in names if n in unreadable]:
             schema.select(refused).to_polars()  # raises, and names the column
         return RowQuery(schema.select(names), types, output, predicate)

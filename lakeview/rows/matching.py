@@ -19,17 +19,17 @@ def frame_of(batch: pa.RecordBatch) -> pl.DataFrame:
 def evaluated(frame: pl.DataFrame, expression: pl.Expr, subject: str) -> pl.Series:
     """An expression over a frame, as long as it. InvalidRequestError where it cannot be evaluated."""
     try:
-        found = frame.select(expression.alias("value")).to_series()
+        values = frame.select(expression.alias("value")).to_series()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise not_evaluated(subject, error, "compare columns with values of their own types") from error
-    if found.len() not in (1, frame.height):
+    if values.len() not in (1, frame.height):
         raise InvalidRequestError(
-            f"{subject} has {found.len():,} values for {frame.height:,} rows",
+            f"{subject} has {values.len():,} values for {frame.height:,} rows",
             fix="give an expression with one value a row",
             place="where",
             kind="bad-predicate",
         )
-    return found if found.len() == frame.height else found.new_from_index(0, frame.height)
+    return values if values.len() == frame.height else values.new_from_index(0, frame.height)
 
 
 def check_condition(where: pl.Expr, schema: Schema, subject: str = "the condition") -> None:
@@ -43,12 +43,12 @@ def matching_rows(frame: pl.DataFrame, where: pl.Expr, subject: str = "the condi
 
     InvalidRequestError (kind bad-predicate) where it is none, or cannot be evaluated.
     """
-    chosen = evaluated(frame, where, subject)
-    if chosen.dtype not in (pl.Boolean, pl.Null):
+    mask = evaluated(frame, where, subject)
+    if mask.dtype not in (pl.Boolean, pl.Null):
         raise InvalidRequestError(
-            f"{subject} is {chosen.dtype}, not true or false",
+            f"{subject} is {mask.dtype}, not true or false",
             fix="write a comparison",
             place="where",
             kind="bad-predicate",
         )
-    return chosen.cast(pl.Boolean).fill_null(value=False)
+    return mask.cast(pl.Boolean).fill_null(value=False)

@@ -92,19 +92,19 @@ def of_files(
     """
     if paths is None:
         return tasks
-    wanted = frozenset(names_of(paths, "paths"))
+    selection = frozenset(names_of(paths, "paths"))
 
     def some(where: pl.Expr | None) -> list[FileTask]:
-        chosen = [task for task in tasks(where) if task.path in wanted]
-        missing = sorted(wanted - {task.path for task in chosen})
+        matches = [task for task in tasks(where) if task.path in selection]
+        missing = sorted(selection - {task.path for task in matches})
         if missing and where is not None:  # skipped by the filter, or not there at all
-            missing = sorted(wanted - {task.path for task in tasks(None)})
+            missing = sorted(selection - {task.path for task in tasks(None)})
         if missing:
             raise InvalidRequestError(
                 f"the version has no data file {missing[0]}",
                 fix="take paths from the files of this version",
                 place=missing[0],
             )
-        return chosen
+        return matches
 
     return some

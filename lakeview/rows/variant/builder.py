@@ -54,11 +54,11 @@ def _row(text: str, column: str) -> dict[str, bytes]:
 
 
 def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         (name, _), *_ = Counter(name for name, _ in pairs).most_common(1)
         raise ValueError(f"an object has two fields called {shorten(name, _TEXT_LENGTH)}")
-    return found
+    return fields
 
 
 def _real(text: str) -> Decimal | float:

@@ -26,12 +26,12 @@ class BrokenVariantError(Exception):
 class Budget:
     """How much text may still be written."""
 
-    left: int = limits.VARIANT_CHARACTERS
+    characters: int = limits.VARIANT_CHARACTERS
 
     def spend(self, size: int) -> None:
         """Count text; BrokenVariantError beyond the limit."""
-        self.left -= size
-        if self.left < 0:
+        self.characters -= size
+        if self.characters < 0:
             raise BrokenVariantError(
                 f"the values of one batch come to more than {limits.VARIANT_CHARACTERS} characters of text"
             )
@@ -52,15 +52,15 @@ class Names:
         self._start = 1 + width * (self._count + 2)
         if self._start > len(metadata):
             raise BrokenVariantError(f"its metadata claims {self._count} names in {len(metadata)} bytes")
-        self._found: dict[int, tuple[bytes, str]] = {}
+        self._entries: dict[int, tuple[bytes, str]] = {}
 
     def __len__(self) -> int:
         return self._count
 
     def __getitem__(self, index: int) -> tuple[bytes, str]:
         """The name as bytes (they sort as the specification asks), and as JSON text with its colon."""
-        found = self._found.get(index)
-        if found is None:
+        entry = self._entries.get(index)
+        if entry is None:
             if index >= self._count:
                 raise BrokenVariantError(f"it names field {index} of a dictionary of {self._count}")
             at = 1 + self._width * (index + 1)
@@ -69,8 +69,8 @@ class Names:
             if not begin <= end <= len(self._data):
                 raise BrokenVariantError(f"name {index} of its metadata lies outside of it")
             name = self._data[begin:end]
-            found = self._found[index] = (name, f"{_text(name)}:")
-        return found
+            entry = self._entries[index] = (name, f"{_text(name)}:")
+        return entry
 
 
 def value_text(data: bytes, names: Names, budget: Budget) -> str:
@@ -198,10 +198,10 @@ def _number(data: bytes, at: int, width: int) -> int:
 
 
 def _slice(data: bytes, at: int, size: int) -> bytes:
-    found = data[at : at + size]
-    if len(found) < size:
+    part = data[at : at + size]
+    if len(part) < size:
         raise BrokenVariantError("it ends in the middle of a value")
-    return found
+    return part
 
 
 def _text(data: bytes) -> str:

@@ -92,5 +92,5 @@ def _day(days: int) -> str:
     month = shifted + 3 if shifted < 10 else shifted - 9
     year = year_of_era + era * 400 + (month <= 2)
     # "expanded" years carry a sign, as ISO 8601 asks
-    shown = f"{year:04d}" if 0 <= year <= 9999 else f"{year:+05d}"
-    return f"{shown}-{month:02d}-{day:02d}"
+    year_text = f"{year:04d}" if 0 <= year <= 9999 else f"{year:+05d}"
+    return f"{year_text}-{month:02d}-{day:02d}"

@@ -44,8 +44,8 @@ def variant_text(array: pa.StructArray, column: str = "variant") -> pa.StringArr
     the infinities are words; fields of an object stand in the order of their names. CorruptTableError (kind
     corrupt-variant) names the column and the row of the array, counted from 0, that is no variant.
     """
-    found = _Texts(_plain(array), column).rows("null")
-    return pa.array(found, pa.string())
+    texts = _Texts(_plain(array), column).rows("null")
+    return pa.array(texts, pa.string())
 
 
 def children_of(array: pa.StructArray) -> dict[str, pa.Array]:
@@ -71,10 +71,10 @@ class ShreddedColumn(ABC, Generic[_Form]):
         if metadata is None or not is_binary(metadata.type) or len(children) == 1:
             raise self._broken(f"it is {self._array.type} in a file, not a struct of metadata and values")
         self._metadata = metadata.to_pylist()
-        found = self._group(children, range(len(self._array)), 0)
+        forms = self._group(children, range(len(self._array)), 0)
         valid = self._array.is_valid().to_pylist()
         # "If a Variant is missing in a context where a value is required, readers must return a Variant null"
-        return [None if not there else null if form is None else form for there, form in zip(valid, found, strict=True)]
+        return [None if not there else null if form is None else form for there, form in zip(valid, forms, strict=True)]
 
     @abstractmethod
     def _whole(self, row: int, value: bytes) -> _Form:
@@ -111,15 +111,15 @@ class ShreddedColumn(ABC, Generic[_Form]):
         if typed is None or typed.null_count == len(typed):
             return [None if v is None else self._whole(row, v) for v, row in zip(values, rows, strict=True)]
         if pa.types.is_struct(typed.type):
-            found = self._objects(typed, values, rows, depth)
+            forms = self._objects(typed, values, rows, depth)
         elif pa.types.is_list(typed.type) or pa.types.is_large_list(typed.type):
-            found = self._lists(typed, rows, depth)
+            forms = self._lists(typed, rows, depth)
         else:
-            found = self._primitives(typed)
+            forms = self._primitives(typed)
         # "If engines choose to read in such cases, then the typed_value column must be used"
         return [
             form if form is not None or v is None else self._whole(row, v)
-            for form, v, row in zip(found, values, rows, strict=True)
+            for form, v, row in zip(forms, values, rows, strict=True)
         ]
 
     def _objects(
@@ -135,10 +135,10 @@ class ShreddedColumn(ABC, Generic[_Form]):
             shredded.append((name.encode(), [None if form is None else as_field(form) for form in forms]))
         shredded.sort(key=lambda entry: entry[0])
         own: set[bytes] = {name for name, _ in shredded}
-        found: list[_Form | None] = []
+        objects: list[_Form | None] = []
         for i, there in enumerate(typed.is_valid().to_pylist()):
             if not there:
-                found.append(None)
+                objects.append(None)
                 continue
             parts: list[tuple[bytes, _Form]] = [(name, part) for name, of in shredded if (part := of[i]) is not None]
             rest = values[i]
@@ -148,8 +148,8 @@ class ShreddedColumn(ABC, Generic[_Form]):
                 parts += [other for other in others if other[0] not in own]
                 parts.sort(key=lambda entry: entry[0])
             self._spend(rows[i], sum(len(part) for _, part in parts))
-            found.append(self._object(rows[i], parts))
-        return found
+            objects.append(self._object(rows[i], parts))
+        return objects
 
     def _lists(self, typed: pa.ListArray, rows: Sequence[int], depth: int) -> list[_Form | None]:
         element = _plain(pc.list_flatten(typed))
@@ -157,17 +157,17 @@ class ShreddedColumn(ABC, Generic[_Form]):
             raise self._broken(f"elements of it are {element.type}, a struct was expected")
         parents = [rows[i] for i in pc.list_parent_indices(typed).to_pylist()]
         forms = self._group(children_of(element), parents, depth + 1)
-        found: list[_Form | None] = []
+        lists: list[_Form | None] = []
         at = 0
         for row, length in zip(rows, pc.list_value_length(typed).to_pylist(), strict=True):
             if length is None:
-                found.append(None)
+                lists.append(None)
                 continue
             elements = forms[at : at + length]
             self._spend(row, sum(1 if form is None else len(form) for form in elements))
-            found.append(self._list(row, elements))
+            lists.append(self._list(row, elements))
             at += length
-        return found
+        return lists
 
     def _at(self, row: int, decode: Callable[[bytes, Names, Budget], _Decoded], value: bytes) -> _Decoded:
         try:
