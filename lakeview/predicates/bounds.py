@@ -50,8 +50,8 @@ class Bounds:
         if "min" not in statistics.columns or statistics["min"].dtype == pl.Null():
             return None
         # of a file that was written with nulls alone every row is null, whichever are deleted
-        counted = statistics["null_count_exact"] | (statistics["null_count"] == records)
-        nulls = statistics["null_count"].set(~counted.fill_null(False), None)
+        is_exact = statistics["null_count_exact"] | (statistics["null_count"] == records)
+        nulls = statistics["null_count"].set(~is_exact.fill_null(False), None)
         return cls(statistics["min"], statistics["max"], statistics["exact"], nulls, records)
 
 

@@ -46,8 +46,8 @@ def conjuncts(where: pl.Expr) -> list[pl.Expr]:
         parts = [_expression(part) for part in _joined(json.loads(where.meta.serialize(format="json")))]
     except _NOT_SERIALISED:
         return [where]
-    found = [part for part in parts if part is not None]
-    return found if 1 < len(found) == len(parts) else [where]
+    terms = [part for part in parts if part is not None]
+    return terms if 1 < len(terms) == len(parts) else [where]
 
 
 def _joined(value: Any) -> Iterator[Any]:
@@ -104,9 +104,9 @@ def _literal(value: Any) -> pl.Series | None:
     match value:
         case {"Literal": {"Dyn": {"Float": float(number)}} | {"Scalar": {"Float64": float(number)}}}:
             return pl.Series([number], dtype=pl.Float64)
-    found = _expression(value)
+    expression = _expression(value)
     try:
-        return None if found is None else pl.select(found).to_series()
+        return None if expression is None else pl.select(expression).to_series()
     except pl.exceptions.PolarsError:
         return None
 
@@ -115,10 +115,10 @@ def _expression(value: Any) -> pl.Expr | None:
     """A part as an expression; None if polars does not read it, or not as it is: polars' reader of JSON makes of one
     float in ten its neighbour."""
     try:
-        found = pl.Expr.deserialize(io.StringIO(json.dumps(value)), format="json")
+        expression = pl.Expr.deserialize(io.StringIO(json.dumps(value)), format="json")
     except (pl.exceptions.PolarsError, ValueError):
         return None
-    return found if json.loads(found.meta.serialize(format="json")) == value else None
+    return expression if json.loads(expression.meta.serialize(format="json")) == value else None
 
 
 def _constant(value: Any) -> Node:

@@ -65,13 +65,13 @@ def without_overflow(tree: exp.Expr, columns: Mapping[int, DataType]) -> exp.Exp
     """
     ranges: dict[int, Integers] = {}
     for node in reversed(list(tree.walk())):  # operands before what is made of them
-        found = _COLUMNS.get(columns[id(node)]) if id(node) in columns else _integers(node, ranges)
-        if type(node) is exp.TryCast and not node.args.get("safe") and found is not None and id(node.this) in ranges:
+        integers = _COLUMNS.get(columns[id(node)]) if id(node) in columns else _integers(node, ranges)
+        if type(node) is exp.TryCast and not node.args.get("safe") and integers is not None and id(node.this) in ranges:
             # Spark's CAST wraps around or fails, by its settings: of an integer it is never null as its TRY_CAST is
             strict = exp.Cast(this=node.this, to=node.to)
             tree, node = (strict if node is tree else tree), node.replace(strict)
-        if found is not None:
-            ranges[id(node)] = found
+        if integers is not None:
+            ranges[id(node)] = integers
     whole = ranges.get(id(tree))
     return tree if whole is None or (whole.bits <= 64 and whole.fit(64)) else cast_in_place(tree, DType.BIGINT)
 
@@ -99,15 +99,15 @@ def _integers(node: exp.Expr, ranges: Mapping[int, Integers]) -> Integers | None
 
 
 def _choice(parts: Sequence[exp.Expr], ranges: Mapping[int, Integers]) -> Integers | None:
-    found = [r for part in parts if (r := ranges.get(id(part))) is not None]
-    if not found or len(found) < len(parts):
+    integers = [r for part in parts if (r := ranges.get(id(part))) is not None]
+    if not integers or len(integers) < len(parts):
         return None
-    bits = max(8, *(r.bits for r in found))
-    for part, constant in zip(parts, found, strict=True):
+    bits = max(8, *(r.bits for r in integers))
+    for part, constant in zip(parts, integers, strict=True):
         if constant.bits == 0 and not constant.fit(8):  # polars takes -2147483647 for a smallint where -255 is another
             cast_in_place(part, DType.BIGINT)
             bits = max(bits, 64)
-    return Integers(min(r.low for r in found), max(r.high for r in found), bits)
+    return Integers(min(r.low for r in integers), max(r.high for r in integers), bits)
 
 
 _CHOICES: dict[type[exp.Expr], Callable[[exp.Expr], Sequence[exp.Expr | None]]] = {
@@ -182,9 +182,9 @@ def _power(node: exp.Expr, base: Integers | None, exponent: Integers | None) -> 
     if exponent is not None and 0 <= exponent.low == exponent.high <= 126:
         powers = [0, base.low**exponent.low, base.high**exponent.low]
         for bits, type_ in ((64, DType.BIGINT), (128, DType.INT128)):
-            if base.bits <= bits and (found := Integers(min(powers), max(powers), bits)).fit(bits):
+            if base.bits <= bits and (power := Integers(min(powers), max(powers), bits)).fit(bits):
                 cast_in_place(node.this, type_)
-                return found
+                return power
     cast_in_place(node.this, DType.DOUBLE)
     return None
 

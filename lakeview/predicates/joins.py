@@ -61,15 +61,15 @@ def _key(term: exp.Expr, left: str, right: str) -> tuple[str, str] | None:
 
 
 def _of_left(terms: Iterable[exp.Expr], left: str, text: str) -> pl.Expr | None:
-    found = []
+    conditions = []
     for term in terms:
         columns = list(term.find_all(exp.Column))
         if columns and all(c.parts[0].name == left and len(c.parts) == 2 for c in columns):
             own = term.copy()
             for column in list(own.find_all(exp.Column)):
                 column.replace(exp.column(exp.to_identifier(column.parts[-1].name, quoted=True)))
-            found.append(own)
-    return print_expression(_joined(found), text) if found else None
+            conditions.append(own)
+    return print_expression(_joined(conditions), text) if conditions else None
 
 
 def _joined(terms: list[exp.Expr]) -> exp.Expr:

@@ -64,8 +64,8 @@ def _find(fields: Sequence[Field], names: Sequence[str], subject: str) -> tuple[
     type_: DataType = PrimitiveType("void")
     for name in names:
         exact = [f for f in fields if f.name == name]
-        found = exact or [f for f in fields if f.name.casefold() == name.casefold()]
-        if len(found) != 1:
+        matches = exact or [f for f in fields if f.name.casefold() == name.casefold()]
+        if len(matches) != 1:
             others = [f.name for f in fields]
             raise InvalidRequestError(
                 f"there is no column {'.'.join(names)}, which {subject} names",
@@ -73,8 +73,8 @@ def _find(fields: Sequence[Field], names: Sequence[str], subject: str) -> tuple[
                 place="where",
                 kind="unknown-column",
             )
-        spelt.append(found[0].name)
-        type_ = found[0].type
+        spelt.append(matches[0].name)
+        type_ = matches[0].type
         fields = type_.fields if isinstance(type_, StructType) else ()
     return spelt, type_
 

@@ -28,7 +28,7 @@ class Evidence:
     it was written, of which some may be deleted by now."""
 
     bounds: Bounds
-    counted: pl.Series
+    exact_nulls: pl.Series
 
     @classmethod
     def of_values(cls, values: pl.Series) -> Evidence:
@@ -113,7 +113,7 @@ def _witnesses(column: Evidence) -> Iterator[tuple[pl.Series, pl.Series, Bounds]
             value, value, repeated(True, height), repeated(0, height), repeated(1, height), repeated(0, height)
         )
         yield there, repeated(1, height), alone
-    yield ((bounds.nulls > 0) & column.counted).fill_null(False), bounds.nulls.fill_null(0), _of_null(bounds)
+    yield ((bounds.nulls > 0) & column.exact_nulls).fill_null(False), bounds.nulls.fill_null(0), _of_null(bounds)
 
 
 def _constant(column: Bounds) -> pl.Series:

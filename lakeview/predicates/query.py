@@ -168,10 +168,10 @@ def _check_nodes(tree: exp.Expr) -> None:
 
 
 def _check_relations(tree: exp.Expr, allowed: set[str]) -> None:
-    known = allowed | {cte.alias for cte in tree.find_all(exp.CTE)}
+    names = allowed | {cte.alias for cte in tree.find_all(exp.CTE)}
     for relation in _relations(tree):
         if isinstance(relation, exp.Table) and isinstance(relation.this, exp.Identifier):
-            if relation.name in known and not relation.db and not relation.catalog:
+            if relation.name in names and not relation.db and not relation.catalog:
                 continue
             raise _REFUSAL(
                 f"there is no table {relation.sql(dialect=PolarsSQL)[:100]} here",

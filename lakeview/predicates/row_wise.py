@@ -73,8 +73,8 @@ def check_row_wise(expression: pl.Expr, place: str = "where") -> None:
         inputs = node.meta.pop()
         try:
             if not _is_of_one_row(node):
-                shown = shorten(str(node), _MOST_SHOWN)
-                raise _not_row_wise(f"{shown} depends on more than one row, and rows are changed one by one", place)
+                text = shorten(str(node), _MOST_SHOWN)
+                raise _not_row_wise(f"{text} depends on more than one row, and rows are changed one by one", place)
         except pl.exceptions.PolarsError:
             # polars asks for the columns' types to look into a function of the user's, list.eval and with_fields
             function = _function(node, inputs)

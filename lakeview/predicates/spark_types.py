@@ -118,14 +118,14 @@ def _of_operands(kinds: set[str], node: exp.Expr) -> str:
 def _parts(node: exp.Expr) -> list[exp.Expr]:
     """The parts whose kind a node has."""
     if isinstance(node, exp.Case):
-        found = [*(branch.args["true"] for branch in node.args["ifs"]), node.args.get("default")]
+        parts = [*(branch.args["true"] for branch in node.args["ifs"]), node.args.get("default")]
     elif isinstance(node, exp.If):
-        found = [node.args["true"], node.args.get("false")]
+        parts = [node.args["true"], node.args.get("false")]
     elif isinstance(node, _LIKE_THEIR_PARTS):
-        found = [node.this, *node.expressions]
+        parts = [node.this, *node.expressions]
     else:
-        found = []
-    return [part for part in found if part is not None]
+        parts = []
+    return [part for part in parts if part is not None]
 
 
 def _gains_digits(node: exp.Expr, columns: Mapping[int, DataType]) -> bool:

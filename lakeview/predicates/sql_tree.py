@@ -116,10 +116,10 @@ class _Reader:
         return IsNull(column[0])
 
     def _in(self, tree: exp.In) -> Node:
-        column, listed = self._column(tree.this), tree.expressions
-        if column is None or not 0 < len(listed) <= limits.COMPARED_VALUES or tree.args.get("query") is not None:
+        column, elements = self._column(tree.this), tree.expressions
+        if column is None or not 0 < len(elements) <= limits.COMPARED_VALUES or tree.args.get("query") is not None:
             return Unknown()
-        values = [_constant(value, column[1]) for value in listed]
+        values = [_constant(value, column[1]) for value in elements]
         texts = [value[0] for value in values if value is not None]
         return self._columns.membership(*column, texts) if len(texts) == len(values) else Unknown()
 
