@@ -412,3 +412,17 @@ def test_counts_of_zero_from_other_processes_are_recorded() -> None:
     with table.transaction("DELETE") as txn:
         txn.take([RowOutcome([], {}, [], [], [], Counter(numDeletedRows=1, numCopiedRows=0))] * 2, {})
     assert txn.entry.counts == {"numDeletedRows": 2, "numCopiedRows": 0}
+
+
+@pytest.mark.parametrize(("size", "files"), [(16 << 20, 3), (1, 6)], ids=["small", "large"])
+def test_small_files_of_a_partition_that_are_written_again_become_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, files: int
+) -> None:
+    table = made(tmp_path, {}, ("city",))
+    before = held(table)
+    monkeypatch.setattr("lakeview.delta.write.row_changes.PACKED_BYTES", size)
+    table.update({"day": pl.lit(date(2030, 1, 1))}, "id % 2 = 0")
+    table.refresh()
+    assert table.snapshot().num_files == files
+    after = pl.when(pl.col("id") % 2 == 0).then(date(2030, 1, 1)).otherwise("day").alias("day")
+    assert_frame_equal(held(table), before.with_columns(after))

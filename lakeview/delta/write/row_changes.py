@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from threading import Lock
 from typing import Self
 
@@ -30,6 +31,18 @@ from lakeview.storage import Storage
 
 THREADS = 2
 """Files that are written at once: encoding keeps a core busy, and memory holds so many."""
+
+PACKED_BYTES = 16 << 20
+"""Files below this size that are written again share new files, in groups of about this size: a table that is merged
+into daily does not keep a small file for each of an earlier day."""
+
+
+@dataclass(slots=True)
+class Pack:
+    """What takes the place of small files of one partition: their rows, and the bytes of the files."""
+
+    rows: list[Iterator[pa.RecordBatch]] = field(default_factory=list)
+    size: int = 0
 
 
 class RowChanges:
@@ -59,6 +72,7 @@ class RowChanges:
         self._pending: list[VectorChange] = []
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="lakeview-write")
         self._copies: list[Future[list[AddFile]]] = []
+        self._packs: dict[Hashable, Pack] = {}  # by partition
         self._lock = Lock()  # change data is written in those threads too
         self.counts: Counter[str] = Counter()
 
@@ -83,7 +97,7 @@ class RowChanges:
             self._pending.append(VectorChange(file, before, positions, rows))
         else:
             rest = file.batches(self.storage, self.schema, deleted=before | positions)
-            self._copies.append(self._threads.submit(self._write, rest))
+            self._copy(file, rest)
             self.counts["numCopiedRows"] += rows - len(before) - len(positions)
             self._drop(file)
 
@@ -99,10 +113,27 @@ class RowChanges:
                 yield change(batch)
             self.remove(file, positions, None)
             return
-        self._copies.append(self._threads.submit(self._write, self._changed(file, positions, change)))
+        self._copy(file, self._changed(file, positions, change))
         rows, before = file.physical_rows(self.storage), file.deletions(self.storage)
         self.counts["numCopiedRows"] += rows - len(before) - len(positions)
         self._drop(file)
+
+    def _copy(self, file: LiveFile, rows: Iterator[pa.RecordBatch]) -> None:
+        """Write what takes the place of a file: a large one by itself, a small one with others of its partition."""
+        size = file.row["size"] or 0
+        if size >= PACKED_BYTES:
+            self._copies.append(self._threads.submit(self._write, rows))
+            return
+        partition = tuple(sorted(dict(file.row["partition_values"] or {}).items()))
+        pack = self._packs.setdefault(partition, Pack())
+        pack.rows.append(rows)
+        pack.size += size
+        if pack.size >= PACKED_BYTES:
+            del self._packs[partition]
+            self._submit(pack)
+
+    def _submit(self, pack: Pack) -> None:
+        self._copies.append(self._threads.submit(self._write, chain.from_iterable(pack.rows)))
 
     def _changed(
         self, file: LiveFile, positions: pyroaring.BitMap64, change: Callable[[pa.RecordBatch], pa.RecordBatch]
@@ -152,9 +183,11 @@ class RowChanges:
     def finish(self) -> list[VectorChange]:
         """Wait for all files, write the deletion vectors, and replace the files that got one; returns what was changed
         so. Raises what the writing of a file raised."""
+        for pack in self._packs.values():
+            self._submit(pack)
         for copy in self._copies:
             self._add(copy.result())
-        self._copies = []
+        self._packs, self._copies = {}, []
         replace_vectors(self._pending, self._changes, self.storage, self.context.folder_prefix(), self._clock)
         for change in self._pending:
             self.counts["numDeletionVectorsUpdated" if change.before else "numDeletionVectorsAdded"] += 1
