@@ -32,6 +32,8 @@ MINUTE = 107
 """Pixels of a timestamp to the minute."""
 DAY = 76
 """Pixels of a date."""
+SENTENCE = 200
+"""Pixels of a few words in a row, `readers; old files may not convert`."""
 _SHORTEST = 56
 """Pixels that a column of texts has at least, where they are cut."""
 _LONGEST = 200

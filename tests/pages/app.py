@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
@@ -21,6 +23,11 @@ def open_page(page: str, table: str | Path | None = None, /, **parameters: str |
     for key, value in parameters.items():
         app.query_params[key] = value
     return app.switch_page(PAGES[page].file).run()
+
+
+def column_widths(table: Any) -> dict[str, int]:
+    """Pixels of each column of a table on a page."""
+    return {name: column["width"] for name, column in json.loads(table.proto.columns).items() if "width" in column}
 
 
 def text(app: AppTest) -> str:

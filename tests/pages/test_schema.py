@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from lakeview.app import widths
 from lakeview.app.components import BROKEN_LINES, ROW_HEIGHT
 from lakeview.charts.palette import LIGHT
-from tests.pages.app import open_page, text
+from tests.pages.app import column_widths, open_page, text
 from tests.pages.tables import LogWriter
 
 FIELDS = (
@@ -89,7 +90,7 @@ def test_a_difference_says_what_it_breaks_and_why(good: Path) -> None:
     assert not app.exception
     assert "1 is safe" in text(app)
     row = app.dataframe[0].value.to_dict("records")[0]
-    assert (row["change"], row["column"], row["class"]) == ("+ added", "cancelled", "safe")
+    assert (row["risk"], row["change"], row["column"]) == ("\N{CHECK MARK}", "+ added", "cancelled")
     assert "it may be null: rows written before have none" in text(app).replace("\\", "")
 
 
@@ -99,7 +100,20 @@ def test_a_dropped_column_breaks_readers(tmp_path: Path) -> None:
     app = open_page("schema", log.root, tab="What changed")
     assert "1 breaks readers" in text(app)
     row = app.dataframe[0].value.to_dict("records")[-1]
-    assert (row["risk"], row["class"], row["breaks"]) == ("\N{MULTIPLICATION X}", "breaks readers", "readers of it")
+    assert (row["risk"], row["breaks"]) == ("\N{MULTIPLICATION X}", "readers of it")
+
+
+def test_what_a_change_breaks_is_not_cut_on_a_narrow_page(tmp_path: Path) -> None:
+    log = LogWriter(tmp_path / "widened").create()
+    month, name = FIELDS[0], "departure_delay"
+    long = {"type": "struct", "fields": [{**month, "name": f"{name}_{n}"} for n in range(9)]}
+    log.commit("CHANGE COLUMN", log.metadata([month, {**FIELDS[1], "name": f"{name}_1", "type": long}]))
+    log.commit("CHANGE COLUMN", log.metadata([{**month, "type": "long"}, {**month, "name": f"{name}_2", "type": long}]))
+    table = open_page("schema", log.root, tab="What changed").dataframe[0]
+    pixels = column_widths(table)
+    assert "readers that fix the type" in table.value["breaks"].to_list()
+    assert pixels["breaks"] >= widths.heading_width("readers that fix the type")
+    assert sum(pixels.values()) <= widths.PLACE
 
 
 def test_every_change_is_blamed_on_its_commit_and_writer(good: Path) -> None:

@@ -168,17 +168,16 @@ def diff_note(changes: pl.DataFrame) -> str:
 
 
 def diff_table(changes: pl.DataFrame, before: int, after: int) -> None:
-    """BREAKING: sign and word, column, before and after, what it breaks and how bad that is."""
+    """BREAKING: a sign for how bad it is, the change, column, before and after, and what it breaks."""
     frame(
         changes,
         {
             "risk": columns.mark(_CLASS_GLYPHS, of="class", help="✕ breaks readers, ▲ some readers or writers, ✓ safe"),
             "change": columns.change(),
-            "column": columns.text("column"),
+            "column": columns.text("column", least=widths.NAME),
             "before": columns.text(views.units.format_version(before)),
             "after": columns.text(views.units.format_version(after)),
-            "class": columns.text("class"),
-            "breaks": columns.text("what it breaks"),
+            "breaks": columns.text("what it breaks", least=widths.SENTENCE),
         },
         key="schema-diff",
     )
