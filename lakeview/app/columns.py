@@ -211,6 +211,11 @@ def timestamp(
     return Column(st.column_config.TextColumn, label, {"help": help}, of, lambda times: times.dt.strftime(pattern))
 
 
+def date(label: str, *, of: str) -> Column:
+    """The day of a timestamp in UTC, where a table has no room for the time."""
+    return Column(st.column_config.TextColumn, label, {}, of, lambda times: times.dt.strftime("%Y-%m-%d"))
+
+
 def clock(label: str, *, of: str) -> Column:
     """A timestamp as `03:25:10`, in UTC, where the page names the day."""
     return Column(st.column_config.TextColumn, label, {}, of, lambda times: times.dt.strftime("%H:%M:%S"))

@@ -11,13 +11,14 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import lakeview as lv
-from lakeview.app import timeline_filters
+from lakeview.app import timeline_filters, widths
 from lakeview.app.query import budget
 from lakeview.inspection import inspection
+from tests.builders.actions import add as add_action
 from tests.builders.actions import info
 from tests.builders.actions import remove as remove_action
 from tests.builders.history import DeltaHistory
-from tests.pages.app import open_page, text
+from tests.pages.app import column_widths, open_page, text
 from tests.pages.tables import LogWriter, flights, remove
 
 
@@ -222,6 +223,14 @@ def test_the_tab_of_lives_says_how_long_files_stay(good: Path) -> None:
     assert rows["live"].to_dict() == {"v5": 0, "v3": 100, "v2": 100, "v1": 100}
     assert rows.loc["v5", "ended"] == "v6"
     assert rows.loc["v5", "lifetime"] == "1 day"
+
+
+def test_the_writers_of_files_are_not_cut_on_a_narrow_page(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t").create()
+    history.commit(info(operation="STREAMING UPDATE", userName="maintenance-eu"), add_action("a.parquet"))
+    pixels = column_widths(open_page("timeline", tmp_path / "t", tab="File lifetimes").dataframe[0])
+    assert pixels["writer"] >= widths.heading_width("maintenance-eu")
+    assert sum(pixels.values()) <= widths.PLACE
 
 
 def test_the_tab_of_the_audit_names_the_commit_and_the_engine(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import answers, cache, columns, downloads, selection
+from lakeview.app import answers, cache, columns, downloads, selection, widths
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, card, dark, frame, grid, nothing, stack, tile
 from lakeview.app.memo import cached
 from lakeview.app.row_links import row_link
@@ -132,16 +132,16 @@ def _table(commits: pl.DataFrame) -> None:
         commits.slice((page - 1) * MAX_ROWS, MAX_ROWS),
         {
             "version": columns.version(),
-            "committed": columns.timestamp(),
+            "committed": columns.date("committed", of="timestamp"),
             "operation": columns.text("operation"),
-            "writer": columns.text("writer"),
+            "writer": columns.text("writer", least=widths.NAME),
             "files": columns.number("files"),
             "size": columns.size("bytes", of="bytes"),
             "live": columns.percent(
                 "live, %", of="live_share", decimals=0, help="of its bytes, those that the latest version has"
             ),
             "lifetime": columns.age("lifetime", of="median_life_ms", help="the median of its files that were removed"),
-            "ended": columns.version("removed in", of="ended_in", null="", help="the commit that removed most of them"),
+            "ended": columns.version("removed", of="ended_in", null="", help="the commit that removed most of them"),
         },
         key="lives-table",
         height=14 * ROW_HEIGHT,
