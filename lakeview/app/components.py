@@ -25,8 +25,9 @@ _UNSCROLLED = 20
 """Rows of sentences that are shown without a scroll bar."""
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$:])")
-_ICON = re.compile(r":(?=(?:[\w+/-]*[A-Za-z+/-][\w+/-]*|100|1234):)")
-"""The colon that begins an icon or emoji, `:material/check:`; Streamlit replaces them where it is escaped, too."""
+_ESCAPED_TOO = re.compile(r"(?<=:)(?=(?:[\w+/-]*[A-Za-z+/-][\w+/-]*|100|1234):)|(?<=@)(?=\w)")
+"""After the colon that begins an icon or emoji, `:material/check:`, and the sign in an address of mail: Streamlit
+replaces the one and makes a link of the other where they are escaped, too."""
 
 _WORD_JOINER = "\N{WORD JOINER}"
 
@@ -40,7 +41,7 @@ _SEVERITIES = {
 
 def escape(text: str) -> str:
     """Text of the table's own, so that markdown shows it as it is."""
-    return _SPECIAL.sub(r"\\\1", _ICON.sub(f":{_WORD_JOINER}", text))
+    return _SPECIAL.sub(r"\\\1", _ESCAPED_TOO.sub(_WORD_JOINER, text))
 
 
 def dark() -> bool:
