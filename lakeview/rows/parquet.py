@@ -55,7 +55,7 @@ def _parquet_batches(task: FileTask, storage: Storage, live: LiveRows, batch_row
     ):
         live.check(file.metadata.num_rows)
         columns = _Columns(task, file.schema_arrow, target)
-        for batch in live.batches(file, columns.read, batch_rows):
+        for batch in live.batches(file, columns.inputs, batch_rows):
             batch.validate(full=True)  # text that is no UTF-8 would bring polars down
             try:
                 yield columns.of(*live.of(batch))
@@ -94,7 +94,7 @@ def task_storage(task: FileTask) -> Storage:
 
 
 class _Columns:
-    """The columns of a task, made of the batches of its file. `read`: the columns of the file that are needed."""
+    """The columns of a task, made of the batches of its file. `inputs`: the columns of the file that are needed."""
 
     def __init__(self, task: FileTask, file_schema: pa.Schema, target: pa.Schema) -> None:
         self._task = task
@@ -103,7 +103,7 @@ class _Columns:
         names = file_schema.names  # a list that is built on each access
         places = located(list(file_schema), stored_fields, task.match)
         self._sources = {f.name: names[i] for f, i in zip(stored_fields, places, strict=True) if i is not None}
-        self.read = list(dict.fromkeys(self._sources.values()))
+        self.inputs = list(dict.fromkeys(self._sources.values()))
 
     def of(self, batch: pa.RecordBatch, positions: pa.Int64Array) -> pa.RecordBatch:
         """The task's columns of one batch, whose rows lie at these positions."""

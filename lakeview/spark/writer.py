@@ -119,7 +119,7 @@ class LakeviewWriter(DataSourceArrowWriter):
             clock=clock,
         ) as transaction:
             # they go if the commit is not made, and stay if no reply says whether it was
-            transaction.files.written += paths_of(adds)
+            transaction.files.paths += paths_of(adds)
             if created is None:
                 _check_definition(table, written)
             if self.options.app_id is not None and self.options.app_version is not None:

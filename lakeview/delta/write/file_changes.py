@@ -29,7 +29,7 @@ class FileChanges:
     """Adds, removes and change data of one commit, each file once.
 
     `adds`, `removes` and `changes` are actions; removes go by their key. `live_again`: canonical paths of live files
-    that are added once more. `written`: paths, decoded, of the files that this process wrote, which nothing needs
+    that are added once more. `paths`: decoded, of the files that this process wrote, which nothing needs
     unless the commit is made.
     """
 
@@ -38,7 +38,7 @@ class FileChanges:
         self.adds: list[AddFile] = []
         self.removes: dict[Key, RemoveFile] = {}
         self.changes: list[AddCDCFile] = []
-        self.written: list[str] = []
+        self.paths: list[str] = []
         self.live_again: set[str] = set()
 
     def remove(self, row: Mapping[str, Any], now: int, *, data_change: bool) -> None:
@@ -144,20 +144,20 @@ class FileChanges:
         """Delete what was written and the commit does not name: deletion vectors that were joined with those of others
         later. A file that cannot be deleted stays for a vacuum: the commit is made."""
         vectors = [add.deletion_vector for add in self.adds if add.deletion_vector is not None]
-        paths = {decode_path(path) for path in (*(a.path for a in self.adds), *(c.path for c in self.changes))}
-        paths |= {file for vector in vectors if (file := file_of(vector.unique_id)) is not None}
-        unused = [path for path in self.written if path not in paths]
-        self.written.clear()
+        names = {decode_path(path) for path in (*(a.path for a in self.adds), *(c.path for c in self.changes))}
+        names |= {file for vector in vectors if (file := file_of(vector.unique_id)) is not None}
+        unused = [path for path in self.paths if path not in names]
+        self.paths.clear()
         with suppress(LakeviewError):
             for path in unused:
                 self._storage.delete(path)
 
     def discard(self) -> None:
         """Delete what was written. What cannot be deleted stays for a vacuum: the error that led here counts."""
-        for path in self.written:
+        for path in self.paths:
             with suppress(LakeviewError):
                 self._storage.delete(path)
-        self.written.clear()
+        self.paths.clear()
 
 
 def add_of(row: Mapping[str, Any], **changes: Any) -> AddFile:

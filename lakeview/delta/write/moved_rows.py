@@ -97,7 +97,7 @@ def _with_vectors(
     bitmaps = [bits for _, bits, rows in parts if 0 < len(bits) < rows]
     path, descriptors = write_vectors(bitmaps, storage)
     if path is not None:
-        changes.written.append(path)
+        changes.paths.append(path)
     waiting = iter(descriptors)
     return [
         msgspec.structs.replace(add, deletion_vector=next(waiting), stats=with_deletions(add.stats, rows))

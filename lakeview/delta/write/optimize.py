@@ -141,7 +141,7 @@ def rewrite(
 
     ordered = in_curve_order(batches, z_order_by) if z_order_by else batches()
     adds = write_conformed(work.context, read_ahead(ordered), data_change=False, clock=clock, storage=work.storage)
-    changes.written += paths_of(adds)
+    changes.paths += paths_of(adds)
     now = milliseconds(clock())
     for file in group:
         changes.remove(file.row, now, data_change=False)

@@ -162,7 +162,7 @@ class RowChanges:
         return write_conformed(self.context, batches, clock=self._clock, storage=self.storage)
 
     def _add(self, adds: list[AddFile]) -> None:
-        self._changes.written += paths_of(adds)
+        self._changes.paths += paths_of(adds)
         self._changes.adds += adds
         self.counts["numAddedFiles"] += len(adds)
         self.counts["numAddedBytes"] += sum(add.size for add in adds)
@@ -176,7 +176,7 @@ class RowChanges:
             context, _labelled(batches, names, change), statistics=False, clock=self._clock, storage=self.storage
         )
         with self._lock:
-            self._changes.written += paths_of(adds)
+            self._changes.paths += paths_of(adds)
             self._changes.changes += [AddCDCFile(a.path, a.partition_values, a.size) for a in adds]
             self.counts["numAddedChangeFiles"] += len(adds)
 
@@ -201,7 +201,7 @@ class RowChanges:
         self._threads.shutdown(cancel_futures=True)
         for copy in self._copies:
             if not copy.cancelled() and copy.exception() is None:
-                self._changes.written += paths_of(copy.result())
+                self._changes.paths += paths_of(copy.result())
 
     def _drop(self, file: LiveFile) -> None:
         self._changes.remove(file.row, milliseconds(self._clock()), data_change=True)

@@ -66,4 +66,4 @@ class RowWork:
         except BaseException:
             changes.discard()
             raise
-        return RowOutcome(changes.adds, changes.removes, changes.changes, changes.written, vectors, rows.counts, moves)
+        return RowOutcome(changes.adds, changes.removes, changes.changes, changes.paths, vectors, rows.counts, moves)

@@ -72,7 +72,7 @@ class Transaction(WholeFiles):
         self._add_written(adds)
 
     def _add_written(self, adds: Sequence[AddFile]) -> None:
-        self.files.written += paths_of(adds)
+        self.files.paths += paths_of(adds)
         self.add(adds)
 
     def overwrite(self, frame: Frame, where: str | pl.Expr | None = None) -> None:

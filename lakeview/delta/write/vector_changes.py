@@ -37,7 +37,7 @@ def replace_vectors(
         changes.remove(change.file.row, now, data_change=True)
     path, descriptors = write_vectors([c.before | c.positions for c in remaining], storage, prefix)
     if path is not None:
-        changes.written.append(path)
+        changes.paths.append(path)
     for change, descriptor in zip(remaining, descriptors, strict=True):
         row = change.file.row
         stats = with_deletions(row["stats"], change.rows)

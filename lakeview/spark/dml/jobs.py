@@ -70,7 +70,7 @@ def take_paths(transaction: Transaction, outcomes: Iterable[RowOutcome | Lakevie
     good, errors = [], []
     for outcome in outcomes:
         if isinstance(outcome, RowOutcome):
-            transaction.files.written += outcome.paths
+            transaction.files.paths += outcome.paths
             good.append(outcome)
         else:
             errors.append(outcome)

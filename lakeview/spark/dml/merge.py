@@ -283,7 +283,7 @@ def _inserted_rows(
 
         adds = write_files(work.context, inserted(), storage=rows.storage)
         changes.adds += adds
-        changes.written += paths_of(adds)
+        changes.paths += paths_of(adds)
         return ()
 
     done = work.run(do)
