@@ -15,7 +15,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import lakeview as lv
-from lakeview.delta.sharing import live_lifetimes
+from lakeview.delta.sharing import AddCDCFile, RemoveFile, live_lifetimes
 from lakeview.model.errors import (
     AccessDeniedError,
     CorruptTableError,
@@ -30,7 +30,10 @@ from lakeview.model.errors import (
 from lakeview.model.frames import ACTIONS, COMMITS, FILES, LIFETIMES
 from lakeview.model.table import Table
 from lakeview.rows.parquet import read_task
+from lakeview.sharing.client.answers import Kind
+from lakeview.sharing.client.file_lines import read_file_lines, read_version_files
 from lakeview.sharing.client.table import SharedTable, open_shared
+from lakeview.sharing.protocol.messages import DeltaSingleAction, FileLine
 from lakeview.sharing.server.config_file import folder_settings
 from tests.builders.mapped import field, held, physical, struct
 from tests.builders.shares import TOKEN, SharedStory, SharingServer
@@ -455,6 +458,21 @@ def test_an_id_may_be_any_text(name: str, delta: bool, server: SharingServer, pr
     again = opened(profile)
     assert again.files()["path"].to_list() == [name]
     assert again.scan().collect()["id"].to_list() == rows
+
+
+@pytest.mark.parametrize("kind", ["file", "cdf"])
+def test_a_file_that_is_listed_twice_is_refused(kind: Kind) -> None:
+    line = FileLine("f1", "https://store/f1", size=1)
+    with pytest.raises(SharingError, match="file f1 is listed twice"):
+        read_file_lines([(kind, line), (kind, line)])
+
+
+@pytest.mark.parametrize(
+    "action", [DeltaSingleAction(remove=RemoveFile("u")), DeltaSingleAction(cdc=AddCDCFile("u", {}, 1))]
+)
+def test_a_version_lists_files_that_were_added_and_no_others(action: DeltaSingleAction) -> None:
+    with pytest.raises(SharingError, match="listed as removed, or as a file of changes"):
+        read_version_files([("file", FileLine("f1", delta_single_action=action))])
 
 
 def test_several_threads_read_one_table(server: SharingServer, profile: Path, orders: SharedStory) -> None:

@@ -62,11 +62,26 @@ class FileListing:
 def read_file_lines(files: Sequence[tuple[Kind, FileLine]], until: int | None = None) -> FileListing:
     """The file lines of an answer. `until`: when the first of its URLs expires, for lines that do not say.
 
-    SharingError for a file that is named but not given a URL.
+    SharingError for a file that is named but not given a URL, and for one that the answer lists twice: its rows would
+    be read twice.
     """
     urls: dict[str, SignedUrl] = {}
-    actions = [(file.version or 0, _action(kind, file, urls, until)) for kind, file in files]
-    return FileListing(actions, urls)
+    actions: dict[object, tuple[int, Action]] = {}
+    for kind, file in files:
+        action = _action(kind, file, urls, until)
+        key = (file.id, file.version, action.add is None, action.remove is None)
+        if key in actions:
+            raise broken_protocol(f"file {file.id} is listed twice", "duplicate-file")
+        actions[key] = (file.version or 0, action)
+    return FileListing(list(actions.values()), urls)
+
+
+def read_version_files(files: Sequence[tuple[Kind, FileLine]], until: int | None = None) -> FileListing:
+    """The live files of a version, as `read_file_lines`. SharingError for a line of another action than `add` too."""
+    live_files = read_file_lines(files, until)
+    if any(action.add is None for _, action in live_files.actions):
+        raise broken_protocol("a file of a version is listed as removed, or as a file of changes")
+    return live_files
 
 
 def _action(kind: Kind, file: FileLine, urls: dict[str, SignedUrl], until: int | None) -> Action:

@@ -21,7 +21,7 @@ from lakeview.predicates.hints import json_hint, sql_hints
 from lakeview.rows.tasks import FileTask
 from lakeview.sharing.client.answers import Answer, Head
 from lakeview.sharing.client.endpoints import SharingClient
-from lakeview.sharing.client.file_lines import FileListing, SignedUrl, read_file_lines
+from lakeview.sharing.client.file_lines import FileListing, SignedUrl, read_version_files
 from lakeview.sharing.client.profile import TableName
 from lakeview.sharing.client.range_file import Blocks
 from lakeview.sharing.client.signed_files import SignedFiles
@@ -158,7 +158,7 @@ class SharedState:
         until = None if answer.end is None else answer.end.min_url_expiration_timestamp
         if answer.end is not None and answer.end.refresh_token:
             self._refresh_token = answer.end.refresh_token
-        return read_file_lines([(kind, file) for kind, file in answer.files if kind == "file"], until)
+        return read_version_files([(kind, file) for kind, file in answer.files if kind == "file"], until)
 
     def _check(self, answer: Answer) -> None:
         if answer.head.version != self.version:
