@@ -15,7 +15,7 @@ from lakeview.iceberg.catalog.address import is_catalog_address
 from lakeview.iceberg.metadata.locate import FOLDER as METADATA_FOLDER
 from lakeview.model.arguments import address_of, integer_of
 from lakeview.model.config import Config
-from lakeview.model.errors import InvalidRequestError, LakeviewError
+from lakeview.model.errors import InvalidRequestError, LakeviewError, NotATableError
 from lakeview.storage import Storage, open_storage
 
 TABLES = pl.Schema({"address": pl.String(), "format": pl.String(), "name": pl.String()})
@@ -58,7 +58,7 @@ def find_tables(
     The root may be a configured Iceberg catalog, `catalog://<catalog>/`, or a namespace in one; it is asked for names
     and no table is opened. `catalog`: its properties, over what is configured. Or it is the profile of a share, a file
     `*.share`: its server is asked for all tables, and `name` is share.schema.table.
-    AccessDeniedError outside the allowed roots.
+    AccessDeniedError outside the allowed roots, NotATableError for a profile that is not there.
     """
     if is_catalog_address(address_of(root)):
         from lakeview.iceberg.catalog.table import find_catalog_tables
@@ -66,10 +66,25 @@ def find_tables(
         named = find_catalog_tables(address_of(root), catalog=catalog, config=config)
         return pl.DataFrame([(address, "iceberg", name) for address, name in named], schema=TABLES, orient="row")
     refuse_catalog(catalog)
-    if address_of(root).endswith(".share") and not os.path.isdir(address_of(root)):
-        from lakeview.sharing.client.table import find_shared
+    if not address_of(root).endswith(".share") or os.path.isdir(address_of(root)):
+        return _tables_in_folder(root, storage_options, config, depth)
+    from lakeview.sharing.client.table import find_shared
 
+    try:
         return find_shared(root, storage_options=storage_options, config=config).cast(TABLES)
+    except NotATableError as no_profile:
+        if no_profile.kind != "no-profile":
+            raise
+        tables = _tables_in_folder(root, storage_options, config, depth)  # a folder of a bucket may be called so
+        if tables.is_empty():
+            raise
+        return tables
+
+
+def _tables_in_folder(
+    root: str | os.PathLike[str], storage_options: Mapping[str, Any] | None, config: Config | None, depth: int | None
+) -> pl.DataFrame:
+    """TABLES of `find_tables` below a folder."""
     storage = open_storage(root, options=storage_options, config=config, decode=True)
     below = _all_tables(storage) if depth is None else _near_tables(storage, depth)
     folders = below.filter(~pl.col("name").str.contains(_HIDDEN)).sort("name")

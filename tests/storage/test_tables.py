@@ -11,6 +11,7 @@ import pytest
 
 import lakeview as lv
 from lakeview.iceberg.catalog.stores import store_options
+from lakeview.model.errors import NotATableError
 from lakeview.storage import open_storage
 from tests.builders.object_server import ObjectServer, object_server
 
@@ -45,6 +46,14 @@ def test_a_table_is_written_found_and_every_version_is_readable(name: str, serve
     assert [finding.id for finding in found.check() if "missing" in finding.id] == []
     for above in (root, f"{root}/lake"):
         assert lv.find_tables(above, storage_options=options)["address"].to_list() == [f"{root}/lake/orders"]
+
+
+def test_a_folder_that_is_called_like_a_profile_is_listed(server: ObjectServer) -> None:
+    root, options = f"{server.bucket('s3')}/team.share", server.options("s3")
+    address = lv.create_table(f"{root}/t", pa.schema([("id", pa.int64())]), storage_options=options).address
+    assert lv.find_tables(root, storage_options=options)["address"].to_list() == [address]
+    with pytest.raises(NotATableError, match=r"there is no profile at .*/none\.share"):
+        lv.find_tables(f"{server.bucket('s3')}/none.share", storage_options=options)
 
 
 def test_a_table_that_was_copied_there_is_read_with_its_history(server: ObjectServer, tmp_path: Path) -> None:
