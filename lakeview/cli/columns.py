@@ -71,6 +71,8 @@ def quality(address: str, options: dict[str, Any], machine: bool, version: str |
     if machine:
         click.echo(as_json({"findings": [record(f) for f in findings], "columns": found.to_dicts()}))
         return
+    if timeline.is_empty():
+        click.echo("no commits are left in the log, or they are not shared: no load can be judged")
     if line := views.first_lines.quality_line(findings, timeline):
         click.echo(printable(line))
     echo_lines(report(findings))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,11 @@ from lakeview.cli.versions import at_option, ref_option, snapshot_named, version
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import printable
 from lakeview.predicates.evaluation import reason
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from lakeview.model.table import Table
 
 where_option = click.option("--where", help="A condition in SQL: only rows that satisfy it.")
 columns_option = click.option(
@@ -105,7 +110,7 @@ def compare(address: str, options: dict[str, Any], machine: bool, base: str | No
     timeline = look.timeline()
     before = version_number(table, base)
     if before is None:
-        before = views.timeline.commits.version_before(timeline, look.version)
+        before = _version_before(table, timeline, look.version)
     if before is None:
         raise InvalidRequestError(
             f"no version before {version_text(look.version)} is known",
@@ -117,3 +122,15 @@ def compare(address: str, options: dict[str, Any], machine: bool, base: str | No
         ends = table.snapshot(before), table.snapshot(look.version)
         click.echo(printable(views.compare.sentences.sentence(*ends, timeline)))
     echo_frame(found, machine, "no difference: rows may have been replaced by as many")
+
+
+def _version_before(table: Table, timeline: pl.DataFrame, version: int) -> int | None:
+    """The version before this one in TIMELINE, or the newest readable one where commits are not shared."""
+    import polars as pl
+
+    from lakeview import views
+
+    if timeline.height:
+        return views.timeline.commits.version_before(timeline, version)
+    earlier = table.versions().filter((pl.col("version") < version) & pl.col("readable"))["version"]
+    return int(earlier[0]) if earlier.len() else None

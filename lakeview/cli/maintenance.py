@@ -53,7 +53,7 @@ def _delta(address: str, options: dict[str, Any]) -> DeltaTable:
     if not isinstance(found, DeltaTable):
         raise InvalidRequestError(
             f"{found.address} is a table of format {found.format}: only Delta tables are maintained",
-            fix="maintain it with an engine of its format",
+            fix="maintain it where it lies, with an engine of its format",
             kind="unsupported-format",
         )
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -12,6 +13,7 @@ from click.testing import CliRunner, Result
 import lakeview as lv
 from lakeview.cli import main
 from lakeview.model.schema import Schema
+from tests.builders.shares import SharingServer
 
 
 @pytest.fixture(scope="module")
@@ -87,3 +89,21 @@ def test_the_first_version_has_none_before_it(tmp_path: Path) -> None:
     lv.create_table(address, Schema.from_arrow(pl.DataFrame({"id": [1]}).to_arrow().schema))
     assert "no version before 0 is known" in run("compare", address).stderr
     assert run("partitions", address).stdout == "the table has no partitions\n"
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Iterator[str]:
+    """A shared table of two versions."""
+    server = SharingServer()
+    story = server.share("a.b.t", {"id": "long"})
+    first, second = story.file({"id": [1]}), story.file({"id": [2, 3]})
+    story.holds(first).holds(first, second)
+    (tmp_path / "team.share").write_text(json.dumps(server.profile()))
+    yield f"{tmp_path / 'team.share'}#a.b.t"
+    server.close()
+
+
+def test_a_share_is_compared_with_the_version_before_and_its_loads_are_not_judged(shared: str) -> None:
+    assert "from v0 (unknown) to v1 (unknown): +2 rows, 1 file written" in run("compare", shared).stdout
+    assert run("quality", shared).stdout.startswith("no commits are left in the log, or they are not shared: no load")
+    assert "fix: maintain it where it lies" in run("vacuum", shared).stderr
