@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import lakeview as lv
 from lakeview.delta.log.actions import AddFile, DomainMetadata
+from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.row_ids import with_row_ids
 from lakeview.model.errors import CorruptTableError, InvalidRequestError
 from tests.builders.actions import add, metadata, protocol
@@ -141,3 +144,48 @@ def test_every_add_has_ids_once_they_are_given_whatever_rows_it_has() -> None:
     assert [(add.base_row_id, add.default_row_commit_version) for add in tracked] == [(10, 7), (10, 7), (3, 7)]
     assert domain == DomainMetadata("delta.rowTracking", '{"rowIdHighWaterMark":11}')
     assert with_row_ids(tracked, 8, 11) == (tracked, None), "a file of the table stays what it is"
+
+
+def test_rows_keep_their_ids_beside_a_column_of_the_same_name(history: DeltaHistory) -> None:
+    tracked(history, {"id": "long", "_row_id": "long"})
+    history.commit(history.data("f", {"id": [10, 11], "_row_id": [7, 8]}, records=2, baseRowId=40,
+                                defaultRowCommitVersion=1))  # fmt: skip
+    table = lv.open_table(history.address)
+    assert isinstance(table, DeltaTable)
+    table.update({"id": "id + 1"}, "id = 10")
+    assert table.scan().collect().rows() == [(11, 7), (11, 8)]
+    (path,) = table.files()["path"]
+    assert pq.read_table(f"{history.address}/{path}").to_pydict() == {
+        "id": [11, 11], "_row_id": [7, 8], ID_COLUMN: [40, 41], VERSION_COLUMN: [None, 1],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [ID_COLUMN, VERSION_COLUMN.upper()])
+def test_no_column_takes_the_name_under_which_files_keep_ids(history: DeltaHistory, name: str) -> None:
+    tracked(history)
+    table = lv.open_table(history.address)
+    assert isinstance(table, DeltaTable)
+    with pytest.raises(InvalidRequestError, match="that row tracking uses for itself"):
+        table.add_column(f"`{name}`", "long")
+
+
+def test_row_tracking_is_not_enabled_while_it_is_suspended(history: DeltaHistory) -> None:
+    history.commit(FEATURES, metadata(properties={"delta.rowTrackingSuspended": "true"}))
+    table = lv.open_table(history.address)
+    assert isinstance(table, DeltaTable)
+    with pytest.raises(InvalidRequestError, match="is suspended") as caught:
+        table.set_properties({"delta.enableRowTracking": "true"})
+    assert caught.value.fix == "set delta.rowTrackingSuspended to false with it"
+    assert table.set_properties({"delta.enableRowTracking": "true", "delta.rowTrackingSuspended": "false"}) == 1
+
+
+@pytest.mark.parametrize(("properties", "tags"), [(TRACKED, {"delta.rowTracking.preserved": "true"}), ({}, None)])
+def test_a_commit_says_that_ids_stay_only_while_row_tracking_is_enabled(
+    history: DeltaHistory, properties: dict[str, str | None], tags: dict[str, str] | None
+) -> None:
+    history.commit(FEATURES, metadata(properties=properties))
+    table = lv.open_table(history.address)
+    assert isinstance(table, DeltaTable)
+    table.set_properties({"delta.checkpointInterval": "5"})
+    (info,) = table.commit(1).filter(kind="commitInfo")["action"]
+    assert json.loads(info).get("tags") == tags

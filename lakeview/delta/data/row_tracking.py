@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 
 from lakeview.model.errors import CorruptTableError, InvalidRequestError
 from lakeview.model.schema import Field, PrimitiveType, Schema
@@ -39,12 +39,21 @@ def tracked_schema(schema: Schema, protocol: TableProtocol, properties: Mapping[
             place=conflicts[0],
             kind="column-name-taken",
         )
-    return Schema((*schema.fields, *tracked_fields(properties)))
+    return Schema((*schema.fields, *tracked_fields(schema, properties)))
 
 
-def tracked_fields(properties: Mapping[str, str]) -> tuple[Field, ...]:
-    """`_row_id` and `_row_commit_version`, by the names they have in data files. CorruptTableError as above."""
-    return tuple(_field(name, key, properties) for name, key in MATERIALIZED.items())
+def tracked_fields(schema: Schema, properties: Mapping[str, str]) -> tuple[Field, Field]:
+    """`_row_id` and `_row_commit_version`, by the names they have in data files, each with as many `_` behind it as no
+    column of the table has. CorruptTableError as above."""
+    names = {name.casefold() for name in schema.names}
+    row_id, version = (_field(_free(name, names), key, properties) for name, key in MATERIALIZED.items())
+    return row_id, version
+
+
+def _free(name: str, names: Set[str]) -> str:
+    while name in names:
+        name += "_"
+    return name
 
 
 def _field(name: str, key: str, properties: Mapping[str, str]) -> Field:
@@ -58,9 +67,13 @@ def _field(name: str, key: str, properties: Mapping[str, str]) -> Field:
     return Field(name, PrimitiveType("long"), physical_name=properties[key])
 
 
-def tracking_fallbacks(base_row_id: int | None, default_version: int | None) -> dict[str, Fallback]:
-    """What the two columns hold for rows whose file does not say; unknown where the add action does not either.
+def tracking_fallbacks(
+    fields: Sequence[Field], base_row_id: int | None, default_version: int | None
+) -> dict[str, Fallback]:
+    """What the columns of `tracked_fields` hold for rows whose file does not say; unknown where the add action does not
+    either.
 
     Rows of a new file count on from its baseRowId, by their position in the file, and are of its commit.
     """
-    return {ROW_ID: Fallback(base_row_id, plus_position=True), ROW_COMMIT_VERSION: Fallback(default_version)}
+    row_id, version = (field.name for field in fields)
+    return {row_id: Fallback(base_row_id, plus_position=True), version: Fallback(default_version)}

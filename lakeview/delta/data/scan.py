@@ -87,8 +87,9 @@ class Scan:
         if self._tracked is None:
             return adds, tasks
         numbers = adds.select("base_row_id", "default_row_commit_version").rows()
+        own = self._tracked.fields[-2:]
         return adds, [
-            replace(task, schema=self._tracked, fallbacks=tracking_fallbacks(base, version))
+            replace(task, schema=self._tracked, fallbacks=tracking_fallbacks(own, base, version))
             for task, (base, version) in zip(tasks, numbers, strict=True)
         ]
 

@@ -15,7 +15,7 @@ from lakeview.delta.log.paths import LOG_FOLDER, commit_name
 from lakeview.delta.log.times import asks_for_in_commit_times
 from lakeview.delta.write.column_ids import MAX_ID, check_unique, with_column_ids
 from lakeview.delta.write.evolution import check_types
-from lakeview.delta.write.property_checks import check_feed_columns, check_settable
+from lakeview.delta.write.property_checks import check_reserved_columns, check_settable
 from lakeview.delta.write.rules import active_features, with_required
 from lakeview.delta.write.writer import ENGINE
 from lakeview.model.clock import Clock, system_clock
@@ -44,7 +44,7 @@ def create_log(
     """
     check_schema(schema, partition_by)
     check_settable(properties or {})
-    check_feed_columns(schema, properties or {})
+    check_reserved_columns(schema, properties or {})
     now = milliseconds(clock())
     configuration: dict[str, str | None] = dict(properties or {})
     schema = _prepared(schema, configuration)
@@ -114,7 +114,7 @@ def check_creatable(schema: Schema, partition_by: Sequence[str], properties: Map
     """Raises what `create_log` would, before rows are written for a table that their commit creates."""
     check_schema(schema, partition_by)
     check_settable(properties)
-    check_feed_columns(schema, properties)
+    check_reserved_columns(schema, properties)
     configuration: dict[str, str | None] = dict(properties)
     lowest_protocol(Metadata(id="", schema_string=schema_text(schema), configuration=configuration), address)
 

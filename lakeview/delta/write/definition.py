@@ -18,14 +18,14 @@ from lakeview.delta.log.actions import Metadata
 from lakeview.delta.log.replay import Replay, table_protocol
 from lakeview.delta.log.times import asks_for_in_commit_times
 from lakeview.delta.write.column_ids import MAX_ID, with_column_ids
-from lakeview.delta.write.property_checks import check_feed_columns, check_honoured
+from lakeview.delta.write.property_checks import check_honoured, check_reserved_columns
 from lakeview.delta.write.protocol_upgrade import upgraded
 from lakeview.delta.write.rules import active_features, property_features
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Field, Schema
 from lakeview.model.snapshot import TableProtocol, milliseconds
 
-ROW_TRACKING = "delta.enableRowTracking"
+ROW_TRACKING, SUSPENDED = "delta.enableRowTracking", "delta.rowTrackingSuspended"
 _ENABLED_FROM, _ENABLED_AT = "delta.inCommitTimestampEnablementVersion", "delta.inCommitTimestampEnablementTimestamp"
 
 
@@ -120,6 +120,13 @@ class Definition:
             schema, largest = with_column_ids(schema, int(configuration.get(MAX_ID) or 0), keep_names=True)
             configuration[MAX_ID] = str(largest)
         if _is_on(configuration, ROW_TRACKING) and not _is_on(before, ROW_TRACKING):
+            if _is_on(configuration, SUSPENDED):
+                raise InvalidRequestError(
+                    f"row tracking of {self._address} is suspended ({SUSPENDED}): files get no row ids, which it needs",
+                    fix=f"set {SUSPENDED} to false with it",
+                    place=SUSPENDED,
+                    kind="row-tracking-suspended",
+                )
             for key in MATERIALIZED.values():
                 configuration.setdefault(key, f"_row-{uuid.uuid4()}")
         # a property that is there without its feature has no force: who sets it again means it
@@ -152,7 +159,7 @@ class Definition:
         """UnsupportedTableError, naming feature or property, for a table that this writer must not write."""
         check_writable(self.table_protocol, active_features(self.metadata), self._address)
         check_honoured(self.properties, self._address)
-        check_feed_columns(self.schema, self.properties)
+        check_reserved_columns(self.schema, self.properties)
 
     def actions(self, version: int, in_commit: datetime | None) -> Iterator[tuple[str, Any]]:
         """The protocol and metaData actions of the commit, as far as it changes them.

@@ -14,7 +14,7 @@ from lakeview.delta.write.evolution import check_evolution, check_types, keep_me
 from lakeview.delta.write.existing_rows import HasValue, Satisfies, check_rows, condition_of_rule, counterexamples
 from lakeview.delta.write.file_changes import LIVE_COLUMNS
 from lakeview.delta.write.pending_commit import PendingCommit
-from lakeview.delta.write.property_checks import check_feed_columns, check_settable
+from lakeview.delta.write.property_checks import check_reserved_columns, check_settable
 from lakeview.delta.write.protocol_upgrade import upgraded
 from lakeview.delta.write.row_operations import live_files
 from lakeview.delta.write.row_rules import Expression
@@ -227,7 +227,7 @@ class DefinitionChanges(PendingCommit):
     def _change_schema(self, schema: Schema) -> None:
         check_types(schema)
         self._touched = True
-        check_feed_columns(schema, self.definition.properties)
+        check_reserved_columns(schema, self.definition.properties)
         self.definition.change_schema(schema)
 
     def _change_properties(self, properties: Mapping[str, str | None]) -> None:

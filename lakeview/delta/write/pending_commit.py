@@ -126,9 +126,9 @@ class PendingCommit:
             self._storage.root, self.schema, self.definition.partition_columns, self.definition.properties,
             self._clustering,
         )  # fmt: skip
-        if not self.definition.enables("rowTracking", "delta.enableRowTracking"):
+        if not self._keeps_row_ids:
             return context
-        return replace(context, tracked=tracked_fields(self.definition.properties))
+        return replace(context, tracked=tracked_fields(self.schema, self.definition.properties))
 
     def row_changes(self) -> RowChanges:
         """Where an operation says which rows go and come."""
@@ -239,7 +239,7 @@ class PendingCommit:
             whole_files=self.files.whole_files(),
             in_commit=in_commit,
             level=isolation_level(self.definition.properties),
-            row_ids_kept=bool(adds) and tracks_rows(self.definition),
+            row_ids_kept=self._keeps_row_ids,
         )
         domains = [("domainMetadata", d) for d in (*self.domains, domain) if d is not None]
         txns = [("txn", txn) for txn in self._txns.values()]
@@ -268,6 +268,11 @@ class PendingCommit:
         except (LakeviewError, OSError, ValueError, TypeError, pa.ArrowException, pl.exceptions.PolarsError) as error:
             # a side effect that must never fail a commit: the next one is due in a few commits
             self.checkpoint_error = str(error)
+
+    @property
+    def _keeps_row_ids(self) -> bool:
+        """Whether rows that are written again keep their ids: row tracking is enabled, not only supported."""
+        return self.definition.enables("rowTracking", "delta.enableRowTracking")
 
     @cached_property
     def _row_id_mark(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lakeview.delta.data.row_tracking import MATERIALIZED
 from lakeview.delta.properties import CODEC, FEATURE_VALUES, PROPERTIES, Effect, is_known, nearest, value
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.model.frames import CHANGES
@@ -76,18 +77,26 @@ def check_honoured(properties: Mapping[str, str], address: str) -> None:
             )
 
 
-def check_feed_columns(schema: Schema, properties: Mapping[str, str]) -> None:
-    """InvalidRequestError for a column whose name change data files need for themselves, where the feed is enabled."""
-    if not value(properties, "delta.enableChangeDataFeed"):
-        return
-    for name in schema.names:
-        if name.casefold() in _FEED_COLUMNS:
-            raise InvalidRequestError(
-                f"column {name} has a name that the change data feed uses for itself",
-                fix="rename the column, or leave delta.enableChangeDataFeed off",
-                place=name,
-                kind="reserved-column",
-            )
+def check_reserved_columns(schema: Schema, properties: Mapping[str, str]) -> None:
+    """InvalidRequestError for a column with the name of one that files have beside the table's: those of the change
+    data feed where it is enabled, and those that keep ids of rows which moved."""
+    has_feed = value(properties, "delta.enableChangeDataFeed")
+    # "They must not be equal to the name of any other column in the table's schema"  delta protocol, Row Tracking
+    own_columns = {properties[key].casefold() for key in MATERIALIZED.values() if key in properties}
+    for field in schema:
+        if has_feed and field.name.casefold() in _FEED_COLUMNS:
+            raise _reserved(field.name, "the change data feed", "leave delta.enableChangeDataFeed off")
+        if (field.physical_name or field.name).casefold() in own_columns:
+            raise _reserved(field.name, "row tracking", "choose another name")
+
+
+def _reserved(name: str, feature: str, fix: str) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"column {name} has a name that {feature} uses for itself",
+        fix=f"rename the column, or {fix}",
+        place=name,
+        kind="reserved-column",
+    )
 
 
 def codec(properties: Mapping[str, str]) -> str:

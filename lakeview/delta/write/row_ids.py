@@ -10,7 +10,7 @@ from lakeview.delta.log.actions import AddFile, DomainMetadata
 from lakeview.delta.log.commits import Commit, only
 from lakeview.delta.log.record_counts import records_of
 from lakeview.delta.log.replay import Replay
-from lakeview.delta.write.definition import Definition
+from lakeview.delta.write.definition import SUSPENDED, Definition
 from lakeview.model.errors import InvalidRequestError
 
 DOMAIN = "delta.rowTracking"
@@ -18,7 +18,7 @@ DOMAIN = "delta.rowTracking"
 
 def tracks_rows(definition: Definition) -> bool:
     """Whether every file needs row ids: the feature is supported, and not suspended."""
-    suspended = definition.properties.get("delta.rowTrackingSuspended", "").lower() == "true"
+    suspended = definition.properties.get(SUSPENDED, "").lower() == "true"
     return definition.supports("rowTracking") and not suspended
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pyarrow as pa
 
-from lakeview.delta.data.row_tracking import tracked_schema
+from lakeview.delta.data.row_tracking import tracked_fields
 from lakeview.delta.data.scan import Scan
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.write.assignments import Assignments
@@ -22,6 +22,7 @@ from lakeview.delta.write.merge_rows import MergeRows, merge_metrics
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.update import changed_rows
 from lakeview.model.clock import Clock
+from lakeview.model.schema import Schema
 from lakeview.predicates.tree import Node
 from lakeview.rows.matching import check_condition
 from lakeview.storage import Storage
@@ -34,7 +35,7 @@ def live_files(base: Replay, definition: Definition, storage: Storage, where: pl
     """The live files of a version that may hold rows for which a condition is true, all without one."""
     schema, tracked = definition.schema, None
     if definition.enables("rowTracking", "delta.enableRowTracking"):
-        tracked = tracked_schema(schema, definition.table_protocol, definition.properties, storage.root)
+        tracked = Schema((*schema.fields, *tracked_fields(schema, definition.properties)))
     scan = Scan(base, schema, definition.partitions, storage.root, tracked=tracked)
     adds, tasks = scan.files(where, LIVE_COLUMNS)
     roots = storage.config.roots

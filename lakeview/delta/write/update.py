@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import polars as pl
 import pyarrow as pa
 
-from lakeview.delta.data.row_tracking import ROW_COMMIT_VERSION
 from lakeview.delta.write.assignments import Assigned, Assignments, check_assignments, with_values
 from lakeview.delta.write.context import WriteContext
 from lakeview.delta.write.row_changes import RowChanges
@@ -60,11 +59,11 @@ class RowChange:
 
 def with_tracking(rows: pa.RecordBatch, source: pa.RecordBatch, tracked: Schema) -> pa.RecordBatch:
     """The rows with the ids of those they were made of; the version of their last change is that of this commit."""
-    for field in tracked:
-        is_version = field.name == ROW_COMMIT_VERSION
-        values = pa.nulls(rows.num_rows, pa.int64()) if is_version else source.column(field.name)
-        rows = rows.append_column(pa.field(field.name, pa.int64()), values)
-    return rows
+    if not tracked:
+        return rows
+    row_id, version = tracked.names
+    rows = rows.append_column(pa.field(row_id, pa.int64()), source.column(row_id))
+    return rows.append_column(pa.field(version, pa.int64()), pa.nulls(rows.num_rows, pa.int64()))
 
 
 def changed_rows(assignments: Assignments, context: WriteContext) -> RowChange:
