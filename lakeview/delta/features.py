@@ -127,7 +127,8 @@ def column_mapping_mode(
 
 
 def check_writable(protocol: TableProtocol, active: frozenset[str], address: str) -> None:
-    """UnsupportedTableError, naming version or features, if we must not write this table.
+    """UnsupportedTableError, naming version or features, if we must not write this table; CorruptTableError if it does
+    not say what its writers must implement.
 
     `active`: legacy features in use (a constraint, an invariant, ...): implied by a writer version but unused ones
     ask nothing of a writer.
@@ -140,6 +141,11 @@ def check_writable(protocol: TableProtocol, active: frozenset[str], address: str
             place="protocol.minWriterVersion",
             kind="unsupported-writer-version",
         )
+    if version == MAX_WRITER_VERSION and protocol.writer_features is None:
+        raise CorruptTableError(
+            f"{address} declares writer version 7 without writerFeatures", place="protocol.writerFeatures",
+            fix="the writer of this protocol action has to name its features", kind="invalid-protocol",
+        )  # fmt: skip
     if missing := sorted(_required_of_writers(protocol, version, active) - WRITER_FEATURES):
         raise UnsupportedTableError(
             f"writing {address} needs the Delta writer feature{'s' if len(missing) > 1 else ''} {', '.join(missing)}, "

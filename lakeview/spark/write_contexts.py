@@ -80,7 +80,7 @@ def context_of(table: DeltaTable, options: WriteOptions, rows_schema: Schema, *,
 def evolve(transaction: Transaction, rows: Schema) -> None:
     """Add what the rows have and the table lacks to its schema, if there is anything; in a table whose types are
     widened, give columns the wider types that the rows have."""
-    if transaction.definition.properties.get("delta.enableTypeWidening", "").lower() == "true":
+    if transaction.definition.widens_types:
         given = {field.name.casefold(): field.type for field in rows}
         for field in transaction.schema:
             type_ = given.get(field.name.casefold(), field.type)

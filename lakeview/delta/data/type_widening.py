@@ -67,6 +67,13 @@ def widens_unasked(before: DataType, after: DataType) -> bool:
     return False
 
 
+def widens_in_iceberg(before: DataType, after: DataType) -> bool:
+    """Whether the change is one of Iceberg's format version 2 too: within whole numbers, from float to double, and the
+    precision of a decimal."""
+    same_scale = not isinstance(before, DecimalType) or (isinstance(after, DecimalType) and before.scale == after.scale)
+    return widens_unasked(before, after) and same_scale
+
+
 def type_changes(field: Field) -> list[Mapping[str, Any]]:
     """The entries of a field: fromType, toType and perhaps fieldPath and tableVersion, as recorded."""
     recorded = field.metadata.get(TYPE_CHANGES)

@@ -16,7 +16,7 @@ from lakeview.delta.log.times import asks_for_in_commit_times
 from lakeview.delta.write.column_ids import MAX_ID, check_unique, with_column_ids
 from lakeview.delta.write.evolution import check_types
 from lakeview.delta.write.property_checks import check_reserved_columns, check_settable
-from lakeview.delta.write.rules import active_features, with_required
+from lakeview.delta.write.rules import active_features, check_clustering, with_required
 from lakeview.delta.write.writer import ENGINE
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import CommitConflictError, InvalidRequestError, UnsupportedTableError
@@ -116,7 +116,10 @@ def check_creatable(schema: Schema, partition_by: Sequence[str], properties: Map
     check_settable(properties)
     check_reserved_columns(schema, properties)
     configuration: dict[str, str | None] = dict(properties)
-    lowest_protocol(Metadata(id="", schema_string=schema_text(schema), configuration=configuration), address)
+    metadata = Metadata(
+        id="", schema_string=schema_text(schema), partition_columns=list(partition_by), configuration=configuration
+    )
+    lowest_protocol(metadata, address)
 
 
 def check_schema(schema: Schema, partition_by: Sequence[str]) -> None:
@@ -146,6 +149,7 @@ def check_schema(schema: Schema, partition_by: Sequence[str]) -> None:
 def lowest_protocol(metadata: Metadata, address: str) -> Protocol:
     """The lowest protocol: (1, 2), or exactly the table features needed (today's protocol, Table Features)."""
     features = with_required(active_features(metadata))
+    check_clustering(features, metadata.partition_columns or (), address)
     if missing := sorted(features - WRITER_FEATURES):
         raise UnsupportedTableError(
             f"writing {address} would need the Delta writer feature {missing[0]}, which this writer does not implement",

@@ -16,11 +16,11 @@ from lakeview.delta.data.schemas import schema_text
 from lakeview.delta.features import check_writable, column_mapping_mode
 from lakeview.delta.log.actions import Metadata
 from lakeview.delta.log.replay import Replay, table_protocol
-from lakeview.delta.log.times import asks_for_in_commit_times
+from lakeview.delta.log.times import in_commit_start
 from lakeview.delta.write.column_ids import MAX_ID, with_column_ids
 from lakeview.delta.write.property_checks import check_honoured, check_reserved_columns
 from lakeview.delta.write.protocol_upgrade import upgraded
-from lakeview.delta.write.rules import active_features, property_features
+from lakeview.delta.write.rules import active_features, check_clustering, property_features
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Field, Schema
 from lakeview.model.snapshot import TableProtocol, milliseconds
@@ -88,6 +88,12 @@ class Definition:
         """Whether a feature is supported and the property that turns it on is true."""
         return self.supports(feature) and self.properties.get(name, "").lower() == "true"
 
+    @property
+    def widens_types(self) -> bool:
+        """Whether columns may get wider types."""
+        features = ("typeWidening", "typeWidening-preview")
+        return any(self.enables(feature, "delta.enableTypeWidening") for feature in features)
+
     def change_metadata(self, *, features: Collection[str] = (), **changes: Any) -> None:
         """Replace fields of the metaData action; the protocol is upgraded to what the change needs, and `features`.
 
@@ -95,8 +101,16 @@ class Definition:
         """
         changed = msgspec.structs.replace(self.metadata, **changes)
         new_features = active_features(changed) - active_features(self._base.metadata)
-        self.protocol = upgraded(self.protocol, new_features | set(features), self._address)
+        self.support(new_features | set(features))
         self.metadata = changed
+
+    def support(self, features: Collection[str]) -> None:
+        """Let the protocol name these features too, and those that they need.
+
+        UnsupportedTableError for one that is not written here, InvalidRequestError for clustering beside partitions.
+        """
+        check_clustering(features, self.partition_columns, self._address)
+        self.protocol = upgraded(self.protocol, features, self._address)
 
     def change_schema(self, schema: Schema) -> None:
         """Replace the schema; columns that have no id and no physical name get them where columns are mapped."""
@@ -169,10 +183,11 @@ class Definition:
         if self.changes_protocol:
             yield "protocol", self.protocol
         metadata = self.metadata
-        if in_commit is not None and not asks_for_in_commit_times(self._base.properties):
+        base = self._base
+        if in_commit is not None and in_commit_start(table_protocol(base.protocol), base.properties) is None:
             enablement = {_ENABLED_FROM: str(version), _ENABLED_AT: str(milliseconds(in_commit))}
             metadata = msgspec.structs.replace(metadata, configuration={**(metadata.configuration or {}), **enablement})
-        if self.changes_metadata:
+        if metadata is not base.metadata:
             yield "metaData", metadata
 
 

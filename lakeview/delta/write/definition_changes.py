@@ -15,7 +15,6 @@ from lakeview.delta.write.existing_rows import HasValue, Satisfies, check_rows, 
 from lakeview.delta.write.file_changes import LIVE_COLUMNS
 from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.property_checks import check_reserved_columns, check_settable
-from lakeview.delta.write.protocol_upgrade import upgraded
 from lakeview.delta.write.row_operations import live_files
 from lakeview.delta.write.row_rules import Expression
 from lakeview.delta.write.schema_changes import (
@@ -103,16 +102,19 @@ class DefinitionChanges(PendingCommit):
 
         InvalidRequestError for a type that does not, and unless the table has `delta.enableTypeWidening`.
         """
-        if self.definition.properties.get("delta.enableTypeWidening", "").lower() != "true":
+        if not self.definition.widens_types:
             raise InvalidRequestError(
-                "types of the table are not widened: delta.enableTypeWidening is not set",
+                "types of the table are not widened: delta.enableTypeWidening is not set, or its feature not supported",
                 fix="set it: set_properties({'delta.enableTypeWidening': 'true'})",
                 place=leaf_name(column_path(column)),
                 kind="schema-change",
             )
         path = column_path(column)
         self._refuse_used(path, "widened")
-        self._change_schema(widen(self.definition.schema, path, type_of(type_, leaf_name(path))))
+        # "Writers must reject applying type changes not supported by Iceberg V2 when either [...] is supported"
+        iceberg = next(filter(self.definition.supports, ("icebergCompatV1", "icebergCompatV2")), None)
+        wider = type_of(type_, leaf_name(path))
+        self._change_schema(widen(self.definition.schema, path, wider, iceberg_feature=iceberg))
 
     def reorder_columns(self, names: Sequence[str]) -> None:
         """Put columns in this order, those that are not named behind."""
@@ -220,7 +222,7 @@ class DefinitionChanges(PendingCommit):
     def upgrade_protocol(self, features: Collection[str]) -> None:
         """Let the protocol name more table features. UnsupportedTableError for one that is not written here."""
         self._touched = True
-        self.definition.protocol = upgraded(self.definition.protocol, features, self._storage.root)
+        self.definition.support(features)
 
     # -- inside
 

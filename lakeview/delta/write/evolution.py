@@ -122,6 +122,8 @@ def _check_fields(old: Sequence[Field], new: Sequence[Field], path: str) -> None
             raise _refused(f"two {what}s would be called {name}, case aside", name)
         if field.name not in names and not field.nullable:
             raise _refused(f"{what} {name} is new and must be nullable: older files do not have it", name)
+        if field.name not in names and "CURRENT_DEFAULT" in field.metadata:  # delta protocol, Default Columns
+            raise _refused(f"{what} {name} is new and has a default, which rows written before would lack", name)
 
 
 def _check_type(old: DataType, new: DataType, path: str, what: str) -> None:

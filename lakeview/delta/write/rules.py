@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from lakeview.delta.data.schemas import parse_schema
 from lakeview.delta.log.actions import Metadata
+from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import PrimitiveType, Schema
 from lakeview.model.type_tree import nodes
 
@@ -58,10 +59,24 @@ def _of_columns(schema: Schema) -> Iterator[str]:
 _REQUIRES: Mapping[str, tuple[str, ...]] = {
     "rowTracking": ("domainMetadata",),
     "clustering": ("domainMetadata",),
+    "variantShredding": ("variantType",),
+    "variantShredding-preview": ("variantType-preview",),
     "icebergCompatV1": ("columnMapping",),
     "icebergCompatV2": ("columnMapping",),
 }
 """Features that need others (today's protocol, Valid Feature Names and the features' own sections)."""
+
+
+def check_clustering(features: Collection[str], partition_columns: Sequence[str], address: str) -> None:
+    """InvalidRequestError if a table with partitions would take clustering into use: "writers must not define clustered
+    and partitioned table at the same time" (today's protocol, Clustered Table)."""
+    if "clustering" in features and partition_columns:
+        raise InvalidRequestError(
+            f"{address} is partitioned by {', '.join(partition_columns)}, and a table is not clustered as well",
+            fix="leave the feature clustering out, or the partitions of a new table",
+            place="protocol.writerFeatures",
+            kind="clustered-and-partitioned",
+        )
 
 
 def with_required(features: frozenset[str]) -> frozenset[str]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
 
-from lakeview.delta.data.type_widening import TYPE_CHANGES, type_changes, widens
+from lakeview.delta.data.type_widening import TYPE_CHANGES, type_changes, widens, widens_in_iceberg
 from lakeview.delta.properties import column_paths
 from lakeview.model.arguments import names_of
 from lakeview.model.errors import InvalidRequestError
@@ -90,19 +90,28 @@ def drop(schema: Schema, path: Path) -> Schema:
     return edit(schema, path, lambda _: None)
 
 
-def widen(schema: Schema, path: Path, type_: DataType) -> Schema:
+def widen(schema: Schema, path: Path, type_: DataType, *, iceberg_feature: str | None = None) -> Schema:
     """The field at a path with a wider type, and the change noted where readers look for it (Type Widening).
 
-    InvalidRequestError for a change that the protocol does not list.
+    InvalidRequestError for a change that the protocol does not list, or that Iceberg does not know in a table which
+    supports a feature that asks for those (`iceberg_feature`).
     """
     before = {node.path: node.type for node in nodes(schema)}.get(path)
+    name = ".".join(path)
     if before is None:
         raise _unknown(path, schema.names if len(path) == 1 else [])
     if before == type_ or not widens(before, type_):
         raise InvalidRequestError(
-            f"{'.'.join(path)} is {before}, which does not widen to {type_}",
+            f"{name} is {before}, which does not widen to {type_}",
             fix="widen whole numbers, float to double, decimals, or a date to a timestamp without zone",
-            place=".".join(path),
+            place=name,
+            kind="schema-change",
+        )
+    if iceberg_feature is not None and not widens_in_iceberg(before, type_):
+        raise InvalidRequestError(
+            f"{name} is {before}, which Iceberg does not widen to {type_}, and the table supports {iceberg_feature}",
+            fix="widen whole numbers to larger ones, float to double, or the precision of a decimal",
+            place=name,
             kind="schema-change",
         )
     return record_widening(schema, path, [before, type_])

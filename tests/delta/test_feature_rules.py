@@ -1,0 +1,122 @@
+"""What the protocol asks of writers that take a feature into use: features that go together, and those that do not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import lakeview as lv
+from lakeview.delta.data.type_widening import widens_in_iceberg
+from lakeview.delta.table import DeltaTable
+from lakeview.model.errors import CorruptTableError, InvalidRequestError
+from lakeview.model.schema import DataType, DecimalType, Field, PrimitiveType, Schema
+from tests.builders.actions import Action, metadata, protocol
+from tests.builders.history import DeltaHistory
+
+
+def opened(history: DeltaHistory, needed: Action, **properties: str) -> DeltaTable:
+    """A table of one int column and these properties, `delta.` left out."""
+    named = {f"delta.{name}": text for name, text in properties.items()}
+    history.commit(needed, metadata({"id": "integer"}, properties={**named}))
+    table = lv.open_table(history.address)
+    assert isinstance(table, DeltaTable)
+    return table
+
+
+def recorded(table: DeltaTable, kind: str) -> dict[str, Any]:
+    """The only action of a kind in the newest commit."""
+    (action,) = table.commit(table.snapshot().version).filter(kind=kind)["action"]
+    found: dict[str, Any] = json.loads(action)
+    return found
+
+
+def test_writer_version_7_without_its_features_is_not_written(history: DeltaHistory) -> None:
+    table = opened(history, protocol(1, 7))
+    assert table.scan().collect().is_empty()
+    with pytest.raises(CorruptTableError, match="writer version 7 without writerFeatures"):
+        table.set_properties({"delta.appendOnly": "true"})
+
+
+@pytest.mark.parametrize(
+    ("feature", "needed"),
+    [
+        ("variantShredding", "variantType"),
+        ("variantShredding-preview", "variantType-preview"),
+        ("clustering", "domainMetadata"),
+        ("rowTracking", "domainMetadata"),
+    ],
+)
+def test_a_feature_brings_those_that_it_depends_on(history: DeltaHistory, feature: str, needed: str) -> None:
+    table = opened(history, protocol())
+    table.upgrade_protocol([feature])
+    assert {feature, needed} <= set(recorded(table, "protocol")["writerFeatures"])
+
+
+def test_a_table_is_not_clustered_and_partitioned(history: DeltaHistory) -> None:
+    history.create(partition_by=("city",))
+    table = lv.open_table(history.address)
+    assert isinstance(table, DeltaTable)
+    supported = {"delta.feature.clustering": "supported"}
+    schema = Schema((Field("a", PrimitiveType("long")), Field("b", PrimitiveType("long"))))
+    for define in (
+        lambda: table.upgrade_protocol(["clustering"]),
+        lambda: table.set_properties(supported),
+        lambda: lv.create_table(f"{history.address}/new", schema, partition_by=["b"], properties=supported),
+    ):
+        with pytest.raises(InvalidRequestError, match=r"is partitioned by .*, and a table is not clustered as well"):
+            define()
+
+
+def test_types_widen_only_where_readers_are_told(history: DeltaHistory) -> None:
+    table = opened(history, protocol(1, 7, writerFeatures=[]), enableTypeWidening="true")
+    with pytest.raises(InvalidRequestError, match="or its feature not supported"):
+        table.widen_column("id", "long")
+    table.set_properties({"delta.enableTypeWidening": "true"})
+    table.widen_column("id", "long")
+    assert table.snapshot().protocol.reader_features == ("typeWidening",)
+
+
+def test_tables_for_iceberg_widen_as_iceberg_does(history: DeltaHistory) -> None:
+    features = ["columnMapping", "typeWidening"]
+    needed = protocol(3, 7, readerFeatures=features, writerFeatures=[*features, "icebergCompatV2"])
+    table = opened(history, needed, enableTypeWidening="true")
+    with pytest.raises(InvalidRequestError, match="does not widen to double, and the table supports icebergCompatV2"):
+        table.widen_column("id", "double")
+    assert table.widen_column("id", "long") == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "allowed"),
+    [
+        (PrimitiveType("byte"), PrimitiveType("long"), True),
+        (PrimitiveType("float"), PrimitiveType("double"), True),
+        (PrimitiveType("date"), PrimitiveType("timestamp_ntz"), False),
+        (PrimitiveType("long"), DecimalType(20, 0), False),
+        (DecimalType(5, 2), DecimalType(9, 2), True),
+        (DecimalType(5, 2), DecimalType(9, 3), False),
+    ],
+)
+def test_what_iceberg_widens(before: DataType, after: DataType, allowed: bool) -> None:
+    assert widens_in_iceberg(before, after) is allowed
+
+
+def test_a_new_column_has_no_default(history: DeltaHistory) -> None:
+    table = opened(history, protocol())
+    column = Field("c", PrimitiveType("long"), metadata={"CURRENT_DEFAULT": "5"})
+    with pytest.raises(InvalidRequestError, match="column c is new and has a default"):
+        table.evolve(Schema((*table.snapshot().schema.fields, column)))
+
+
+def test_in_commit_times_count_from_the_commit_whose_feature_gives_the_property_its_force(
+    history: DeltaHistory,
+) -> None:
+    table = opened(history, protocol(), enableInCommitTimestamps="true")
+    table.upgrade_protocol(["inCommitTimestamp"])
+    time = recorded(table, "commitInfo")["inCommitTimestamp"]
+    assert recorded(table, "metaData")["configuration"] == {
+        "delta.enableInCommitTimestamps": "true",
+        "delta.inCommitTimestampEnablementVersion": "1",
+        "delta.inCommitTimestampEnablementTimestamp": str(time),
+    }
