@@ -20,8 +20,9 @@ preview, profiled, query, changed = st.tabs(
 
 if preview.open:
     with preview, errors.messages(here="data"), card("Rows", panels.NOTE, key="preview"):
-        panels.warn_of_missing_files(now)
         request, allowed = filters.toolbar(now)
+        gap = panels.gap(now, request.version)
+        panels.warn_of_gap(gap)
         reading = (
             panels.reading(now, request, budget.CHEAP, allowed.size)
             if request.is_sample
@@ -30,7 +31,7 @@ if preview.open:
         if panels.read_button(request, reading, allowed):
             first = panels.read_rows(now, request, reading, allowed)
             downloads.offer("rows", first.rows)
-            panels.show_rows(now, first, request, reading)
+            panels.show_rows(now, first, request, reading, is_whole=gap is None)
 
 if profiled.open:
     with profiled, errors.messages(here="data"), card("Profile", profile.NOTE, key="profile-card"):

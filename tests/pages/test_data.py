@@ -59,9 +59,15 @@ def test_rows_of_a_commit_are_there_on_arrival(good: Path) -> None:
 
 
 def test_a_version_that_is_not_whole_says_so_above_its_rows(tmp_path: Path) -> None:
-    shown = text(open_page("data", tables.file_missing(tmp_path / "t")))
+    history = DeltaHistory(tmp_path / "t").create({"id": "long"})
+    rows = {"id": list(range(60))}
+    missing = history.data("b", rows, stats={"numRecords": 60})
+    history.commit(history.data("a", rows, stats={"numRecords": 60}), missing)
+    (tmp_path / "t" / missing["add"]["path"]).unlink()
+    shown = text(open_page("data", tmp_path / "t", limit="50"))
     assert "is not whole: 1 of its data files is missing from the store" in shown
     assert "only rows of its other files can be read" in shown
+    assert "the first 50; the log records 120 rows" in shown
 
 
 def test_rows_are_shown_once_asked_for(good: Path) -> None:

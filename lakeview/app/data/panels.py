@@ -51,14 +51,21 @@ class Reading:
         return f"{self.cost.files:,} of {views.units.counted(self.cost.all_files, 'file')} drawn by a seed{larger}"
 
 
-def warn_of_missing_files(now: OpenTable) -> None:
-    """One line where not all files of the version shown are in the store: rows of the others may still be read."""
-    if not now.look.is_small:  # whether a million files are there takes seconds
-        return
+def gap(now: OpenTable, version: int) -> str | None:
+    """Why not all rows of a version can be read: `v4 is not whole: 1 of its data files is missing from the store`; None
+    where all can, or where the table is so large that it takes seconds to know."""
+    if not now.look.is_small:
+        return None
     versions = now.look.frames.of_log("readable versions")
-    for reason in versions.filter((pl.col("version") == now.version) & ~pl.col("readable"))["reason"]:
-        shown = f"{views.units.format_version(now.version)} is not whole: {reason or 'the log does not record why'}"
-        st.markdown(f":red[:material/error:] **{escape(shown)}** :gray[only rows of its other files can be read]")
+    reasons = versions.filter((pl.col("version") == version) & ~pl.col("readable"))["reason"].to_list()
+    name = views.units.format_version(version)
+    return f"{name} is not whole: {reasons[0] or 'the log does not record why'}" if reasons else None
+
+
+def warn_of_gap(reason: str | None) -> None:
+    """One line where not all files of a version are in the store: rows of the others may still be read."""
+    if reason is not None:
+        st.markdown(f":red[:material/error:] **{escape(reason)}** :gray[only rows of its other files can be read]")
 
 
 def reading(now: OpenTable, request: Request, *most: int) -> Reading:
@@ -138,8 +145,8 @@ def read_rows(now: OpenTable, request: Request, reading: Reading, allowed: budge
     return budget.answer(query, allowed)
 
 
-def show_rows(now: OpenTable, answer: Answer, request: Request, reading: Reading) -> None:
-    """The rows, and which they are."""
+def show_rows(now: OpenTable, answer: Answer, request: Request, reading: Reading, *, is_whole: bool = True) -> None:
+    """The rows, and which they are; of how many can be read where the version `is_whole`, else of how many recorded."""
     rows = answer.rows
     if rows.is_empty() and answer.counts.get("stopped"):
         return  # a line above says so
@@ -155,7 +162,7 @@ def show_rows(now: OpenTable, answer: Answer, request: Request, reading: Reading
     more = budget.amount(answer, request.limit)
     in_version = views.files.rows.rows_text(cache.snapshot(now.address, request.version), exact=True)
     if request.where is None and rows.height == request.limit and in_version != views.units.UNKNOWN:
-        more += f" of {in_version}"
+        more += f" of {in_version}" if is_whole else f"; the log records {in_version} rows"
     if request.is_sample and (rows.height == request.limit or reading.paths is not None):
         more = f"{rows.height:,} drawn from {'all' if reading.paths is None else reading.files_text}"
     where = f" where {escape(request.where)}" if request.where else ""
