@@ -75,7 +75,8 @@ def quality(address: str, options: dict[str, Any], machine: bool, version: str |
         click.echo("no commits are left in the log, or they are not shared: no load can be judged")
     if line := views.first_lines.quality_line(findings, timeline):
         click.echo(printable(line))
-    echo_lines(report(findings))
+    if findings:
+        echo_lines(report(findings))
     click.echo()
     echo_frame(_in_words(found), machine, "no columns")
 

@@ -105,8 +105,10 @@ def files_line(findings: Sequence[Finding], files: int, size: int | None, ideal:
 
 
 def quality_line(findings: Sequence[Finding], timeline: pl.DataFrame) -> str:
-    """Since when the data is normal, where every bad load of TIMELINE (up to the version shown) was repaired; "" where
-    a finding says what is not normal, or nothing ever was."""
+    """Since when the data is normal, where every bad load of TIMELINE (up to the version shown) was repaired; that no
+    load can be judged, where nothing was found out; "" where a finding says what is not normal, or nothing ever was."""
+    if not findings:
+        return "No load can be judged yet: too few have statistics to compare"
     line = on_branch(timeline)
     bad = line.filter("suspicious")
     if bad.is_empty() or any(finding.severity not in (Severity.PASS, Severity.NOTE) for finding in findings):

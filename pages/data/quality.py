@@ -23,8 +23,9 @@ with errors.messages(here="quality"):
         findings = now.look.quality_findings()
         history = views.timeline.commits.up_to(now.look.timeline(), now.version)
         first_line(views.first_lines.quality_line(findings, history))
-        with card(key="alerts"):
-            panels.alerts(findings)
+        if findings:
+            with card(key="alerts"):
+                panels.alerts(findings)
         downloads.offer("loads by column", loads)
         column = panels.picked_column(now, loads, findings, panels.TRENDS_NOTE)
         each, table, partitions = st.tabs(

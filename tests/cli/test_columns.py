@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -40,6 +41,12 @@ def test_quality_shows_anomalies_and_then_each_column(address: str) -> None:
     assert head.split("  ")[0] == "column"
     assert price.split() == ["price", "11.1", "%", "100.0", "%", "0.0", "%", "1.5", "1.5", "1"]
     assert note.split()[:3] == ["note", "88.9", "%"]
+
+
+def test_quality_says_where_there_is_nothing_to_judge(tmp_path: Path) -> None:
+    lv.create_table(str(tmp_path / "t"), pl.Schema({"a": pl.Int64()}))
+    lines = run("quality", str(tmp_path / "t")).stdout.splitlines()
+    assert lines[:2] == ["No load can be judged yet: too few have statistics to compare", ""]
 
 
 def test_quality_of_a_version_knows_no_later_load(address: str) -> None:

@@ -48,6 +48,7 @@ def test_quality_says_since_when_the_data_is_normal() -> None:
     assert quality_line([alert], line) == ""
     assert quality_line([passes], line.head(13)) == "", "the repair came later"
     assert quality_line([passes], line.head(5)) == "", "nothing ever was"
+    assert quality_line([], line.head(5)) == "No load can be judged yet: too few have statistics to compare"
 
 
 def test_the_schema_says_what_changed_last() -> None:

@@ -36,8 +36,6 @@ PARTITIONS_NOTE = "the version shown; ▲ far from the other partitions"
 
 def alerts(findings: list[Finding]) -> None:
     """The first alerts one line each, the others folded."""
-    if not findings:
-        nothing("No alerts can be computed.", "Too few loads have statistics to compare.", "timeline")
     finding_lines(findings, limit=ALERTS_SHOWN, here="quality")
     if len(findings) > ALERTS_SHOWN:
         with fold(views.units.counted(len(findings) - ALERTS_SHOWN, "more finding"), "all-findings") as unfolded:
