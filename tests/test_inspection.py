@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from lakeview.cli import main
 from lakeview.inspection.file_statistics import FIRST_COLUMNS
 from lakeview.inspection.inspection import Inspection
 from lakeview.inspection.schemas import SCHEMA_CHANGES
-from lakeview.model.errors import VersionNotFoundError
+from lakeview.model.errors import InvalidRequestError, LakeviewError, VersionNotFoundError
 from lakeview.model.frames import PLAN
 from lakeview.views.health.findings import FINDINGS, findings_frame
 from tests.builders.actions import add
@@ -77,6 +78,36 @@ def test_health_is_worst_first_and_names_what_to_do(look: Inspection) -> None:
     grave = health.filter(pl.col("severity").is_in(["broken", "attention"]))
     assert grave["evidence"].null_count() == 0
     assert set(grave["id"]) <= {finding.id for finding in look.findings()}
+
+
+@pytest.mark.parametrize("build", [tables.unsupported, tables.corrupt], ids=["unsupported", "corrupt"])
+def test_health_says_of_a_version_that_cannot_be_opened_that_and_why(
+    tmp_path: Path, build: Callable[[Path], Path]
+) -> None:
+    address = str(build(tmp_path / "t"))
+    look = lv.inspect(lv.open_table(address))
+    with pytest.raises(LakeviewError) as error:
+        _ = look.snapshot.files
+    row = look.health().row(0, named=True)
+    assert (row["severity"], row["evidence"], row["remedy"]) == ("broken", error.value.message, error.value.fix)
+    assert CliRunner().invoke(main, ["health", address]).stdout.startswith("Not readable: one thing is broken\n")
+
+
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [(lambda look: look.compare([], 1), "before"), (lambda look: look.compare(1, "2"), "after"),
+     (lambda look: look.pruning([]), "where")],
+    ids=["list", "text", "filter"],
+)  # fmt: skip
+def test_arguments_of_another_kind_are_refused_by_name(
+    look: Inspection, call: Callable[[Inspection], object], argument: str
+) -> None:
+    with pytest.raises(InvalidRequestError, match=f"^{argument} is "):
+        call(look)
+
+
+def test_a_filter_may_be_an_expression_of_polars(look: Inspection) -> None:
+    assert look.pruning(pl.col("carrier") == "AA").equals(look.pruning("carrier = 'AA'"))
 
 
 def test_the_command_line_shows_the_same_findings_in_the_same_order(delta: lv.Table) -> None:

@@ -151,7 +151,7 @@ def health(address: str, options: dict[str, Any], machine: bool, version: str | 
     from lakeview.inspection import inspect
 
     opened = open_address(address, options)
-    found = inspect(opened, version_number(opened, version), ref=ref).findings()
+    found = inspect(opened, version_number(opened, version), ref=ref).health_findings()
     if machine:
         click.echo(as_json([record(f) | {"effect": f.effect, "command": f.command} for f in found]))
     else:

@@ -6,12 +6,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakeview import views
-from lakeview.model.errors import LakeviewError
+from lakeview.model.errors import CorruptTableError, LakeviewError, UnsupportedTableError
 from lakeview.model.findings import Finding
 from lakeview.views.health.findings import Evidence
 
 if TYPE_CHECKING:
     from lakeview.inspection.inspection import Inspection
+
+
+def with_unreadable(look: Inspection) -> list[Finding]:
+    """The findings about a version; of one that cannot be opened the one that says so."""
+    try:
+        _ = look.snapshot.files
+    except (CorruptTableError, UnsupportedTableError) as error:
+        return [views.health.history.unreadable_finding(look.version, error)]
+    return look.findings()
 
 
 def past(look: Inspection) -> list[Finding]:

@@ -149,9 +149,11 @@ class TableFrames:
             "recorded statistics", lambda: self.table.statistics(declared, names), version, names, entries=64
         )
 
-    def plan(self, where: str, version: int) -> pl.DataFrame:
-        """PLAN: what a filter would read."""
+    def plan(self, where: str | pl.Expr, version: int) -> pl.DataFrame:
+        """PLAN: what a filter would read; cached for one in SQL."""
         declared = as_declared(self.table, version)
+        if not isinstance(where, str):  # expressions have no hash
+            return self.table.plan(where, declared)
         return self.cached("plan", lambda: self.table.plan(where, declared), version, where, entries=64)
 
     def commit(self, version: int) -> pl.DataFrame:

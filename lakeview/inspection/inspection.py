@@ -9,7 +9,7 @@ from lakeview.inspection import absent_columns, file_statistics, findings, histo
 from lakeview.inspection.columns import ClusteringAnswers, ColumnAnswers, clustering_answers, column_answers
 from lakeview.inspection.frames import SchemaVersion, TableFrames
 from lakeview.inspection.requirements import feature_origins
-from lakeview.model.arguments import days_of
+from lakeview.model.arguments import days_of, integer_of
 from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding
 from lakeview.model.snapshot import Snapshot
@@ -148,13 +148,14 @@ class Inspection:
         """PARTITION_SIZES of this version."""
         return views.partitions.sizes.partition_sizes(self.snapshot)
 
-    def pruning(self, where: str) -> pl.DataFrame:
-        """PLAN of this version: which files a filter (SQL) would read, and why not the others."""
+    def pruning(self, where: str | pl.Expr) -> pl.DataFrame:
+        """PLAN of this version: which files a filter (SQL or polars) would read, and why not the others."""
         return self.frames.plan(where, self.version)
 
     def compare(self, before: int, after: int) -> pl.DataFrame:
         """COMPARISON: what differs between two versions in totals, columns, settings and partitions."""
-        return views.compare.summary.comparison(self.frames.snapshot(before), self.frames.snapshot(after))
+        ends = integer_of(before, "before"), integer_of(after, "after")
+        return views.compare.summary.comparison(*map(self.frames.snapshot, ends))
 
     # -- trust
 
@@ -233,8 +234,12 @@ class Inspection:
     # -- findings
 
     def health(self) -> pl.DataFrame:
-        """FINDINGS, worst first: id, severity, title, evidence, remedy, command and more."""
-        return findings_frame(self.findings())
+        """FINDINGS of `health_findings`: id, severity, title, evidence, remedy, command and more."""
+        return findings_frame(self.health_findings())
+
+    def health_findings(self) -> list[Finding]:
+        """The findings, worst first; of a version that cannot be opened the one finding that says so."""
+        return findings.with_unreadable(self)
 
     def findings(self) -> list[Finding]:
         """The findings about this version, worst first."""

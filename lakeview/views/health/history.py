@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 import polars as pl
 
+from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.health.kinds import UNREADABLE, finding
@@ -42,6 +44,13 @@ def version_findings(versions: pl.DataFrame, version: int) -> list[Finding]:
         reason = _last_reason(others, "gone", "older than the retained log")
         findings.append(finding("versions-gone", Severity.NOTE, f"{span} can no longer be read", reason, span))
     return findings
+
+
+def unreadable_finding(version: int, error: LakeviewError) -> Finding:
+    """That a version cannot be opened, by the error in its way."""
+    claim, place = "This version cannot be read", format_version(version)
+    unread = finding(UNREADABLE, Severity.BROKEN, claim, error.message, place)
+    return replace(unread, remedy=error.fix, effect=None)
 
 
 def _last_reason(ribbon: pl.DataFrame, state: str, unknown: str) -> str:
