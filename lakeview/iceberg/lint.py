@@ -13,6 +13,7 @@ from lakeview.iceberg.manifests.metrics import Metrics
 from lakeview.iceberg.manifests.statistics import file_bounds
 from lakeview.iceberg.manifests.tree import Tree
 from lakeview.iceberg.metadata.refs import ancestors
+from lakeview.iceberg.metadata.single_values import sound_bounds
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT, SnapshotEntry
 from lakeview.iceberg.metadata.summaries import whole
 from lakeview.iceberg.metadata.table_metadata import Metadata
@@ -254,7 +255,8 @@ def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterat
         bounds = file_bounds(metrics, field)
         if bounds is None or bounds[0].dtype.is_float():
             continue
-        wrong = data.filter((bounds[0] > bounds[1]).fill_null(False))
+        low, high = sound_bounds(*bounds, field.type)
+        wrong = data.filter((low > high).fill_null(False))
         if wrong.height:
             yield _finding(
                 "column-bounds-contradictory",

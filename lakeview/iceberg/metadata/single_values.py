@@ -41,6 +41,26 @@ def decoded_bounds(values: pl.Series, type_: DataType) -> pl.Series | None:
     return None
 
 
+def sound_bounds(low: pl.Series, high: pl.Series, type_: DataType) -> tuple[pl.Series, pl.Series]:
+    """Decoded bounds as ranges in the order in which values are compared here.
+
+    The spec names no order of UUIDs: most writers compare bytes, Java's UUID two signed numbers of eight bytes each.
+    Both agree on the first numbers of one sign; the second numbers are left open. Without such a range: null.
+    """
+    if type_ != PrimitiveType("uuid"):
+        return low, high
+    ranges = [_uuid_range(*pair) for pair in zip(low, high, strict=True)]
+    return pl.Series([a for a, _ in ranges], dtype=pl.Binary), pl.Series([b for _, b in ranges], dtype=pl.Binary)
+
+
+def _uuid_range(low: bytes | None, high: bytes | None) -> tuple[bytes | None, bytes | None]:
+    if low is not None and low == high:
+        return low, high
+    if not low or not high or (low[0] ^ high[0]) & 0x80:
+        return None, None
+    return low[:8] + bytes(8), high[:8] + b"\xff" * 8
+
+
 def _decimal(data: bytes, precision: int, scale: int) -> Decimal | None:
     number = int.from_bytes(data, "big", signed=True)
     return exact_decimal(number, scale) if data and len(str(abs(number))) <= precision else None

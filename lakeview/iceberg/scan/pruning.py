@@ -17,7 +17,7 @@ from lakeview.iceberg.manifests.metrics import Metrics
 from lakeview.iceberg.manifests.partition_bounds import source_bounds
 from lakeview.iceberg.manifests.partitions import PartitionColumn
 from lakeview.iceberg.manifests.statistics import file_bounds, file_counts
-from lakeview.iceberg.metadata.single_values import decoded_bounds
+from lakeview.iceberg.metadata.single_values import decoded_bounds, sound_bounds
 from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.iceberg.metadata.types import struct_fields
 from lakeview.model.errors import UnsupportedTableError
@@ -108,7 +108,7 @@ class Pruning:
             return None
         exact = pl.Series([False] * metrics.height, dtype=pl.Boolean)
         nulls, nans = (file_counts(metrics, name, field) for name in ("null_value_counts", "nan_value_counts"))
-        return Bounds(*bounds, exact, nulls, records, nans)
+        return Bounds(*sound_bounds(*bounds, field.type), exact, nulls, records, nans)
 
     def _with_bucket(self, leaf: Leaf) -> Node:
         """An equality joined by one of bucket numbers."""
@@ -201,6 +201,7 @@ class _Summaries:
         low, high = decoded_bounds(one["f510"], type_), decoded_bounds(one["f511"], type_)
         if low is None or high is None:
             return None
+        low, high = sound_bounds(low, high, type_)
         some, nan = one["f509"].fill_null(True), one["f518"].fill_null(True)
         frame = pl.DataFrame([low.alias("low"), some.alias("some"), nan.alias("nan"), one["f510"].alias("bytes")])
         floating = low.dtype.is_float()
