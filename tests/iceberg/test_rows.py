@@ -354,6 +354,25 @@ def test_a_file_s_own_lineage_wins_where_it_is_not_null(tmp_path: Path) -> None:
     assert found.rows() == [(1, 77), (2, 1)]
 
 
+def test_a_removed_file_takes_no_row_ids_from_those_that_inherit_them(tmp_path: Path) -> None:
+    history = table(tmp_path)
+    gone, _ = history.append("gone", ROWS), history.append("a", ROWS[:2])
+    history.document |= {"format-version": 3, "next-row-id": 100}
+    history.remove(gone)
+    found = lv.open_table(history.address).scan(row_tracking=True).collect()
+    assert found["_row_id"].to_list() == [100, 101]
+
+
+def test_a_file_from_before_the_upgrade_has_no_lineage_whatever_it_holds(tmp_path: Path) -> None:
+    own = {"id": 2147483540, "name": "_row_id", "required": False, "type": "long"}
+    history = IcebergHistory(tmp_path / "t", [ID, own])
+    history.append("a", [{"id": 1, "_row_id": 77}, {"id": 2, "_row_id": None}])
+    history.document |= {"format-version": 3, "next-row-id": 0}
+    history.evolve([ID])
+    found = lv.open_table(history.address).scan(row_tracking=True).collect()
+    assert found.rows() == [(1, None, None), (2, None, None)]
+
+
 def test_tables_before_version_3_track_no_rows(tmp_path: Path) -> None:
     history = table(tmp_path)
     history.append("a", ROWS)

@@ -58,23 +58,27 @@ class IcebergSource:
     def stores(self, fields: Sequence[Field], missing: Sequence[Field]) -> bool:
         """Whether the file is a Parquet file that stores these columns as they are given, but for those `missing`,
         which are null. Implements `lakeview.rows.layouts.ParquetSource`."""
-        inherited = self.first_row_id is not None and any(f in LINEAGE for f in fields)
+        inherited = any(f in LINEAGE for f in fields)
         filled = any(f.id in self.constants or f.metadata.get("initial-default") is not None for f in missing)
         return self.format == "PARQUET" and not inherited and not filled
 
     def _with_lineage(self, batch: pa.RecordBatch, task: FileTask, start: int) -> pa.RecordBatch:
         """A batch with what its rows inherit in the columns of row lineage, where those were asked for."""
         for place, column in enumerate(task.schema):
-            if self.first_row_id is None or column not in LINEAGE:
+            if column not in LINEAGE:
                 continue
-            if column.name == "_row_id":
-                inherited = pa.array(
-                    range(self.first_row_id + start, self.first_row_id + start + batch.num_rows), pa.int64()
-                )
-            else:
-                inherited = pa.repeat(pa.scalar(self.sequence_number, pa.int64()), batch.num_rows)
-            filled = pc.coalesce(batch.column(place), inherited)
-            batch = batch.set_column(place, batch.schema.field(place), filled)
+            field, rows = batch.schema.field(place), batch.num_rows
+            if self.first_row_id is None:
+                # "when a data file has a null first_row_id, readers must produce null"  iceberg spec, Version 3
+                batch = batch.set_column(place, field, pa.nulls(rows, pa.int64()))
+                continue
+            first = self.first_row_id + start
+            inherited = (
+                pa.array(range(first, first + rows), pa.int64())
+                if column.name == "_row_id"
+                else pa.repeat(pa.scalar(self.sequence_number, pa.int64()), rows)
+            )
+            batch = batch.set_column(place, field, pc.coalesce(batch.column(place), inherited))
         return batch
 
     def _read(self, task: FileTask, storage: Storage, batch_rows: int) -> Iterator[pa.RecordBatch]:
