@@ -12,6 +12,7 @@ from typing import Any
 import fastavro
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
@@ -248,6 +249,25 @@ def test_a_name_mapping_serves_files_without_ids(tmp_path: Path) -> None:
     history.append("b", [{"id": 5, "cat": "x"}])
     found = lv.open_table(history.address).scan().collect()
     assert sorted(found.rows()) == [(0, None), (5, "x")]
+
+
+def test_a_partition_value_comes_before_a_column_found_by_its_name(tmp_path: Path) -> None:
+    """As in Hive, whose files may hold another value of the column."""
+    mapping = [{"field-id": 1, "names": ["id"]}, {"field-id": 2, "names": ["old"]}]
+    history = table(tmp_path, (2, "identity", "cat"), properties={"schema.name-mapping.default": json.dumps(mapping)})
+    history.append("a", [{"id": 1, "cat": "x"}], ids=False)
+    pq.write_table(pa.table({"id": [1], "old": ["y"]}), history.root / "data" / "a")
+    assert lv.open_table(history.address).scan().collect().rows() == [(1, "x")]
+
+
+def test_a_field_that_became_void_tells_nothing_of_its_column(tmp_path: Path) -> None:
+    history = table(tmp_path, (2, "identity", "cat"), version=3)
+    history.append("a", [{"id": 1, "cat": "x"}], leave_out=["cat"])
+    history.partition_by((2, "void", "cat"))
+    history.document["partition-specs"][1]["fields"][0]["field-id"] = 1000
+    history.append("b", [{"id": 2}], leave_out=["cat"])
+    history.evolve([ID, {**CAT, "initial-default": "default"}])
+    assert sorted(lv.open_table(history.address).scan().collect().rows()) == [(1, "x"), (2, "default")]
 
 
 def test_without_a_mapping_files_without_ids_hold_none_of_the_columns(tmp_path: Path) -> None:

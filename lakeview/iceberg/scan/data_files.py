@@ -100,7 +100,7 @@ class IcebergSource:
         # A file with any id uses ids alone; the mapping serves files that have none.
         if self.mapping is not None and not has_ids(stored):
             try:
-                stored = with_mapping(stored, msgspec.json.decode(self.mapping))
+                stored = with_mapping(stored, msgspec.json.decode(self.mapping), self.constants)
             except msgspec.DecodeError as error:
                 raise pa.ArrowInvalid(
                     f"its columns need the table's name mapping, which is no JSON: {error}"

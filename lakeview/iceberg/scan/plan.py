@@ -151,21 +151,21 @@ class Scan:
     def _sources(self, entries: pl.DataFrame) -> list[IcebergSource]:
         """How each file is read, with what its columns are where it lacks them: identity partition values, by source
         field id; and with its lineage where that is asked for."""
-        identity = self._identity_sources()
-        specs = self._field_ids_of_specs
-        parts = [c for c in self._columns if c.field.field_id in identity and c.specs]
+        parts = [
+            c for c in self._columns
+            if c.specs and c.field.transform.name == "identity" and len(c.field.source_ids) == 1
+        ]  # fmt: skip
         columns = [entries[name].to_list() for name in ("format", "spec_id")]
         columns += self._inherited(entries)
         if parts and entries.height:
             values_by_key = entries["partition"].struct.unnest()
             columns += [python_values(values_by_key[c.key]) for c in parts]
 
-        ids = [c.field.field_id for c in parts]
-
         def source_of(row: tuple[Any, ...]) -> IcebergSource:
             format_, spec_id, first, sequence, *values = row
-            in_spec = specs.get(spec_id, set())
-            constants = {identity[i]: v for i, v in zip(ids, values, strict=True) if i in in_spec}
+            constants = {
+                c.field.source_ids[0]: v for c, v in zip(parts, values, strict=True) if spec_id in c.specs
+            }  # fmt: skip
             return IcebergSource(format_, self._mapping, constants, first, sequence)
 
         rows = zip(*columns, strict=True)
@@ -179,19 +179,6 @@ class Scan:
         if any(field in LINEAGE for field in self._schema):
             return [entries[name].to_list() for name in _INHERITED]
         return [[None] * entries.height for _ in _INHERITED]
-
-    @property
-    def _field_ids_of_specs(self) -> dict[int, set[int]]:
-        return {s.spec_id: {f.field_id for f in s.fields} for s in self._metadata.specs.values()}
-
-    def _identity_sources(self) -> dict[int, int]:
-        """Field ids of identity partition fields to the ids of their source columns."""
-        return {
-            f.field_id: f.source_ids[0]
-            for spec in self._metadata.specs.values()
-            for f in spec.fields
-            if f.transform.name == "identity" and len(f.source_ids) == 1
-        }
 
 
 class _DeleteTasks:

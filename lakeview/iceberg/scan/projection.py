@@ -1,12 +1,13 @@
 """Columns as a data file holds them to a table's schema, by field id at every level (iceberg spec, Column Projection).
 
-What a file lacks is, in this order: the identity partition value of its manifest entry, the initial default, null.
+What a file lacks is, in this order: the identity partition value of its manifest entry, the column that the name
+mapping finds, the initial default, null.
 A null struct stays null, whatever defaults its fields have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -38,10 +39,11 @@ def children(type_: pa.DataType) -> list[pa.Field]:
     return [type_.field(i) for i in range(type_.num_fields)]
 
 
-def with_mapping(fields: Sequence[pa.Field], mapping: Any) -> list[pa.Field]:
+def with_mapping(fields: Sequence[pa.Field], mapping: Any, recorded: Collection[int] = ()) -> list[pa.Field]:
     """The same fields with the ids that a name mapping gives them, at every level; the names in it are literal.
 
     `mapping`: the list of the property `schema.name-mapping.default`; an object in its place is taken for its fields.
+    `recorded`: ids of columns whose values the manifest has, which come before those of a column found by its name.
     """
     entries = mapping.get("fields", []) if isinstance(mapping, dict) else mapping
     by_name: dict[str, Mapping[str, Any]] = {}
@@ -54,16 +56,16 @@ def with_mapping(fields: Sequence[pa.Field], mapping: Any) -> list[pa.Field]:
     for f in fields:
         entry = by_name.get(f.name, {})
         number = entry.get("field-id")
-        metadata = (
-            {b"PARQUET:field_id": str(number).encode()} if isinstance(number, int) and 0 <= number < 2**31 else {}
-        )
-        with_ids.append(f.with_type(_mapped(f.type, entry.get("fields") or [])).with_metadata(metadata))
+        is_mapped = isinstance(number, int) and 0 <= number < 2**31 and number not in recorded
+        metadata = {b"PARQUET:field_id": str(number).encode()} if is_mapped else {}
+        type_ = _mapped(f.type, entry.get("fields") or [], recorded)
+        with_ids.append(f.with_type(type_).with_metadata(metadata))
     return with_ids
 
 
-def _mapped(type_: pa.DataType, mapping: Any) -> pa.DataType:
+def _mapped(type_: pa.DataType, mapping: Any, recorded: Collection[int]) -> pa.DataType:
     if pa.types.is_struct(type_):
-        return pa.struct(with_mapping(list(type_), mapping))
+        return pa.struct(with_mapping(list(type_), mapping, recorded))
     if pa.types.is_map(type_):
         (key,) = with_mapping([type_.key_field.with_name("key")], mapping)
         (value,) = with_mapping([type_.item_field.with_name("value")], mapping)
