@@ -93,6 +93,20 @@ def test_equality_by_a_column_that_was_dropped_and_one_that_was_widened(tmp_path
     assert sorted(found["id"].to_list()) == [0, 2]
 
 
+@pytest.mark.parametrize("kind", ["positions", "equality"])
+def test_a_delete_file_without_the_columns_it_deletes_by_is_corrupt(tmp_path: Path, kind: str) -> None:
+    history = table(tmp_path)
+    first = history.append("a", [{"id": 1, "cat": "a"}, {"id": 2, "cat": None}])
+    if kind == "positions":
+        history.delete_positions("d", {first: [0]})
+        pq.write_table(pa.table({"file_path": [first], "pos": [0]}), history.root / "data" / "d")
+    else:
+        history.delete_equal("d", [history.fields["id"]], [{"id": 1}], ids=[2])
+    with pytest.raises(CorruptTableError, match="lacks the column with the field id") as caught:
+        lv.open_table(history.address).scan().collect()
+    assert str(caught.value.place).endswith("data/d")
+
+
 def test_equality_by_a_nested_column(tmp_path: Path) -> None:
     inner = {"type": "struct", "fields": [{"id": 4, "name": "x", "required": False, "type": "long"}]}
     history = IcebergHistory(tmp_path / "t", [ID, {"id": 3, "name": "s", "required": False, "type": inner}])

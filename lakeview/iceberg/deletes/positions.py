@@ -122,7 +122,7 @@ class IcebergDeletes:
 
 def position_task(root: str, path: str, format_: str, size: int) -> FileTask:
     """The task that reads a position delete file."""
-    return FileTask(root, path, _POSITIONS, size=size, source=IcebergSource(format_))
+    return FileTask(root, path, _POSITIONS, size=size, source=IcebergSource(format_, is_delete=True))
 
 
 # What a store's delete files hold, read once: one file often deletes from many data files.

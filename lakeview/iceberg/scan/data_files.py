@@ -16,7 +16,7 @@ from pyarrow import orc
 from lakeview.iceberg.manifests.avro import read_frame
 from lakeview.iceberg.manifests.avro_container import open_container
 from lakeview.iceberg.manifests.entries import FORMATS
-from lakeview.iceberg.scan.projection import Projection, has_ids, with_mapping
+from lakeview.iceberg.scan.projection import Projection, absent_fields, has_ids, with_mapping
 from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.schema import Field, PrimitiveType
 from lakeview.rows.tasks import FileTask
@@ -36,7 +36,8 @@ class IcebergSource:
 
     `format` as recorded; `mapping`: the table's name mapping as JSON text, for files without ids; `constants`: identity
     partition values by source field id; `first_row_id` and `sequence_number`: what rows that carry no lineage of their
-    own inherit, None for files from before the table kept it.
+    own inherit, None for files from before the table kept it; `is_delete`: a delete file, which holds every column that
+    it deletes by: with nulls instead it would delete other rows, or none.
     """
 
     format: str
@@ -44,6 +45,7 @@ class IcebergSource:
     constants: Mapping[int, Any] = field(default_factory=dict, hash=False)
     first_row_id: int | None = None
     sequence_number: int | None = None
+    is_delete: bool = False
 
     def batches(self, task: FileTask, storage: Storage, batch_rows: int) -> Iterator[pa.RecordBatch]:
         """All rows of the file in `task.schema`, in the file's order.
@@ -105,6 +107,9 @@ class IcebergSource:
                 raise pa.ArrowInvalid(
                     f"its columns need the table's name mapping, which is no JSON: {error}"
                 ) from error
+        absent = next(absent_fields(stored, list(task.schema)), None) if self.is_delete else None
+        if absent is not None:
+            raise pa.ArrowInvalid(f"it lacks the column with the field id {absent.id}, by which it deletes")
         return Projection(stored, list(task.schema), self.constants)
 
     def _parquet(self, task: FileTask, storage: Storage, batch_rows: int) -> Iterator[pa.RecordBatch]:

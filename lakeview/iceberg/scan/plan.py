@@ -222,7 +222,7 @@ class _DeleteTasks:
         """The ids of the columns that a delete file compares, and the task that reads it."""
         row, where = self._row(number)
         ids = tuple(row["equality_ids"] or ())
-        source = IcebergSource(row["format"], self._mapping)
+        source = IcebergSource(row["format"], self._mapping, is_delete=True)
         if ids not in self._schemas:
             self._schemas[ids] = self._equality_schema(ids, row["path"])
         schema = self._schemas[ids]

@@ -76,6 +76,15 @@ def _mapped(type_: pa.DataType, mapping: Any, recorded: Collection[int]) -> pa.D
     return type_
 
 
+def absent_fields(stored: Sequence[pa.Field], target_fields: Sequence[Field]) -> Iterator[Field]:
+    """The fields, outside structs and inside, that a file does not hold."""
+    for field, place in zip(target_fields, _places(stored, target_fields), strict=True):
+        if place is None:
+            yield field
+        elif isinstance(field.type, StructType):
+            yield from absent_fields(children(stored[place].type), field.type.fields)
+
+
 class Projection:
     """A table's columns made of one file's. `constants`: identity partition values by source field id."""
 
