@@ -57,16 +57,22 @@ def test_packings_that_were_not_asked_for_are_refused(packing: str, server: Shar
     assert caught.value.kind in ("bad-answer", "store-unavailable")
 
 
-@pytest.mark.parametrize("body", [gzip.compress(HEAD)[:-9], b"\x1f\x8bnonsense", HEAD], ids=["cut", "broken", "none"])
+@pytest.mark.parametrize(
+    "body", [gzip.compress(HEAD)[:-9], gzip.compress(HEAD) + b"more", b"\x1f\x8bnonsense", HEAD],
+    ids=["cut", "followed by more", "broken", "none"],
+)  # fmt: skip
 def test_a_packing_that_is_broken_is_told(body: bytes, server: SharingServer) -> None:
     server.answer_with("POST", 200, body, {**VERSION, "Content-Encoding": "gzip"})
     with pytest.raises(SharingError, match="broken where it is unpacked"):
         client(server).query(ORDERS, QueryRequest())
 
 
-def test_a_packed_answer_is_read(server: SharingServer) -> None:
-    server.answer_with("POST", 200, gzip.compress(HEAD), {**VERSION, "Content-Encoding": "gzip"})
-    assert client(server).query(ORDERS, QueryRequest()).files == []
+@pytest.mark.parametrize("cut", [None, 40, len(HEAD)], ids=["one member", "cut in a line", "cut after a line"])
+def test_a_packed_answer_is_read(cut: int | None, server: SharingServer) -> None:
+    data = HEAD + b'{"file":{"id":"f","url":"u","size":1}}\n'
+    members = [data] if cut is None else [data[:cut], data[cut:]]
+    server.answer_with("POST", 200, b"".join(map(gzip.compress, members)), {**VERSION, "Content-Encoding": "gzip"})
+    assert len(client(server).query(ORDERS, QueryRequest()).files) == 1
     assert server.asked[-1].headers["accept-encoding"] == "gzip"
 
 

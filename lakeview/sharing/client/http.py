@@ -184,8 +184,10 @@ def _decompress(response: httpx.Response) -> Iterator[bytes]:
     try:
         for raw in response.iter_raw():
             while raw:
+                if unpacker.eof:  # "A gzip file consists of a series of members", RFC 1952
+                    unpacker = zlib.decompressobj(_GZIP_OR_ZLIB)
                 yield unpacker.decompress(raw, _UNPACKED)
-                raw = unpacker.unconsumed_tail
+                raw = unpacker.unconsumed_tail or unpacker.unused_data
         yield unpacker.flush()
     except zlib.error as error:
         raise _bad_encoding("broken where it is unpacked") from error
