@@ -8,11 +8,14 @@ import resource
 import zlib
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lakeview.model.errors import AccessDeniedError, LakeviewError, SharingError
+from lakeview.sharing.client.answers import read_answer
 from lakeview.sharing.client.endpoints import SharingClient
+from lakeview.sharing.client.file_lines import read_file_lines
 from lakeview.sharing.client.limits import Limits
 from lakeview.sharing.client.profile import TableName, parse_profile
 from lakeview.sharing.client.refusals import retry_after
@@ -130,6 +133,20 @@ def test_messages_of_a_server_are_text_without_control_and_short(server: Sharing
     server.answer_with("GET", 400, told)
     with pytest.raises(SharingError) as caught:
         client(server).shares()
+    assert "\x1b" not in str(caught.value)
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"endStreamAction": {"errorMessage": "\x1b[31m" + "long " * 500}},
+        {"file": {"id": "\x1b" * 900, "deltaSingleAction": {}}},
+    ],
+)
+def test_texts_within_an_answer_are_so_too(line: dict[str, Any]) -> None:
+    with pytest.raises(SharingError) as caught:
+        read_file_lines(read_answer([*HEAD.splitlines(), json.dumps(line).encode()], 0).files)
     assert "\x1b" not in str(caught.value)
     assert len(str(caught.value)) < 1000
 

@@ -11,7 +11,7 @@ import msgspec
 from lakeview.delta.sharing import Format, Metadata, Protocol
 from lakeview.model.errors import SharingError, UnsupportedTableError
 from lakeview.model.printable import printable
-from lakeview.sharing.client.refusals import broken_protocol
+from lakeview.sharing.client.refusals import broken_protocol, server_text
 from lakeview.sharing.protocol.messages import (
     READER_VERSION,
     URL_ACCESS,
@@ -98,7 +98,7 @@ def read_answer(lines: Iterable[bytes], version: int, *, must_end: bool = False)
         _take(read, _parse(data, number), number)
     if read.end is not None and read.end.error_message:
         raise SharingError(
-            f"the server broke off: {' '.join(read.end.error_message.split())}",
+            f"the server broke off: {server_text(read.end.error_message)}",
             fix="try again; if it goes on, ask the operator of the server",
             kind="sharing-broke-off",
         )

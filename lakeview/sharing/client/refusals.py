@@ -32,7 +32,9 @@ class RetryLaterError(Exception):
 def broken_protocol(what: str, kind: str = "bad-line") -> SharingError:
     """An answer that breaks the sharing protocol."""
     return SharingError(
-        f"the server's answer breaks the sharing protocol: {what}", fix="ask the operator of the server", kind=kind
+        f"the server's answer breaks the sharing protocol: {server_text(what)}",
+        fix="ask the operator of the server",
+        kind=kind,
     )
 
 
@@ -112,6 +114,11 @@ def _message(body: bytes) -> str:
         text = body.decode(errors="replace")
         if text.lstrip().startswith("<"):
             return ""
+    return server_text(text)
+
+
+def server_text(text: str) -> str:
+    """What a server wrote, on one line, without what would steer a terminal: its first 600 characters."""
     return without_control(text).strip()[:600]
 
 
