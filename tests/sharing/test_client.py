@@ -184,7 +184,8 @@ def test_pages_about_different_versions_are_refused(server: SharingServer) -> No
 
 
 def test_a_server_that_is_busy_is_asked_again(server: SharingServer, orders: SharedStory) -> None:
-    server.answer_with("/version", 503, times=2)
+    server.answer_with("/version", 503)
+    server.answer_with("/version", 529)
     server.answer_with("/version", 429, headers={"Retry-After": "0"})
     assert client(server).version(ORDERS) == 0
     assert server.count("/version") == 4
@@ -213,6 +214,7 @@ REFUSALS = {
     "a grant that is missing": (403, AccessDeniedError, "sharing-forbidden"),
     "a table that is not there": (404, NotATableError, "not-shared"),
     "another status": (418, SharingError, "sharing-refused"),
+    "what the server does not implement": (501, SharingError, "sharing-refused"),
     "a redirect, which would carry the token elsewhere": (302, SharingError, "sharing-refused"),
 }
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _ERROR_BODY = 64 << 10
+_PERMANENT = (501, 505)
+"""Not Implemented, HTTP Version Not Supported."""
 
 
 class RetryLaterError(Exception):
@@ -39,7 +41,8 @@ def broken_protocol(what: str, kind: str = "bad-line") -> SharingError:
 
 
 def failure(response: httpx.Response, body: bytes, what: str) -> LakeviewError | RetryLaterError:
-    """What an answer other than 2xx means: RetryLaterError for 429 and 5xx, else an error that says what to do.
+    """What an answer other than 2xx means: RetryLaterError for 429 and 5xx, but for 501 and 505, which stay; else an
+    error that says what to do.
 
     `what`: what was asked for. The server's message is text, shortened and without control characters.
     """
@@ -65,7 +68,7 @@ def failure(response: httpx.Response, body: bytes, what: str) -> LakeviewError |
                 fix="check the names; list what is shared with the profile",
                 kind="not-shared",
             )
-        case 429 | 500 | 502 | 503 | 504:
+        case _ if status == 429 or (status >= 500 and status not in _PERMANENT):
             wait = retry_after(response.headers)
             error = StoreUnavailableError(
                 f"the server cannot answer for {what} now ({status}){words}",
