@@ -53,6 +53,13 @@ def test_every_version_is_told_for_the_whole_table(spoilt: Path) -> None:
     assert frame["null"].round(1).to_list()[:3] == [20.0, 28.0, 20.0]
 
 
+def test_a_link_to_a_column_that_no_load_has_says_which_is_shown(good: Path) -> None:
+    app = open_page("quality", good, column="dela")
+    chosen = app.selectbox(key="column").value
+    line = f"No load has statistics of a column dela. {chosen} is shown; perhaps delay is meant."
+    assert line in text(app).replace("**", "").replace(":gray[", "").replace("]", "")
+
+
 def test_partitions_of_the_version_shown_are_told_apart(good: Path) -> None:
     app = open_page("quality", good, tab="By partition", column="delay")
     assert not app.exception

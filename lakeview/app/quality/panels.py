@@ -18,12 +18,15 @@ from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
 from lakeview.inspection.absent_columns import first_versions
 from lakeview.model.findings import Finding
+from lakeview.model.printable import choices, shorten
 
 TABS = ("Each load", QUALITY_WHOLE_TABLE, "By partition")
 LOAD = "load"
 """The parameter of the link with the version of the load that was picked."""
 MOST_CELLS, MOST_COLUMNS = 4_800, 40
 ALERTS_SHOWN = 7
+MOST_SHOWN = 40
+"""Letters of a name that a link has wrong."""
 
 TRENDS_NOTE = (
     "one point a load, from statistics alone · band: expected range, median ± 3 MAD of 20 loads · "
@@ -56,7 +59,13 @@ def picked_column(now: OpenTable, loads: pl.DataFrame, findings: list[Finding], 
             label_visibility="collapsed",
             width=190,
         )
-    return str(chosen or names[0])
+    column = str(chosen or names[0])
+    if (named := st.query_params.get("column", column)) not in names:
+        nothing(
+            f"No load has statistics of a column {shorten(named, MOST_SHOWN)}.",
+            f"{column} is shown; {choices(named, names)}.",
+        )
+    return column
 
 
 def _partial(now: OpenTable) -> str:
