@@ -91,23 +91,23 @@ def read_answer(lines: Iterable[bytes], version: int, *, must_end: bool = False)
     SharingError for lines that break the protocol, a stream that stops before its end, and what the server says went
     wrong while it wrote; UnsupportedTableError for a protocol newer than ours.
     """
-    read = _Page()
+    page = _Page()
     for number, data in enumerate(lines, 1):
-        if read.end is not None:
+        if page.end is not None:
             raise broken_protocol(f"line {number} comes after the end of the stream")
-        _take(read, _parse(data, number), number)
-    if read.end is not None and read.end.error_message:
+        _take(page, _parse(data, number), number)
+    if page.end is not None and page.end.error_message:
         raise SharingError(
-            f"the server broke off: {server_text(read.end.error_message)}",
+            f"the server broke off: {server_text(page.end.error_message)}",
             fix="try again; if it goes on, ask the operator of the server",
             kind="sharing-broke-off",
         )
-    if must_end and read.end is None:
+    if must_end and page.end is None:
         raise broken_protocol("the answer stopped before its end", "incomplete-answer")
-    if read.protocol is None or read.metadata is None:
-        missing = "protocol" if read.protocol is None else "metaData"
+    if page.protocol is None or page.metadata is None:
+        missing = "protocol" if page.protocol is None else "metaData"
         raise broken_protocol(f"the answer has no {missing} line", "incomplete-answer")
-    return Answer(_head(read.protocol, read.metadata, version), read.files, read.schemas, read.end)
+    return Answer(_head(page.protocol, page.metadata, version), page.files, page.schemas, page.end)
 
 
 def _parse(data: bytes, number: int) -> Line:
@@ -117,24 +117,24 @@ def _parse(data: bytes, number: int) -> Line:
         raise broken_protocol(f"line {number} cannot be read: {error}") from error
 
 
-def _take(read: _Page, line: Line, number: int) -> None:
+def _take(page: _Page, line: Line, number: int) -> None:
     if line.protocol is not None:
-        read.protocol = read.protocol or line.protocol
+        page.protocol = page.protocol or line.protocol
         _check_version(line.protocol)
     elif line.meta_data is not None:
         require_url_access(line.meta_data.access_modes, "the table")
-        if read.metadata is None:
-            read.metadata = line.meta_data
+        if page.metadata is None:
+            page.metadata = line.meta_data
         if line.meta_data.version is not None:
-            read.schemas.append((line.meta_data.version, _metadata(line.meta_data)))
+            page.schemas.append((line.meta_data.version, _metadata(line.meta_data)))
     elif line.end_stream_action is not None:
-        read.end = line.end_stream_action
+        page.end = line.end_stream_action
     else:
         for kind in _KINDS:
             file: FileLine | None = getattr(line, kind)
             if file is not None:
                 _check_file(file, number)
-                read.files.append((kind, file))
+                page.files.append((kind, file))
 
 
 def _check_version(line: ProtocolLine) -> None:
@@ -154,9 +154,9 @@ def require_url_access(modes: Sequence[str] | None, table: str) -> None:
     """UnsupportedTableError for a table whose files are given in another way than by URL. Without modes, or with an
     empty list of them, it is by URL."""
     if modes and URL_ACCESS not in modes:
-        named = ", ".join(printable(mode)[:40] for mode in modes[:5])
+        names = ", ".join(printable(mode)[:40] for mode in modes[:5])
         raise UnsupportedTableError(
-            f"{table} is shared in access mode {named} only, and this client reads files by URL",
+            f"{table} is shared in access mode {names} only, and this client reads files by URL",
             fix="ask whoever shares it to allow access by URL, or open the table's own address with credentials for it",
             place="accessModes",
             kind="unsupported-access-mode",

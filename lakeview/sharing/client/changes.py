@@ -31,12 +31,12 @@ class SharedChanges:
 def check_range(start: int | datetime, end: int | datetime | None, latest: int, address: str) -> None:
     """InvalidRequestError for a naive moment and a range that ends before it starts, VersionNotFoundError for a version
     that the table has not."""
-    for given in (start, end):
-        if isinstance(given, datetime):
-            milliseconds(given)
-        elif given is not None and not 0 <= given <= latest:
+    for bound in (start, end):
+        if isinstance(bound, datetime):
+            milliseconds(bound)
+        elif bound is not None and not 0 <= bound <= latest:
             raise VersionNotFoundError(
-                f"{address} has no version {given}: it is at {latest}", fix=f"ask for changes within 0 to {latest}"
+                f"{address} has no version {bound}: it is at {latest}", fix=f"ask for changes within 0 to {latest}"
             )
     if type(start) is type(end) and start > end:  # type: ignore[operator]  # of one type, which has an order
         raise InvalidRequestError(
@@ -75,15 +75,15 @@ def shared_changes(
         return read_file_lines(answer.files, _until(answer)).urls
 
     answer = client.changes(table, start, end)
-    depth, sent = config.max_schema_depth, answer.head
-    recorded = sent.format is ResponseFormat.DELTA
-    head = read_head(sent.protocol, sent.metadata, address, depth, recorded=recorded)
+    depth, header = config.max_schema_depth, answer.head
+    recorded = header.format is ResponseFormat.DELTA
+    head = read_head(header.protocol, header.metadata, address, depth, recorded=recorded)
     if unversioned := next((file.id for _, file in answer.files if file.version is None), None):
         raise broken_protocol(f"the changed file {unversioned} has no version")
-    found = read_file_lines(answer.files, _until(answer))
+    listing = read_file_lines(answer.files, _until(answer))
     times = {file.version: file.timestamp for _, file in answer.files if file.version is not None}
-    scan = change_scan(head, answer.schemas, found.actions, times, depth)
-    return SharedChanges(scan, SignedFiles(address, config, client.http, client.clock, blocks, found.urls, again))
+    scan = change_scan(head, answer.schemas, listing.actions, times, depth)
+    return SharedChanges(scan, SignedFiles(address, config, client.http, client.clock, blocks, listing.urls, again))
 
 
 def _until(answer: Answer) -> int | None:

@@ -118,8 +118,8 @@ class SharingClient:
         except LakeviewError as error:
             if error.kind != "not-shared":
                 raise
-        found = [self.tables(share, schema) for schema in self.schemas(share)["schema"]]
-        return pl.concat([pl.DataFrame(schema=TABLES), *found])
+        frames = [self.tables(share, schema) for schema in self.schemas(share)["schema"]]
+        return pl.concat([pl.DataFrame(schema=TABLES), *frames])
 
     # -- a table
 
@@ -160,15 +160,15 @@ class SharingClient:
     def changes(self, table: TableName, start: int | datetime, end: int | datetime | None = None) -> Answer:
         """The files that hold what commits `start` to `end` (both included) changed, and the schemas between."""
         parameters: dict[str, str | int | None] = {"includeHistoricalMetadata": "true"}
-        for side, given in (("starting", start), ("ending", end)):
-            if isinstance(given, datetime):
-                parameters[f"{side}Timestamp"] = moment_text(given)
-            elif given is not None:
-                parameters[f"{side}Version"] = given
+        for side, bound in (("starting", start), ("ending", end)):
+            if isinstance(bound, datetime):
+                parameters[f"{side}Timestamp"] = moment_text(bound)
+            elif bound is not None:
+                parameters[f"{side}Version"] = bound
 
         def page(token: str | None) -> Answer:
-            sent = {**parameters, "pageToken": token}
-            return self._lines("GET", table_path(*table, "changes"), f"changes of table {table}", sent)
+            query = {**parameters, "pageToken": token}
+            return self._lines("GET", table_path(*table, "changes"), f"changes of table {table}", query)
 
         return _all_pages(page, self.http.limits.pages)
 

@@ -92,14 +92,14 @@ def _action(kind: Kind, file: FileLine, urls: dict[str, SignedUrl], until: int |
         assert file.url is not None, "a line in parquet format has a URL, or it is refused when it is read"
         urls[file.id] = SignedUrl(file.url, file.size, expires)
         return _from_parquet(kind, file, path)
-    found = single.add or single.remove or single.cdc
-    if found is None:
+    record = single.add or single.remove or single.cdc
+    if record is None:
         raise broken_protocol(f"file {file.id} has an action of no known kind")
-    urls[file.id] = SignedUrl(found.path, found.size, expires)
-    if isinstance(found, AddCDCFile):
-        return _cdc_action(replace(found, path=path))
-    vector = None if found.deletion_vector is None else _vector_by_id(found.deletion_vector, file, urls, expires)
-    action = replace(found, path=path, deletion_vector=vector)
+    urls[file.id] = SignedUrl(record.path, record.size, expires)
+    if isinstance(record, AddCDCFile):
+        return _cdc_action(replace(record, path=path))
+    vector = None if record.deletion_vector is None else _vector_by_id(record.deletion_vector, file, urls, expires)
+    action = replace(record, path=path, deletion_vector=vector)
     return Action(add=action) if isinstance(action, AddFile) else Action(remove=action)
 
 

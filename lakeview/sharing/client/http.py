@@ -237,10 +237,10 @@ def is_loopback(host: str) -> bool:
 
 def _refuse_private(host: str, port: int | None, what: str) -> None:
     try:
-        found = {str(entry[4][0]) for entry in socket.getaddrinfo(host, port or 443, type=socket.SOCK_STREAM)}
+        addresses = {str(entry[4][0]) for entry in socket.getaddrinfo(host, port or 443, type=socket.SOCK_STREAM)}
     except OSError as error:
         raise StoreUnavailableError(f"{host} has no address: {error.strerror}", fix="try again", place=host) from error
-    if not all(_is_public(address) for address in found):
+    if not all(_is_public(address) for address in addresses):
         raise _private(host, what)
 
 

@@ -68,8 +68,8 @@ class _TokenBody(msgspec.Struct, frozen=True):
 
 def _token(body: bytes) -> Token:
     try:
-        found = msgspec.json.decode(body, type=_TokenBody)
-        return Token(Secret(found.access_token), max(0.0, float(found.expires_in)))
+        answer = msgspec.json.decode(body, type=_TokenBody)
+        return Token(Secret(answer.access_token), max(0.0, float(answer.expires_in)))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
         # without its cause: the cause may quote the token
         raise SharingError(

@@ -36,13 +36,13 @@ def portable_task(task: FileTask, urls: Mapping[str, SignedUrl]) -> FileTask:
     `urls`: where the files of the table are now, by path.
     """
     deleted = task.deleted
-    found = replace(task, deleted=None, constants={}, fallbacks={}, match="name")
+    copy = replace(task, deleted=None, constants={}, fallbacks={}, match="name")
     source = SignedRows(replace(task, deleted=None), _only(urls, task.path))
     if deleted is None:
-        return replace(found, source=source)
+        return replace(copy, source=source)
     path = getattr(deleted, "path", None)  # an inline one has none
     return replace(
-        found, source=source, deleted=SignedPositions(deleted, task.root, {} if path is None else _only(urls, path))
+        copy, source=source, deleted=SignedPositions(deleted, task.root, {} if path is None else _only(urls, path))
     )
 
 

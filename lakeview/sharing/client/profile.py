@@ -76,10 +76,10 @@ class Profile:
 
     def findings(self, now: datetime) -> list[Finding]:
         """What its owner should know: that it ends soon, or that others can read it."""
-        found = []
+        findings = []
         if self.expires is not None and now >= self.expires - _SOON:
             state = "has expired" if now >= self.expires else "expires soon"
-            found.append(
+            findings.append(
                 Finding(
                     "profile-expiry",
                     Severity.BROKEN if now >= self.expires else Severity.ATTENTION,
@@ -91,7 +91,7 @@ class Profile:
                 )
             )
         if self.readable_by_others:
-            found.append(
+            findings.append(
                 Finding(
                     "profile-readable-by-others",
                     Severity.ATTENTION,
@@ -101,7 +101,7 @@ class Profile:
                     remedy="make it readable by its owner only: chmod 600",
                 )
             )
-        return found
+        return findings
 
 
 def parse_address(address: str) -> tuple[str, TableName] | None:
@@ -109,12 +109,12 @@ def parse_address(address: str) -> tuple[str, TableName] | None:
 
     InvalidRequestError for a profile followed by something that names no table.
     """
-    found = _ADDRESS.fullmatch(address)
-    if found is not None:
+    match = _ADDRESS.fullmatch(address)
+    if match is not None:
         folder = normalise(address, decode=True)
         if is_local(folder) and os.path.isdir(folder):  # a folder may be called so
             return None
-        return found["profile"], TableName(found["share"], found["schema"], found["table"])
+        return match["profile"], TableName(match["share"], match["schema"], match["table"])
     profile, mark, name = address.rpartition("#")
     if mark and profile.endswith(".share"):
         raise InvalidRequestError(
@@ -238,10 +238,10 @@ def _expiry(text: str | None, address: str) -> datetime | None:
     if not text:
         return None
     try:
-        found = datetime.fromisoformat(text)
+        expiry = datetime.fromisoformat(text)
     except ValueError:
         raise _bad(address, "has an expirationTime that is no time", "expirationTime") from None
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    return (expiry if expiry.tzinfo else expiry.replace(tzinfo=UTC)).astimezone(UTC)
 
 
 def _bad(address: str, what: str, place: str | None = None) -> InvalidRequestError:

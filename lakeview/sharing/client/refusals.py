@@ -102,17 +102,17 @@ def retry_after(headers: Mapping[str, str]) -> float:
 
 def _date(text: str | None) -> datetime | None:
     try:
-        found = parsedate_to_datetime(text or "")
+        date = parsedate_to_datetime(text or "")
     except (ValueError, TypeError, OverflowError):
         return None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)  # dates of HTTP are in GMT
+    return date if date.tzinfo is not None else date.replace(tzinfo=UTC)  # dates of HTTP are in GMT
 
 
 def _message(body: bytes) -> str:
     """An error body's message, or a short body as it is if it is text and no page."""
     try:
-        found = msgspec.json.decode(body, type=ErrorBody)
-        text = found.message or found.error_code
+        error = msgspec.json.decode(body, type=ErrorBody)
+        text = error.message or error.error_code
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         text = body.decode(errors="replace")
         if text.lstrip().startswith("<"):

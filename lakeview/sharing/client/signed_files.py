@@ -254,12 +254,12 @@ class _ExpiredError(Exception):
 
 
 def _check_range(header: str, location: SignedUrl, path: str, start: int) -> None:
-    found = _TOTAL.match(header)
-    if found is None:  # a proxy may leave the total out: then the length is checked alone
+    match = _TOTAL.match(header)
+    if match is None:  # a proxy may leave the total out: then the length is checked alone
         return
-    if int(found["first"]) != start or (location.size is not None and int(found["total"]) != location.size):
+    if int(match["first"]) != start or (location.size is not None and int(match["total"]) != location.size):
         raise CorruptTableError(
-            f"file {path} holds {int(found['total']):,} bytes in its store, "
+            f"file {path} holds {int(match['total']):,} bytes in its store, "
             f"{location.size or 0:,} by the server's list",
             fix="ask whoever shares the data",
             place=path,

@@ -53,7 +53,7 @@ class SharedState:
         recorded = head.format is ResponseFormat.DELTA
         self._head = read_head(head.protocol, head.metadata, address, config.max_schema_depth, recorded=recorded)
         self.schema = self._head.schema
-        self.listed = ListedFiles(self._head, self._listing)
+        self.listed_files = ListedFiles(self._head, self._listing)
         self.files = SignedFiles(address, config, client.http, client.clock, blocks, {}, self._urls_again)
 
     def describe(self) -> TableMetadata:
@@ -67,7 +67,7 @@ class SharedState:
             schema=self.schema,
             partition_columns=tuple(metadata.partition_columns or ()),
             properties=metadata.properties,
-            protocol=self.listed.table_protocol,
+            protocol=self.listed_files.table_protocol,
             id=metadata.id,
             name=metadata.name or self._table.name,
             description=metadata.description,
@@ -99,11 +99,11 @@ class SharedState:
         What the server keeps is pruned here once more: hints are "BEST EFFORT".
         """
         if where is None or self._frame is not None:
-            return self.listed.scan().tasks(where)
+            return self.listed_files.scan().tasks(where)
         node = parse(where)
         hints = sql_hints(node, self.schema)
         if not hints:
-            return self.listed.scan().tasks(where)
+            return self.listed_files.scan().tasks(where)
         return self._some(QueryRequest(predicate_hints=hints, json_predicate_hints=json_hint(node, self.schema)), where)
 
     def enough(self, rows: int) -> Sequence[FileTask]:
@@ -113,13 +113,13 @@ class SharedState:
         keeps no row may pass the filter.
         """
         if self._frame is not None or rows > 2**31 - 1:
-            return self.listed.scan().tasks(None)
+            return self.listed_files.scan().tasks(None)
         return self._some(QueryRequest(limit_hint=rows), None)
 
     def _some(self, request: QueryRequest, where: pl.Expr | None) -> Sequence[FileTask]:
-        found = self._query(request)
-        self.files.add(found.urls)
-        frame = found.frame(self._address)
+        listing = self._query(request)
+        self.files.add(listing.urls)
+        frame = listing.frame(self._address)
         return ListedFiles(self._head, lambda: frame).scan().tasks(where)
 
     # -- requests
@@ -127,9 +127,9 @@ class SharedState:
     def _listing(self) -> pl.DataFrame:
         with self._lock:
             if self._frame is None:
-                found = self._query(QueryRequest(include_refresh_token=self._may_refresh()))
-                self.files.add(found.urls)
-                self._frame = found.frame(self._address)
+                listing = self._query(QueryRequest(include_refresh_token=self._may_refresh()))
+                self.files.add(listing.urls)
+                self._frame = listing.frame(self._address)
             return self._frame
 
     def _may_refresh(self) -> bool:
@@ -144,11 +144,11 @@ class SharedState:
             if self.pinned or moved.kind != _MOVED_ON:
                 raise
             try:
-                found = self._send_query(replace(request, version=self.version, include_refresh_token=False))
+                listing = self._send_query(replace(request, version=self.version, include_refresh_token=False))
             except SharingError as error:
                 raise moved from error
             self.pinned = True
-            return found
+            return listing
 
     def _send_query(self, request: QueryRequest) -> FileListing:
         if self.pinned and request.refresh_token is None:

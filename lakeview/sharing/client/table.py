@@ -67,8 +67,9 @@ def find_shared(
     config: Config | None = None,
 ) -> pl.DataFrame:
     """`address`, `format` and `name` (share.schema.table) of all tables of a server. Errors as `open_shared`."""
-    found = read_profile(profile, config=config, **dict(storage_options or {}))
-    client = SharingClient(found, limits=reach(config or settings()))
+    client = SharingClient(
+        read_profile(profile, config=config, **dict(storage_options or {})), limits=reach(config or settings())
+    )
     tables = [client.all_tables(share) for share in client.shares()["share"]]
     return pl.concat([pl.DataFrame(schema=TABLES), *tables]).select(
         "address",
@@ -130,7 +131,7 @@ class SharedTable(OneLine):
         InvalidRequestError (a naive moment, a ref). When a version was committed is not told: `timestamp` is None.
         """
         state = self._state(version, at, ref)
-        return Snapshot(state.describe(), state.listed.loader(), table=self)
+        return Snapshot(state.describe(), state.listed_files.loader(), table=self)
 
     def history(self, limit: int | None = None, before: int | None = None) -> pl.DataFrame:  # noqa: ARG002 (of none)
         """COMMITS, empty: a share tells nothing of commits."""
@@ -157,14 +158,14 @@ class SharedTable(OneLine):
 
     def files(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """FILES at a version; `path` is the file's id, which stays the same, and never its URL."""
-        return self._state(version).listed.files(columns)
+        return self._state(version).listed_files.files(columns)
 
     def statistics(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """STATISTICS of the live files at a version; partition columns have none.
 
         InvalidRequestError for a column the schema does not have.
         """
-        return self._state(version).listed.statistics(columns)
+        return self._state(version).listed_files.statistics(columns)
 
     def lifetimes(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """LIFETIMES of the live files: since when they are part of the table is not told, nor which ones were.
@@ -177,13 +178,13 @@ class SharedTable(OneLine):
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
         """PLAN: which files a filter reads, and what skips the others."""
         state = self._state(version)
-        return state.listed.scan().plan(state.filter(where))
+        return state.listed_files.scan().plan(state.filter(where))
 
     def physical(self, path: str, version: int | None = None) -> PhysicalFile:
         """How a file of a version is laid out inside: InvalidRequestError, DataFileMissingError, UnsupportedTableError
         for one that is no Parquet file, CorruptTableError."""
         state = self._state(version)
-        size = listed_size(state.listed.files(["path", "size"]), path, self.address)
+        size = listed_size(state.listed_files.files(["path", "size"]), path, self.address)
         return physical_file(state.files, path, size, state.schema)
 
     def scan(
@@ -209,7 +210,7 @@ class SharedTable(OneLine):
         if not row_tracking:
             enough = state.enough if paths is None else None
             return lazy_rows(of_files(state.tasks, paths), state.schema, state.files, enough=enough)
-        scan, tracked = state.listed.tracked_scan()
+        scan, tracked = state.listed_files.tracked_scan()
         return lazy_rows(of_files(scan.tasks, paths), tracked, state.files)
 
     def tasks(
