@@ -35,14 +35,14 @@ def parse_capabilities(text: str | None) -> Capabilities:
 
     Unknown keys are skipped; a key given twice counts by its last values.
     """
-    found: dict[str, tuple[str, ...]] = {}
+    by_key: dict[str, tuple[str, ...]] = {}
     for part in (text or "").split(";"):
         key, equals, values = part.partition("=")
         if equals:
-            found[key.strip().lower()] = tuple(v for value in values.split(",") if (v := value.strip().lower()))
-    ends = found.get("includeendstreamaction")
+            by_key[key.strip().lower()] = tuple(v for value in values.split(",") if (v := value.strip().lower()))
+    ends = by_key.get("includeendstreamaction")
     return Capabilities(
-        found.get("responseformat", ()),
-        frozenset(found.get("readerfeatures", ())),
+        by_key.get("responseformat", ()),
+        frozenset(by_key.get("readerfeatures", ())),
         None if ends is None else ends == ("true",),
     )
