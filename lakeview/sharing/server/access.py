@@ -31,8 +31,8 @@ def caller_of(hub: Hub, headers: Headers, client: str) -> Caller:
     401 without a token that is known and live, 403 for a recipient that is blocked, 429 for too many requests.
     """
     # a proxy may have looked at another of several than we would: none of them counts
-    shown = headers.getlist("authorization")
-    kind, _, token = (shown[0] if len(shown) == 1 else "").partition(" ")
+    authorization = headers.getlist("authorization")
+    kind, _, token = (authorization[0] if len(authorization) == 1 else "").partition(" ")
     try:
         # 256 bits are not guessed: a caller with a token of ours is not held up by what others at its address try
         caller = _recognised(hub, kind, token.strip(), guessable=not hub.failures.spent(client))
@@ -49,19 +49,19 @@ def _recognised(hub: Hub, kind: str, token: str, *, guessable: bool) -> Caller:
     """The caller of a token. `guessable`: the one written into the configuration counts too."""
     if kind.lower() != "bearer" or not token or len(token) > TOKEN_CHARACTERS:
         raise unauthenticated(_UNKNOWN)
-    known = find(token, hub.known_tokens())
+    entry = find(token, hub.known_tokens())
     own = hub.settings.authorization.bearer_token
     if own is not None and guessable and hmac.compare_digest(digest(own), digest(token)):
         return Caller(BEARER, BEARER.name)
-    recipient = None if known is None else hub.catalogue.recipients.get(known.recipient)
-    if known is None or recipient is None:
+    recipient = None if entry is None else hub.catalogue.recipients.get(entry.recipient)
+    if entry is None or recipient is None:
         raise unauthenticated(_UNKNOWN)
-    match known.state(hub.now()):
+    match entry.state(hub.now()):
         case "revoked":
             raise unauthenticated("the bearer token was revoked, please ask your share provider for a new one")
         case "expired":
             raise unauthenticated("the bearer token has expired, please ask your share provider for a new one")
-    return Caller(recipient, known.id)
+    return Caller(recipient, entry.id)
 
 
 def may_still_read(hub: Hub, recipient: Recipient) -> bool:

@@ -69,25 +69,25 @@ def head(shared: SharedVersion, response_format: ResponseFormat, *, with_version
 
 def answer_headers(options: AnswerOptions, response_format: ResponseFormat, *, end_stream: bool) -> dict[str, str]:
     """What the answer says of itself, to clients that said what they can."""
-    found: dict[str, str] = {}
+    headers: dict[str, str] = {}
     if options.capabilities.formats or end_stream:
         capabilities = Capabilities((response_format.value,), end_stream=True if end_stream else None)
-        found[CAPABILITIES_HEADER] = capabilities.header
+        headers[CAPABILITIES_HEADER] = capabilities.header
     if options.id_hash is not None:
-        found[FILE_ID_HASH_HEADER] = options.id_hash
-    return found
+        headers[FILE_ID_HASH_HEADER] = options.id_hash
+    return headers
 
 
 def hints_text(request: QueryRequest) -> str | None:
     """The filter of a request as JSON text for the audit log: its first 4,096 characters."""
-    given: dict[str, object] = {}
+    hints: dict[str, object] = {}
     if request.predicate_hints is not None:  # what is cut off anyway is not written first
-        given["predicateHints"] = [hint[:_HINTS_CHARACTERS] for hint in request.predicate_hints[:_HINTS_RECORDED]]
+        hints["predicateHints"] = [hint[:_HINTS_CHARACTERS] for hint in request.predicate_hints[:_HINTS_RECORDED]]
     if request.json_predicate_hints is not None:
-        given["jsonPredicateHints"] = request.json_predicate_hints[:_HINTS_CHARACTERS]
+        hints["jsonPredicateHints"] = request.json_predicate_hints[:_HINTS_CHARACTERS]
     if request.limit_hint is not None:
-        given["limitHint"] = request.limit_hint
-    return msgspec.json.encode(given).decode()[:_HINTS_CHARACTERS] if given else None
+        hints["limitHint"] = request.limit_hint
+    return msgspec.json.encode(hints).decode()[:_HINTS_CHARACTERS] if hints else None
 
 
 def url_signer(context: Context, target: RequestedTable) -> tuple[Url, int]:
@@ -115,8 +115,8 @@ def stream(
     work = partial(hub.load if reads else hub.compute, context.caller.recipient.name)
     gzip = _takes_gzip(context.request.headers)
 
-    def done(sent: int) -> None:
-        context.entry.bytes = sent
+    def done(sent_bytes: int) -> None:
+        context.entry.bytes = sent_bytes
         context.finish(200)
 
     headers = {"Content-Type": LINES, VERSION_HEADER: str(number), **more}
@@ -137,18 +137,18 @@ class TimelyResponse(StreamingResponse):
         super().__init__(content, **more)
         self._stall = stall
         self._done = done
-        self._sent = 0
+        self._sent_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def timely(message: Message) -> None:
             with anyio.fail_after(self._stall):
                 await send(message)
-            self._sent += len(message.get("body", b""))
+            self._sent_bytes += len(message.get("body", b""))
 
         try:
             await super().__call__(scope, receive, timely)
         finally:
-            self._done(self._sent)
+            self._done(self._sent_bytes)
 
 
 class BrokenStreamError(RuntimeError):

@@ -83,9 +83,9 @@ class AuditLog:
         with self._lock:
             if (key := _alike(entry)) is None:
                 self._entries.append(entry)
-            elif (known := self._alike.get(key)) is not None:
-                known.requests += entry.requests
-                known.bytes += entry.bytes
+            elif (earlier := self._alike.get(key)) is not None:
+                earlier.requests += entry.requests
+                earlier.bytes += entry.bytes
             else:
                 self._alike[key] = entry
 
@@ -115,28 +115,28 @@ class AuditLog:
         with self._lock:
             waiting = [*self._entries, *self._alike.values()]
             self._entries, self._alike = [], {}
-        if (lost := len(waiting) - _MAX_WAITING) > 0:
-            _LOG.error("%d entries of the audit log are lost", lost)
-            del waiting[:lost]
+        if (excess := len(waiting) - _MAX_WAITING) > 0:
+            _LOG.error("%d entries of the audit log are lost", excess)
+            del waiting[:excess]
         return waiting
 
     def _open_table(self) -> DeltaTable:
         if self._table is None:
             try:
-                found = open_table(self._address)
+                table = open_table(self._address)
             except NotATableError:
                 columns = pl.DataFrame(schema=AUDIT).to_arrow().schema
-                found = create_table(
+                table = create_table(
                     self._address, columns, name="sharing audit", engine="lakeview share", clock=self._clock
                 )
-            if not isinstance(found, DeltaTable):
+            if not isinstance(table, DeltaTable):
                 raise UnsupportedTableError(
-                    f"{self._address} is a table of format {found.format}, and the audit log is written as Delta",
+                    f"{self._address} is a table of format {table.format}, and the audit log is written as Delta",
                     fix="give the audit log another address",
                     place=self._address,
                     kind="unsupported-format",
                 )
-            self._table = found
+            self._table = table
         return self._table
 
 

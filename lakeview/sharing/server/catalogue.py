@@ -110,8 +110,8 @@ class Catalogue:
 
     def table_of(self, recipient: Recipient, number: str) -> Place | None:
         """A table by its id, if the recipient may read its share."""
-        found = self._tables.get(number)
-        return found if found is not None and found.share in self.shares(recipient) else None
+        place = self._tables.get(number)
+        return place if place is not None and place.share in self.shares(recipient) else None
 
     def tables(self) -> Sequence[Place]:
         """Every table."""

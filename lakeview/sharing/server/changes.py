@@ -72,9 +72,9 @@ async def _answer(
             token = context.seal_position(
                 "pages", place.share_key, mark, change_range.start, change_range.end, follows.row, follows.version
             )
-        context.entry.files = sender.sent
+        context.entry.files = sender.row_count
         return EndStreamAction(
-            next_page_token=token, min_url_expiration_timestamp=expires * 1000 if sender.sent else None
+            next_page_token=token, min_url_expiration_timestamp=expires * 1000 if sender.row_count else None
         )
 
     context.entry.version, context.entry.end_version = change_range.start, change_range.end
@@ -149,18 +149,18 @@ class _Sender:
         self._most = most
         self._url = url
         self._close = close
-        self.sent = 0
+        self.row_count = 0
         self.follows: CommitRow | None = None
 
     def chunks(self) -> Iterator[bytes]:
         """The lines of one page."""
         for batch in self._batches:
-            left = batch.rows.height if self._most is None else self._most - self.sent
-            page = batch.rows[:left]
-            yield self._encode(page, batch.between, batch.rows.height > left)
-            self.sent += page.height
-            if batch.rows.height > left:
-                self.follows = batch.position(left)
+            room = batch.rows.height if self._most is None else self._most - self.row_count
+            page = batch.rows[:room]
+            yield self._encode(page, batch.between, batch.rows.height > room)
+            self.row_count += page.height
+            if batch.rows.height > room:
+                self.follows = batch.position(room)
                 return
 
     def _encode(self, rows: pl.DataFrame, between: Sequence[tuple[int, bytes]], cut: bool) -> bytes:

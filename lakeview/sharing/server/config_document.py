@@ -53,11 +53,11 @@ def read_document(path: Path) -> dict[str, Any]:
 
 def without_unknown(path: Path, document: dict[str, Any], kind: type[msgspec.Struct]) -> list[str]:
     """What in a document is not known and has no effect; InvalidRequestError where it might have narrowed a share."""
-    found = list(_unknown(document, kind))
-    for place in found:
+    places = list(_unknown(document, kind))
+    for place in places:
         if place.startswith(_NOTHING_UNKNOWN):
             raise wrong(f"{path.name}: {place} is not known here", "correct the key, or leave it out")
-    return [f"{path.name}: {place} is not known here and has no effect" for place in found]
+    return [f"{path.name}: {place} is not known here and has no effect" for place in places]
 
 
 def wrong(message: str, fix: str | None = None) -> InvalidRequestError:
@@ -115,5 +115,5 @@ def _unknown(value: Any, kind: Any, place: str = "") -> Iterator[str]:
 
 
 def _structs(annotation: Any) -> list[Any]:
-    found = [annotation, *getattr(annotation, "__args__", ())]
-    return [t for t in found if isinstance(t, type) and issubclass(t, msgspec.Struct)]
+    types = [annotation, *getattr(annotation, "__args__", ())]
+    return [t for t in types if isinstance(t, type) and issubclass(t, msgspec.Struct)]

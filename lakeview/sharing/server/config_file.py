@@ -42,13 +42,13 @@ def folder_settings(folder: str, recipient: str = "anyone") -> Settings:
 
     InvalidRequestError if there is no table, or two whose names become one.
     """
-    found = find_tables(folder).remove(format="sharing")  # what others share is not ours to share
-    if found.is_empty():
+    listing = find_tables(folder).remove(format="sharing")  # what others share is not ours to share
+    if listing.is_empty():
         raise wrong(f"there is no table below {folder}", "give a folder that holds tables, or a YAML file")
     share = _plain(folder.rstrip("/").rsplit("/", 1)[-1]) or "lake"
     tables = [
         TableEntry(_plain(name), address, history_shared=True)
-        for address, name in found.select("address", "name").iter_rows()
+        for address, name in listing.select("address", "name").iter_rows()
     ]
     shares = [ShareEntry(share, schemas=[SchemaEntry("default", tables)])]
     return check_settings(Settings(shares=shares, recipients=[Recipient(recipient, ["*"])]))

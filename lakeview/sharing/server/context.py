@@ -60,9 +60,9 @@ class Context:
     def place(self) -> Place:
         """The table that the path names. 404 if it is not there or not granted."""
         names = self.request.path_params
-        found = self.hub.catalogue.table(self.caller.recipient, names["share"], names["schema"], names["table"])
-        self.record(found)
-        return found
+        place = self.hub.catalogue.table(self.caller.recipient, names["share"], names["schema"], names["table"])
+        self.record(place)
+        return place
 
     def record(self, place: Place) -> None:
         """Name the table in the audit log."""
@@ -91,18 +91,18 @@ class Context:
         declared = self.request.headers.get("content-length", "0")
         if not declared.isdecimal() or int(declared[:20]) > BODY_BYTES:
             raise _too_large()
-        found = bytearray()
+        body = bytearray()
         try:
             with anyio.fail_after(self.hub.settings.limits.stall_seconds):
                 async for part in self.request.stream():
-                    found += part
-                    if len(found) > BODY_BYTES:
+                    body += part
+                    if len(body) > BODY_BYTES:
                         raise _too_large()
         except TimeoutError as error:
             raise Refusal(408, ErrorCode.MALFORMED_REQUEST, "the body did not arrive in time") from error
         except ClientDisconnect as error:
             raise malformed("the body did not arrive") from error
-        return bytes(found)
+        return bytes(body)
 
     # -- page and refresh tokens: where an answer goes on, bound to who asked what of which table
 

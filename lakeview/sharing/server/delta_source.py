@@ -56,10 +56,10 @@ class DeltaSource(Source):
         if doubtful.is_empty():
             return
         if doubtful.len() <= 16:
-            gone = not all(self.storage.exists(path) for path in doubtful)
+            are_missing = not all(self.storage.exists(path) for path in doubtful)
         else:
-            gone = not doubtful.is_in(self.storage.names().implode()).all()
-        if gone:
+            are_missing = not doubtful.is_in(self.storage.names().implode()).all()
+        if are_missing:
             raise bad_parameter(f"table files missing: files of version {version} were removed by a vacuum")
 
     # -- one version
@@ -134,5 +134,5 @@ def _with_texts(
             continue
         without = adds["stats"].is_null()
         texts = stats_texts(part.filter(without), schema, adds["records"].filter(without))
-        known = pl.Series("stats", texts, dtype=pl.String)
-        yield adds.with_columns(adds["stats"].scatter(without.arg_true(), known))
+        stats = pl.Series("stats", texts, dtype=pl.String)
+        yield adds.with_columns(adds["stats"].scatter(without.arg_true(), stats))

@@ -67,9 +67,9 @@ async def file(context: Context, place: Place, path: str) -> Response:
             return Response(status_code=status, headers=headers)
         open_file = stack.pop_all()
 
-    def done(sent: int) -> None:
+    def done(sent_bytes: int) -> None:
         open_file.close()
-        context.entry.bytes = sent
+        context.entry.bytes = sent_bytes
         context.finish(status)
 
     blocks = _blocks(hub, opened, start, length)
@@ -78,48 +78,48 @@ async def file(context: Context, place: Place, path: str) -> Response:
 
 def _open(hub: Hub, place: Place, path: str) -> tuple[IO[bytes], int]:
     """An open file and its size. The store follows links only to places below the table and the allowed roots."""
-    gone = Refusal(404, ErrorCode.RESOURCE_DOES_NOT_EXIST, "the file is not there any more; ask for the table again")
+    refusal = Refusal(404, ErrorCode.RESOURCE_DOES_NOT_EXIST, "the file is not there any more; ask for the table again")
     try:
         storage = hub.sources.open(hub.sources.of(place.table)).storage
         opened = storage.open(path)
     except (FileNotFoundError, NotADirectoryError, AccessDeniedError) as error:
-        raise gone from error
+        raise refusal from error
     try:
         size = opened.seek(0, 2)
     except (OSError, LakeviewError) as error:
         opened.close()
-        raise gone from error
+        raise refusal from error
     return opened, size
 
 
 async def _blocks(hub: Hub, file: IO[bytes], start: int, length: int) -> AsyncIterator[bytes]:
-    left = length
+    rest = length
 
     def read() -> bytes:
-        if left == length:
+        if rest == length:
             file.seek(start)
-        return file.read(min(_BLOCK, left))
+        return file.read(min(_BLOCK, rest))
 
-    while left > 0:
+    while rest > 0:
         block = await hub.work(read)
         if not block:
             raise RuntimeError("a file became shorter while it was read")
-        left -= len(block)
+        rest -= len(block)
         yield block
 
 
 def _range(header: str | None, size: int) -> tuple[int, int] | None:
     """The first and last byte asked for; None for all of them, and for several ranges or what is no range, which "a
     server MAY ignore" (RFC 9110). 416 for a range that begins behind the end."""
-    found = _RANGE.fullmatch((header or "").strip().lower())
-    if found is None or found[1] == found[2] == "":
+    match = _RANGE.fullmatch((header or "").strip().lower())
+    if match is None or match[1] == match[2] == "":
         return None
-    if found[1] == "":
-        first, last = max(size - int(found[2]), 0), size - 1
+    if match[1] == "":
+        first, last = max(size - int(match[2]), 0), size - 1
     else:
-        first = int(found[1])
-        last = min(int(found[2]), size - 1) if found[2] else size - 1
-        if found[2] and int(found[2]) < first:
+        first = int(match[1])
+        last = min(int(match[2]), size - 1) if match[2] else size - 1
+        if match[2] and int(match[2]) < first:
             return None
     if first >= size or last < first:
         raise Refusal(

@@ -109,10 +109,10 @@ class Hub:
 
     def _stamp(self) -> tuple[int, int] | None:
         try:
-            found = None if self._config is None else os.stat(self._config)
+            stat = None if self._config is None else os.stat(self._config)
         except OSError:
             return None
-        return None if found is None else (found.st_mtime_ns, found.st_size)
+        return None if stat is None else (stat.st_mtime_ns, stat.st_size)
 
     def _tokens_of(self, settings: Settings) -> TokenFile | None:
         return None if settings.tokens is None else TokenFile(Path(settings.tokens), self.now)

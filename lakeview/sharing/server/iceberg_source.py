@@ -92,8 +92,8 @@ class IcebergSource(Source):
             root = self.storage.root.rstrip("/") + "/"
             sizes = files["size"].fill_null(0)  # the protocol has no word for unknown
             for path, size, stats in zip(places, sizes, texts, strict=True):
-                known = {} if stats is None else {"stats": stats}
-                body = {"partitionValues": {}, "size": size, **known}
+                statistics = {} if stats is None else {"stats": stats}
+                body = {"partitionValues": {}, "size": size, **statistics}
                 yield parquet_row("file", servable(path.removeprefix(root)), body, scheme)
 
         # partition columns are columns of the files as well: the protocol need not know of partitions

@@ -71,17 +71,17 @@ def delta_row(
 ) -> Row:
     """A line that holds an action of the log. `vector`: the file of its deletion vector, None without one or inline;
     `body`: what stands beside the action."""
-    beside: dict[str, Any] = {"id": file_id(path, scheme)}
+    fields: dict[str, Any] = {"id": file_id(path, scheme)}
     if action.get("deletionVector") is not None:
         descriptor = action["deletionVector"]
-        beside["deletionVectorFileId"] = file_id(
+        fields["deletionVectorFileId"] = file_id(
             f"{descriptor['storageType']}{descriptor['pathOrInlineDv']}@{descriptor.get('offset')}", scheme
         )
         if vector is not None:
             action = {**action, "deletionVector": {**descriptor, "storageType": "p", "pathOrInlineDv": _HOLE}}
     inner = text({k: v for k, v in action.items() if k != "path"})
     start = f'{{"file":{{"deltaSingleAction":{{"{kind}":{{"path":"'
-    tail = f"}},{text({**beside, **body})[1:-1]}"
+    tail = f"}},{text({**fields, **body})[1:-1]}"
     rest = f'",{inner[1:]}'
     if vector is None:
         return path, None, start, None, rest + tail
@@ -145,8 +145,8 @@ def encode_rows(rows: pl.DataFrame, url: Url, close: str) -> bytes:
     parts: list[pl.Expr | pl.Series] = [pl.col("head"), urls]
     vectors = rows["vector"]
     if vectors.null_count() < rows.height:
-        found = iter(url(vectors.drop_nulls().to_list()))
-        signed = [None if v is None else next(found) for v in vectors]
+        vector_urls = iter(url(vectors.drop_nulls().to_list()))
+        signed = [None if v is None else next(vector_urls) for v in vectors]
         parts += [pl.col("middle").fill_null(""), pl.Series("signed", signed, dtype=pl.String).fill_null("")]
     lines = rows.select(pl.concat_str(*parts, pl.col("tail"), pl.lit(close)).alias("line")).to_series()
     return "".join(lines.to_list()).encode(errors="surrogateescape")

@@ -24,37 +24,37 @@ class _Next(msgspec.Struct, frozen=True, array_like=True):
 
 async def shares(context: Context) -> Response:
     """GET /shares."""
-    found = [Share(s.name, s.id) for s in context.hub.catalogue.shares(context.caller.recipient)]
-    return _page(context, "shares", found)
+    items = [Share(s.name, s.id) for s in context.hub.catalogue.shares(context.caller.recipient)]
+    return _page(context, "shares", items)
 
 
 async def share(context: Context) -> Response:
     """GET /shares/{share}."""
-    found = _share(context)
-    return json_response(ShareBody(Share(found.name, found.id)))
+    entry = _share(context)
+    return json_response(ShareBody(Share(entry.name, entry.id)))
 
 
 async def schemas(context: Context) -> Response:
     """GET /shares/{share}/schemas."""
-    found = _share(context)
-    items = [SharedSchema(c.name, found.name) for c in found.schemas]
-    return _page(context, f"schemas/{found.id}", items)
+    entry = _share(context)
+    items = [SharedSchema(c.name, entry.name) for c in entry.schemas]
+    return _page(context, f"schemas/{entry.id}", items)
 
 
 async def tables(context: Context) -> Response:
     """GET /shares/{share}/schemas/{schema}/tables."""
     names = context.request.path_params
-    found, schema = context.hub.catalogue.schema(context.caller.recipient, names["share"], names["schema"])
-    context.entry.share, context.entry.schema = found.name, schema.name
-    items = _table_items(found, schema)
-    return _page(context, f"tables/{found.id}/{schema.name}", items)
+    entry, schema = context.hub.catalogue.schema(context.caller.recipient, names["share"], names["schema"])
+    context.entry.share, context.entry.schema = entry.name, schema.name
+    items = _table_items(entry, schema)
+    return _page(context, f"tables/{entry.id}/{schema.name}", items)
 
 
 async def all_tables(context: Context) -> Response:
     """GET /shares/{share}/all-tables."""
-    found = _share(context)
-    items = [item for schema in found.schemas for item in _table_items(found, schema)]
-    return _page(context, f"all/{found.id}", items)
+    entry = _share(context)
+    items = [item for schema in entry.schemas for item in _table_items(entry, schema)]
+    return _page(context, f"all/{entry.id}", items)
 
 
 def _share(context: Context) -> ShareEntry:
@@ -72,10 +72,10 @@ def _page(context: Context, listing: str, items: Sequence[object]) -> Response:
     who = context.caller.recipient.name
     start = 0
     if token is not None:
-        found = context.hub.sealer.open("page", token, _Next)
-        if found is None or found.listing != listing or found.recipient != who:
+        page = context.hub.sealer.open("page", token, _Next)
+        if page is None or page.listing != listing or page.recipient != who:
             raise bad_parameter("invalid pageToken: it is none of this listing")
-        start = found.position
+        start = page.position
     end = start + most
     follows = context.hub.sealer.seal("page", _Next(listing, who, end)) if end < len(items) else None
     return json_response(Page(list(items[start:end]), follows))

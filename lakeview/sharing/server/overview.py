@@ -74,8 +74,8 @@ class ShareConfiguration:
         if self.settings.tokens is None:
             return pl.DataFrame(schema=TOKENS)
         now = clock()
-        known = TokenFile(Path(self.settings.tokens), clock).tokens()
-        rows = [(t.recipient, t.id, t.state(now), t.created, t.expires) for t in known]
+        tokens = TokenFile(Path(self.settings.tokens), clock).tokens()
+        rows = [(t.recipient, t.id, t.state(now), t.created, t.expires) for t in tokens]
         return pl.DataFrame(rows, schema=TOKENS, orient="row")
 
     def recipients(self, clock: Clock) -> pl.DataFrame:

@@ -26,11 +26,11 @@ def rewrite_privately(path: Path, data: bytes) -> None:
     """
     place = os.path.realpath(path)
     try:
-        known = os.stat(place)
+        stat = os.stat(place)
     except FileNotFoundError:
         _put(place, data)
         return
-    _put(place, data, owner=(known.st_uid, known.st_gid))
+    _put(place, data, owner=(stat.st_uid, stat.st_gid))
 
 
 def _put(place: str, data: bytes, *, exclusively: bool = False, owner: tuple[int, int] | None = None) -> None:

@@ -24,14 +24,14 @@ def endpoint_of(settings: Settings) -> str:
 
 def profile_of(settings: Settings, token: str, expires: datetime | None) -> dict[str, Any]:
     """A profile file: version 1, which every client reads."""
-    found: dict[str, Any] = {
+    profile: dict[str, Any] = {
         "shareCredentialsVersion": 1,
         "endpoint": endpoint_of(settings) + "/",
         "bearerToken": token,
     }
     if expires is not None:
-        found["expirationTime"] = expires.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
-    return found
+        profile["expirationTime"] = expires.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+    return profile
 
 
 def token_file(configuration: Path, settings: Settings, clock: Clock) -> TokenFile:

@@ -29,11 +29,11 @@ class RateLimit:
     def take(self, caller: str) -> None:
         """Count one request. 429 says after how many seconds the next one will do."""
         with self._lock:
-            left = self._now(caller)
-            if left >= 1:
-                self._put(caller, left - 1)
+            allowance = self._now(caller)
+            if allowance >= 1:
+                self._put(caller, allowance - 1)
                 return
-            wait = math.ceil((1 - left) / self._rate)
+            wait = math.ceil((1 - allowance) / self._rate)
         raise Refusal(
             429, ErrorCode.RESOURCE_EXHAUSTED, f"too many requests, try again in {wait} s", {"Retry-After": str(wait)}
         )
@@ -45,11 +45,11 @@ class RateLimit:
 
     def _now(self, caller: str) -> float:
         now = self._clock()
-        left, then = self._buckets.get(caller, (float(self._burst), now))
-        return min(self._burst, left + (now - then) * self._rate)
+        allowance, then = self._buckets.get(caller, (float(self._burst), now))
+        return min(self._burst, allowance + (now - then) * self._rate)
 
-    def _put(self, caller: str, left: float) -> None:
-        self._buckets[caller] = (left, self._clock())
+    def _put(self, caller: str, allowance: float) -> None:
+        self._buckets[caller] = (allowance, self._clock())
         self._buckets.move_to_end(caller)
         while len(self._buckets) > _MAX_CALLERS:
             self._buckets.popitem(last=False)

@@ -61,13 +61,13 @@ class AnswerOptions:
         400 if the client takes none that we have, or lacks what the table needs.
         """
         formats = self.capabilities.formats
-        known = [ResponseFormat(f) for f in formats if f in _FORMATS]
-        if formats and not known:
+        choices = [ResponseFormat(f) for f in formats if f in _FORMATS]
+        if formats and not choices:
             raise bad_parameter(f"responseformat {', '.join(formats)[:100]} is not supported; use parquet or delta")
         if not features:
-            return known[0] if len(known) == 1 else ResponseFormat.PARQUET
+            return choices[0] if len(choices) == 1 else ResponseFormat.PARQUET
         names = ", ".join(sorted(features))
-        if ResponseFormat.DELTA not in known:
+        if ResponseFormat.DELTA not in choices:
             raise unsupported(
                 f"Unsupported Delta Table Properties: the table uses {names}, which needs responseformat=delta"
             )
@@ -123,8 +123,8 @@ def moment(text: str | None, name: str) -> datetime | None:
     if text is None or text == "":
         return None
     try:
-        found = datetime.fromisoformat(text.replace(" ", "+")) if "T" in text else datetime.fromisoformat(text)
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        timestamp = datetime.fromisoformat(text.replace(" ", "+")) if "T" in text else datetime.fromisoformat(text)
+        return timestamp.replace(tzinfo=UTC) if timestamp.tzinfo is None else timestamp.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise bad_parameter(
             f"Invalid {name}: {printable(text[:100])!r} is not in ISO 8601, such as 2022-01-01T00:00:00Z"
@@ -168,10 +168,10 @@ def query_request(body: bytes) -> QueryRequest:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise malformed("the body is no JSON") from error
     # only what is known is looked at: a body may hold hundreds of thousands of other keys
-    given = {name: document[key] for name, keys in _SPELLINGS for key in keys if key in document}
+    texts = {name: document[key] for name, keys in _SPELLINGS for key in keys if key in document}
     try:
-        named = {name: msgspec.json.decode(value) for name, value in given.items()}
-        request = msgspec.convert(named, QueryRequest, strict=False)
+        values = {name: msgspec.json.decode(value) for name, value in texts.items()}
+        request = msgspec.convert(values, QueryRequest, strict=False)
     except (msgspec.ValidationError, RecursionError) as error:
         raise _wrong_type(str(error)) from error
     _check(request)
@@ -184,8 +184,8 @@ def _wrong_type(error: str) -> Refusal:
 
 
 def _check(request: QueryRequest) -> None:
-    given = [n for n in ("version", "timestamp", "starting_version") if getattr(request, n) is not None]
-    if len(given) > 1:
+    points = [n for n in ("version", "timestamp", "starting_version") if getattr(request, n) is not None]
+    if len(points) > 1:
         raise bad_parameter("Please only provide one of: version, timestamp, startingVersion")
     if request.ending_version is not None and request.starting_version is None:
         raise bad_parameter("endingVersion needs startingVersion")
@@ -198,7 +198,7 @@ def _check(request: QueryRequest) -> None:
         _at_least(0, value, name)
     _at_least(1, request.max_files, "maxFiles")
     refresh = request.include_refresh_token or request.refresh_token
-    if refresh and (given or request.page_token):
+    if refresh and (points or request.page_token):
         raise bad_parameter("a refresh token goes with the first page of the latest version only")
 
 

@@ -84,8 +84,8 @@ class FileIndex:
         if limit is None:
             return mask
         live = (self.facts["records"] - self.facts["deleted_records"]).fill_null(0).clip(0)
-        counted = live.set(~mask, 0)
-        before = counted.cum_sum() - counted
+        rows = live.set(~mask, 0)
+        before = rows.cum_sum() - rows
         # limit 0 still tells the schema by one file: a client that asks for nothing wants at least the types
         return mask & (before < max(limit, 1))
 

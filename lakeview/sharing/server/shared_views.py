@@ -84,8 +84,8 @@ class ViewSource(DeltaSource):
 
     def _copied_version(self) -> int | None:
         assert self._copy is not None
-        known = dict(self._copy.snapshot().transactions.select("app_id", "version").iter_rows())
-        return known.get(self._application(self._base.latest_version))
+        versions = dict(self._copy.snapshot().transactions.select("app_id", "version").iter_rows())
+        return versions.get(self._application(self._base.latest_version))
 
     def _application(self, version: int) -> str:
         """Under which name the copy says what it holds: a base that was deleted and recreated has another id."""
@@ -109,8 +109,8 @@ class ViewSource(DeltaSource):
 
     def _materialise(self, version: int) -> None:
         schema = self._base.snapshot(version).schema
-        wanted = Schema(tuple(replace(public_field(f), nullable=True) for f in _selected_fields(schema, self._view)))
-        for field in wanted:
+        target = Schema(tuple(replace(public_field(f), nullable=True) for f in _selected_fields(schema, self._view)))
+        for field in target:
             if field.type == PrimitiveType("variant"):  # read as JSON text, which has lost the types of its values
                 raise UnsupportedTableError(
                     f"column {field.name} of the view is a variant, whose values are not copied",
@@ -118,17 +118,17 @@ class ViewSource(DeltaSource):
                     place=field.name,
                     kind="unsupported-type",
                 )
-        frame = self._selected_rows(version, schema, wanted.names)
+        frame = self._selected_rows(version, schema, target.names)
         if self._copy is None:
-            self._copy = create_table(self._address, wanted, engine=_ENGINE, clock=self._clock)
+            self._copy = create_table(self._address, target, engine=_ENGINE, clock=self._clock)
         with self._copy.transaction(
             "WRITE", parameters={"mode": "Overwrite"}, engine=_ENGINE, clock=self._clock
         ) as txn:  # which begins with the latest version
             if self._copied_version() == version:
                 return
             txn.remove()
-            if txn.schema != wanted:
-                txn.replace_schema(wanted)
+            if txn.schema != target:
+                txn.replace_schema(target)
             txn.append(frame)
             txn.set_transaction(self._application(version), version)
 
@@ -147,10 +147,10 @@ class ViewSource(DeltaSource):
 def _open_copy(address: str) -> DeltaTable | None:
     try:
         # one broken data file may not end the server: polars aborts on some, pyarrow refuses them
-        found = open_table(address, config=replace(settings(), polars_parquet=False))
+        table = open_table(address, config=replace(settings(), polars_parquet=False))
     except NotATableError:
         return None
-    return found if isinstance(found, DeltaTable) else None
+    return table if isinstance(table, DeltaTable) else None
 
 
 def _selected_fields(schema: Schema, view: ViewEntry) -> list[Field]:

@@ -66,16 +66,16 @@ def load_keys(path: Path) -> Keys:
         with suppress(FileExistsError):
             write_privately(path, msgspec.json.encode(Keys.new()), exclusively=True)
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=Keys)
+        keys = msgspec.json.decode(path.read_bytes(), type=Keys)
     except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
         raise _no_keys(path, str(error)) from error
-    if not found.files or not found.tokens or any(len(k.secret) < _BYTES for k in (*found.files, *found.tokens)):
+    if not keys.files or not keys.tokens or any(len(k.secret) < _BYTES for k in (*keys.files, *keys.tokens)):
         raise _no_keys(path, "it holds too few or too short keys")
     if os.name != "nt" and os.stat(path).st_mode & 0o077:
         _LOG.warning(
             "%s can be read by others than its owner: whoever reads it can sign URLs; rotate the keys", path.name
         )
-    return found
+    return keys
 
 
 def save_keys(path: Path, keys: Keys) -> None:
@@ -119,12 +119,12 @@ class FileSigner:
         key = self._newest
         start = _start(key, grant)
         head = f"?sp=r&se={grant.expires}&rcp={grant.recipient}&kid={key.id}&sig="
-        found = []
+        queries = []
         for path in paths:  # the copied context makes it a microsecond each
             mac = start.copy()
             mac.update(path.encode())
-            found.append(head + mac.hexdigest())
-        return found
+            queries.append(head + mac.hexdigest())
+        return queries
 
     def allows(self, grant: Grant, key_id: str, signature: str, path: str) -> bool:
         """Whether we signed this. The expiry is the caller's to compare with the clock."""

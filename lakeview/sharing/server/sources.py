@@ -93,10 +93,10 @@ class Sources:
         """The table of an entry, which may not be open yet."""
         assert entry.id is not None
         with self._lock:
-            found = self._handles.get(entry.id)
-            if found is None or found.entry != entry:
-                found = self._handles[entry.id] = TableHandle(entry)
-            return found
+            handle = self._handles.get(entry.id)
+            if handle is None or handle.entry != entry:
+                handle = self._handles[entry.id] = TableHandle(entry)
+            return handle
 
     def open(self, handle: TableHandle) -> Source:
         """Open a table on first use; blocks. Errors of `lakeview.model.errors`."""
@@ -136,11 +136,11 @@ class Sources:
 
     def version(self, source: Source, version: int) -> SharedVersion:
         """One version of an open table, loaded or from the cache; blocks."""
-        found = self._versions.get((source, version))
-        if found is None:
-            found = source.at(version)
-        self._versions.put((source, version), found)
-        return found
+        shared_version = self._versions.get((source, version))
+        if shared_version is None:
+            shared_version = source.at(version)
+        self._versions.put((source, version), shared_version)
+        return shared_version
 
 
 def _signing(entry: TableEntry) -> dict[str, Any]:

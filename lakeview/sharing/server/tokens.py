@@ -59,11 +59,11 @@ def digest(token: str) -> str:
 
 def find(token: str, candidates: Sequence[Token]) -> Token | None:
     """The token that this text is. Every candidate is compared, each in constant time."""
-    given, match = digest(token), None
+    sha256, match = digest(token), None
     for candidate in candidates:
-        if hmac.compare_digest(candidate.sha256, given):
+        if hmac.compare_digest(candidate.sha256, sha256):
             match = candidate
-    hmac.compare_digest(_NEVER, given)
+    hmac.compare_digest(_NEVER, sha256)
     return match
 
 
@@ -94,9 +94,9 @@ class TokenFile:
             return ()
         except OSError as error:
             raise self._broken(str(error)) from error
-        seen = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
-        if seen != self._stamp:
-            self._stamp, self._fault = seen, None
+        stamp = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+        if stamp != self._stamp:
+            self._stamp, self._fault = stamp, None
             try:
                 self._tokens = _with_unique_ids(msgspec.json.decode(self._path.read_bytes(), type=_Book).tokens)
             except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
@@ -121,41 +121,41 @@ class TokenFile:
 
     def create(self, recipient: str, life: timedelta | None = None) -> tuple[str, Token]:
         """A new token, and what is kept of it. InvalidRequestError if the recipient has two live ones already."""
-        with self._alone() as known:
+        with self._alone() as tokens:
             now = self._clock()
-            live = [t for t in known if t.recipient == recipient and t.state(now) == "live"]
+            live = [t for t in tokens if t.recipient == recipient and t.state(now) == "live"]
             if len(live) >= _LIVE_TOKENS:
                 raise InvalidRequestError(
                     f"{recipient} has {len(live)} live tokens already: {', '.join(t.id for t in live)}",
                     fix="revoke one of them first, or rotate",
                     kind="too-many-tokens",
                 )
-            text, made = _new(recipient, now, life)
-            self._write([*known, made])
-            return text, made
+            text, token = _new(recipient, now, life)
+            self._write([*tokens, token])
+            return text, token
 
     def rotate(self, recipient: str, life: timedelta | None, overlap: timedelta) -> tuple[str, Token]:
         """A new token; those the recipient has live on for `overlap` at most, and with none they end now for good."""
-        with self._alone() as known:
+        with self._alone() as tokens:
             now = self._clock()
-            live = [t.id for t in known if t.recipient == recipient and t.state(now) == "live"]
+            live = [t.id for t in tokens if t.recipient == recipient and t.state(now) == "live"]
             # with two live tokens the older one ends now: a third must fit
             ended = set(live if overlap <= timedelta() else live[: 1 - _LIVE_TOKENS])
-            text, made = _new(recipient, now, life)
-            self._write([*(_ending(t, now, now + overlap, ended) if t.id in live else t for t in known), made])
-            return text, made
+            text, token = _new(recipient, now, life)
+            self._write([*(_ending(t, now, now + overlap, ended) if t.id in live else t for t in tokens), token])
+            return text, token
 
     def revoke(self, name: str) -> list[Token]:
         """End a token by its id, or all of a recipient; those ended. InvalidRequestError if there is none."""
-        with self._alone() as known:
+        with self._alone() as tokens:
             now = self._clock()
-            ended = {t.id: t for t in known if name in (t.id, t.recipient) and t.revoked is None}
+            ended = {t.id: t for t in tokens if name in (t.id, t.recipient) and t.revoked is None}
             if not ended:
                 raise InvalidRequestError(
                     f"there is no token to revoke called {name}", fix="list the tokens", kind="unknown-token"
                 )
             ended = {number: msgspec.structs.replace(t, revoked=now) for number, t in ended.items()}
-            self._write([ended.get(t.id, t) for t in known])
+            self._write([ended.get(t.id, t) for t in tokens])
             return list(ended.values())
 
     def _write(self, tokens: Sequence[Token]) -> None:

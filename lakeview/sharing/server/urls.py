@@ -44,8 +44,8 @@ def url_of(storage: Storage, signer: FileSigner, grant: Grant, base: str, now: i
 
     def theirs(paths: Sequence[str]) -> list[str]:
         assert in_store is not None
-        found = [in_store.url(storage, path, grant.expires, grant.expires - now) for path in paths]
-        return [url for url in found if url is not None]
+        urls = [in_store.url(storage, path, grant.expires, grant.expires - now) for path in paths]
+        return [url for url in urls if url is not None]
 
     if (
         in_store is None
