@@ -62,7 +62,7 @@ def _literal_secrets(kind: str | None, section: Mapping[str, Any]) -> Iterator[s
             continue
         if isinstance(value, Mapping):
             if name.lower() == "headers":  # which of them holds a token, nobody can tell
-                yield from (inner for inner, given in value.items() if not _is_reference(given))
+                yield from (inner for inner, setting in value.items() if not _is_reference(setting))
             else:
                 yield from _literal_secrets(kind, value)
         elif name.lower() in _ALSO_SECRET or SECRETS & _normal_names(kind, name, value):
@@ -82,14 +82,14 @@ def _is_reference(value: Any) -> bool:
 
 def _resolved(label: str, section: Mapping[str, Any]) -> dict[str, Any]:
     """Options with the values of the variables that they refer to."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in section.items():
         if not isinstance(value, Mapping):
-            found[name] = value
+            values[name] = value
         elif not _is_reference(value):
-            found[name] = _resolved(label, value)
+            values[name] = _resolved(label, value)
         elif value[_REFERENCE] in os.environ:
-            found[name] = os.environ[value[_REFERENCE]]
+            values[name] = os.environ[value[_REFERENCE]]
         else:
             raise InvalidRequestError(
                 f"{label} takes {name} from {value[_REFERENCE]}, which is not set",
@@ -97,4 +97,4 @@ def _resolved(label: str, section: Mapping[str, Any]) -> dict[str, Any]:
                 place=value[_REFERENCE],
                 kind="unset-variable",
             )
-    return found
+    return values

@@ -62,9 +62,9 @@ class CommitCoordinator(ABC):
             self._put(store, path, data)
             self.finish(address)
             return
-        left = self.unfinished(address)
-        if left is not None:
-            self._put(store, path, left)
+        claim = self.unfinished(address)
+        if claim is not None:
+            self._put(store, path, claim)
             self.finish(address)
         raise FileExistsError(path)
 
@@ -96,13 +96,13 @@ class SqliteCoordinator(CommitCoordinator):
 
     def claim(self, address: str, data: bytes) -> bool:
         with self._transaction() as connection:
-            made = connection.execute("INSERT OR IGNORE INTO claims VALUES (?, ?)", (address, data))
-            return made.rowcount == 1
+            cursor = connection.execute("INSERT OR IGNORE INTO claims VALUES (?, ?)", (address, data))
+            return cursor.rowcount == 1
 
     def unfinished(self, address: str) -> bytes | None:
         with self._transaction() as connection:
-            found = connection.execute("SELECT data FROM claims WHERE address = ?", (address,)).fetchone()
-            return None if found is None else found[0]
+            row = connection.execute("SELECT data FROM claims WHERE address = ?", (address,)).fetchone()
+            return None if row is None else row[0]
 
     def finish(self, address: str) -> None:
         with self._transaction() as connection:

@@ -53,7 +53,7 @@ class AwsCredentials:
             ) from error
         try:
             session = Session(profile=profile)
-            found = session.get_credentials()
+            credentials = session.get_credentials()
             region = session.get_config_variable("region")
         except ProfileNotFound as error:
             raise InvalidRequestError(
@@ -65,9 +65,9 @@ class AwsCredentials:
                 fix="sign in again, or give access_key_id and secret_access_key as storage options",
                 kind="no-credentials",
             ) from None  # its text may hold what the profile holds
-        if found is None:
+        if credentials is None:
             raise no_credentials("s3")
-        return AwsCredentials(found, region)
+        return AwsCredentials(credentials, region)
 
 
 def no_credentials(kind: str, place: str | None = None) -> AccessDeniedError:
@@ -105,13 +105,13 @@ def static_aws_credentials(options: Mapping[str, Any]) -> Callable[[], dict[str,
             fix=f"give {missing[0]} as well",
             place=missing[0],
         )
-    found = {
+    credentials = {
         "access_key_id": str(options["access_key_id"]),
         "secret_access_key": str(options["secret_access_key"]),
         "token": options.get("session_token") or None,
         "expires_at": None,
     }
-    return lambda: found
+    return lambda: credentials
 
 
 _SERVICE_ACCOUNTS = ("service_account", "service_account_key", "application_credentials")
@@ -139,6 +139,6 @@ def azure_credentials(options: Mapping[str, Any]) -> Callable[[], dict[str, Any]
         value = options.get(name)
         if value:
             text = str(value).removeprefix("?") if name == "sas_key" else str(value)
-            found = {field: text, "expires_at": None}
-            return lambda: found
+            credentials = {field: text, "expires_at": None}
+            return lambda: credentials
     return None

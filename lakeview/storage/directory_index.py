@@ -54,7 +54,7 @@ def parse_index(page: str, url: str) -> list[Indexed] | None:
     parser = _Links()
     parser.feed(page)
     base = urlsplit(url)
-    found: dict[str, Indexed] = {}
+    entries: dict[str, Indexed] = {}
     for address, texts in parser.links:
         target = urlsplit(urljoin(url, address))
         if target.query or (target.scheme, target.netloc) != (base.scheme, base.netloc):
@@ -65,10 +65,10 @@ def parse_index(page: str, url: str) -> list[Indexed] | None:
             continue
         text = " ".join(texts)
         size = _SIZE.search(" " + text.strip())
-        found[name] = Indexed(name, below.endswith("/"), int(size[1]) if size else 0, _milliseconds(text))
-    if not found and not _MARKS.search(page):
+        entries[name] = Indexed(name, below.endswith("/"), int(size[1]) if size else 0, _milliseconds(text))
+    if not entries and not _MARKS.search(page):
         return None
-    return [found[name] for name in sorted(found)]
+    return [entries[name] for name in sorted(entries)]
 
 
 def _milliseconds(text: str) -> int | None:

@@ -70,7 +70,7 @@ class Exclusion:
             return True
         host = urlsplit(self._endpoint or "").hostname
         return self._place.kind == S3 and (
-            host is None or any(host == known or host.endswith(f".{known}") for known in KNOWN_HOSTS)
+            host is None or any(host == domain or host.endswith(f".{domain}") for domain in KNOWN_HOSTS)
         )
 
     def _is_proven(self, store: Creating, path: str) -> bool:
@@ -100,10 +100,10 @@ def create_by_coordinator(store: Puttable, coordinator: object, name: str, path:
 
     `name`: of the store, for people.
     """
-    found = coordinator_of(coordinator)
-    if found is None:
+    commit_coordinator = coordinator_of(coordinator)
+    if commit_coordinator is None:
         raise _cannot_exclude(name, path)
-    found.put_if_absent(store, path, data)
+    commit_coordinator.put_if_absent(store, path, data)
 
 
 def _cannot_exclude(name: str, path: str) -> UnsupportedTableError:

@@ -83,8 +83,8 @@ class Storage(ABC):
 
     def entries_from(self, folder: str, start: str = "") -> list[Entry]:
         """What `list_from` lists, as plain values: a small log is read faster without frames."""
-        found = self.list_from(folder, start).with_columns(pl.col("modified").dt.epoch("ms"))
-        return list(found.iter_rows())
+        frame = self.list_from(folder, start).with_columns(pl.col("modified").dt.epoch("ms"))
+        return list(frame.iter_rows())
 
     def read_many(self, paths: Iterable[str]) -> Generator[bytes, None, None]:
         """Several files, in the order given; each as `read`. From a remote store FILES_AHEAD are read at once.
@@ -103,13 +103,13 @@ class Storage(ABC):
         if not self.remote:
             yield from map(call, items)
             return
-        left = iter(items)
+        rest = iter(items)
         with ThreadPoolExecutor(width, thread_name_prefix="lakeview-read") as pool:
-            pending = deque(pool.submit(call, item) for item in islice(left, width))
+            pending = deque(pool.submit(call, item) for item in islice(rest, width))
             try:
                 while pending:
                     yield pending.popleft().result()
-                    pending.extend(pool.submit(call, item) for item in islice(left, 1))
+                    pending.extend(pool.submit(call, item) for item in islice(rest, 1))
             finally:
                 pool.shutdown(cancel_futures=True)
 

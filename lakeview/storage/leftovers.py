@@ -16,10 +16,10 @@ def leftovers(unnamed: pl.DataFrame, now: datetime | None) -> pl.DataFrame:
     hidden = pl.col("name").str.contains(r"(^|/)(\.[^/]*|_[^/=]*)(/|$)")
     # but for what a writer of ours had begun when it was killed, which a vacuum deletes
     temporary = pl.col("name").str.contains(r"(^|/)\.[^/]+\.[0-9a-f]{32}\.tmp$")
-    found = unnamed.filter(~hidden | temporary)
+    files = unnamed.filter(~hidden | temporary)
     if now is None:
-        return found
-    return found.filter(pl.col("modified").is_null() | (pl.col("modified") < now - _YOUNG))
+        return files
+    return files.filter(pl.col("modified").is_null() | (pl.col("modified") < now - _YOUNG))
 
 
 def age(now: datetime | None) -> str:

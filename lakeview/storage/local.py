@@ -58,24 +58,24 @@ class LocalStorage(Storage):
         return full
 
     def list_from(self, folder: str, start: str = "") -> pl.DataFrame:
-        found = self.entries_from(folder, start)
-        return listing([e[0] for e in found], [e[1] for e in found], [e[2] for e in found])
+        entries = self.entries_from(folder, start)
+        return listing([e[0] for e in entries], [e[1] for e in entries], [e[2] for e in entries])
 
     def entries_from(self, folder: str, start: str = "") -> list[Entry]:
         self.count("list")
-        found: list[Entry] = []
+        entries: list[Entry] = []
         try:
-            with Translated(folder), os.scandir(self.resolve(folder)) as entries:
-                for entry in entries:
+            with Translated(folder), os.scandir(self.resolve(folder)) as directory:
+                for entry in directory:
                     if entry.name < start or not entry.is_file():
                         continue
                     with suppress(FileNotFoundError):  # removed while we look: then it is not there
                         stat = entry.stat()
-                        found.append((_printable(entry.name), stat.st_size, stat.st_mtime_ns // 1_000_000))
+                        entries.append((_printable(entry.name), stat.st_size, stat.st_mtime_ns // 1_000_000))
         except (FileNotFoundError, NotADirectoryError):
             return []
-        found.sort()
-        return found
+        entries.sort()
+        return entries
 
     def read_all(self, folder: str, names: Sequence[str]) -> list[bytes]:
         if len(names) < 2 or os.open not in os.supports_dir_fd:
@@ -128,14 +128,14 @@ class LocalStorage(Storage):
     def names(self, tables: Mapping[str, re.Pattern[str]] | None = None) -> pl.Series:
         self.count("list")
         names: list[str] = []
-        left = [(self.resolve(""), "", False)]
-        while left:
-            folder, prefix, inside = left.pop()
+        stack = [(self.resolve(""), "", False)]
+        while stack:
+            folder, prefix, inside = stack.pop()
             files, folders = _names_in(folder)
             names += [prefix + name for name in files] if prefix else files
             marks = [name for name in folders if tables and name in tables]
             inside = inside or any(_holds(f"{folder}/{name}", tables[name]) for name in marks if tables)
-            left += [
+            stack += [
                 (f"{folder}/{name}", f"{prefix}{name}/", inside) for name in folders if not (inside and "=" in name)
             ]
         try:
@@ -176,11 +176,11 @@ class LocalStorage(Storage):
         with Translated(path):
             full = self.resolve(path)
             require_file(full)
-            left = min(length, max(os.path.getsize(full) - start, 0))
-            refuse_oversized(path, left, self.config)
+            size = min(length, max(os.path.getsize(full) - start, 0))
+            refuse_oversized(path, size, self.config)
             with open(full, "rb") as file:
-                file.seek(start if left else 0)  # a file system refuses places that no file reaches
-                return file.read(left)
+                file.seek(start if size else 0)  # a file system refuses places that no file reaches
+                return file.read(size)
 
     def exists(self, path: str) -> bool:
         self.count("read")
@@ -194,16 +194,16 @@ class LocalStorage(Storage):
         full = self.resolve(path)
         with Translated(path):
             temporary = self._temporary_file(full, data)
-            lost = False
+            exists = False
             try:
                 os.link(temporary, full)
             except FileExistsError:
-                lost = True
+                exists = True
                 raise
             except OSError:  # a file system without links: O_EXCL is exclusive there as well
                 create_exclusively(full, data)
             finally:
-                if lost and threading.get_ident() in self._spare:
+                if exists and threading.get_ident() in self._spare:
                     self._spare[threading.get_ident()] = data, temporary
                 else:
                     os.unlink(temporary)

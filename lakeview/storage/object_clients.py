@@ -78,11 +78,11 @@ def split_address(address: str) -> tuple[ObjectPlace, str]:
 
 def endpoint_of(place: ObjectPlace, options: Mapping[str, Any]) -> str | None:
     """The address of the server that normal options, or the environment, name; None for the provider's own."""
-    given = options.get(_ENDPOINT[place.kind])
-    if given:
-        return str(given)
-    found = next((os.environ[name] for name in _ENDPOINT_VARIABLES[place.kind] if os.environ.get(name)), None)
-    return found or _account_endpoint(place)
+    option = options.get(_ENDPOINT[place.kind])
+    if option:
+        return str(option)
+    endpoint = next((os.environ[name] for name in _ENDPOINT_VARIABLES[place.kind] if os.environ.get(name)), None)
+    return endpoint or _account_endpoint(place)
 
 
 def _account_endpoint(place: ObjectPlace) -> str | None:
@@ -108,16 +108,16 @@ def client(place: ObjectPlace, options: Mapping[str, Any], *, once: bool = False
     """
     key = (place, json.dumps(dict(options), sort_keys=True, default=repr) + _environment(place.kind), once)
     with _lock:
-        found = _clients.get(key)
-        if found is not None:
+        instance = _clients.get(key)
+        if instance is not None:
             _clients.move_to_end(key)
-            return found
-    made = _new_client(place, options, once)
+            return instance
+    instance = _new_client(place, options, once)
     with _lock:
-        _clients[key] = made
+        _clients[key] = instance
         while len(_clients) > _CLIENTS:
             _clients.popitem(last=False)
-    return made
+    return instance
 
 
 def _environment(kind: str) -> str:
@@ -184,8 +184,8 @@ def _azure(place: ObjectPlace, config: dict[str, Any], common: dict[str, Any]) -
     if place.host:
         config.setdefault("account_name", place.host.partition(".")[0])
     if not config.get("account_name") and not config.get("use_emulator"):
-        named = os.environ.get("AZURE_STORAGE_ACCOUNT_NAME")
-        if not named:
+        account = os.environ.get("AZURE_STORAGE_ACCOUNT_NAME")
+        if not account:
             raise InvalidRequestError(
                 f"the account of the Azure container {place.bucket} is not known",
                 fix="give the storage option account_name, or an address such as "
@@ -212,11 +212,11 @@ def _asks_instance(kind: str, options: Mapping[str, Any]) -> bool:
 
 
 def _client_options(options: Mapping[str, Any], endpoint: str | None, *, of_instance: bool) -> dict[str, Any]:
-    given = {name: value for name, value in options.items() if name in _CLIENT_NAMES}
+    settings = {name: value for name, value in options.items() if name in _CLIENT_NAMES}
     # whoever gives an address of http means it; a provider's own endpoints are never asked over it
     plain = {"allow_http": True} if (endpoint or "").startswith("http://") or options.get("use_emulator") else {}
     connect = _CONNECT_TO_INSTANCE if of_instance else _CONNECT
-    return {"connect_timeout": connect, "read_timeout": "30s", "timeout": "15m", **plain, **given}
+    return {"connect_timeout": connect, "read_timeout": "30s", "timeout": "15m", **plain, **settings}
 
 
 def _retries(options: Mapping[str, Any], *, once: bool, of_instance: bool) -> Any:

@@ -74,8 +74,8 @@ def _ours(place: ObjectPlace, endpoint: str | None, path: str, error: Exception)
     text = str(error)
     where = f"{NAMES[place.kind]} at {endpoint}" if endpoint else NAMES[place.kind]
     kind = type(error).__name__
-    found = _STATUS.search(text)
-    status = int(found[1]) if found else None
+    match = _STATUS.search(text)
+    status = int(match[1]) if match else None
     if BUSY.search(text):
         return StoreBusyError(
             f"{where} is too busy to read or write {path}", fix="try again later", place=path, kind="store-busy"

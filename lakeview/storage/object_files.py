@@ -66,6 +66,6 @@ class ObjectFile(io.RawIOBase):
         if end > self._tail_start:
             return self._bytes(start, self._tail_start) + self._tail[: end - self._tail_start]
         if not (self._block_start <= start and end <= self._block_start + len(self._block)):
-            wanted = min(max(end - start, _AHEAD), self._tail_start - start)
-            self._block_start, self._block = start, self._read_range(start, wanted)
+            length = min(max(end - start, _AHEAD), self._tail_start - start)
+            self._block_start, self._block = start, self._read_range(start, length)
         return self._block[start - self._block_start : end - self._block_start]

@@ -50,16 +50,16 @@ class ObjectStorage(Storage):
     # -- reading
 
     def list_from(self, folder: str, start: str = "") -> pl.DataFrame:
-        found = self.entries_from(folder, start)
-        return listing([e[0] for e in found], [e[1] for e in found], [e[2] for e in found])
+        entries = self.entries_from(folder, start)
+        return listing([e[0] for e in entries], [e[1] for e in entries], [e[2] for e in entries])
 
     def entries_from(self, folder: str, start: str = "") -> list[Entry]:
         """What `list_from` lists. From `start` on the store itself begins there: of a log of 100,000 commits the pages
         before it are not asked for."""
         self.count("list")
         place, key = self._at(folder)
-        found = self._after(place, key, start) if start and _in_order(place) else self._in(place, key)
-        entries = [(_base(e), int(e["size"]), _milliseconds(e)) for e in found]
+        objects = self._after(place, key, start) if start and _in_order(place) else self._in(place, key)
+        entries = [(_base(e), int(e["size"]), _milliseconds(e)) for e in objects]
         return sorted(e for e in entries if e[0] >= start)
 
     def _in(self, place: ObjectPlace, key: str) -> Sequence[Any]:
@@ -101,18 +101,18 @@ class ObjectStorage(Storage):
         self.count("list")
         place, key = self._at(folder)
         prefix = f"{key}/" if key else ""
-        found: set[str] = set()
+        names: set[str] = set()
         offset: str | None = None
         for _ in range(FIRST_FOLDERS):
             pages = iter(client(place, self.options).list(key or None, offset=offset, chunk_size=_PAGE))
             page = self._call(place, key, partial(_next, pages))
             paths = [str(entry["path"]) for entry in page or ()]
-            found |= {path[len(prefix) :].partition("/")[0] for path in paths if "/" in path[len(prefix) :]}
+            names |= {path[len(prefix) :].partition("/")[0] for path in paths if "/" in path[len(prefix) :]}
             if len(paths) < _PAGE or not _in_order(place):
                 break
             inner, slash, _ = paths[-1][len(prefix) :].partition("/")
             offset = f"{prefix}{inner}/\U0010ffff" if slash else paths[-1]
-        return sorted(found)
+        return sorted(names)
 
     def holds_files(self) -> bool:
         self.count("list")
@@ -126,9 +126,9 @@ class ObjectStorage(Storage):
         if size <= 0 and place.kind != AZURE:  # which knows no ranges from a file's end
             with suppress(StoreUnavailableError):  # what an empty file answers
                 end = {"range": {"suffix": TAIL}}
-                found = self._call(place, path, lambda c: c.get(key, options=end))
-                tail = self._call(place, path, lambda _: bytes(found.bytes()))
-                return self._file(place, key, path, int(found.meta["size"]), tail)
+                answer = self._call(place, path, lambda c: c.get(key, options=end))
+                tail = self._call(place, path, lambda _: bytes(answer.bytes()))
+                return self._file(place, key, path, int(answer.meta["size"]), tail)
         if size <= 0:
             size = int(self._call(place, path, lambda c: c.head(key)["size"]))
             if not size:
@@ -147,9 +147,9 @@ class ObjectStorage(Storage):
     def read(self, path: str) -> bytes:
         self.count("read")
         place, key = self._at(path)
-        found = self._call(place, path, lambda c: c.get(key))
-        refuse_oversized(path, int(found.meta["size"]), self.config)
-        return self._call(place, path, lambda _: bytes(found.bytes()))
+        answer = self._call(place, path, lambda c: c.get(key))
+        refuse_oversized(path, int(answer.meta["size"]), self.config)
+        return self._call(place, path, lambda _: bytes(answer.bytes()))
 
     def read_range(self, path: str, start: int, length: int) -> bytes:
         self.count("read")

@@ -101,7 +101,7 @@ _IGNORED = frozenset({
 
 def normal_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Options of an object store by their normal names. InvalidRequestError for a name that no spelling has."""
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for name, value in _pairs(kind, options):
         normal = _normal_name(kind, name)
         if normal in _IGNORED or value is None:
@@ -113,10 +113,10 @@ def normal_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
                 place=name,
                 kind="unknown-option",
             )
-        found[normal] = _BOOLEANS.get(value.lower(), value) if isinstance(value, str) else value
+        by_name[normal] = _BOOLEANS.get(value.lower(), value) if isinstance(value, str) else value
         if isinstance(value, Mapping) and normal == "service_account_key":
-            found[normal] = json.dumps(dict(value))
-    return found
+            by_name[normal] = json.dumps(dict(value))
+    return by_name
 
 
 def option_value(name: str, text: str) -> Any:
@@ -190,39 +190,39 @@ def _pairs(kind: str, options: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
 
 def _client_keywords(value: Any) -> Iterable[tuple[str, Any]]:
     """Of s3fs's `client_kwargs`, which boto takes."""
-    for name, given in _mapping("client_kwargs", value).items():
+    for name, setting in _mapping("client_kwargs", value).items():
         match name:
-            case "verify" if isinstance(given, bool):
-                yield "allow_invalid_certificates", not given
+            case "verify" if isinstance(setting, bool):
+                yield "allow_invalid_certificates", not setting
             case "use_ssl" | "config":
                 continue
             case _:
-                yield name, given
+                yield name, setting
 
 
 def _config_keywords(value: Any) -> Iterable[tuple[str, Any]]:
     """Of s3fs's `config_kwargs`, which botocore's Config takes. Signatures are always of the fourth version."""
-    for name, given in _mapping("config_kwargs", value).items():
+    for name, setting in _mapping("config_kwargs", value).items():
         match name:
-            case "s3" if isinstance(given, Mapping):
-                style = given.get("addressing_style")
+            case "s3" if isinstance(setting, Mapping):
+                style = setting.get("addressing_style")
                 if style in ("virtual", "path"):
                     yield "virtual_hosted_style_request", style == "virtual"
             case "connect_timeout" | "read_timeout":
-                yield name, f"{float(given)}s"
-            case "retries" if isinstance(given, Mapping):
-                yield "max_retries", given.get("max_attempts")
+                yield name, f"{float(setting)}s"
+            case "retries" if isinstance(setting, Mapping):
+                yield "max_retries", setting.get("max_attempts")
             case "max_pool_connections" | "tcp_keepalive" | "retries":
                 continue
             case _:
-                yield name, given
+                yield name, setting
 
 
 def _request_keywords(value: Any) -> Iterable[tuple[str, Any]]:
     """Of s3fs's `s3_additional_kwargs`, which go with each request."""
-    named = {"ServerSideEncryption": "server_side_encryption", "SSEKMSKeyId": "sse_kms_key_id"}
-    for name, given in _mapping("s3_additional_kwargs", value).items():
-        yield named.get(name, name), given
+    names = {"ServerSideEncryption": "server_side_encryption", "SSEKMSKeyId": "sse_kms_key_id"}
+    for name, setting in _mapping("s3_additional_kwargs", value).items():
+        yield names.get(name, name), setting
 
 
 def _google_token(value: Any) -> Iterable[tuple[str, Any]]:
@@ -250,8 +250,8 @@ def _connection_string(value: Any) -> Iterable[tuple[str, Any]]:
     if parts.get("UseDevelopmentStorage", "").lower() == "true":
         yield "use_emulator", True
         return
-    named = {"AccountName": "account_name", "AccountKey": "account_key", "SharedAccessSignature": "sas_key"}
-    for name, normal in named.items():
+    names = {"AccountName": "account_name", "AccountKey": "account_key", "SharedAccessSignature": "sas_key"}
+    for name, normal in names.items():
         if name in parts:
             yield normal, parts[name]
     if "BlobEndpoint" in parts:

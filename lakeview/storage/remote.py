@@ -167,10 +167,10 @@ class FsspecStorage(Storage):
     def signed_url(self, path: str, seconds: int) -> str | None:
         full = self._path(path)
         try:
-            found: str = self._fs.sign(full, expiration=seconds)
+            url: str = self._fs.sign(full, expiration=seconds)
         except NotImplementedError:  # fsspec's word for a store that signs nothing
             return None
-        return found
+        return url
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         self.count("put")
@@ -232,7 +232,7 @@ class _RemoteFile(io.RawIOBase):
 
 def _translated(path: str, action: Callable[[], T]) -> T:
     """What an action gives; errors of the store as ours, those of the libraries below fsspec too."""
-    found = (getattr(sys.modules.get(module), name, None) for module, name in _UNTRANSLATED)  # loaded, or not raised
+    kinds = (getattr(sys.modules.get(module), name, None) for module, name in _UNTRANSLATED)  # loaded, or not raised
     try:
         with Translated(path):
             return action()
@@ -240,7 +240,7 @@ def _translated(path: str, action: Callable[[], T]) -> T:
         raise UnsupportedTableError(
             f"{path} lies in a store that cannot be asked for this", fix="use a store that lists folders", place=path
         ) from error
-    except tuple(kind for kind in found if kind is not None) as error:
+    except tuple(kind for kind in kinds if kind is not None) as error:
         if type(error).__name__ in _WITHOUT_CREDENTIALS:
             raise AccessDeniedError(
                 f"no credentials were found for the store of {path}",

@@ -49,8 +49,8 @@ def _new_ticket(address: str, stack: ExitStack) -> str:
     folder = os.path.join(tempfile.gettempdir(), f"lakeview-turns-{os.geteuid()}")
     with suppress(FileExistsError):
         os.mkdir(folder, 0o700)
-    found = os.lstat(folder)
-    if found.st_uid != os.geteuid() or found.st_mode & 0o022:  # others could put there what is no pipe
+    stat = os.lstat(folder)
+    if stat.st_uid != os.geteuid() or stat.st_mode & 0o022:  # others could put there what is no pipe
         raise PermissionError(folder)
     queue = hashlib.sha256(os.fsencode(os.path.realpath(address))).hexdigest()[:32]
     name = f"{queue}-{time.monotonic_ns():020d}-{os.getpid()}-{threading.get_ident()}"

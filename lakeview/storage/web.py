@@ -79,17 +79,17 @@ class WebStorage(Storage):
         while folders:
             pages = list(self.each_ahead(self._index, folders))
             inside = [
-                found._replace(name=f"{folder}/{found.name}".lstrip("/"))
+                entry._replace(name=f"{folder}/{entry.name}".lstrip("/"))
                 for folder, page in zip(folders, pages, strict=True)
-                for found in page
+                for entry in page
             ]
-            files += [found for found in inside if not found.is_folder]
-            folders = [found.name for found in inside if found.is_folder]
+            files += [entry for entry in inside if not entry.is_folder]
+            folders = [entry.name for entry in inside if entry.is_folder]
         return listing([f.name for f in files], [f.size for f in files], [f.modified for f in files])
 
     def folders(self, folder: str) -> list[str]:
         self.count("list")
-        return sorted(found.name for found in self._index(folder) if found.is_folder)
+        return sorted(entry.name for entry in self._index(folder) if entry.is_folder)
 
     def holds_files(self) -> bool:
         self.count("list")
@@ -99,20 +99,20 @@ class WebStorage(Storage):
                 return False
             folder = folders.pop(0)
             try:
-                found = self._index(folder)
+                entries = self._index(folder)
             except UnsupportedTableError:  # what lies there is not to be seen
                 return False
-            if any(not f.is_folder for f in found):
+            if any(not f.is_folder for f in entries):
                 return True
-            folders += [f"{folder}/{f.name}".lstrip("/") for f in found]
+            folders += [f"{folder}/{f.name}".lstrip("/") for f in entries]
         return False
 
     def _index(self, folder: str) -> list[Indexed]:
         """What lies in a folder; UnsupportedTableError if the server shows no folders."""
-        found = self._page(folder)
-        if found is not None:
+        entries = self._page(folder)
+        if entries is not None:
             self._has_index = True
-            return found
+            return entries
         if self._has_index is None:
             self._has_index = self._page("") is not None
         if not self._has_index:
@@ -161,12 +161,12 @@ class WebStorage(Storage):
     def _part(self, path: str, span: str) -> tuple[int, bytes, int]:
         """Where a part of a file begins, its bytes, and the size of the file. Servers may send the whole file."""
         answer = self._get(path, self._url(path), {"Range": span, "Accept-Encoding": "identity"})
-        found = _RANGE.match(answer.headers.get("content-range", ""))
+        match = _RANGE.match(answer.headers.get("content-range", ""))
         if answer.status == 416:  # begins at the end of the file or behind it
             return 0, b"", 0
-        if answer.status != 206 or found is None:
+        if answer.status != 206 or match is None:
             return 0, answer.body, len(answer.body)
-        return int(found[1]), answer.body, int(found[2])
+        return int(match[1]), answer.body, int(match[2])
 
     def exists(self, path: str) -> bool:
         self.count("read")
