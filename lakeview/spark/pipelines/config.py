@@ -177,14 +177,14 @@ def read_yaml(text: str, place: str) -> Any:
 
 def find_spec(folder: Path) -> Path:
     """The specification of the Spark pipeline in a folder. InvalidRequestError unless there is exactly one."""
-    found = [folder / name for name in SPECS if (folder / name).is_file()]
-    if len(found) != 1:
+    paths = [folder / name for name in SPECS if (folder / name).is_file()]
+    if len(paths) != 1:
         raise InvalidRequestError(
-            f"{folder} has {'two specifications' if found else 'no specification'} of a Spark pipeline",
+            f"{folder} has {'two specifications' if paths else 'no specification'} of a Spark pipeline",
             fix=f"have one of {' and '.join(SPECS)}; `lakeview pipeline init DIR` writes a project",
             place=str(folder),
         )
-    return found[0]
+    return paths[0]
 
 
 def _problems(dataset: Dataset) -> Sequence[str]:

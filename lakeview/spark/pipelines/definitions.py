@@ -68,9 +68,9 @@ class Registry(SparkConnectGraphElementRegistry):
                 options = {k: absolute(v) if k.lower() == "path" else v for k, v in output.options.items()}
                 by_name = {k.lower(): v for k, v in options.items()}
                 self._sinks[output.name] = by_name.get("path", "")
-                found = {name: value for name, value in by_name.items() if name.startswith(STORAGE_PREFIX)}
-                if found:
-                    self._sink_options[output.name] = found
+                storage_options = {name: value for name, value in by_name.items() if name.startswith(STORAGE_PREFIX)}
+                if storage_options:
+                    self._sink_options[output.name] = storage_options
                 if self._user is not None and "username" not in by_name:
                     options["userName"] = self._user
                 output = replace(output, options=options)

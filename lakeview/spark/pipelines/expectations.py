@@ -78,12 +78,12 @@ def _holds(rows: pl.DataFrame, condition: str, schema: Schema) -> pl.Series:
 
 def failures(batch: pa.RecordBatch, conditions: Sequence[tuple[int, str]], schema: Schema) -> list[list[int]]:
     """The numbers of the conditions that each row of a batch fails."""
-    found: list[list[int]] = [[] for _ in range(batch.num_rows)]
+    numbers: list[list[int]] = [[] for _ in range(batch.num_rows)]
     rows = pl.DataFrame(pl.from_arrow(batch))
     for number, condition in conditions:
         for row in failed_rows(rows, condition, schema).arg_true():
-            found[row].append(number)
-    return found
+            numbers[row].append(number)
+    return numbers
 
 
 def mark_failures(rows: DataFrame, rules: Sequence[Expectation], published: DataFrame | None) -> DataFrame:
@@ -97,13 +97,13 @@ def mark_failures(rows: DataFrame, rules: Sequence[Expectation], published: Data
     conditions = [(number, rule.condition) for number, rule in enumerate(rules) if rule.condition is not None]
     if conditions:
         marked = StructType([*rows.schema.fields, StructField(FAILED, ArrayType(IntegerType()))])
-        found = map_batches(rows, partial(_tell, conditions=conditions, schema=schema), marked)
+        frame = map_batches(rows, partial(_tell, conditions=conditions, schema=schema), marked)
     else:
-        found = rows.withColumn(FAILED, f.array().cast(ArrayType(IntegerType())))
+        frame = rows.withColumn(FAILED, f.array().cast(ArrayType(IntegerType())))
     for number, rule in enumerate(rules):
         if rule.unique:
-            found = _unique(found, number, rule, removed(rules), published)
-    return found
+            frame = _unique(frame, number, rule, removed(rules), published)
+    return frame
 
 
 def removed(rules: Sequence[Expectation], actions: Iterable[Action] = REMOVING) -> Column:

@@ -54,17 +54,17 @@ class Graph(msgspec.Struct, frozen=True):
 
     def inputs_of(self, name: str) -> tuple[Input, ...]:
         """What a dataset or sink is made of, through every dataset of the pipeline in between."""
-        found: dict[Input, None] = {}
-        pending, seen = [name], set()
+        inputs: dict[Input, None] = {}
+        pending, targets = [name], set()
         while pending:
             target = pending.pop()
-            if target not in seen:
-                seen.add(target)
+            if target not in targets:
+                targets.add(target)
                 for flow in self.flows:
                     if same_dataset(flow.target, target):
-                        found |= dict.fromkeys(flow.inputs)
+                        inputs |= dict.fromkeys(flow.inputs)
                         pending += flow.datasets
-        return tuple(found)
+        return tuple(inputs)
 
 
 class Answer(msgspec.Struct):
@@ -103,11 +103,11 @@ def inputs_in(relation: Any, versions: Mapping[str, int]) -> tuple[tuple[Input, 
     the plan: what the run reads is then known.
     """
     inputs, datasets = [], []
-    for read, streams in reads_of(relation):
-        if read.HasField("named_table"):
-            datasets.append(read.named_table.unparsed_identifier)
+    for message, streams in reads_of(relation):
+        if message.HasField("named_table"):
+            datasets.append(message.named_table.unparsed_identifier)
             continue
-        source = read.data_source
+        source = message.data_source
         ours = source.format == FORMAT
         if ours:
             _make_absolute(source)
@@ -124,7 +124,7 @@ def inputs_in(relation: Any, versions: Mapping[str, int]) -> tuple[tuple[Input, 
 
 def lakeview_tables(relation: Any) -> dict[str, StoreAccess]:
     """Address of each lakeview table that a plan reads -> the storage options that it is read with."""
-    sources = [read.data_source for read, _ in reads_of(relation) if read.HasField("data_source")]
+    sources = [message.data_source for message, _ in reads_of(relation) if message.HasField("data_source")]
     return {
         absolute(address_of(source)): access_of({name.lower(): value for name, value in source.options.items()})
         for source in sources
@@ -134,8 +134,8 @@ def lakeview_tables(relation: Any) -> dict[str, StoreAccess]:
 
 def address_of(source: Any) -> str:
     """What a message `DataSource` reads: its paths, or the option that names one."""
-    named = [value for name, value in source.options.items() if name.lower() == "path"]
-    return ", ".join([*source.paths, *named])
+    paths = [value for name, value in source.options.items() if name.lower() == "path"]
+    return ", ".join([*source.paths, *paths])
 
 
 def absolute(address: str) -> str:

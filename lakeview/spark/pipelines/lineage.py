@@ -44,19 +44,19 @@ def span(start: AnyOffset | None, end: AnyOffset, starting: int | None) -> Span 
 def offsets_in(text: str) -> list[dict[str, Any] | None]:
     """The offsets of the sources in one file of a checkpoint's `offsets`: version, metadata, then a line a source."""
     lines = text.splitlines()[2:]
-    found = [None if line == "-" else msgspec.json.decode(line) for line in lines]
-    return [offset if isinstance(offset, dict) else None for offset in found]
+    offsets = [None if line == "-" else msgspec.json.decode(line) for line in lines]
+    return [offset if isinstance(offset, dict) else None for offset in offsets]
 
 
 def table_offsets(text: str) -> dict[str, AnyOffset]:
     """Id of a table -> its offset in one file of a checkpoint; sources of other formats are left out."""
-    found: dict[str, AnyOffset] = {}
+    offsets: dict[str, AnyOffset] = {}
     for each in offsets_in(text):
         parse = None if each is None else _PARSE.get(frozenset(each) - {"first"})
         if each is not None and parse is not None:
             offset = parse(each)
-            found[offset.table] = offset
-    return found
+            offsets[offset.table] = offset
+    return offsets
 
 
 class Checkpoints:
@@ -75,8 +75,8 @@ class Checkpoints:
         if end is None:
             return None
         start = (self._offsets(query, batch - 1) or {}) if batch else {}
-        found = {table: span(start.get(table), offset, starting.get(table)) for table, offset in end.items()}
-        return {table: each for table, each in found.items() if each is not None}
+        spans = {table: span(start.get(table), offset, starting.get(table)) for table, offset in end.items()}
+        return {table: each for table, each in spans.items() if each is not None}
 
     def _offsets(self, query: str, batch: int) -> dict[str, AnyOffset] | None:
         if query not in self._folders:
@@ -98,9 +98,9 @@ def flow_lineage(spans: Mapping[str, Span] | None, inputs: Sequence[Input], ids:
     read nothing of is left out; without spans, and for files, versions are null."""
     rows = []
     for source in inputs:
-        found = None if spans is None else spans.get(ids.get(source.address, ""))
-        if found is not None:
-            rows.append(_row(source, found.first, found.last))
+        table_span = None if spans is None else spans.get(ids.get(source.address, ""))
+        if table_span is not None:
+            rows.append(_row(source, table_span.first, table_span.last))
         elif not source.streams:
             rows.append(_row(source, None, source.version))
         elif spans is None or source.format != FORMAT:
@@ -110,15 +110,15 @@ def flow_lineage(spans: Mapping[str, Span] | None, inputs: Sequence[Input], ids:
 
 def table_ids(inputs: Sequence[Input], graph: Graph) -> dict[str, str]:
     """Address -> id, of the inputs that are lakeview tables; one that cannot be opened (any more) is left out."""
-    found = {}
+    ids = {}
     for source in inputs:
         if source.format == FORMAT:
             try:
                 options = graph.access_to_input(source.address).options
-                found[source.address] = str(lv.open_table(source.address, storage_options=options).snapshot().id)
+                ids[source.address] = str(lv.open_table(source.address, storage_options=options).snapshot().id)
             except LakeviewError:
                 continue
-    return found
+    return ids
 
 
 def _row(source: Input, first: int | None, last: int | None) -> Row:

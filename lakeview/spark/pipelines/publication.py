@@ -70,17 +70,19 @@ def results_of(counts: Counts) -> tuple[Result, ...]:
 def publication_in(user_metadata: str | None, pipeline: str, dataset: str) -> Publication | None:
     """The publication of a dataset that a commit records; None for one of anything else."""
     try:
-        found = msgspec.json.decode(user_metadata or "", type=_Envelope).lakeview_publication
+        publication = msgspec.json.decode(user_metadata or "", type=_Envelope).lakeview_publication
     except msgspec.DecodeError:  # text of another writer
         return None
-    return found if (found.pipeline, found.dataset) == (pipeline, dataset) else None
+    return publication if (publication.pipeline, publication.dataset) == (pipeline, dataset) else None
 
 
 def records_of(done: Publication, output: str, version: int, committed: datetime) -> Mapping[str, Sequence[Row]]:
     """Rows of the three tables for a publication that is version `version` of `output`."""
-    lineage = [_lineage(done, read, output, version, committed) for read in done.inputs]
+    lineage = [_lineage(done, source, output, version, committed) for source in done.inputs]
     if done.quarantine is not None:
-        lineage += [_lineage(done, read, done.quarantine, done.quarantine_version, committed) for read in done.inputs]
+        lineage += [
+            _lineage(done, source, done.quarantine, done.quarantine_version, committed) for source in done.inputs
+        ]
     counts = {
         "rows_in": done.rows_in, "rows_out": done.rows_out,
         "rows_dropped": done.rows_dropped, "rows_quarantined": done.rows_quarantined,
@@ -115,7 +117,7 @@ def expectation_rows(done: Publication, output: str, version: int | None, at: da
     return rows
 
 
-def _lineage(done: Publication, read: Read, output: str, version: int | None, at: datetime) -> Row:
+def _lineage(done: Publication, source: Read, output: str, version: int | None, at: datetime) -> Row:
     row: dict[str, Any] = {"run_id": done.run_id, "dataset": done.dataset, "step": "publish", "timestamp": at}
-    row |= {"input": read.address, "input_from": read.first, "input_version": read.last}
+    row |= {"input": source.address, "input_from": source.first, "input_version": source.last}
     return row | {"output": output, "output_version": version}

@@ -157,15 +157,15 @@ class Publisher:
         reader = self._reader(source.number, access)
         if source.first is None:
             return reader.load(source.address)
-        found = reader.option("differenceFrom", str(source.first)).load(source.address)
+        difference = reader.option("differenceFrom", str(source.first)).load(source.address)
         sink = delta_table(source.address, "published", "write the sink as Delta", access)
         own = sink.snapshot(source.number).schema.names
         # by position: a column that is called as one of CHANGES is suffixed there
-        columns = [f.col(quoted(name)).alias(column) for name, column in zip(found.columns, own, strict=False)]
-        added = found.where(f.col(CHANGE_TYPE) == "insert").select(*columns)
-        gone = found.where(f.col(CHANGE_TYPE) == "delete").select(*columns)
+        columns = [f.col(quoted(name)).alias(column) for name, column in zip(difference.columns, own, strict=False)]
+        inserts = difference.where(f.col(CHANGE_TYPE) == "insert").select(*columns)
+        deletes = difference.where(f.col(CHANGE_TYPE) == "delete").select(*columns)
         # rows that a rearrangement of files copied are on both sides; a sink that only grows has none
-        return added if _only_grew(sink, source) else added.exceptAll(gone)
+        return inserts if _only_grew(sink, source) else inserts.exceptAll(deletes)
 
     def _reader(self, version: int, access: StoreAccess) -> DataFrameReader:
         reader = self.spark.read.format(FORMAT).options(**as_spark_options(access))
@@ -217,9 +217,9 @@ class Publisher:
         else:
             assert there is not None
             _check_same_rules(there, digest, name)
-        written = delta_table(address, "written", "move it away: quarantined rows go there", self.access)
-        recorded = relative_to(written.address, self.root)
-        return msgspec.structs.replace(done, quarantine=recorded, quarantine_version=written.latest_version)
+        quarantine = delta_table(address, "written", "move it away: quarantined rows go there", self.access)
+        recorded = relative_to(quarantine.address, self.root)
+        return msgspec.structs.replace(done, quarantine=recorded, quarantine_version=quarantine.latest_version)
 
     def _write(
         self, target: DeltaTable, dataset: Dataset, divided: DataFrame, app: tuple[str, int], done: Publication
@@ -227,8 +227,10 @@ class Publisher:
         good = divided.where(~expectations.removed(dataset.rules)).drop(expectations.FAILED)
         if dataset.order_by:
             good = expectations.latest_of_keys(good, dataset.keys, dataset.order_by)
-            kept = good.count()
-            done = msgspec.structs.replace(done, rows_out=kept, rows_dropped=done.rows_dropped + done.rows_out - kept)
+            rows_out = good.count()
+            done = msgspec.structs.replace(
+                done, rows_out=rows_out, rows_dropped=done.rows_dropped + done.rows_out - rows_out
+            )
         if dataset.publish is Mode.MERGE:
             plan = Merge(empty_source(good), condition_of(dataset.keys), _elsewhere)
             plan.when_matched_update().when_not_matched_insert()
@@ -259,7 +261,9 @@ class Publisher:
         self.records.add({"runs": [row | {"started": now, "ended": now} | more]})
 
     def _recorded(self, reads: tuple[Read, ...]) -> tuple[Read, ...]:
-        return tuple(msgspec.structs.replace(read, address=relative_to(read.address, self.root)) for read in reads)
+        return tuple(
+            msgspec.structs.replace(source, address=relative_to(source.address, self.root)) for source in reads
+        )
 
     def _places(self, name: str) -> Places:
         return Places(self.pipeline, self.root, name, self.access)

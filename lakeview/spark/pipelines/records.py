@@ -61,8 +61,8 @@ class Records:
             return []
         own = table.scan().filter(pl.col("pipeline") == self._pipeline, pl.col("step") == "run").collect()
         ended = own.filter(pl.col("status") != "started")["run_id"]
-        left = own.filter(~pl.col("run_id").is_in(ended.implode())).sort("started")
-        return list(left.select("run_id", "started").rows())
+        runs = own.filter(~pl.col("run_id").is_in(ended.implode())).sort("started")
+        return list(runs.select("run_id", "started").rows())
 
     def owes_maintenance(self, dataset: str) -> bool:
         """True if the last publication of a dataset has no maintenance after it: its run was killed, or failed."""
@@ -131,8 +131,8 @@ def transaction_version(table: DeltaTable | None, app_id: str) -> int:
     """The version that a table has of an application; -1 for a table that is not there, and for an unknown one."""
     if table is None:
         return -1
-    known = table.snapshot().transactions.filter(pl.col("app_id") == app_id)["version"]
-    return int(known[0]) if known.len() else -1
+    versions = table.snapshot().transactions.filter(pl.col("app_id") == app_id)["version"]
+    return int(versions[0]) if versions.len() else -1
 
 
 @dataclass(frozen=True)

@@ -64,13 +64,13 @@ class Spec:
         """The specification in a folder. InvalidRequestError where it is missing, or names neither itself nor a
         storage; everything else is Spark's to check."""
         path = find_spec(folder)
-        found = read_yaml(read_text(path), str(path))
-        name, storage = (found.get(key) if isinstance(found, dict) else None for key in ("name", "storage"))
+        document = read_yaml(read_text(path), str(path))
+        name, storage = (document.get(key) if isinstance(document, dict) else None for key in ("name", "storage"))
         if not isinstance(name, str) or not isinstance(storage, str) or not name or not storage:
             raise InvalidRequestError(
                 f"{path} has no name or no storage", fix="give both, as text", place=str(path), kind="bad-pipeline"
             )
-        namespace = [found.get("catalog"), found.get("database", found.get("schema"))]
+        namespace = [document.get("catalog"), document.get("database", document.get("schema"))]
         return Spec(path, name, storage, ".".join(str(part) for part in namespace if part))
 
 
@@ -198,10 +198,10 @@ class _Run:
             if query is None:
                 continue  # of another writer
             spans = checkpoints.spans(query, int(commit.parameters["epochId"]), starting)
-            made = {"run_id": self._run_at(commit.timestamp), "dataset": name, "step": "flow"}
+            record = {"run_id": self._run_at(commit.timestamp), "dataset": name, "step": "flow"}
             output = {"output": sink.address, "output_version": commit.version, "timestamp": commit.timestamp}
-            lineage = [made | row | output for row in flow_lineage(spans, inputs, ids)]
-            run = made | {"status": "succeeded", "started": commit.timestamp, "ended": commit.timestamp}
+            lineage = [record | row | output for row in flow_lineage(spans, inputs, ids)]
+            run = record | {"status": "succeeded", "started": commit.timestamp, "ended": commit.timestamp}
             run |= {"rows_out": commit.rows, "output": sink.address, "version": commit.version}
             self._records.add({"lineage": lineage, "runs": [run]}, mark, commit.version)
 

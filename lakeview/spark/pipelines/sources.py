@@ -70,13 +70,13 @@ class Places:
         ends = [end for end in sorted({half, last}) if after < end <= last]
         if dataset.publish is Mode.OVERWRITE:
             ends = [end for end in (last,) if after < end]
-        found = []
+        sources = []
         for end in ends:
             first = None if after < 0 or dataset.publish is Mode.OVERWRITE else after
-            read = Read(sink.address, None if first is None else first + 1, end)
-            found.append(Source(sink.address, end, (read,), first))
+            reads = (Read(sink.address, None if first is None else first + 1, end),)
+            sources.append(Source(sink.address, end, reads, first))
             after = end
-        return found
+        return sources
 
     def _next_number(self) -> int:
         """The number of the next publication of a view: above those of the published table and of the quarantine."""
@@ -99,8 +99,8 @@ class Places:
         published = table_at(self.address, self.access)
         if dataset.publish is not Mode.APPEND or published is None or after >= 0:
             return
-        known = published.snapshot().transactions["app_id"]
-        others = known.filter(known.str.starts_with(self._applications)).to_list()
+        applications = published.snapshot().transactions["app_id"]
+        others = applications.filter(applications.str.starts_with(self._applications)).to_list()
         if others and application not in others:
             raise InvalidRequestError(
                 f"{sink.address} is another table than the one that {published.address} was appended from",
