@@ -93,18 +93,18 @@ def register(spark: SparkSession) -> None:
     """Make `format("lakeview")` known to a session, and have Spark show no storage option in plans and event logs;
     `lakeview.spark.session` has done so."""
     spark.dataSource.register(LakeviewDataSource)
-    shown = spark.conf.get(_REDACTED_OPTIONS) or ""
-    if _STORAGE_OPTIONS not in shown:
-        spark.conf.set(_REDACTED_OPTIONS, f"{shown}|{_STORAGE_OPTIONS}".removeprefix("|"))
+    pattern = spark.conf.get(_REDACTED_OPTIONS) or ""
+    if _STORAGE_OPTIONS not in pattern:
+        spark.conf.set(_REDACTED_OPTIONS, f"{pattern}|{_STORAGE_OPTIONS}".removeprefix("|"))
 
 
 def _pin(options: Mapping[str, str]) -> int | None:
     """The version these options mean now; None for the options of a write, and where no table is."""
     try:
-        read = ReadOptions.parse(without_stream_options(options))
-        if read.version is not None:
-            return read.version
-        opened = lv.open_table(read.path, storage_options=read.access.options)
+        request = ReadOptions.parse(without_stream_options(options))
+        if request.version is not None:
+            return request.version
+        opened = lv.open_table(request.path, storage_options=request.access.options)
     except (InvalidRequestError, NotATableError):
         return None  # `schema`, `reader` and `writer` know what is wanted, and say what is wrong
-    return opened.latest_version if read.timestamp is None else opened.snapshot(at=read.timestamp).version
+    return opened.latest_version if request.timestamp is None else opened.snapshot(at=request.timestamp).version

@@ -28,10 +28,10 @@ def lakeview_errors() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:  # a write that fails gives the second
-        found = lakeview_error(str(error))
-        if found is None:
+        ours = lakeview_error(str(error))
+        if ours is None:
             raise
-        raise found from error
+        raise ours from error
 
 
 def lakeview_error(text: str) -> LakeviewError | None:
@@ -40,9 +40,9 @@ def lakeview_error(text: str) -> LakeviewError | None:
         kind = getattr(errors, ours[1], None)
         if isinstance(kind, type) and issubclass(kind, LakeviewError):
             return kind(ours[2], fix=ours[3])
-    for pattern, made in _MEANINGS:
+    for pattern, make in _MEANINGS:
         if match := pattern.search(text):
-            return made(match)
+            return make(match)
     return None
 
 

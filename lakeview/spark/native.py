@@ -52,8 +52,8 @@ def native_rows(spark: SparkSession, files: Sequence[NativeFile], schema: Schema
             if partitions is None:
                 continue
             frames.append(_Scan(spark, group, schema, partitions).with_folders())
-            read = {file.path for file in group}
-            alike = [rest for rest in alike if rest[0].path not in read]
+            paths = {file.path for file in group}
+            alike = [rest for rest in alike if rest[0].path not in paths]
         if len(alike) > LITERAL_SCANS and len(alike) > len(groups):
             masked += [file for group in alike for file in group]
             alike = []
@@ -66,16 +66,16 @@ def _partitions(files: Sequence[NativeFile], schema: Schema) -> list[spark_types
 
     The files are of one layout.
     """
-    found: list[spark_types.StructField] | None = None
+    partitions: list[spark_types.StructField] | None = None
     for file in files:
         if file.root is None or file.root != files[0].root or not file.constants:
             return None
         folders = folder_values(file.path.removeprefix(f"{file.root}/"))
         fields = None if folders is None else partition_fields(folders, file.constants, schema)
-        if fields is None or (found is not None and fields != found):
+        if fields is None or (partitions is not None and fields != partitions):
             return None
-        found = fields
-    return found if found and are_distinct(found, files[0].layout.schema.fields) else None
+        partitions = fields
+    return partitions if partitions and are_distinct(partitions, files[0].layout.schema.fields) else None
 
 
 def _grouped(files: Iterable[NativeFile], *, by_values: bool) -> list[list[NativeFile]]:
@@ -136,10 +136,10 @@ class _Scan:
         if has_vectors:
             word = f.get("words", (f.col("position") / 64).cast("int"))
             is_live = f.coalesce(f.getbit(word, (f.col("position") % 64).cast("int")), f.lit(0)) == 0
-        known = f.when(
+        condition = f.when(
             f.col("key").isNull(), f.raise_error(f.concat(f.lit("lakeview planned no file "), "path")).cast("boolean")
         ).otherwise(is_live)
-        return joined.where(known).select(
+        return joined.where(condition).select(
             *[
                 values.get(field.name, f.col(f"c{number}")).alias(f"c{number}")
                 for number, field in enumerate(self._schema)
@@ -155,11 +155,11 @@ class _Scan:
         if self._partitions:
             reader = reader.options(basePath=f"{_PREFIX}{self._files[0].root}", recursiveFileLookup=False)
         rows = reader.parquet(*[_PREFIX + file.path for file in self._files])
-        listed = sorted(unquote(uri.removeprefix(_PREFIX)) for uri in rows.inputFiles())
-        if listed != sorted(file.path for file in self._files):
-            missing = sorted({file.path for file in self._files}.symmetric_difference(listed))
+        paths = sorted(unquote(uri.removeprefix(_PREFIX)) for uri in rows.inputFiles())
+        if paths != sorted(file.path for file in self._files):
+            missing = sorted({file.path for file in self._files}.symmetric_difference(paths))
             raise CorruptTableError(
-                f"Spark lists {len(listed)} of {len(self._files)} data files; they differ by {missing[:1]}",
+                f"Spark lists {len(paths)} of {len(self._files)} data files; they differ by {missing[:1]}",
                 fix="read the table with native=False",
                 place=missing[0] if missing else "",
                 kind="files-not-listed",

@@ -61,12 +61,12 @@ def divide(tasks: Sequence[FileTask], schema: Schema) -> tuple[list[NativeFile],
         counts[task.path] = counts.get(task.path, 0) + 1
     reader = _Footers(schema)
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        found = list(pool.map(lambda task: reader.file(task) if counts[task.path] == 1 else None, tasks))
+        files = list(pool.map(lambda task: reader.file(task) if counts[task.path] == 1 else None, tasks))
     native: list[NativeFile] = []
     others: list[FileTask] = []
     paths: set[str] = set()
     room = _BITMAP_BYTES
-    for task, file in zip(tasks, found, strict=True):
+    for task, file in zip(tasks, files, strict=True):
         cost = 0 if file is None or not file.deleted else file.deleted.max() // 8 + 8
         if file is None or file.path in paths or cost > room:
             others.append(task)

@@ -44,7 +44,7 @@ def native_layout(file_fields: Sequence[pa.Field], fields: Sequence[Field], matc
     """
     if not _distinct([f.name for f in file_fields]):
         return None
-    read: list[spark_types.StructField] = []
+    spark_fields: list[spark_types.StructField] = []
     columns: list[str | None] = []
     for field, place in zip(fields, located(file_fields, fields, match), strict=True):
         if field.type == PrimitiveType("void") or place is None:
@@ -53,11 +53,11 @@ def native_layout(file_fields: Sequence[pa.Field], fields: Sequence[Field], matc
         kind = _native_type(file_fields[place].type, field.type, match)
         if kind is None:
             return None
-        read.append(spark_types.StructField(file_fields[place].name, kind))
+        spark_fields.append(spark_types.StructField(file_fields[place].name, kind))
         columns.append(file_fields[place].name)
-    if not _distinct([f.name for f in read]):
+    if not _distinct([f.name for f in spark_fields]):
         return None
-    return NativeLayout(spark_types.StructType(read), tuple(columns))
+    return NativeLayout(spark_types.StructType(spark_fields), tuple(columns))
 
 
 def _native_type(file_type: pa.DataType, column_type: DataType, match: Match) -> spark_types.DataType | None:
@@ -98,7 +98,7 @@ def _native_struct(
     if not _distinct(names) or all(place is None for place in places):
         return None
     unused = "_" * (max(map(len, names)) + 1)
-    read: list[spark_types.StructField] = []
+    spark_fields: list[spark_types.StructField] = []
     for number, (field, place) in enumerate(zip(fields, places, strict=True)):
         if place is not None:
             kind = _native_type(file_fields[place].type, field.type, match)
@@ -108,8 +108,8 @@ def _native_struct(
             name = f"{unused}{number}"
         if kind is None:
             return None
-        read.append(spark_types.StructField(name, kind))
-    return spark_types.StructType(read) if _distinct([f.name for f in read]) else None
+        spark_fields.append(spark_types.StructField(name, kind))
+    return spark_types.StructType(spark_fields) if _distinct([f.name for f in spark_fields]) else None
 
 
 def _spark_type(column_type: DataType) -> spark_types.DataType | None:

@@ -24,10 +24,10 @@ def folder_values(path: str) -> dict[str, str] | None:
     """The text behind each name in the folders of a relative path; None if Spark would read other values from them."""
     values: dict[str, str] = {}
     for folder in path.split("/")[:-1]:
-        found = _FOLDER.fullmatch(folder)
-        if found is None or "%" in _ESCAPE.sub("", found[2]) or found[1].lower() in {name.lower() for name in values}:
+        match = _FOLDER.fullmatch(folder)
+        if match is None or "%" in _ESCAPE.sub("", match[2]) or match[1].lower() in {name.lower() for name in values}:
             return None
-        values[found[1]] = _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), found[2])
+        values[match[1]] = _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), match[2])
     return values
 
 

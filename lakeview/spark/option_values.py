@@ -74,9 +74,9 @@ def moment(options: Mapping[str, str], name: str) -> datetime | None:
     if text is None:
         return None
     try:
-        found = datetime.fromisoformat(text)
+        timestamp = datetime.fromisoformat(text)
     except ValueError as error:
         raise InvalidRequestError(f"{name} is {text!r}, which is no ISO moment") from error
-    if found.tzinfo is None:
-        raise InvalidRequestError(f"{name} {text} has no offset", fix=f"write {found.isoformat()}Z for UTC")
-    return found
+    if timestamp.tzinfo is None:
+        raise InvalidRequestError(f"{name} {text} has no offset", fix=f"write {timestamp.isoformat()}Z for UTC")
+    return timestamp

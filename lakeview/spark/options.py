@@ -81,8 +81,8 @@ class ReadOptions:
     def version_of(self, table: Table, pinned: int) -> int | None:
         """What reads a pinned version: None for the latest one, where none was asked for. The columns of an Iceberg
         table may be newer than its current snapshot."""
-        asked = not self.current_schema and (self.version is not None or self.timestamp is not None)
-        return pinned if asked or table.latest_version != pinned else None
+        is_explicit = not self.current_schema and (self.version is not None or self.timestamp is not None)
+        return pinned if is_explicit or table.latest_version != pinned else None
 
     @staticmethod
     def parse(options: Mapping[str, str]) -> "ReadOptions":
@@ -152,8 +152,8 @@ class WriteOptions:
     @property
     def clock(self) -> Clock:
         """What dates the commit: a clock that stands still at `commitTimestamp`, or the system's."""
-        given = self.commit_timestamp
-        return system_clock if given is None else lambda: given
+        timestamp = self.commit_timestamp
+        return system_clock if timestamp is None else lambda: timestamp
 
     def is_ignored(self) -> bool:
         """Whether rows are not written where a table is. InvalidRequestError where there must be none."""
@@ -254,16 +254,16 @@ def known_options(options: Mapping[str, str], allowed: Sequence[str], doing: str
             fix="CREATE TEMPORARY VIEW name USING lakeview OPTIONS (path 'address'), or load and save by address",
             kind="catalog-table",
         )
-    known = {name.lower(): name for name in allowed}
+    names = {name.lower(): name for name in allowed}
     properties = SPELLINGS if doing == "writing" else {}
     prefixes = (STORAGE_PREFIX, SNAPSHOT_PROPERTY) if doing == "writing" else (STORAGE_PREFIX,)
     others = (name for name in by_name if not name.startswith(prefixes))
-    if unknown := sorted(name for name in others if name not in known and name not in properties):
-        near = (properties and nearest(unknown[0])) or known.get(_closest(unknown[0], known))
-        meant = f"did you mean {near}? " if near else ""
+    if unknown := sorted(name for name in others if name not in names and name not in properties):
+        near = (properties and nearest(unknown[0])) or names.get(_closest(unknown[0], names))
+        hint = f"did you mean {near}? " if near else ""
         raise InvalidRequestError(
             f"{', '.join(unknown)}: no such option for {doing}",
-            fix=_elsewhere(unknown[0]) or f"{meant}known options: {', '.join(sorted(allowed))}",
+            fix=_elsewhere(unknown[0]) or f"{hint}known options: {', '.join(sorted(allowed))}",
             place=unknown[0],
             kind="unknown-option",
         )

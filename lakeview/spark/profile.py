@@ -99,10 +99,10 @@ class SparkAggregates:
 
     def _facts(self, name: str, at: str, row: Mapping[str, Any]) -> Facts:
         kind, rows = self._kinds[name], row["rows"]
-        known = row[f"{at} known"]
-        nans = known - row.get(f"{at} numbers", known)
+        non_nulls = row[f"{at} known"]
+        nans = non_nulls - row.get(f"{at} numbers", non_nulls)
         low, high = (_value(row.get(f"{at} {end}"), kind) for end in ("low", "high"))
-        return Facts(name, kind, rows, rows - known, nans, low, high)
+        return Facts(name, kind, rows, rows - non_nulls, nans, low, high)
 
     def _family_frequencies(self, family: str, columns: Mapping[int, Sequence[Any]]) -> DataFrame:
         """Rows for the columns at these positions, whose edges are given: `column` (its position), `bin`, `distinct`,

@@ -58,15 +58,15 @@ class Replacement:
         schema = self.context.schema.select(list(dict.fromkeys(condition.meta.root_names())))
         first = 0
         for batch in batches:
-            given = {name.casefold(): name for name in batch.schema.names}
-            missing = [name for name in schema.names if name.casefold() not in given]
+            spellings = {name.casefold(): name for name in batch.schema.names}
+            missing = [name for name in schema.names if name.casefold() not in spellings]
             if missing:
                 raise InvalidRequestError(
                     f"replaceWhere is a condition on {missing[0]}, which the rows do not have",
                     fix="give the rows the column",
                     place="replaceWhere",
                 )
-            rows = batch.select([given[name.casefold()] for name in schema.names])
+            rows = batch.select([spellings[name.casefold()] for name in schema.names])
             # in the names and types that they are written in, which the condition is about
             table_rows = conform_batch(rows, schema, fill_missing=self.context.fill_missing, first=first)
             first += batch.num_rows
@@ -104,7 +104,7 @@ class Replacement:
         condition = partition_condition(where, self.context.schema, list(values))
         inside = selected(pl.DataFrame(values), len(adds), condition).fill_null(value=False)
         if not inside.all():
-            stray = {name: found.filter(~inside)[0] for name, found in values.items()}
+            stray = {name: series.filter(~inside)[0] for name, series in values.items()}
             raise _outside(f"rows of partition {stray} are", where)
 
 

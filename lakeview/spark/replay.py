@@ -53,11 +53,11 @@ def files(
     fix = "list its files with lakeview.open_table(address).files()"
     table = delta_table(address, "replayed", fix, StoreAccess(storage_options or {}))
     pieces, tail = table.state(version).pieces(_COLUMNS)
-    named = tail.select("key", "deletion_vector")
+    keys = tail.select("key", "deletion_vector")
     numbered = [(piece.path, piece.size, piece.version, piece.parent) for piece in pieces]
     schema = "path string, size long, version long, parent string"
     access = StoreAccess.of(table.storage)
-    read = partial(_live_rows, table.address, tuple(table.storage.config.roots), access, named)
+    read = partial(_live_rows, table.address, tuple(table.storage.config.roots), access, keys)
     old = spark.createDataFrame(numbered, schema).repartition(max(1, len(numbered))).mapInArrow(read, FILES)
     return old.union(spark.createDataFrame(pa.Table.from_batches([_batch(tail.filter("added"))]), FILES))
 
@@ -94,14 +94,14 @@ def roll_up(
 
 
 def _live_rows(
-    root: str, roots: Sequence[str], access: StoreAccess, named: pl.DataFrame, batches: Iterable[pa.RecordBatch]
+    root: str, roots: Sequence[str], access: StoreAccess, keys: pl.DataFrame, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The live files of pieces of a checkpoint, in a task."""
     storage = access.open(root, roots)
     for batch in batches:
         for row in batch.to_pylist():
             for frame in CheckpointPiece(**row).each_action(storage, "add", _COLUMNS):
-                yield _batch(not_replaced(frame, named))
+                yield _batch(not_replaced(frame, keys))
 
 
 def _batch(adds: pl.DataFrame) -> pa.RecordBatch:

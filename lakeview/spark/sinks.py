@@ -37,19 +37,19 @@ def check_options(options: WriteOptions, *, is_iceberg: bool) -> None:
     """InvalidRequestError for options of the format that the table does not have."""
     unset = WriteOptions(options.path)
     others = _OF_DELTA if is_iceberg else _OF_ICEBERG
-    found = next((word for name, word in others.items() if getattr(options, name) != getattr(unset, name)), None)
-    if found is None:
+    option = next((word for name, word in others.items() if getattr(options, name) != getattr(unset, name)), None)
+    if option is None:
         return
     if is_iceberg:
         raise InvalidRequestError(
-            f"{found} is an option for Delta tables, and {options.path} is an Iceberg table",
+            f"{option} is an option for Delta tables, and {options.path} is an Iceberg table",
             fix="leave it out",
-            place=found,
+            place=option,
             kind="option-of-delta",
         )
     raise InvalidRequestError(
-        f"{found} is an option for Iceberg tables, and there is none at {options.path}",
+        f"{option} is an option for Iceberg tables, and there is none at {options.path}",
         fix="leave it out, or make the table first",
-        place=found,
+        place=option,
         kind="option-of-iceberg",
     )

@@ -184,7 +184,7 @@ class SnapshotStream:
             self._check_loss(offset.snapshot, f"what followed snapshot {offset.snapshot}")
         return line
 
-    def _check_loss(self, snapshot: int, lost: str) -> None:
+    def _check_loss(self, snapshot: int, subject: str) -> None:
         """VersionNotFoundError where the table was rolled back behind a snapshot, and where something has expired
         unless an option says to go on without it."""
         entry = self.table.metadata.snapshots.get(snapshot)
@@ -198,7 +198,7 @@ class SnapshotStream:
             )
         if self._options.fail_on_data_loss:
             raise VersionNotFoundError(
-                f"{lost} of {self.table.address} has expired before it was read",
+                f"{subject} of {self.table.address} has expired before it was read",
                 fix="start again with a new checkpoint location, or set failOnDataLoss to false to go on without it",
                 place=f"snapshot {snapshot}",
             )
@@ -241,8 +241,8 @@ class SnapshotStream:
 
     def _check_columns(self, snapshot: int) -> None:
         ids = [entry.snapshot_id for entry in self._line]
-        seen = ids.index(self._version) if self._version in ids else -1
-        if snapshot in ids[seen + 1 :]:
+        position = ids.index(self._version) if self._version in ids else -1
+        if snapshot in ids[position + 1 :]:
             schema = self.table.snapshot(snapshot).schema
             if schema.to_arrow() != self._schema.to_arrow():
                 raise other_columns(f"snapshot {snapshot}", self.table.address)

@@ -36,10 +36,10 @@ class LakeviewStreamWriter(DataSourceStreamArrowWriter):
     def __init__(self, options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> None:
         by_name = {name.lower(): value for name, value in options.items()}
         app_id = by_name.pop("txnappid", None) or _query_id(by_name.get("checkpointlocation"))
-        given = {name: value for name, value in by_name.items() if name not in _OF_SPARK}
+        own_options = {name: value for name, value in by_name.items() if name not in _OF_SPARK}
         self.mode = "Complete" if overwrite else "Append"
         self.query_name = by_name.get("queryname")
-        parsed = WriteOptions.parse({**given, "txnappid": app_id, "txnversion": "0"}, overwrite=overwrite)
+        parsed = WriteOptions.parse({**own_options, "txnappid": app_id, "txnversion": "0"}, overwrite=overwrite)
         self.batch = sink(parsed, schema, overwrite=overwrite)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:

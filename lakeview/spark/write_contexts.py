@@ -62,11 +62,11 @@ def context_of(table: DeltaTable, options: WriteOptions, rows_schema: Schema, *,
             place="partitionBy",
         )
     current = table.snapshot().properties
-    for name, wanted in options.properties.items():
-        if current.get(name, "").lower() != wanted.lower():
+    for name, setting in options.properties.items():
+        if current.get(name, "").lower() != setting.lower():
             raise InvalidRequestError(
-                f"{name} is {wanted}, and {table.address} has {current.get(name, 'no such property')}: options set the "
-                "properties of a table that is created",
+                f"{name} is {setting}, and {table.address} has {current.get(name, 'no such property')}: options set "
+                "the properties of a table that is created",
                 fix="leave the option out, or set the property with set_properties() of a transaction",
                 place=name,
                 kind="property-of-existing-table",
@@ -81,9 +81,9 @@ def evolve(transaction: Transaction, rows: Schema) -> None:
     """Add what the rows have and the table lacks to its schema, if there is anything; in a table whose types are
     widened, give columns the wider types that the rows have."""
     if transaction.definition.widens_types:
-        given = {field.name.casefold(): field.type for field in rows}
+        types = {field.name.casefold(): field.type for field in rows}
         for field in transaction.schema:
-            type_ = given.get(field.name.casefold(), field.type)
+            type_ = types.get(field.name.casefold(), field.type)
             if type_ != field.type and widens_unasked(field.type, type_):
                 transaction.widen_column(quoted(field.name), type_)
     merged = merge_schemas(transaction.schema, rows)

@@ -96,8 +96,8 @@ class LakeviewWriter(DataSourceArrowWriter):
         CommitConflictError when another writer was first and the two collide, or when the table's columns, rules or
         features are no longer those by which the files were written; Spark then calls `abort`.
         """
-        written = _file_messages(messages)
-        adds = [add for message in written for add in message.adds]
+        file_messages = _file_messages(messages)
+        adds = [add for message in file_messages for add in message.adds]
         clock = self.options.clock
         try:
             created = None if self.ignored else self._create(clock)
@@ -108,7 +108,7 @@ class LakeviewWriter(DataSourceArrowWriter):
         except BaseException:
             self._discard(messages)
             raise
-        described, metrics = self._described(adds, sum(message.rows for message in written))
+        described, metrics = self._described(adds, sum(message.rows for message in file_messages))
         with table.transaction(
             self.options.operation,
             parameters=described if parameters is None else dict(parameters),
@@ -121,7 +121,7 @@ class LakeviewWriter(DataSourceArrowWriter):
             # they go if the commit is not made, and stay if no reply says whether it was
             transaction.files.paths += paths_of(adds)
             if created is None:
-                _check_definition(table, written)
+                _check_definition(table, file_messages)
             if self.options.app_id is not None and self.options.app_version is not None:
                 transaction.set_transaction(self.options.app_id, self.options.app_version, once=True)
             if self.rows_schema is not None and self.options.merge_schema:

@@ -164,8 +164,8 @@ class _Merging:
         by_file = met.toDF(*places).repartition(self._tasks(files), file_column).groupBy(file_column)
         outcomes = self._with_paths(collect(by_file.applyInArrow(merging, OUTCOME)))
         if self._plan.of("not matched by source"):
-            seen = {key for outcome in outcomes for key in outcome.files}
-            rest = [file for file in files if file.key not in seen]
+            keys = {key for outcome in outcomes for key in outcome.files}
+            rest = [file for file in files if file.key not in keys]
             outcomes += self._with_paths(run_parts(self._spark, parts(rest), partial(_merge_alone, work, plan)))
         return outcomes
 
