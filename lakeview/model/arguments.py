@@ -35,10 +35,10 @@ def names_of(names: object, place: str) -> tuple[str, ...]:
     """Names, of which one may be given as text."""
     if isinstance(names, str):
         return (names,)
-    found = tuple(names) if isinstance(names, Iterable) and not isinstance(names, Mapping) else (None,)
-    if not all(isinstance(name, str) for name in found):
+    candidates = tuple(names) if isinstance(names, Iterable) and not isinstance(names, Mapping) else (None,)
+    if not all(isinstance(name, str) for name in candidates):
         _refuse(names, place, "list of names", 'give names, such as ["id", "day"]')
-    return found
+    return candidates
 
 
 def mapping_of(values: object, place: str) -> dict[str, Any]:

@@ -21,13 +21,13 @@ def change_schema(schema: Schema) -> Schema:
 
     A column that is renamed so keeps the name it has in files as its physical name.
     """
-    taken = {*CHANGES.names(), *schema.names}
+    names = {*CHANGES.names(), *schema.names}
     fields = []
     for field in schema:
         name = field.name
-        while name in CHANGES.names() or (name != field.name and name in taken):
+        while name in CHANGES.names() or (name != field.name and name in names):
             name += "_"
-        taken.add(name)
+        names.add(name)
         fields.append(field if name == field.name else _renamed(field, name))
     return Schema((*fields, *CHANGE_FIELDS))
 

@@ -39,8 +39,8 @@ def sizes() -> pl.Expr:
 
 def live_records() -> pl.Expr:
     """Rows of `records` without the `deleted_records`; null where one is, or where more were deleted than there are."""
-    left = pl.col("records") - pl.col("deleted_records")
-    return pl.when(left >= 0).then(left).alias("records")
+    rows = pl.col("records") - pl.col("deleted_records")
+    return pl.when(rows >= 0).then(rows).alias("records")
 
 
 def least_records(files: pl.DataFrame, delete_files: pl.DataFrame | None = None) -> int | None:

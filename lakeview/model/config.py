@@ -61,23 +61,23 @@ def settings(environment: Mapping[str, str] | None = None) -> Config:
     of addresses below it. InvalidRequestError for what cannot be meant.
     """
     env = os.environ if environment is None else environment
-    given = _file(env.get("LAKEVIEW_CONFIG", ""))
+    document = _file(env.get("LAKEVIEW_CONFIG", ""))
     return Config(
-        roots=_roots(env.get("LAKEVIEW_ROOTS", "")) or tuple(given.get("roots", ())),
-        demo=env.get("LAKEVIEW_DEMO") or given.get("demo", Config().demo),
+        roots=_roots(env.get("LAKEVIEW_ROOTS", "")) or tuple(document.get("roots", ())),
+        demo=env.get("LAKEVIEW_DEMO") or document.get("demo", Config().demo),
         max_log_file_bytes=_number(
-            env, "LAKEVIEW_MAX_LOG_FILE_BYTES", given.get("max_log_file_bytes", Config().max_log_file_bytes)
+            env, "LAKEVIEW_MAX_LOG_FILE_BYTES", document.get("max_log_file_bytes", Config().max_log_file_bytes)
         ),
-        relocate=_pairs(env.get("LAKEVIEW_RELOCATE", "")) or given.get("relocate", {}),
-        plain_http=_switch(env, "LAKEVIEW_PLAIN_HTTP", given.get("plain_http", Config().plain_http)),
+        relocate=_pairs(env.get("LAKEVIEW_RELOCATE", "")) or document.get("relocate", {}),
+        plain_http=_switch(env, "LAKEVIEW_PLAIN_HTTP", document.get("plain_http", Config().plain_http)),
         private_networks=_switch(
-            env, "LAKEVIEW_PRIVATE_NETWORKS", given.get("private_networks", Config().private_networks)
+            env, "LAKEVIEW_PRIVATE_NETWORKS", document.get("private_networks", Config().private_networks)
         ),
-        share=env.get("LAKEVIEW_SHARE") or given.get("share", Config().share),
-        share_tokens=_switch(env, "LAKEVIEW_SHARE_TOKENS", given.get("share_tokens", Config().share_tokens)),
-        polars_parquet=_switch(env, "LAKEVIEW_POLARS_PARQUET", given.get("polars_parquet", Config().polars_parquet)),
-        catalogs=given.get("catalogs", {}),
-        storage=given.get("storage", {}),
+        share=env.get("LAKEVIEW_SHARE") or document.get("share", Config().share),
+        share_tokens=_switch(env, "LAKEVIEW_SHARE_TOKENS", document.get("share_tokens", Config().share_tokens)),
+        polars_parquet=_switch(env, "LAKEVIEW_POLARS_PARQUET", document.get("polars_parquet", Config().polars_parquet)),
+        catalogs=document.get("catalogs", {}),
+        storage=document.get("storage", {}),
     )
 
 
@@ -161,7 +161,7 @@ def _file(path: str) -> dict[str, Any]:
         return {}
     try:
         with open(path, "rb") as file:
-            found = tomllib.load(file)
+            document = tomllib.load(file)
     except OSError as error:
         raise InvalidRequestError(
             f"the configuration {path} cannot be read: {error.strerror}",
@@ -172,7 +172,7 @@ def _file(path: str) -> dict[str, Any]:
         raise InvalidRequestError(
             f"the configuration {path} is no TOML: {error}", fix="correct the file", place=path
         ) from error
-    for name, value in found.items():  # a value is not told: it may hold credentials
+    for name, value in document.items():  # a value is not told: it may hold credentials
         if name not in _SETTINGS:
             raise InvalidRequestError(
                 f"the configuration {path} sets {name}, which is no setting",
@@ -184,4 +184,4 @@ def _file(path: str) -> dict[str, Any]:
             raise InvalidRequestError(
                 f"the configuration {path} sets {name} to what is not {kind}", fix="correct the file", place=path
             )
-    return found
+    return document

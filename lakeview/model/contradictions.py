@@ -21,7 +21,7 @@ _TEXT_LENGTH = 40
 
 def contradictions(statistics: pl.DataFrame, records: pl.Series) -> pl.DataFrame:
     """CONTRADICTIONS of STATISTICS, as recorded, with the physical rows of each of its files (null where unknown)."""
-    found = []
+    rows = []
     for name in statistics.columns:
         if name in ("_path", "_deletion_vector"):
             continue
@@ -30,17 +30,17 @@ def contradictions(statistics: pl.DataFrame, records: pl.Series) -> pl.DataFrame
             above = pl.col("min") > pl.col("max")
             if column["min"].dtype.is_float():  # NaN sorts above all numbers, and is no bound
                 above = above & pl.col("min").is_not_nan()
-            found += _case(ABOVE, name, column.filter(above), "min {}, max {}", "min", "max")
+            rows += _case(ABOVE, name, column.filter(above), "min {}, max {}", "min", "max")
             all_null = (pl.col("null_count") == pl.col("rows")) & (pl.col("rows") > 0) & pl.col("null_count_exact")
             bounded = column.filter(all_null & pl.col("min").is_not_null())
-            found += _case(ALL_NULL, name, bounded, "{} rows, all null, min {}", "rows", "min")
+            rows += _case(ALL_NULL, name, bounded, "{} rows, all null, min {}", "rows", "min")
         more = column.filter(pl.col("null_count") > pl.col("rows"))
-        found += _case(MORE_NULLS, name, more, "{} nulls in {} rows", "null_count", "rows")
-    return pl.DataFrame(found, schema=CONTRADICTIONS, orient="row")
+        rows += _case(MORE_NULLS, name, more, "{} nulls in {} rows", "null_count", "rows")
+    return pl.DataFrame(rows, schema=CONTRADICTIONS, orient="row")
 
 
 def _case(kind: str, column: str, rows: pl.DataFrame, text: str, *values: str) -> list[tuple[str, str, int, str, str]]:
     if rows.is_empty():
         return []
-    shown = (f"{each:,}" if isinstance(each, int) else str(each)[:_TEXT_LENGTH] for each in rows.select(values).row(0))
-    return [(kind, column, rows.height, rows["path"][0], text.format(*shown))]
+    texts = (f"{each:,}" if isinstance(each, int) else str(each)[:_TEXT_LENGTH] for each in rows.select(values).row(0))
+    return [(kind, column, rows.height, rows["path"][0], text.format(*texts))]

@@ -273,10 +273,10 @@ _WELL_KNOWN_BINARY = ("geometry", "geography")
 
 def named_type(types: Mapping[str, _T], name: str) -> _T:
     """What a primitive type of this name is among `types`; UnsupportedTableError names one that is not there."""
-    known = types.get("binary" if name.partition("(")[0].strip() in _WELL_KNOWN_BINARY else name)
-    if known is None:
+    type_ = types.get("binary" if name.partition("(")[0].strip() in _WELL_KNOWN_BINARY else name)
+    if type_ is None:
         raise UnsupportedTableError(f"values of type {name} cannot be read", fix=OTHER_ENGINE, kind="unsupported-type")
-    return known
+    return type_
 
 
 def polars_type(type_: DataType) -> pl.DataType:

@@ -264,14 +264,14 @@ class Snapshot:
     def _count(self, name: str) -> int | None:
         with self._lock:
             if name not in self._counts:
-                self._counts.update(self._counted(name))
+                self._counts.update(self._load_counts(name))
             return self._counts[name]
 
-    def _counted(self, name: str) -> dict[str, int | None]:
+    def _load_counts(self, name: str) -> dict[str, int | None]:
         if "files" not in self._frames and self._known_counts is not None:
-            known, self._known_counts = dict(self._known_counts()), None
-            if name in known:
-                return known
+            totals, self._known_counts = dict(self._known_counts()), None
+            if name in totals:
+                return totals
         # the log's cheapest listing: no statistics are read for a size
         columns = ["size", "records", "deleted_records"] if name == "num_records" else ["size"]
         files = self.files if "files" in self._frames or self._loader is None else self._loader.files(columns)

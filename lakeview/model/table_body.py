@@ -90,8 +90,8 @@ class TableBody:
     def difference_sides(self, base: int, version: int | None = None) -> RowSides:
         """The rows of `difference` in two frames, one for each kind of change, the one with fewer bytes first; a shared
         table, whose server sends changes, has one frame of all kinds (None). Errors as `difference`."""
-        found = self._difference(base, version)
-        return [(None, found.rows())] if found.sides is None else found.sides()
+        diff = self._difference(base, version)
+        return [(None, diff.rows())] if diff.sides is None else diff.sides()
 
     def difference_plan(self, base: int, version: int | None = None) -> pl.DataFrame:
         """CHANGES_PLAN: the files that `difference` reads, so that the cost is known before. Errors as `difference`."""
@@ -172,14 +172,14 @@ class OneLine(TableBody):
         return pl.DataFrame(schema=LOG_FILES)
 
 
-def _tasks_of(read: RangeRead) -> RangeTasks:
-    if read.tasks is None:
+def _tasks_of(range_read: RangeRead) -> RangeTasks:
+    if range_read.tasks is None:
         raise UnsupportedTableError(
             "the changes of a shared table are read by one process alone",
             fix="read them with lakeview.open_table(address).changes(...)",
             kind="log-not-shared",
         )
-    return read.tasks()
+    return range_read.tasks()
 
 
 def check_point(version: int | None, at: datetime | None, ref: str | None = None) -> None:

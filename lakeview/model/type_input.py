@@ -76,10 +76,10 @@ def type_of(type_: TypeInput, column: str) -> DataType:
     try:
         if _holds_objects(pl.Schema({"column": type_}, check_dtypes=False)["column"]):
             raise _no_type(column, type_)  # polars panics at a list of them, or ends the process
-        (found,) = pl.DataFrame(schema={"column": type_}).to_arrow().schema.types
+        (arrow_type,) = pl.DataFrame(schema={"column": type_}).to_arrow().schema.types
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise _no_type(column, type_) from error
-    return _complete(field_from_arrow(pa.field(column, found)), type_)
+    return _complete(field_from_arrow(pa.field(column, arrow_type)), type_)
 
 
 def _holds_objects(dtype: Any) -> bool:
