@@ -54,4 +54,4 @@ def parse_address(address: str) -> CatalogAddress:
 
 
 def _encoded(name: str) -> str:
-    return _ENCODED.sub(lambda found: f"%{ord(found[0]):02X}", name)
+    return _ENCODED.sub(lambda match: f"%{ord(match[0]):02X}", name)

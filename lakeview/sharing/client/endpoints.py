@@ -150,10 +150,11 @@ class SharingClient:
         """The files of a table, all pages of them. Filters and limits in the request are hints to the server."""
 
         def page(token: str | None) -> Answer:
-            sent = request
+            page_request = request
             if token is not None:  # which says of which version; servers take refresh tokens with the first page only
-                sent = replace(request, page_token=token, include_refresh_token=False, refresh_token=None)
-            return self._lines("POST", table_path(*table, "query"), f"table {table}", json=msgspec.json.encode(sent))
+                page_request = replace(request, page_token=token, include_refresh_token=False, refresh_token=None)
+            body = msgspec.json.encode(page_request)
+            return self._lines("POST", table_path(*table, "query"), f"table {table}", json=body)
 
         return _all_pages(page, self.http.limits.pages)
 
