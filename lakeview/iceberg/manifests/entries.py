@@ -219,8 +219,8 @@ def _inherited(entries: pl.DataFrame, group: Sequence[Manifest]) -> pl.DataFrame
     if inheritance["given_first_row_id"].null_count() < inheritance.height:
         # a removed file takes no ids: the list leaves room for the rows of added and existing files alone
         inherits = own.is_null() & (pl.col("content") == 0) & (pl.col("status") != 2)
-        counted = pl.when(inherits).then(pl.col("records").fill_null(0)).otherwise(0)
-        before = (counted.cum_sum() - counted).over("given_by")
+        new_rows = pl.when(inherits).then(pl.col("records").fill_null(0)).otherwise(0)
+        before = (new_rows.cum_sum() - new_rows).over("given_by")
         rows = pl.when(inherits).then(pl.col("given_first_row_id") + before).otherwise(own)
     return frame.with_columns(
         pl.col("snapshot_id").fill_null(pl.col("given_snapshot_id")),
