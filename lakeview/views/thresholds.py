@@ -59,6 +59,10 @@ REPEAT_DISTINCT = 0.8
 REWRITES_ROUTINE = 0.5
 """Where more loads than this share rewrite files, as those of merges do, they are what others are compared with."""
 
+LOST_SHARE, LOST_ROWS = 0.5, 100
+"""An overwrite of a whole table that leaves less than this share of so many rows loses rows, unless one before it left
+as few: what is loaded daily is about as large as the day before, and in small tables rows go by hand."""
+
 LAG_DAYS, LAG_GAPS = 1.0, 0.5
 """Newest events are late by this many days and median gaps between loads at least: time zones, cut-off times and the
 lengths of months move them by less."""

@@ -63,7 +63,8 @@ class Story:
 
     def refresh(self, records: int) -> Story:
         """Put one file in the place of all there is."""
-        return self._commit("WRITE", added=[self._file(records, 1, MIB, 1)], removed=self._live())
+        gone = self._live()
+        return self._commit("WRITE", added=[self._file(records, 1, MIB, 1)], removed=gone)
 
     def optimize(self, month: int) -> Story:
         """Put one file in the place of all of a month's."""

@@ -97,10 +97,11 @@ _KINDS: Final = {
     "load-anomaly": _Kind(
         "timeline",
         f"nulls {percent(limits.NULL_JUMP)} above the baseline; values {limits.RANGE_WIDTHS:g} times the expected "
-        f"range away; {limits.LOAD_TIMES:g} times the expected rows",
+        f"range away; {limits.LOAD_TIMES:g} times the expected rows; an overwrite that leaves less than "
+        f"{percent(limits.LOST_SHARE)} of the rows",
         "ask its writer; load it again, or delete what came twice; until then read an earlier version; restoring one "
         "takes back all loads since",
-        "queries of the latest version contain these rows",
+        "queries of the latest version contain these rows, or lack those that they replaced",
     ),
     "load-anomaly-repaired": _Kind("timeline"),
     "loads-as-expected": _Kind("quality"),

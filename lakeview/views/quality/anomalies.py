@@ -14,6 +14,7 @@ from lakeview.model.printable import first_few
 from lakeview.views.health.kinds import finding
 from lakeview.views.quality.column_loads import SUDDEN
 from lakeview.views.quality.repeats import repeated_loads
+from lakeview.views.quality.row_losses import row_losses
 from lakeview.views.quality.trends import event_column, far_back, lag_trend, rows_trend
 from lakeview.views.timeline.commits import up_to
 from lakeview.views.timeline.loads import BAD_LOAD, LATE_PARTITION
@@ -56,7 +57,8 @@ def anomalies(timeline: pl.DataFrame, changes: pl.DataFrame, version: int | None
     """ANOMALIES of TIMELINE and SUDDEN; with a version, as they were then: of loads up to it, repaired up to it."""
     sudden = _sudden(changes)
     reasons = {**sudden, **_taken_back(sudden, timeline)}
-    for load, more in [*_repeats(changes, timeline), *_volumes(timeline), *_lags(changes, timeline)]:
+    losses = row_losses(timeline)
+    for load, more in [*_losses(losses), *_repeats(changes, timeline), *_volumes(timeline), *_lags(changes, timeline)]:
         reasons.setdefault(load, []).append(more)
     unexplained = timeline.filter(
         pl.col("suspicious") & pl.col("taken_back_by").is_null() & pl.col("note").is_not_null()
@@ -75,7 +77,9 @@ def anomalies(timeline: pl.DataFrame, changes: pl.DataFrame, version: int | None
     )
     return (
         loads.join(commits, on="version")
-        .join(history.select("version", repaired_by="taken_back_by"), on="version")
+        .join(history.select("version", "taken_back_by"), on="version")
+        .join(losses.select("version", "restored_by"), on="version", how="left")
+        .with_columns(repaired_by=pl.coalesce("restored_by", "taken_back_by"))
         .join(repairs, on="repaired_by", how="left")
         .with_columns(repaired_by=pl.when("repaired").then("repaired_by"))
         .sort(pl.col("repaired_by").is_not_null(), pl.col("order").cast(pl.Int64).neg())
@@ -86,12 +90,13 @@ def anomalies(timeline: pl.DataFrame, changes: pl.DataFrame, version: int | None
 
 def with_anomalies(timeline: pl.DataFrame, anomalies: pl.DataFrame) -> pl.DataFrame:
     """TIMELINE with the loads of ANOMALIES as its suspicious ones, and their reasons and repair as `note`."""
-    marks = anomalies.select("version", reason=pl.col("reasons").list.join("; "))
+    marks = anomalies.select("version", "repaired_by", reason=pl.col("reasons").list.join("; "))
     marked = timeline.join(marks, on="version", how="left", maintain_order="left")
     repair = pl.when(pl.col("reason").is_null() | pl.col("taken_back_by").is_not_null()).then("note")
     return marked.with_columns(
         suspicious=pl.col("suspicious") | pl.col("reason").is_not_null(),
         note=pl.concat_str("reason", repair, separator="; ", ignore_nulls=True).replace("", None),
+        taken_back_by=pl.coalesce("taken_back_by", "repaired_by"),
         label=pl.when(pl.col("reason").is_not_null()).then(pl.lit(BAD_LOAD)).otherwise("label"),
     ).select(timeline.columns)
 
@@ -197,6 +202,14 @@ def _ranges(rows: pl.DataFrame) -> _Reason:
 
 def _number(value: float) -> str:
     return format_count(value, exact=True) if value.is_integer() else f"{value:,.4g}"
+
+
+def _losses(losses: pl.DataFrame) -> list[tuple[int, _Reason]]:
+    """Overwrites that leave far fewer rows than there were."""
+    return [
+        (version, (f"replaces {counted(before, 'row')} by {records:,}", None))
+        for version, records, before in losses.select("version", "records", "records_before").iter_rows()
+    ]
 
 
 def _repeats(changes: pl.DataFrame, timeline: pl.DataFrame) -> list[tuple[int, _Reason]]:

@@ -44,7 +44,8 @@ TIMELINE = pl.Schema(
 at least so many rows, null where the files cannot be followed.
 `lane`: append, change, schema, maintenance or other; off-branch for a commit of another branch than the one looked at,
 whose `files`, `bytes` and `records` are null and whose `note` says where it lies.
-`writer`: user, else engine. `suspicious` with `note` (why) and `taken_back_by` (the version that removed the load)."""
+`writer`: user, else engine. `suspicious` with `note` (why) and `taken_back_by` (the version that removed the load, or
+brought back the rows that it replaced)."""
 
 _OPERATION_LANES = {
     "WRITE": "append",

@@ -1,0 +1,71 @@
+"""Overwrites of a whole table that leave far fewer rows than there were, without a delete, from the timeline alone."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from lakeview.views.thresholds import BASELINE_WINDOW, CADENCE_SPAN, JOB_GAP, LOST_ROWS, LOST_SHARE
+
+ROW_LOSSES = pl.Schema(
+    {"version": pl.Int64(), "records": pl.Int64(), "records_before": pl.Int64(), "restored_by": pl.Int64()}
+)
+"""One row an overwrite, oldest first: the rows that it left and those before it; `restored_by`: the version that
+brought most of them back at once, null while they are missing."""
+
+_OVERWRITES = (
+    "WRITE",
+    "OVERWRITE",
+    "APPEND",
+    "COPY INTO",
+    "STREAMING UPDATE",
+    "REPLACE TABLE AS SELECT",
+    "CREATE OR REPLACE TABLE AS SELECT",
+)
+"""Operations that overwrite a table where no file of before stays; by others rows are deleted as they are asked to."""
+
+
+def row_losses(timeline: pl.DataFrame) -> pl.DataFrame:
+    """ROW_LOSSES from TIMELINE: at least LOST_ROWS rows were there, and less than LOST_SHARE of them are left.
+
+    An overwrite that empties the table and one commit of the same job that fills it again count as one, which is that
+    of the first. Not counted are tables that were overwritten with as few rows before, and those that have most rows
+    again within an hour: they are written in parts.
+    """
+    line = timeline.filter(pl.col("lane") != "off-branch")
+    is_emptied = (pl.col("files") == 0) & (pl.col("files_removed") > 0)
+    follows = is_emptied.shift(1) & (pl.col("timestamp") - pl.col("timestamp").shift(1) <= JOB_GAP)
+    is_second = follows.fill_null(value=False)
+    is_whole = (
+        pl.col("data_change")
+        & (pl.col("files") == pl.col("files_added"))
+        & pl.col("operation").str.to_uppercase().is_in(_OVERWRITES)
+    )
+    overwrites = (
+        line.with_row_index("row")
+        .with_columns(
+            records_before=pl.when(is_second).then(pl.col("records").shift(2)).otherwise(pl.col("records").shift(1)),
+            version=pl.when(is_second).then(pl.col("version").shift(1)).otherwise("version"),
+        )
+        .filter(is_whole, pl.col("records_before") > 0)
+        .with_columns(fewest=pl.col("records").shift(1).rolling_min(BASELINE_WINDOW, min_samples=1))
+    )
+    losses = overwrites.filter(
+        pl.col("records_before") >= LOST_ROWS,
+        pl.col("records") < LOST_SHARE * pl.min_horizontal("records_before", "fewest"),
+    )
+    rows = [
+        (version, records, before, restored)
+        for row, version, records, before in losses.select("row", "version", "records", "records_before").iter_rows()
+        for is_in_parts, restored in [_recovery(line[row:], LOST_SHARE * before)]
+        if not is_in_parts
+    ]
+    return pl.DataFrame(rows, schema=ROW_LOSSES, orient="row")
+
+
+def _recovery(line: pl.DataFrame, enough: float) -> tuple[bool, int | None]:
+    """Whether so many rows are there again within an hour of the first of these commits, and the first version that
+    brings them back at once, None without one."""
+    records, since = line["records"], line["timestamp"] - line["timestamp"][0]
+    is_enough = (records >= enough).fill_null(value=False)
+    at_once = line.filter(is_enough & (records.diff() >= enough - records[0]).fill_null(value=False))["version"]
+    return bool((is_enough & (since <= CADENCE_SPAN)).any()), None if at_once.is_empty() else int(at_once[0])
