@@ -165,5 +165,7 @@ def _with_id(field: pa.Field) -> pa.Field:
         type_ = pa.large_list(_with_id(type_.value_field))
     elif pa.types.is_list(type_):
         type_ = pa.list_(_with_id(type_.value_field))
+    elif pa.types.is_map(type_):
+        type_ = pa.map_(_with_id(type_.key_field), _with_id(type_.item_field))
     metadata = {b"PARQUET:field_id": number.encode()} if number.isascii() and number.isdigit() else {}
     return field.with_type(type_).with_metadata(metadata)

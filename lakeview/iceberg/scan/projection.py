@@ -70,7 +70,7 @@ def _mapped(type_: pa.DataType, mapping: Any, recorded: Collection[int]) -> pa.D
         (key,) = with_mapping([type_.key_field.with_name("key")], mapping)
         (value,) = with_mapping([type_.item_field.with_name("value")], mapping)
         return pa.map_(key, value)
-    if pa.types.is_list(type_):
+    if _is_list(type_):
         (element,) = with_mapping([type_.value_field.with_name("element")], mapping)
         return pa.list_(element)
     return type_
