@@ -57,3 +57,10 @@ def test_structs_in_lists_have_their_fields_by_name_where_files_have_no_ids(tmp_
     mapping = [{"field-id": 1, "names": ["l"], "fields": fields}]
     stored = [{"name": "l", "type": {"type": "array", "items": value}}]
     assert rows(tmp_path, [optional("l", 1, column)], stored, {"l": [{"before": 7}]}, mapping) == [([{"now": 7}],)]
+
+
+def test_a_name_that_looks_like_an_id_is_a_name(tmp_path: Path) -> None:
+    columns = [optional("f2", 1, "long"), optional("f1", 2, "string")]
+    mapping = [{"field-id": 1, "names": ["f2"]}, {"field-id": 2, "names": ["f1"]}]
+    stored = [{"name": "f1", "type": "string"}, {"name": "f2", "type": "long"}]
+    assert rows(tmp_path, columns, stored, {"f1": "x", "f2": 5}, mapping) == [(5, "x")]

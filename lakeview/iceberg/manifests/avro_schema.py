@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -10,6 +11,10 @@ import msgspec
 
 from lakeview.model import limits
 
+NO_ID = "name "
+"""What stands before the name of a field that has no id and is called as if it had one (`f12`)."""
+
+_LIKE_AN_ID = re.compile(r"f\d+")
 _PRIMITIVES = {"null", "boolean", "int", "long", "float", "double", "bytes", "string"}
 _BLANKS = {"boolean": b"\0", "int": b"\0", "long": b"\0", "float": bytes(4), "double": bytes(8), "bytes": b"\0"}
 
@@ -127,7 +132,8 @@ class _Renamed:
 
     def _field(self, described: Any, depth: int) -> dict[str, Any]:
         field_id = described.get("field-id", self._names.get(described["name"]))
-        name = f"f{field_id}" if isinstance(field_id, int) and field_id >= 0 else described["name"]
+        named = NO_ID + described["name"] if _LIKE_AN_ID.fullmatch(described["name"]) else described["name"]
+        name = f"f{field_id}" if isinstance(field_id, int) and field_id >= 0 else named
         type_ = self.type(described["type"], depth + 1)
         return {"name": name, "type": None if type_ == "null" else type_}
 

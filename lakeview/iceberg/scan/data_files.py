@@ -15,6 +15,7 @@ from pyarrow import orc
 
 from lakeview.iceberg.manifests.avro import read_frame
 from lakeview.iceberg.manifests.avro_container import open_container
+from lakeview.iceberg.manifests.avro_schema import NO_ID
 from lakeview.iceberg.manifests.entries import FORMATS
 from lakeview.iceberg.scan.projection import Projection, absent_fields, has_ids, with_mapping
 from lakeview.model.errors import UnsupportedTableError
@@ -168,4 +169,4 @@ def _with_id(field: pa.Field) -> pa.Field:
     elif pa.types.is_map(type_):
         type_ = pa.map_(_with_id(type_.key_field), _with_id(type_.item_field))
     metadata = {b"PARQUET:field_id": number.encode()} if number.isascii() and number.isdigit() else {}
-    return field.with_type(type_).with_metadata(metadata)
+    return pa.field(field.name.removeprefix(NO_ID), type_, field.nullable, metadata)
