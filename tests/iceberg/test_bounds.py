@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from lakeview.iceberg.metadata.single_values import sound_bounds
+from lakeview.iceberg.metadata.single_values import decoded_bounds, sound_bounds
 from lakeview.model.schema import PrimitiveType
 
 SMALL, SAME, LARGE = (bytes([first]) + bytes(15) for first in (0x10, 0x7F, 0x80))
@@ -30,3 +30,13 @@ def test_bounds_of_uuids_hold_in_both_orders_that_writers_have(
     assert lowest is None or lowest <= value
     assert highest is None or highest >= value
     assert (lowest is None) == (low is None or high is None or low[0] >> 7 != high[0] >> 7)
+
+
+@pytest.mark.parametrize(
+    ("day", "inside"), [(106_751, True), (106_752, False), (-106_751, True), (-106_752, False), (2_932_896, False)]
+)
+def test_a_bound_from_when_a_time_was_a_date_is_unknown_beyond_nanoseconds(day: int, inside: bool) -> None:
+    values = pl.Series([day.to_bytes(4, "little", signed=True)])
+    decoded = decoded_bounds(values, PrimitiveType("timestamp_ns"))
+    assert decoded is not None
+    assert decoded.to_physical().to_list() == [day * 86_400_000_000_000 if inside else None]

@@ -92,8 +92,11 @@ def _days(values: pl.Series) -> pl.Series:
 def _moments(unit: str, zone: str | None) -> Callable[[pl.Series], pl.Series]:
     def decode(values: pl.Series) -> pl.Series:
         day = _DAY[unit]
-        numbers = _first(_read(values, pl.Int64()), _read(values, pl.Int32()).cast(pl.Int64) * day)
-        numbers = numbers.set(~numbers.is_between(max(_FIRST * day, -(2**63)), min((_LAST + 1) * day, 2**63) - 1), None)
+        first, last = max(_FIRST * day, -(2**63)), min((_LAST + 1) * day, 2**63) - 1
+        days = _read(values, pl.Int32()).cast(pl.Int64)  # of files from before a date became a time
+        days = days.set(~days.is_between(-(-first // day), last // day), None)
+        numbers = _first(_read(values, pl.Int64()), days * day)
+        numbers = numbers.set(~numbers.is_between(first, last), None)
         return numbers.cast(pl.Datetime("ns" if unit == "ns" else "us")).dt.replace_time_zone(zone)
 
     return decode
