@@ -231,6 +231,9 @@ DEFAULTS: list[tuple[str, Any, Any]] = [
     ("date", "1969-12-31", date(1969, 12, 31)),
     ("string", "ü", "ü"),
     ("binary", "00ff", b"\x00\xff"),
+    ("fixed[2]", "00ff", b"\x00\xff"),
+    ("float", 0.5, 0.5),
+    ("timestamp_ns", "1969-12-31T23:59:59.999999001", pl.Series([-999]).cast(pl.Datetime("ns"))[0]),
     ("uuid", "f79c3e09-677c-4bbd-a479-3f349cb785e7", bytes.fromhex("f79c3e09677c4bbda4793f349cb785e7")),
 ]
 
@@ -243,10 +246,20 @@ def test_defaults_are_single_values_of_their_type(tmp_path: Path, type_: str, va
     assert lv.open_table(history.address).scan().collect()["d"].to_list() == [wanted]
 
 
-def test_a_default_that_is_none_of_its_type_is_the_schema_s_fault(tmp_path: Path) -> None:
+NO_DEFAULTS: list[tuple[str, Any]] = [
+    ("int", "much"),
+    ("fixed[4]", "000102"),
+    ("float", 1e300),
+    ("timestamp_ns", "2500-01-01T00:00:00"),
+    ("timestamptz_ns", "1600-01-01T00:00:00+00:00"),
+]
+
+
+@pytest.mark.parametrize(("type_", "value"), NO_DEFAULTS, ids=[t for t, _ in NO_DEFAULTS])
+def test_a_default_that_is_none_of_its_type_is_the_schema_s_fault(tmp_path: Path, type_: str, value: Any) -> None:
     history = table(tmp_path, version=3)
     history.append("a", ROWS[:1])
-    history.evolve([ID, {"id": 3, "name": "d", "required": False, "type": "int", "initial-default": "much"}])
+    history.evolve([ID, {"id": 3, "name": "d", "required": False, "type": type_, "initial-default": value}])
     with pytest.raises(CorruptTableError, match="initial default of column d"):
         lv.open_table(history.address).scan().collect()
     assert ids_only(history.address) == [0]

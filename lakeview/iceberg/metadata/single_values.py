@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
+from math import isfinite
 from typing import Any
 from uuid import UUID
 
 import polars as pl
 
-from lakeview.iceberg.metadata.transforms import exact_decimal
+from lakeview.iceberg.metadata.transforms import exact_decimal, microseconds
 from lakeview.model.schema import (
     ArrayType,
     DataType,
@@ -19,9 +21,10 @@ from lakeview.model.schema import (
     MapType,
     PrimitiveType,
     StructType,
-    polars_type,
 )
 
+_LARGEST_FLOAT = (2 - 2**-23) * 2.0**127
+_TIME_IN_NANOSECONDS = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:\+00:00|Z)?")
 _DAY = {"us": 86_400_000_000, "ns": 86_400_000_000_000}
 _FIRST, _LAST = -719_162, 2_932_896
 """The days that Python's calendar has: 0001-01-01 to 9999-12-31."""
@@ -199,10 +202,18 @@ def single_value(value: Any, type_: DataType) -> Any:
         raise NotAValueError(f"{value!r} is no {type_}") from error
 
 
+def default_value(value: Any, field: Field) -> Any:
+    """A default of a column as `single_value` gives it; NotAValueError too for a fixed one of another length."""
+    python_value, length = single_value(value, field.type), field.metadata.get("length")
+    if isinstance(python_value, bytes) and length is not None and len(python_value) != length:
+        raise NotAValueError(f"{value!r} is no fixed[{length}]")
+    return python_value
+
+
 def _part(value: Any, field: Field) -> Any:
     """A field of a struct's default: its own value there, else the default that the field has itself."""
     own = value.get(str(field.id))
-    return single_value(field.metadata.get("initial-default") if own is None else own, field.type)
+    return default_value(field.metadata.get("initial-default") if own is None else own, field)
 
 
 def _primitive(value: Any, name: str, type_: DataType) -> Any:
@@ -212,7 +223,9 @@ def _primitive(value: Any, name: str, type_: DataType) -> Any:
         case "integer" | "long" if isinstance(value, int) and not isinstance(value, bool):
             return value
         case "float" | "double" if isinstance(value, int | float | str):
-            return float(value)
+            number = float(value)
+            if name == "double" or not isfinite(number) or abs(number) <= _LARGEST_FLOAT:
+                return number
         case "string" if isinstance(value, str):
             return value
         case "uuid":
@@ -232,7 +245,10 @@ def _primitive(value: Any, name: str, type_: DataType) -> Any:
 
 def _nanoseconds(text: str) -> int:
     """Nanoseconds since 1970, which Python's own times are too coarse for."""
-    dtype = polars_type(PrimitiveType("timestamp_ns"))
-    plain = text.removesuffix("+00:00").removesuffix("Z")
-    timestamp = pl.Series([plain]).str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="ns").cast(dtype)
-    return int(timestamp.to_physical()[0])
+    parts = _TIME_IN_NANOSECONDS.fullmatch(text)
+    if parts is None:
+        raise ValueError(f"{text} is no time")
+    number = microseconds(datetime.fromisoformat(parts[1])) * 1000 + int((parts[2] or "0").ljust(9, "0"))
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"{text} lies beyond the nanoseconds of 64 bits")
+    return number

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakeview.iceberg.metadata.single_values import NotAValueError, single_value
+from lakeview.iceberg.metadata.single_values import NotAValueError, default_value
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 from lakeview.model.schema import ArrayType, DataType, Field, MapType, StructType
 from lakeview.rows.casts import conformed
@@ -122,7 +122,7 @@ class Projection:
         if default is None:
             return pa.nulls(rows, target)
         try:
-            return _repeated(single_value(default, field.type), target, rows, field)
+            return _repeated(default_value(default, field), target, rows, field)
         except NotAValueError as error:
             raise CorruptTableError(
                 f"the initial default of column {field.name} cannot be understood: {error}",
