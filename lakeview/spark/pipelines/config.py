@@ -96,6 +96,19 @@ class Dataset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """True if files of the published table are packed, ordered or vacuumed."""
         return bool(self.optimize or self.z_order_by or self.vacuum)
 
+    def spelled_as(self, columns: Sequence[str]) -> Dataset:
+        """The dataset with the spelling of these columns, whose case Spark may be set to regard. Names that no column
+        has stay as they are."""
+        spellings = {column.casefold(): column for column in columns}
+
+        def spelled(names: Sequence[str]) -> tuple[str, ...]:
+            return tuple(spellings.get(name.casefold(), name) for name in names)
+
+        rules = (msgspec.structs.replace(rule, unique=spelled(rule.unique)) for rule in self.expectations)
+        return msgspec.structs.replace(
+            self, keys=spelled(self.keys), order_by=spelled(self.order_by), expectations=tuple(rules)
+        )
+
     @property
     def rules(self) -> tuple[Expectation, ...]:
         """The expectations, and that the keys of a merge are unique where no order says which row counts."""

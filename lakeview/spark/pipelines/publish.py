@@ -116,10 +116,11 @@ class Publisher:
         started = self.clock()
         sink_access = self.graph.access_to(dataset.sink)
         rows = self._rows(source, sink_access)
-        rules, schema = dataset.rules, from_spark(rows.schema)
+        schema = from_spark(rows.schema)
+        dataset = dataset.spelled_as(schema.names)
+        rules = dataset.rules
         expectations.check_rules(rules, schema)
-        spelled = {column.casefold() for column in schema.names}
-        schema.require([c for c in (*dataset.keys, *dataset.order_by) if c.casefold() not in spelled], place=name)
+        schema.require([*dataset.keys, *dataset.order_by], place=name)
         target = self._target(name, dataset, rows)
         stays = self._rows_of(target) if dataset.publish is Mode.APPEND and target.snapshot().num_files else None
         divided = expectations.mark_failures(rows, rules, stays).persist()
