@@ -30,8 +30,8 @@ def branches(now: OpenTable) -> pl.DataFrame:
 
 def place_off_the_line(now: OpenTable) -> str | None:
     """Where the version shown lies, if it is not on the line of versions that is shown."""
-    found = now.look.off_branch_commits().filter(pl.col("version") == now.version)
-    return next(iter(found["note"]), None)
+    rows = now.look.off_branch_commits().filter(pl.col("version") == now.version)
+    return next(iter(rows["note"]), None)
 
 
 def schemas_up_to(now: OpenTable) -> pl.DataFrame:

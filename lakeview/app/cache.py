@@ -115,19 +115,19 @@ def _anew() -> Counter[str]:
     return Counter()
 
 
-def made_anew(address: str) -> bool:
+def is_recreated(address: str) -> bool:
     """Whether another table lies at the address by now: one that does not know the version we hold for the latest, or
     tells something else of it.
 
     Costs opening it once more, so it is asked by a click and never by a clock. CorruptTableError where the newest
     commit can no longer be read.
     """
-    held, there = table(address).latest_version, lv.open_table(address)
+    version, there = table(address).latest_version, lv.open_table(address)
     newest = _newest(there)
-    if held not in there.versions(look=False)["version"]:
-        return there.latest_version != held
-    known = logged("history", address, held).head(1).drop(_OF_THE_STORE)
-    return held == there.latest_version and not newest.equals(known)
+    if version not in there.versions(look=False)["version"]:
+        return there.latest_version != version
+    cached_commit = logged("history", address, version).head(1).drop(_OF_THE_STORE)
+    return version == there.latest_version and not newest.equals(cached_commit)
 
 
 def frames(address: str, latest: int, ref: str | None = None) -> TableFrames:

@@ -115,8 +115,8 @@ def snippets(view: View, metadata: str | None = None) -> dict[str, str]:
 
     `metadata`: the file that describes the version, for tools that want it named; None: they find it at the address.
     """
-    _, in_catalog, named = view.address.partition("catalog://")
-    catalog, _, name = named.partition("/")
+    _, in_catalog, path = view.address.partition("catalog://")
+    catalog, _, name = path.partition("/")
     tools = _ELSEWHERE.get("catalog" if in_catalog else view.table_format, {})
     if in_catalog and "%" in view.address:  # names that others spell in their own ways
         tools = {}
@@ -160,7 +160,7 @@ def _readable(where: str | None) -> str | None:
 
 def metadata_file(table: Table) -> str | None:
     """The address of the one file that describes the table now, where its format has such."""
-    found = getattr(table, "metadata_file", None)
-    if found is None or table.address.endswith(found.path):
+    file = getattr(table, "metadata_file", None)
+    if file is None or table.address.endswith(file.path):
         return None
-    return f"{table.address.rstrip('/')}/{found.path}"
+    return f"{table.address.rstrip('/')}/{file.path}"

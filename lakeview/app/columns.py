@@ -74,15 +74,15 @@ def cells_and_columns(
 ) -> tuple[pl.DataFrame, dict[str, dict[str, Any]]]:
     """The cells of these columns in this order, and Streamlit's configuration of each: they share `place` pixels, and
     grow alike where there are more. One without a heading gets its name, for those who hear the table."""
-    drawn = {name: column.cells(_values(rows, column.of or name)) for name, column in columns.items()}
-    shown = {
-        name: cells for name, (cells, _) in drawn.items() if not columns[name].may_be_absent or (cells != "").any()
+    parts = {name: column.cells(_values(rows, column.of or name)) for name, column in columns.items()}
+    visible = {
+        name: cells for name, (cells, _) in parts.items() if not columns[name].may_be_absent or (cells != "").any()
     }
-    labels = {name: drawn[name][1] or name for name in shown}
-    needed = [columns[name].needs(cells, labels[name], unknown) for name, cells in shown.items()]
-    return pl.DataFrame(shown), {
+    labels = {name: parts[name][1] or name for name in visible}
+    needs = [columns[name].needs(cells, labels[name], unknown) for name, cells in visible.items()]
+    return pl.DataFrame(visible), {
         name: columns[name].kind(labels[name], width=width, **columns[name].options_for(cells))
-        for (name, cells), width in zip(shown.items(), widths.fitted(needed, place), strict=True)
+        for (name, cells), width in zip(visible.items(), widths.fitted(needs, place), strict=True)
     }
 
 

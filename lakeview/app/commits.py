@@ -55,11 +55,11 @@ def ribbon_key(runs: pl.DataFrame) -> None:
 def pick_from_chart(key: str) -> None:
     """A click on a mark of the chart chooses its version, a drag its span of time."""
     selection = st.session_state[key].get("selection", {})
-    if timeline_filters.brushed(selection):
+    if timeline_filters.take_span(selection):
         return
-    for picked in selection.values():
-        if isinstance(picked, list):
-            versions = [row["version"] for row in picked if isinstance(row, Mapping) and "version" in row]
+    for marks in selection.values():
+        if isinstance(marks, list):
+            versions = [row["version"] for row in marks if isinstance(row, Mapping) and "version" in row]
             if versions:
                 _choose(versions[-1])
 
@@ -70,15 +70,15 @@ def open_commit(now: OpenTable, timeline: pl.DataFrame, matching: pl.DataFrame) 
 
     The URL keeps it as `commit`: written here and not bound to a widget, which would write its label.
     """
-    given = {str(version): int(version) for version in timeline["version"]}
-    asked = st.query_params.get(COMMIT, "").removeprefix("v")
-    if asked in given:
-        return given[asked]
+    by_text = {str(version): int(version) for version in timeline["version"]}
+    commit = st.query_params.get(COMMIT, "").removeprefix("v")
+    if commit in by_text:
+        return by_text[commit]
     versions = (timeline if matching.is_empty() else matching)["version"]
-    shown = now.version if now.version in versions else int(versions[-1])
-    if asked:
-        nothing(f"The log has no commit {asked[:40]}.", f"{views.units.format_version(shown)} is shown.")
-    return shown
+    default = now.version if now.version in versions else int(versions[-1])
+    if commit:
+        nothing(f"The log has no commit {commit[:40]}.", f"{views.units.format_version(default)} is shown.")
+    return default
 
 
 def picker(commits: pl.DataFrame, version: int) -> None:

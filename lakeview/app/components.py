@@ -228,7 +228,7 @@ def frame(
         key=key,
         hide_index=True,
         row_height=row_height,
-        column_config={name: _named(name, kind) for name, kind in configuration.items()},
+        column_config={name: _with_heading(name, kind) for name, kind in configuration.items()},
         column_order=[name for name in kinds if name in cells.columns] or None,
         height=height if rows.height * row_height > height else "content",
         placeholder=unknown,
@@ -246,7 +246,7 @@ def pandas_rows(rows: pl.DataFrame) -> Any:
     return rows.to_arrow().to_pandas(date_as_object=False)
 
 
-def _named(name: str, kind: Any) -> Any:
+def _with_heading(name: str, kind: Any) -> Any:
     """A column's configuration; one without a heading gets the name of its column, for those who hear the table. None
     is narrower than its heading."""
     label = str(kind.get("label") or name)

@@ -29,10 +29,10 @@ _MOST_SECONDS = 8 * 10**12
 
 def table(rows: pl.DataFrame, *, key: str, height: int = 420) -> None:
     """The rows as a table."""
-    shown = as_shown(rows)
+    cells = as_shown(rows)
     with st.container(key=f"{OWN_COLUMNS}{key}"):
-        kinds = zip(shown.schema.items(), rows.dtypes, strict=True)
-        frame(shown, {name: _column(type_, of) for (name, type_), of in kinds}, key=key, height=height)
+        kinds = zip(cells.schema.items(), rows.dtypes, strict=True)
+        frame(cells, {name: _column(type_, of) for (name, type_), of in kinds}, key=key, height=height)
 
 
 def as_shown(rows: pl.DataFrame) -> pl.DataFrame:
@@ -48,10 +48,10 @@ def printable_names(names: list[str]) -> dict[str, str]:
     """New names for columns whose names hold the character 0: with it no frame is handed to a browser."""
     renamed: dict[str, str] = {}
     for name in names:
-        shown = name.replace("\0", "\N{SYMBOL FOR NULL}")
-        while shown != name and (shown in names or shown in renamed.values()):
-            shown += "_"
-        renamed[name] = shown
+        new_name = name.replace("\0", "\N{SYMBOL FOR NULL}")
+        while new_name != name and (new_name in names or new_name in renamed.values()):
+            new_name += "_"
+        renamed[name] = new_name
     return renamed
 
 

@@ -106,12 +106,12 @@ def _is_of_other_table(page: str, here: str | None) -> bool:
 def _tables_near(folder: str) -> None:
     """The tables in the first folders below one that is none itself."""
     with suppress(errors.LakeviewError):  # of a name that is none there is no address
-        found = cache.near_tables(tables.address(folder))
-        if not found.is_empty():
+        matches = cache.near_tables(tables.address(folder))
+        if not matches.is_empty():
             st.markdown("**Tables in its folders** &ensp; :small[:gray[two levels deep; tick a row to open the table]]")
-            shown = {"name": columns.text("table"), "format": columns.text("format")}
-            opened = row_link("near-tables", found, "overview", lambda row: {"table": row["address"]})
-            frame(found.with_columns(pl.col("format").str.to_titlecase()), shown, key="near-tables", **opened)
+            table_columns = {"name": columns.text("table"), "format": columns.text("format")}
+            opened = row_link("near-tables", matches, "overview", lambda row: {"table": row["address"]})
+            frame(matches.with_columns(pl.col("format").str.to_titlecase()), table_columns, key="near-tables", **opened)
 
 
 def public_text(text: str, typed: str = "") -> str:
@@ -152,10 +152,10 @@ def _try_again() -> None:
 
 def _look_again() -> None:
     """Errors are not kept, so the run that follows reads again; what the store was asked before is asked again too."""
-    chosen = selection.remembered()
-    if chosen.table is not None:
+    choice = selection.remembered()
+    if choice.table is not None:
         with suppress(errors.LakeviewError):  # a name that is none: the run that follows says so
-            cache.latest.clear(tables.address(chosen.table), chosen.ref)
+            cache.latest.clear(tables.address(choice.table), choice.ref)
 
 
 _FIRST_WORDS = ("the ", "a ", "an ", "no ", "there ", "this ", "version ", "data file ")

@@ -47,8 +47,8 @@ def branches(now: OpenTable) -> None:
 
 
 def _open_commit(key: str) -> None:
-    for picked in st.session_state[key].get("selection", {}).values():
-        for row in picked if isinstance(picked, list) else ():
+    for marks in st.session_state[key].get("selection", {}).values():
+        for row in marks if isinstance(marks, list) else ():
             _show_commits(commit=str(row["version"]))
 
 
@@ -66,7 +66,7 @@ def _show_commits(**changes: str) -> None:
 
 
 def _branch_table(branches: pl.DataFrame) -> None:
-    shown = {
+    table_columns = {
         "name": columns.text("name", least=widths.NAME),
         "kind": columns.text(""),
         "version": columns.version(),
@@ -78,10 +78,10 @@ def _branch_table(branches: pl.DataFrame) -> None:
         "id": columns.text("full id", of="version"),
     }
     if branches["keeps"].null_count() == branches.height:  # its room is the id's
-        del shown["keeps"]
+        del table_columns["keeps"]
     frame(
         branches,
-        shown,
+        table_columns,
         key="branches-table",
         selection_mode="single-row",
         on_select=lambda: _open_branch(branches),
@@ -135,19 +135,19 @@ def partition_specs(now: OpenTable) -> None:
 
 def manifests(now: OpenTable) -> None:
     """Draws the card of the version's manifests, if it has any."""
-    listed = now.manifests
-    if listed.is_empty():
+    rows = now.manifests
+    if rows.is_empty():
         return
-    downloads.offer("manifests", listed)
-    facts = views.files.manifests.manifest_facts(listed)
+    downloads.offer("manifests", rows)
+    facts = views.files.manifests.manifest_facts(rows)
     with card("Manifests", "the files that list this version's data files, from its manifest list", key="manifests"):
         with grid(186):
-            tile("Manifests", f"{listed.height:,}", f"{facts.data:,} of data, {facts.deletes:,} of deletes")
+            tile("Manifests", f"{rows.height:,}", f"{facts.data:,} of data, {facts.deletes:,} of deletes")
             tile("Bytes", views.units.format_bytes(facts.size), f"median {views.units.format_bytes(facts.median_size)}")
             tile(
                 "Overlapping",
                 "unknown" if facts.overlapping is None else f"{facts.overlapping:,}",
-                f"of {listed.height:,}",
+                f"of {rows.height:,}",
                 help="Manifests whose partition ranges overlap another's: a filter opens all of them.",
             )
             tile(
@@ -155,12 +155,12 @@ def manifests(now: OpenTable) -> None:
                 f"{facts.with_deleted:,}",
                 help="Manifests with entries of files that this version no longer has.",
             )
-        _manifest_table(listed)
+        _manifest_table(rows)
 
 
 def _manifest_table(manifests: pl.DataFrame) -> None:
     rows = views.files.manifests.manifest_rows(manifests)
-    shown = {
+    table_columns = {
         "file": columns.metadata_file("manifest", of="file"),
         "content": columns.text("of"),
         "size": columns.size("size"),
@@ -173,10 +173,10 @@ def _manifest_table(manifests: pl.DataFrame) -> None:
         "added_version": columns.version("added by"),
     }
     if (rows["files_deleted"] == 0).all():
-        del shown["files_deleted"]
+        del table_columns["files_deleted"]
     frame(
         rows,
-        shown,
+        table_columns,
         key="manifests-table",
         unknown="unknown",
         row_height=BROKEN_LINES,  # ranges of several fields are long

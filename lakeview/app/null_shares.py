@@ -30,10 +30,10 @@ def null_columns(rows: pl.DataFrame, bar: int) -> dict[str, Column]:
         lambda shares: pl.Series([_null_bar(width, **share) for share in shares], dtype=pl.String),
         pixels=bar,
     )
-    found = {"null": percent("null, %", of="null_share")} | ({"bar": pale} if bar > 0 else {})
+    columns = {"null": percent("null, %", of="null_share")} | ({"bar": pale} if bar > 0 else {})
     if "absent_text" in rows.columns:
-        found["absent"] = absent_column()
-    return found
+        columns["absent"] = absent_column()
+    return columns
 
 
 def absent_column() -> Column:

@@ -33,9 +33,9 @@ def root_input(placeholder: str) -> str | None:
 
 
 def _take_offered() -> None:
-    chosen = st.session_state["offered-root"]
-    if chosen is not None:
-        st.session_state[ROOT] = chosen
+    root = st.session_state["offered-root"]
+    if root is not None:
+        st.session_state[ROOT] = root
 
 
 def _offered_roots() -> list[str]:

@@ -37,8 +37,8 @@ class Selection:
 
     def parameters(self) -> dict[str, str]:
         """Query parameters of a link to this selection; ids are text."""
-        given = {TABLE: self.table, VERSION: self.version, BASE: self.base, REF: self.ref}
-        return {key: str(value) for key, value in given.items() if value is not None}
+        parts = {TABLE: self.table, VERSION: self.version, BASE: self.base, REF: self.ref}
+        return {key: str(value) for key, value in parts.items() if value is not None}
 
 
 def current() -> Selection:
@@ -46,14 +46,14 @@ def current() -> Selection:
 
     Raises InvalidRequestError for a version that is no number; the table stays selected.
     """
-    asked = _parameters()
-    if TABLE not in asked:
+    parameters = _parameters()
+    if TABLE not in parameters:
         return remembered()
-    st.session_state[_REMEMBERED] = Selection(asked[TABLE])
-    version = _version(asked.get(VERSION), "asks for")
-    found = Selection(asked[TABLE], version, _version(asked.get(BASE), "compares with"), asked.get(REF))
-    st.session_state[_REMEMBERED] = found
-    return found
+    st.session_state[_REMEMBERED] = Selection(parameters[TABLE])
+    version = _version(parameters.get(VERSION), "asks for")
+    choice = Selection(parameters[TABLE], version, _version(parameters.get(BASE), "compares with"), parameters.get(REF))
+    st.session_state[_REMEMBERED] = choice
+    return choice
 
 
 def remembered() -> Selection:
@@ -76,8 +76,8 @@ def select_text(
 ) -> None:
     """Chooses what was typed; `current()` of the next run says what is wrong with it, if anything."""
     st.session_state.pop(_REMEMBERED, None)
-    given = {TABLE: table, VERSION: version, BASE: base, REF: ref}
-    _choose({key: str(value) for key, value in given.items() if value is not None})
+    parts = {TABLE: table, VERSION: version, BASE: base, REF: ref}
+    _choose({key: str(value) for key, value in parts.items() if value is not None})
 
 
 def settle(selection: Selection | None = None) -> None:
@@ -132,8 +132,8 @@ def hold(key: str, default: str | Sequence[str], options: Collection[str] | None
     st.session_state[key] = _value_of(key, default, options)
 
     def write() -> None:
-        chosen = st.session_state[key]
-        state = chosen if isinstance(chosen, str) else list(chosen or ())
+        choice = st.session_state[key]
+        state = choice if isinstance(choice, str) else list(choice or ())
         if state and state != (default if isinstance(default, str) else list(default)):
             st.query_params[key] = state
         elif key in st.query_params:
@@ -143,10 +143,10 @@ def hold(key: str, default: str | Sequence[str], options: Collection[str] | None
 
 
 def _value_of(key: str, default: str | Sequence[str], options: Collection[str] | None) -> str | list[str]:
-    known = [text for text in st.query_params.get_all(key) if options is None or text in options]
+    texts = [text for text in st.query_params.get_all(key) if options is None or text in options]
     if isinstance(default, str):
-        return known[-1] if known else default
-    return known or list(default)
+        return texts[-1] if texts else default
+    return texts or list(default)
 
 
 def _choose(parameters: Mapping[str, str]) -> None:
@@ -156,9 +156,9 @@ def _choose(parameters: Mapping[str, str]) -> None:
 def _parameters() -> Mapping[str, str]:
     """What was chosen since the URL was written, unless the browser has gone elsewhere; else what the URL says."""
     parameters = _of_url()
-    seen, chosen = st.session_state.get(_CHOSEN, (parameters, parameters))
-    if seen == parameters:
-        return chosen  # type: ignore[no-any-return]  # as _choose put it there
+    origin, choice = st.session_state.get(_CHOSEN, (parameters, parameters))
+    if origin == parameters:
+        return choice  # type: ignore[no-any-return]  # as _choose put it there
     del st.session_state[_CHOSEN]
     return parameters
 
@@ -193,7 +193,7 @@ def _version(text: str | None, asks: str) -> int | None:
     elif len(digits) > _DIGITS or not -(1 << 63) <= int(digits) < 1 << 63:
         wrong = "a number that no version has"
     if wrong is not None:
-        shown = shorten(text, _MOST_SHOWN)
+        excerpt = shorten(text, _MOST_SHOWN)
         fix = "open the latest version, or correct the link"
-        raise InvalidRequestError(f"the link {asks} version {shown!r}, {wrong}", fix=fix, place=VERSION)
+        raise InvalidRequestError(f"the link {asks} version {excerpt!r}, {wrong}", fix=fix, place=VERSION)
     return int(digits)

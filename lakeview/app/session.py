@@ -143,8 +143,8 @@ def look_at(name: str, version: int | None = None, base: int | None = None, ref:
     """Opens a table by its name, at its latest version, or that of a branch or tag, if none is given."""
     address = tables.address(name)
     latest = cache.latest(address, ref)
-    shown = latest.version if version is None else version
-    return OpenTable(name, address, shown, base, latest.version, latest.checked, ref, latest.anew)
+    version = latest.version if version is None else version
+    return OpenTable(name, address, version, base, latest.version, latest.checked, ref, latest.anew)
 
 
 def link_to(name: str) -> dict[str, str]:
@@ -166,25 +166,25 @@ def open_selected(on_wait: Callable[[], object]) -> OpenTable | None:
     """
     st.session_state.pop(_STATE, None)
     try:
-        chosen = selection.current()
-        name = chosen.table or tables.default()
+        choice = selection.current()
+        name = choice.table or tables.default()
         if name is None:
             return None
-        seen: set[str] = st.session_state.setdefault(_VISITED, set())
-        if name not in seen:
+        visits: set[str] = st.session_state.setdefault(_VISITED, set())
+        if name not in visits:
             on_wait()
-        opened = look_at(name, chosen.version, chosen.base, chosen.ref)
+        now = look_at(name, choice.version, choice.base, choice.ref)
     except LakeviewError:
         selection.settle()
         raise
-    selection.settle(selection.Selection(name, opened.version, chosen.base, chosen.ref))
+    selection.settle(selection.Selection(name, now.version, choice.base, choice.ref))
     tables.remember(name)
-    st.session_state[_STATE] = opened
-    if name not in seen:
+    st.session_state[_STATE] = now
+    if name not in visits:
         with suppress(LakeviewError):  # the page asks again, and says what is wrong
-            opened.check_readable()
-        seen.add(name)
-    return opened
+            now.check_readable()
+        visits.add(name)
+    return now
 
 
 def current() -> OpenTable:

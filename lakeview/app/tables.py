@@ -65,9 +65,9 @@ def offers() -> list[Offer]:
     """What the picker offers: the demo lake, the roots, and what was opened before; a table of both under one name."""
     demo = demo_tables()
     places = {offer.address for offer in demo}
-    known = demo + [offer for offer in root_tables() if offer.address not in places]
-    names = places | {offer.name for offer in known}
-    return distinguish(known + [Offer(name, name, label(name)) for name in recent() if name not in names])
+    lake_offers = demo + [offer for offer in root_tables() if offer.address not in places]
+    names = places | {offer.name for offer in lake_offers}
+    return distinguish(lake_offers + [Offer(name, name, label(name)) for name in recent() if name not in names])
 
 
 def distinguish(offered: list[Offer]) -> list[Offer]:
@@ -96,12 +96,12 @@ def address(name: str) -> str:
     """
     if not name.startswith(f"{DEMO}/"):
         return uploads.address(name)
-    known = {offer.name: offer.address for offer in demo_tables()}
-    if name not in known:
-        holds = "holds no table of this name" if known else "is not built"
-        fix = f"choose from {', '.join(list(known)[:_MAX_NAMED])}" if known else "build it on the start page"
+    addresses = {offer.name: offer.address for offer in demo_tables()}
+    if name not in addresses:
+        holds = "holds no table of this name" if addresses else "is not built"
+        fix = f"choose from {', '.join(list(addresses)[:_MAX_NAMED])}" if addresses else "build it on the start page"
         raise NotATableError(f"{name} is no table: the demo lake {holds}", fix=fix, place=name)
-    return known[name]
+    return addresses[name]
 
 
 def typed(text: str) -> str:
@@ -129,7 +129,7 @@ def label(name: str, parts: int = 2) -> str:
 
 def _below(root: str, prefix: str | None) -> list[Offer]:
     try:
-        found = cache.found_tables(root)
+        tables = cache.found_tables(root)
     except LakeviewError:  # nothing there yet, or not allowed: there is nothing to offer, and the page says so
         return []
     return [
@@ -139,5 +139,5 @@ def _below(root: str, prefix: str | None) -> list[Offer]:
             label=f"{prefix} / {row['name']}" if prefix else label(row["address"]),
             format=row["format"],
         )
-        for row in found.iter_rows(named=True)
+        for row in tables.iter_rows(named=True)
     ]

@@ -42,7 +42,7 @@ class Filters:
         return "timeline" if self.span is None else f"timeline-{self.span[0]:%Y%m%d%H%M}-{self.span[1]:%Y%m%d%H%M}"
 
 
-def counted(commits: pl.DataFrame, timeline: pl.DataFrame) -> str:
+def count_text(commits: pl.DataFrame, timeline: pl.DataFrame) -> str:
     """How many commits are listed, and of how many if filters leave some out."""
     every = views.timeline.commits.count_text(timeline)
     return f"{every if commits.height == timeline.height else f'{commits.height:,} of {every}'} · newest first"
@@ -69,10 +69,10 @@ def controls(timeline: pl.DataFrame) -> Filters:
     return Filters(measure or "rows", commits, span)
 
 
-def brushed(selection: Mapping[str, object]) -> bool:
+def take_span(selection: Mapping[str, object]) -> bool:
     """Takes over a span of time dragged over the chart, in milliseconds; False where nothing was."""
-    for picked in selection.values():
-        ends = picked.get("timestamp") if isinstance(picked, Mapping) else None
+    for interval in selection.values():
+        ends = interval.get("timestamp") if isinstance(interval, Mapping) else None
         if isinstance(ends, list) and len(ends) == 2 and all(isinstance(end, int | float) for end in ends):
             first, last = (datetime.fromtimestamp(end / 1000, UTC) for end in sorted(ends))
             _keep_range(first, last)
@@ -85,9 +85,9 @@ def _lanes(timeline: pl.DataFrame) -> list[str]:
     bad = int(timeline["suspicious"].sum())
     if bad:
         counts[BAD_LOAD] = bad
-    given = st.query_params.get(LANES, "").split(",")
-    st.session_state[LANES] = [lane for lane in counts if lane in given]
-    chosen = st.pills(
+    lanes = st.query_params.get(LANES, "").split(",")
+    st.session_state[LANES] = [lane for lane in counts if lane in lanes]
+    choice = st.pills(
         "Operations",
         list(counts),
         selection_mode="multi",
@@ -96,14 +96,14 @@ def _lanes(timeline: pl.DataFrame) -> list[str]:
         on_change=lambda: _keep(LANES, ",".join(st.session_state[LANES])),
         label_visibility="collapsed",
     )
-    return list(chosen or [])
+    return list(choice or [])
 
 
 def _writer(timeline: pl.DataFrame) -> str | None:
     writers = timeline["writer"].drop_nulls().value_counts(sort=True)["writer"].head(_MOST_WRITERS).to_list()
-    given = st.query_params.get(WRITER)
-    st.session_state[WRITER] = given if given in writers else ALL_WRITERS
-    chosen = st.selectbox(
+    writer = st.query_params.get(WRITER)
+    st.session_state[WRITER] = writer if writer in writers else ALL_WRITERS
+    choice = st.selectbox(
         "Writer",
         [ALL_WRITERS, *writers],
         key=WRITER,
@@ -111,7 +111,7 @@ def _writer(timeline: pl.DataFrame) -> str | None:
         label_visibility="collapsed",
         width=150,
     )
-    return None if chosen == ALL_WRITERS else chosen
+    return None if choice == ALL_WRITERS else choice
 
 
 def _time(timeline: pl.DataFrame) -> tuple[str, tuple[datetime, datetime] | None]:
@@ -122,8 +122,8 @@ def _time(timeline: pl.DataFrame) -> tuple[str, tuple[datetime, datetime] | None
         return "all", None
     step = _HOUR if latest - earliest > timedelta(days=2) else _MINUTE
     limits = _whole(earliest, step), _whole(latest, step) + step
-    chosen = _range_of_link(*limits)
-    dates = f"{views.units.format_date(chosen[0])} to {views.units.format_date(chosen[1])}" if chosen else ""
+    interval = _range_of_link(*limits)
+    dates = f"{views.units.format_date(interval[0])} to {views.units.format_date(interval[1])}" if interval else ""
     span = st.query_params.get("span", "all")
     with st.popover(
         dates or (span if span in answers.SPANS and span != "all" else "all time"),
@@ -133,9 +133,9 @@ def _time(timeline: pl.DataFrame) -> tuple[str, tuple[datetime, datetime] | None
         before = st.segmented_control(
             "Before the last commit", list(answers.SPANS), required=True, key=linked("span", "all", answers.SPANS)
         )
-        _slider(limits, chosen or limits, step)
-        st.button("Any time", key="any-time", on_click=_forget_range, disabled=chosen is None)
-    return before or "all", chosen
+        _slider(limits, interval or limits, step)
+        st.button("Any time", key="any-time", on_click=_forget_range, disabled=interval is None)
+    return before or "all", interval
 
 
 def _range_of_link(earliest: datetime, latest: datetime) -> tuple[datetime, datetime] | None:

@@ -37,9 +37,9 @@ _FIXES = {
 @cache
 def folder() -> Path:
     """The one folder of such files: only this server's user can read it, and it is removed when the server ends."""
-    made = Path(tempfile.mkdtemp(prefix=_PREFIX))
-    atexit.register(shutil.rmtree, made, ignore_errors=True)
-    return made
+    path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return path
 
 
 def write(purpose: str, name: str, content: bytes) -> str:
@@ -61,30 +61,30 @@ def address(name: str, *, must_exist: bool = True) -> str:
 
     NotATableError if the file is not there any more.
     """
-    found = _LINK.match(name)
-    if found is None:
+    match = _LINK.match(name)
+    if match is None:
         return name
-    file = folder() / "-".join(found.group("purpose", "token", "name"))
+    file = folder() / "-".join(match.group("purpose", "token", "name"))
     if must_exist and not file.exists():
-        gone = "is not here any more" if found["purpose"] == "uploaded" else "is not served any more"
-        raise NotATableError(f"the profile {public_text(found[0])} {gone}", place=found[0], kind=_GONE)
-    return f"{file}{name[found.end() :]}"
+        reason = "is not here any more" if match["purpose"] == "uploaded" else "is not served any more"
+        raise NotATableError(f"the profile {public_text(match[0])} {reason}", place=match[0], kind=_GONE)
+    return f"{file}{name[match.end() :]}"
 
 
 def public_text(text: str) -> str:
     """A text with each path or name of such a file replaced by `team.share (uploaded)`."""
-    return _replaced(text, lambda found: f"{found['name']} ({_WHOSE[found['purpose']]})")
+    return _replaced(text, lambda match: f"{match['name']} ({_WHOSE[match['purpose']]})")
 
 
 def own_address(text: str) -> str:
     """The address of a table as the owner of its profile writes it on a machine of their own."""
-    return _replaced(text, lambda found: found["name"])
+    return _replaced(text, lambda match: match["name"])
 
 
 def fix(kind: str, place: str | None) -> str | None:
     """What to do about an error of this kind at such a file; None at any other place."""
-    found = _FILE.match(place or "") or _LINK.match(place or "")
-    return None if found is None else _FIXES.get((found["purpose"], kind))
+    match = _FILE.match(place or "") or _LINK.match(place or "")
+    return None if match is None else _FIXES.get((match["purpose"], kind))
 
 
 def _replaced(text: str, substitute: Callable[[re.Match[str]], str]) -> str:

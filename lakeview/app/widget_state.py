@@ -38,24 +38,24 @@ def linked(
     and raises ValueError for what is none.
     """
     texts = None if options is None else {_text(option): option for option in options}
-    seen: dict[str, list[str]] = st.session_state.setdefault(_SEEN, {})
+    links: dict[str, list[str]] = st.session_state.setdefault(_SEEN, {})
     url = st.query_params.get_all(key)
-    link = seen[key] if key in seen and _is_part() else url
+    link = links[key] if key in links and _is_part() else url
     _follow_default(key, default, link)
     is_unknown = texts is not None and bool(link) and not any(text in texts for text in link)
     if is_unknown and st.session_state.get(key, default) == default:
         st.session_state[key] = default  # the link stays as it is: it may be an option later
         return key
-    if key not in st.session_state or (seen.get(key) != link and not is_unknown):  # a link that the widget has not seen
+    if key not in st.session_state or (links.get(key) != link and not is_unknown):  # a link new to the widget
         state = _state(link, default, texts, read, many=many)
     elif texts is None or many or _text(st.session_state[key]) in texts:
         state = st.session_state[key]
     else:
         state = default
     parameters = _parameters(state, default, many=many)
-    if texts is not None or key not in st.session_state or seen.get(key) != parameters:
+    if texts is not None or key not in st.session_state or links.get(key) != parameters:
         st.session_state[key] = state  # set once, not with every run: a run that ends would undo what is being typed
-    seen[key] = parameters
+    links[key] = parameters
     if parameters != url:
         _write(key, parameters)
     return key

@@ -105,7 +105,7 @@ def test_an_unreadable_table_says_why(root: Path) -> None:
 def test_only_so_many_logs_are_read(root: Path) -> None:
     found = survey.Survey(str(root), 2, survey.read_table)
     assert found.wait(30)
-    assert found.left == 0
+    assert found.pending == 0
     assert survey.tables_of(found)["state"].to_list().count("not read") == 3
 
 

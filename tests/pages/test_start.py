@@ -32,7 +32,7 @@ def test_the_first_visit_offers_to_build_the_demo_lake() -> None:
     ],
 )
 def test_the_steps_of_a_build_are_counted(said: str, share: float) -> None:
-    assert demo.done(said) == share
+    assert demo.done_share(said) == share
 
 
 def built(app: AppTest) -> AppTest:

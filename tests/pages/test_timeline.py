@@ -301,7 +301,7 @@ def test_a_drag_over_the_chart_is_a_range_of_time(monkeypatch: pytest.MonkeyPatc
     kept: dict[str, str] = {}
     monkeypatch.setattr(st, "query_params", kept)
     first, last = (datetime(2026, 3, day, 6, tzinfo=UTC).timestamp() * 1000 for day in (2, 4))
-    assert timeline_filters.brushed({"brushed": {"timestamp": [last, first]}})
+    assert timeline_filters.take_span({"brushed": {"timestamp": [last, first]}})
     assert kept == {"from": "2026-03-02T06:00", "to": "2026-03-04T06:00"}
-    assert not timeline_filters.brushed({"brushed": {}})
-    assert not timeline_filters.brushed({"picked": [{"version": "3"}]})
+    assert not timeline_filters.take_span({"brushed": {}})
+    assert not timeline_filters.take_span({"picked": [{"version": "3"}]})

@@ -56,11 +56,11 @@ def offers(now: OpenTable) -> None:
     """Bases worth choosing, to press: a link to the page one is on would not come into the address bar."""
     choices = views.compare.bases.base_choices(now.look.timeline(), now.version)
     if not choices:
-        shown = views.units.format_version(now.version)
+        name = views.units.format_version(now.version)
         if now.snapshot.timestamp is None:
-            nothing(f"Earlier versions than {shown} are not known.", "Choose any version above: it is requested.")
+            nothing(f"Earlier versions than {name} are not known.", "Choose any version above: it is requested.")
         else:
-            first = "The table has no version yet" if now.version < 0 else f"{shown} is the first version"
+            first = "The table has no version yet" if now.version < 0 else f"{name} is the first version"
             nothing(f"{first}: there is nothing to compare.", "Choose a later version above.", "timeline")
         return
     st.markdown("**Compare with** &ensp; :small[:gray[or choose any version above]]")
@@ -94,10 +94,10 @@ def sentence(now: OpenTable, pair: Pair) -> None:
 
 def _coloured(text: str) -> str:
     """The sentence with what came and went in colour."""
-    shown = escape(text)
+    markdown = escape(text)
     for pattern, colour in _COLOURS.items():
-        shown = re.sub(pattern, rf":{colour}[**\g<0>**]", shown)
-    return shown
+        markdown = re.sub(pattern, rf":{colour}[**\g<0>**]", markdown)
+    return markdown
 
 
 def same_in_both(equal: Sequence[str]) -> None:
@@ -177,9 +177,9 @@ def partition_picture(rows: pl.DataFrame) -> None:
     if not views.compare.versions.has_file_changes(rows):
         nothing("Both versions have the same files.", "The commits between them did not change data.")
         return
-    drawn = charts.compare.partition_diff_chart(rows, dark=dark())
-    if drawn:
-        stack(drawn, key="partition-diff")
+    pictures = charts.compare.partition_diff_chart(rows, dark=dark())
+    if pictures:
+        stack(pictures, key="partition-diff")
     else:
         changed = views.units.counted(int(rows["files_redeleted"].sum()), "file")
         nothing("No file was added or removed.", f"Rows of {changed} were deleted, or brought back.")
@@ -205,21 +205,21 @@ def shifts(now: OpenTable, pair: Pair) -> pl.DataFrame:
 @cached(16)
 def _shifts(address: str, before: int, after: int, branch: str | None) -> pl.DataFrame:
     old, new = (cache.statistics(address, version) for version in (before, after))
-    base, shown = cache.snapshot(address, before), cache.snapshot(address, after, branch)
-    absent = absent_shares(cache.frames(address, cache.table(address).latest_version), shown, new)
-    return views.compare.statistics.statistics_shift(base, shown, old, new, absent)
+    base, current = cache.snapshot(address, before), cache.snapshot(address, after, branch)
+    absent = absent_shares(cache.frames(address, cache.table(address).latest_version), current, new)
+    return views.compare.statistics.statistics_shift(base, current, old, new, absent)
 
 
 def shift_picture(rows: pl.DataFrame, pair: Pair) -> None:
     """Null shares as dumbbells, and their twin with the ranges: of what is equal nothing."""
     rows = rows.filter(~pl.col("change").is_in(["same", "unknown"]))
-    if drawn := charts.compare.shift_chart(rows, dark=dark()):
-        stack(drawn, key="shift")
+    if pictures := charts.compare.shift_chart(rows, dark=dark()):
+        stack(pictures, key="shift")
     else:
         shares = map(views.units.format_percent, (SHIFT_SHARE, LOOSE_SHIFT_SHARE))
         none = "No null share moved by {}, no bound of one by {}".format(*shares)
         st.markdown(f"{none}; min or max of {escape(first_few(rows['column']))} did.")
-    base, shown = (views.units.format_version(s.version) for s in (pair.before, pair.after))
+    base, current = (views.units.format_version(s.version) for s in (pair.before, pair.after))
     with fold("As a table, with min and max", "statistics-table"):
         frame(
             rows,
@@ -229,12 +229,12 @@ def shift_picture(rows: pl.DataFrame, pair: Pair) -> None:
                 "before_mark": columns.bound(),
                 "before": columns.percent(f"null {base}, %", decimals=2),
                 "after_mark": columns.bound(),
-                "after": columns.percent(f"null {shown}, %", decimals=2),
+                "after": columns.percent(f"null {current}, %", decimals=2),
                 "absent": absent_column(),
                 "min_before": columns.text(f"min {base}"),
-                "min_after": columns.text(f"min {shown}"),
+                "min_after": columns.text(f"min {current}"),
                 "max_before": columns.text(f"max {base}"),
-                "max_after": columns.text(f"max {shown}"),
+                "max_after": columns.text(f"max {current}"),
                 "range_is": columns.text("range is"),
             },
             key="shift-rows",

@@ -54,10 +54,10 @@ def row_difference(now: OpenTable, pair: Pair, cost: budget.Cost) -> views.compa
         )
     if not is_asked:
         return None
-    asked = Request(
+    request = Request(
         now.address, pair.after.version, views.compare.rows.MOST_ROWS, runner.MEMORY, base=pair.before.version
     )
-    answer = budget.answer(asked, allowed)
+    answer = budget.answer(request, allowed)
     counts = {name: count for name, count in answer.counts.items() if name not in ("stopped", "cancelled")}
     return views.compare.rows.RowDifference(**counts, rows=answer.rows)
 
@@ -77,32 +77,32 @@ def rows_table(difference: views.compare.rows.RowDifference, now: OpenTable, pai
         return
     names = difference.rows.columns[1:]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        found = views.compare.row_pairs.found_key(difference.rows)
+        default_key = views.compare.row_pairs.found_key(difference.rows)
         key = st.multiselect(
             "Key of a row",
             names,
-            key=linked(KEY, found, names, many=True),
+            key=linked(KEY, default_key, names, many=True),
             help="Rows with the same values in these columns are one row that changed. "
-            + ("Found: the fewest columns that name each row once." if found else "None was found that fits."),
+            + ("Found: the fewest columns that name each row once." if default_key else "None was found that fits."),
             width=420,
         )
         pairs = views.compare.row_pairs.row_pairs(difference.rows, key)
         counts = dict(pairs[views.compare.row_pairs.CHANGE].value_counts().iter_rows())
         kinds = [kind for kind in _KINDS if counts.get(kind)]
         is_part = difference.rows.height < difference.gains + difference.losses
-        chosen = st.pills(
+        choice = st.pills(
             f"Show, of the first {difference.rows.height:,} different rows" if is_part else "Show",
             kinds,
             selection_mode="multi",
             format_func=lambda kind: f"{kind} {_KINDS.get(kind, '')} {counts.get(kind, 0):,}",
             key=linked("kinds", [], kinds, many=True),
         )
-    shown = pairs.filter(pl.col(views.compare.row_pairs.CHANGE).is_in(chosen)) if chosen else pairs
-    if shown.height > MOST_SHOWN:
-        st.markdown(f":small[:gray[the first {MOST_SHOWN} of {shown.height:,}; the header's download has all]]")
+    rows = pairs.filter(pl.col(views.compare.row_pairs.CHANGE).is_in(choice)) if choice else pairs
+    if rows.height > MOST_SHOWN:
+        st.markdown(f":small[:gray[the first {MOST_SHOWN} of {rows.height:,}; the header's download has all]]")
     after = views.data.changes.first_after(now.look.timeline(), pair.before.version, pair.after.version)
     reasons = answers.reason_columns(now, pair.after.version, pair.before.version if after is None else after)
-    _diff_table(views.timeline.reasons.columns_first(shown, reasons, after=2))
+    _diff_table(views.timeline.reasons.columns_first(rows, reasons, after=2))
 
 
 def _counts(difference: views.compare.rows.RowDifference) -> str:
@@ -121,23 +121,23 @@ def _diff_table(pairs: pl.DataFrame) -> None:
     """
     p = charts.palette.palette(dark())
     diff = views.compare.row_pairs
-    shown = pairs.head(MOST_SHOWN).rename(display_rows.printable_names(pairs.columns))
+    rows = pairs.head(MOST_SHOWN).rename(display_rows.printable_names(pairs.columns))
     colours = {diff.ADDED: p.green_text, diff.REMOVED: p.orange_text, diff.CHANGED: p.blue_text}
-    strong = "font-weight: 600; color: " + shown[diff.CHANGE].replace_strict(colours, return_dtype=pl.String)
-    plain = pl.Series([""], dtype=pl.String).new_from_index(0, shown.height)
+    strong = "font-weight: 600; color: " + rows[diff.CHANGE].replace_strict(colours, return_dtype=pl.String)
+    plain = pl.Series([""], dtype=pl.String).new_from_index(0, rows.height)
     styles = {diff.CHANGE: strong, diff.COUNT: plain}
-    for name in shown.columns[2:]:
-        changed = shown[name].alias("cell").str.contains(diff.ARROW, literal=True).fill_null(value=False)
-        styles[name] = strong.zip_with(changed & (shown[diff.CHANGE] == diff.CHANGED), plain)
-    cells, styled = pandas_rows(shown), pandas_rows(pl.DataFrame(styles))
-    has_changed_rows = bool((shown[diff.CHANGE] == diff.CHANGED).any())
+    for name in rows.columns[2:]:
+        changed = rows[name].alias("cell").str.contains(diff.ARROW, literal=True).fill_null(value=False)
+        styles[name] = strong.zip_with(changed & (rows[diff.CHANGE] == diff.CHANGED), plain)
+    cells, styled = pandas_rows(rows), pandas_rows(pl.DataFrame(styles))
+    has_changed_rows = bool((rows[diff.CHANGE] == diff.CHANGED).any())
     with st.container(key=f"{display_rows.OWN_COLUMNS}difference"):
         st.dataframe(
             cells.style.apply(lambda _: styled, axis=None),
             key="row-difference",
             hide_index=True,
             placeholder=views.units.EN_DASH,
-            column_order=shown.columns if has_changed_rows else [name for name in shown.columns if name != diff.COUNT],
+            column_order=rows.columns if has_changed_rows else [name for name in rows.columns if name != diff.COUNT],
             row_height=ROW_HEIGHT,
             column_config={
                 diff.CHANGE: st.column_config.TextColumn("", width=26),

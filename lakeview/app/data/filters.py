@@ -42,14 +42,14 @@ def toolbar(now: OpenTable, *, of_rows: bool = True) -> tuple[Request, Budget]:
     """
     limit, draw = LIMITS[1], FIRST
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="data-toolbar"):
-        typed = st.text_input(
+        text = st.text_input(
             "Where, in SQL",
             key=linked("where"),
             placeholder=_example(now),
             help="A condition on the columns. Partition values and statistics decide which files must be read.",
         )
         with st.popover("Condition", icon=":material/filter_alt:", key="condition"):
-            chosen = _chosen_condition(now)
+            condition = _chosen_condition(now)
         if of_rows:
             draw = st.selectbox(
                 "Rows", _DRAWS, format_func=_DRAWS.__getitem__, key=linked("draw", FIRST, _DRAWS), width=110
@@ -66,7 +66,7 @@ def toolbar(now: OpenTable, *, of_rows: bool = True) -> tuple[Request, Budget]:
         version = cache.snapshot_at(now.address, moment).version
         latest, at = views.units.format_version(version), views.units.format_moment(moment)
         st.markdown(f":small[:gray[{latest} was the latest at {at} UTC]]")
-    parts = [part for part in (typed, chosen) if part]
+    parts = [part for part in (text, condition) if part]
     where = parts[0] if len(parts) == 1 else " AND ".join(f"({part})" for part in parts)
     return Request(version, where or None, int(limit), is_sample=draw == SAMPLE), allowed
 

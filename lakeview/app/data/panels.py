@@ -77,17 +77,17 @@ def reading(now: OpenTable, request: Request, *most: int) -> Reading:
     if request.where is not None:
         plan = cache.plan(now.address, request.version, request.where)
         st.markdown(f":small[:gray[{views.data.preview.plan_text(plan)}]]")
-        read = views.pruning.plan.read_cost(plan)
-        cost = Cost(read.files, read.bytes, read.all_files)
+        plan_cost = views.pruning.plan.read_cost(plan)
+        cost = Cost(plan_cost.files, plan_cost.bytes, plan_cost.all_files)
     if not most or cost.size is None or cost.size <= most[0]:
         return Reading(cost)
     files = snapshot.files if plan is None else plan.filter("kept")
     for size in most:
-        drawn = views.data.sampling.sample_files(files.select("path", "size"), size, SEED)
-        if not drawn.is_empty():
-            sample = Cost(drawn.height, views.sums.total_of(drawn["size"]), cost.files)
+        subset = views.data.sampling.sample_files(files.select("path", "size"), size, SEED)
+        if not subset.is_empty():
+            sample = Cost(subset.height, views.sums.total_of(subset["size"]), cost.files)
             largest = size if (files["size"] > size).any() else None
-            return Reading(sample, tuple(drawn["path"]), largest, cost)
+            return Reading(sample, tuple(subset["path"]), largest, cost)
     return Reading(cost)
 
 

@@ -48,8 +48,9 @@ def read(now: OpenTable, request: Request, reading: Reading, allowed: budget.Bud
     if reading.on_spark:
         job = SparkRequest("profile", now.address, request.version, request.where)
         unbounded = replace(allowed, size=reading.cost.size or 0)
-        asked = budget.button("Profile on Spark", job, reading.cost, unbounded, key="profile-on-spark", at_most=False)
-        return budget.answer(job, unbounded) if asked else None
+        if not budget.button("Profile on Spark", job, reading.cost, unbounded, key="profile-on-spark", at_most=False):
+            return None
+        return budget.answer(job, unbounded)
     query = Query(
         now.address, request.version, 0, runner.MEMORY, where=request.where, paths=reading.paths, profile=True
     )
@@ -87,7 +88,7 @@ def with_schema(profile: pl.DataFrame, request: Request, reading: Reading, now: 
 
 def table(profile: pl.DataFrame) -> None:
     """One row a column of a PROFILE that `with_schema` returned."""
-    shown = {
+    table_columns = {
         "column": columns.text("column", least=widths.NAME),
         "type": columns.text("type"),
         **null_columns(profile, 44),
@@ -95,10 +96,10 @@ def table(profile: pl.DataFrame) -> None:
         "min_text": columns.bound_text("min", of="min_text", least=widths.MINUTE),
         "max_text": columns.bound_text("max", of="max_text", least=widths.MINUTE),
     }
-    shown.pop("absent", None)  # pale in the bars, and named below the pictures: the page has no room for it
+    table_columns.pop("absent", None)  # pale in the bars, and named below the pictures: the page has no room for it
     frame(
         profile,
-        shown,
+        table_columns,
         key="profile",
         **row_link("profile", profile, "quality", lambda row: selection.link(column=row["column"])),
     )
@@ -110,7 +111,7 @@ def distributions(spread: pl.DataFrame, profile: pl.DataFrame, request: Request)
     twin, picks a value. The rows from before a column existed are named below its name, from `profile`."""
     absent = dict(profile.select("column", "absent_text").iter_rows())
     names = spread["column"].unique(maintain_order=True).to_list()
-    chosen = st.multiselect(
+    choice = st.multiselect(
         "Columns",
         names,
         key=linked("columns", [], names, many=True),
@@ -119,7 +120,7 @@ def distributions(spread: pl.DataFrame, profile: pl.DataFrame, request: Request)
     parts = [
         part
         for part in spread.partition_by("column", maintain_order=True)
-        if part["column"][0] in (chosen or names)[:MOST_PICTURES]
+        if part["column"][0] in (choice or names)[:MOST_PICTURES]
     ]
     _picked_value(spread, request)
     with grid(230):
@@ -166,8 +167,8 @@ def _picked_value(spread: pl.DataFrame, request: Request) -> None:
 
 
 def _pick_bar(conditions: list[str | None], chart: str) -> None:
-    picked = st.session_state[chart].get("selection", {}).get(charts.theme.PICKED)
-    positions = [row["position"] for row in picked or () if isinstance(row, Mapping) and "position" in row]
+    marks = st.session_state[chart].get("selection", {}).get(charts.theme.PICKED)
+    positions = [row["position"] for row in marks or () if isinstance(row, Mapping) and "position" in row]
     _pick(conditions, positions)
 
 

@@ -114,10 +114,10 @@ def cost(now: OpenTable, query: Query) -> Cost:
     if query.where is None:
         return everything
     try:
-        read = views.pruning.plan.read_cost(cache.plan(now.address, now.version, query.where))
+        plan_cost = views.pruning.plan.read_cost(cache.plan(now.address, now.version, query.where))
     except LakeviewError:  # a condition that only the query engine understands skips nothing
         return everything
-    return Cost(read.files, read.bytes, snapshot.num_files)
+    return Cost(plan_cost.files, plan_cost.bytes, snapshot.num_files)
 
 
 def show(answer: Answer, request: Request) -> None:

@@ -22,20 +22,20 @@ _ROWS = 50
 
 def detail(now: OpenTable, page: pl.DataFrame) -> None:
     """A card with the file that the URL names, and the choice of one of those on the page of the listing."""
-    chosen = st.query_params.get(panels.FILE)
+    path = st.query_params.get(panels.FILE)
     with card(key="file-card"):
-        _picker(page["path"].to_list(), chosen, file_layout(now).folder)
-        if chosen is None:
+        _picker(page["path"].to_list(), path, file_layout(now).folder)
+        if path is None:
             st.markdown(
                 ":gray[Tick a row above, or choose a file here: its footer describes row groups and column chunks, "
                 "and its first rows are read.]"
             )
             return
         with errors.messages(here="files"):
-            file = _physical(now.address, now.version, chosen)
+            file = _physical(now.address, now.version, path)
             _draw(now, file)
             with errors.messages(here="files"):
-                _first_rows(now, chosen, file.size)
+                _first_rows(now, path, file.size)
 
 
 def _picker(paths: list[str], current: str | None, folder: str) -> None:
@@ -104,7 +104,7 @@ def _facts(now: OpenTable, file: PhysicalFile, chunks: pl.DataFrame) -> dict[str
 
 
 def _columns_table(chunks: pl.DataFrame) -> None:
-    shown = {
+    table_columns = {
         "column": columns.text("column"),
         "stored_as": columns.text("stored as"),
         "type": columns.text("type"),
@@ -118,15 +118,15 @@ def _columns_table(chunks: pl.DataFrame) -> None:
         "has": columns.text("has", of="structures"),
     }
     if chunks["column"].equals(chunks["stored_as"]):
-        del shown["stored_as"]
-    frame(chunks, shown, key="file-columns", unknown="unknown", height=12 * 28)
+        del table_columns["stored_as"]
+    frame(chunks, table_columns, key="file-columns", unknown="unknown", height=12 * 28)
 
 
 def _groups(file: PhysicalFile) -> None:
     choice = st.session_state.get("statistics-of", panels.NO_COLUMN)
     name = None if choice == panels.NO_COLUMN else str(choice)
     rows = views.files.layout.row_groups(file, name)
-    shown = {
+    table_columns = {
         "row_group": columns.text("row group"),
         "records": columns.number("rows"),
         "size": columns.size("size", of="compressed"),
@@ -135,6 +135,6 @@ def _groups(file: PhysicalFile) -> None:
         "max_text": columns.text("max"),
     }
     if name is None or rows["min_text"].null_count() == rows.height:
-        del shown["min_text"], shown["max_text"]
+        del table_columns["min_text"], table_columns["max_text"]
     with fold(views.units.counted(rows.height, "row group"), "row-groups", expanded=1 < rows.height <= 12):
-        frame(rows, shown, key="file-groups", height=10 * 28)
+        frame(rows, table_columns, key="file-groups", height=10 * 28)

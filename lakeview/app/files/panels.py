@@ -129,8 +129,8 @@ def _passing_files(address: str, version: int, branch: str | None, choice: Filte
 
 def pick_bin(key: str) -> None:
     """A click on a bar of the histogram narrows the listing to its bin; another on the same widens it again."""
-    for picked in st.session_state[key].get("selection", {}).values():
-        for row in picked if isinstance(picked, list) else ():
+    for marks in st.session_state[key].get("selection", {}).values():
+        for row in marks if isinstance(marks, list) else ():
             if isinstance(row, Mapping) and "label" in row:
                 st.session_state["sizes"] = row["label"]
 
@@ -205,7 +205,7 @@ def _table(rows: pl.DataFrame, name: str | None, layout: views.files.sizes.FileL
     below = f"below {escape(layout.folder)}" if layout.folder else ""
     if layout.partitions:
         below = f"{below}, and below its partition's folder".removeprefix(", and ")
-    shown = {
+    table_columns = {
         "file": columns.text("file", help=below or None),
         "partition": columns.partition(),
         "size": columns.size("size"),
@@ -221,7 +221,7 @@ def _table(rows: pl.DataFrame, name: str | None, layout: views.files.sizes.FileL
         hidden.append("deleted")
     frame(
         views.files.sizes.with_short_paths(rows, layout.folder),
-        {name: kind for name, kind in shown.items() if name not in hidden},
+        {name: kind for name, kind in table_columns.items() if name not in hidden},
         key="files",
         height=460,
         selection_mode="single-row",
@@ -230,9 +230,9 @@ def _table(rows: pl.DataFrame, name: str | None, layout: views.files.sizes.FileL
 
 
 def _pick_row(paths: list[str]) -> None:
-    picked = st.session_state["files"]["selection"]["rows"]
-    if picked and picked[0] < len(paths):
-        choose(paths[picked[0]])
+    rows = st.session_state["files"]["selection"]["rows"]
+    if rows and rows[0] < len(paths):
+        choose(paths[rows[0]])
 
 
 def choose(path: str | None) -> None:

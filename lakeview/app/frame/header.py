@@ -69,9 +69,9 @@ def refresh(now: OpenTable) -> None:
     """Asks the store for new commits. Who looked at the latest version moves on; who looked at an older one stays."""
     cache.latest.clear(now.address, now.ref)
     try:
-        found = cache.latest(now.address, now.ref)
-        newest = found.version
-        anew = found.anew != now.anew or cache.made_anew(now.address) or not _knows(now, now.latest)
+        latest = cache.latest(now.address, now.ref)
+        newest = latest.version
+        anew = latest.anew != now.anew or cache.is_recreated(now.address) or not _knows(now, now.latest)
     except LakeviewError as error:  # the page reads all of it again, and says what it needs of it
         cache.forget(now.address)
         where = f" {escape(errors.public_text(error.place))}" if error.place else ""
@@ -81,11 +81,11 @@ def refresh(now: OpenTable) -> None:
         cache.forget(now.address)
         _noticed().pop((now.address, now.ref), None)
         selection.select_version(None)
-        _made_anew()
+        _say_recreated()
     elif newest == now.latest:
         st.toast(f"**{views.units.format_version(newest)} is still the latest.**", icon=":material/check:")
     else:
-        _noticed()[now.address, now.ref] = newest, found.anew
+        _noticed()[now.address, now.ref] = newest, latest.anew
         if now.version == now.latest:
             selection.select_version(newest)
             st.toast(f"**{views.units.format_version(newest)} is here.** {_who(now)}", icon=":material/fiber_new:")
@@ -99,7 +99,7 @@ def notice(now: OpenTable) -> None:
     latest, anew = noticed.setdefault(line, state)
     noticed[line] = state
     if anew != now.anew or not (latest == now.latest or _knows(now, latest)):
-        _made_anew()
+        _say_recreated()
     elif latest != now.latest:
         _announce(now, now.latest)
 
@@ -111,8 +111,8 @@ def old_version(now: OpenTable) -> None:
     behind = _behind(now)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         label = views.units.format_version(now.version)
-        shown = f"**You are looking at {label}**, {behind}." if behind else f"**{label} is no version of this table.**"
-        st.markdown(f":orange[:material/history:] &ensp; {shown}", width="content")
+        text = f"**You are looking at {label}**, {behind}." if behind else f"**{label} is no version of this table.**"
+        st.markdown(f":orange[:material/history:] &ensp; {text}", width="content")
         st.button(
             f"Go to {views.units.format_version(now.latest)}",
             icon=":material/last_page:",
@@ -124,9 +124,9 @@ def old_version(now: OpenTable) -> None:
 
 def _behind(now: OpenTable) -> str | None:
     """How far the version shown is from the latest; None where the table has no such version."""
-    beside = answers.place_off_the_line(now)
-    if beside is not None:
-        return escape(beside)
+    place = answers.place_off_the_line(now)
+    if place is not None:
+        return escape(place)
     newest_first = pickers.commit_dates(now)
     number = list(newest_first).index(str(now.version)) if str(now.version) in newest_first else None
     if number is not None:
@@ -144,7 +144,7 @@ def _knows(now: OpenTable, version: int) -> bool:
         return True
 
 
-def _made_anew() -> None:
+def _say_recreated() -> None:
     st.toast("**This table was recreated.** It is read again.", icon=":material/restart_alt:")
 
 

@@ -90,12 +90,12 @@ def button() -> None:
 @st.dialog("Go to", icon=":material/search:")
 def _palette() -> None:
     targets = _targets()
-    chosen = st.selectbox(
+    target = st.selectbox(
         "Table, page, version or column", list(targets), index=None, key=_TARGET, placeholder="type a part of its name"
     )
     st.html(_FOCUS, unsafe_allow_javascript=True)
-    if chosen is not None:
-        page, parameters = targets[chosen]
+    if target is not None:
+        page, parameters = targets[target]
         st.switch_page(PAGES[page].file, query_params=parameters)
 
 
@@ -103,10 +103,10 @@ def _targets() -> dict[str, _Target]:
     targets: dict[str, _Target] = {f"{entry.title} · page": (name, selection.link()) for name, entry in PAGES.items()}
     for offer in tables.offers():
         targets[f"{offer.label} · table"] = "overview", selection.Selection(offer.name).parameters()
-    chosen = selection.remembered()
-    if chosen.table is not None:
+    choice = selection.remembered()
+    if choice.table is not None:
         with suppress(LakeviewError):  # of a table that cannot be opened there are no versions or columns to go to
-            now = session.look_at(chosen.table, chosen.version, chosen.base, chosen.ref)
+            now = session.look_at(choice.table, choice.version, choice.base, choice.ref)
             targets |= _of_table(now)
     return targets
 

@@ -16,10 +16,10 @@ _MAX_CHOICES = 300
 def table_picker() -> None:
     """Chooses another table: one that is offered, or an address typed in."""
     labels = {offer.name: offer.label for offer in tables.offers()}
-    chosen = selection.remembered().table
-    if chosen is not None:
-        labels.setdefault(chosen, tables.label(chosen))
-    st.session_state["pick_table"] = chosen
+    table = selection.remembered().table
+    if table is not None:
+        labels.setdefault(table, tables.label(table))
+    st.session_state["pick_table"] = table
     st.selectbox(
         "Table",
         list(labels),
@@ -34,9 +34,9 @@ def table_picker() -> None:
 
 
 def _pick_table() -> None:
-    chosen = st.session_state["pick_table"]
-    known = chosen is None or any(offer.name == chosen for offer in tables.offers())
-    selection.select(chosen if known else tables.picker_name(chosen))
+    choice = st.session_state["pick_table"]
+    is_offer = choice is None or any(offer.name == choice for offer in tables.offers())
+    selection.select(choice if is_offer else tables.picker_name(choice))
 
 
 def version_pickers(now: OpenTable, page: str) -> None:

@@ -48,7 +48,7 @@ def run() -> None:
     }
     page = st.navigation(list(pages.values()), position="hidden")
     row_links.follow()
-    name = next(name for name, known in pages.items() if known.url_path == page.url_path)
+    name = next(name for name, candidate in pages.items() if candidate.url_path == page.url_path)
     downloads.reset()
     widget_state.begin(name)
     errors.begin()
@@ -65,7 +65,7 @@ def run() -> None:
 
 
 def _table_page(name: str, page: st.Page, bar: sidebar.Sidebar) -> None:
-    found: session.OpenTable | None = None
+    now: session.OpenTable | None = None
     failed: list[LakeviewError] = []
     slot = None
     with st.container(gap="xxsmall"):
@@ -75,34 +75,34 @@ def _table_page(name: str, page: st.Page, bar: sidebar.Sidebar) -> None:
         title(name)
         waiting = st.empty()
         with errors.messages(here=name, caught=failed):
-            found = session.open_selected(lambda: waiting.skeleton(height=240))
-            if found is not None and name in _FIRST and "tab" not in st.query_params:
+            now = session.open_selected(lambda: waiting.skeleton(height=240))
+            if now is not None and name in _FIRST and "tab" not in st.query_params:
                 with suppress(LakeviewError):  # the page asks again, and says what is
-                    _FIRST[name](found)
+                    _FIRST[name](now)
         waiting.empty()
     bar.draw()  # a version that was not named is known now
     with row:
         pickers.table_picker()
-        if found is not None:
-            pickers.version_pickers(found, name)
-            header.facts(found)
+        if now is not None:
+            pickers.version_pickers(now, name)
+            header.facts(now)
             st.space("stretch")
             with st.container(horizontal=True, gap="small", width="content"):
-                header.actions(found, name)
+                header.actions(now, name)
                 slot = st.container(width="content")
-    if found is None:
+    if now is None:
         if not failed:
             with body:
                 nothing("No table is chosen.", "Choose one above, or open the demo lake.", "start", "Start")
         return
-    header.notice(found)
+    header.notice(now)
     with body:
         # each in a place of its own: a line above that comes and goes would move every widget of the page, and the
         # browser forgets that a widget which moved writes the link
         with st.container():
-            header.old_version(found)
+            header.old_version(now)
         with st.container(gap="small"), errors.messages(here=name):
             page.run()
     if slot is not None:
         with slot:
-            header.download(found)
+            header.download(now)

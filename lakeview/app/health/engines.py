@@ -33,8 +33,8 @@ def note() -> str:
 def matrix(now: OpenTable) -> pl.DataFrame:
     """One row an engine, with the feature to blame and the commit that enabled it; then the features that the version
     requires, and the recipients that could read it if shared. Returns COMPATIBILITY of the engines."""
-    needed = now.look.requirements()
-    engines = views.engines.compatibility.compatibility(needed, now.snapshot.format)
+    needs = now.look.requirements()
+    engines = views.engines.compatibility.compatibility(needs, now.snapshot.format)
     if engines.is_empty():
         nothing("There are no rules for this table format.", "Which engines can read it is unknown.")
         return engines
@@ -52,7 +52,7 @@ def matrix(now: OpenTable) -> pl.DataFrame:
         nothing("No engine or feature has this in its name.", f"The rules know {engines.height} engines.")
     else:
         _table(matches, "engines")
-    _required("This version requires", needed)
+    _required("This version requires", needs)
     shared = now.look.requirements_when_shared()
     recipients = views.engines.compatibility.recipients(shared, now.snapshot.format)
     if not recipients.is_empty():
@@ -76,7 +76,7 @@ def _table(engines: pl.DataFrame, key: str) -> None:
     rows = views.engines.compatibility.in_words(sorted_).with_columns(
         read=sorted_["read"].replace_strict(_ANSWERS["read"]), write=sorted_["write"].replace_strict(_ANSWERS["write"])
     )
-    shown = {
+    table_columns = {
         "engine": columns.text("engine", least=_ENGINE),
         "read": columns.text("read"),
         "write": columns.text("write"),
@@ -85,10 +85,10 @@ def _table(engines: pl.DataFrame, key: str) -> None:
         "source": columns.link("source", "source"),
     }
     if (rows["checked"] == views.engines.compatibility.rules_date().isoformat()).all():  # the note has the day
-        del shown["checked"]
+        del table_columns["checked"]
     if engines["write"].eq("never").all():
-        del shown["write"]
-    frame(rows, shown, key=key, height=(rows.height + 1) * ROW_HEIGHT + 8, unknown="")
+        del table_columns["write"]
+    frame(rows, table_columns, key=key, height=(rows.height + 1) * ROW_HEIGHT + 8, unknown="")
     notes = views.engines.compatibility.notes(sorted_)  # longer than a cell: below, where a line breaks
     if notes:
         st.markdown(":small[" + "  \n".join(f"{escape(of)} &ensp; :gray[{escape(note)}]" for of, note in notes) + "]")

@@ -181,8 +181,8 @@ def findings_table(every: Sequence[Finding], *, key: str) -> None:
         schema_overrides=dict.fromkeys(("rule", "where", "remedy"), pl.String()),
     )
     some = [name for name in rows.columns if (rows[name] != "").any()]
-    shown = {name: columns.text(name) for name in some}
-    frame(rows, shown, key=key, row_height=BROKEN_LINES, height=12 * BROKEN_LINES, unknown="")
+    table_columns = {name: columns.text(name) for name in some}
+    frame(rows, table_columns, key=key, row_height=BROKEN_LINES, height=12 * BROKEN_LINES, unknown="")
 
 
 def history_note(retention: views.retention.simulation.Retention) -> str:
@@ -201,10 +201,10 @@ def history_cost(retention: views.retention.simulation.Retention, timeline: pl.D
             "The cost of history is unknown.", "The provider of the share does not publish the timestamps of versions."
         )
         return cost
-    written = views.retention.cost.write_amplification(timeline)
+    amplification = views.retention.cost.write_amplification(timeline)
     with grid(165, 3):
-        ratio = "unknown" if written.ratio is None else f"{written.ratio:.2f} times"
-        sides = views.units.format_bytes(written.written_bytes), views.units.format_bytes(written.loaded_bytes)
+        ratio = "unknown" if amplification.ratio is None else f"{amplification.ratio:.2f} times"
+        sides = tuple(map(views.units.format_bytes, (amplification.written_bytes, amplification.loaded_bytes)))
         tile(
             "Each byte was written",
             ratio,
@@ -213,7 +213,7 @@ def history_cost(retention: views.retention.simulation.Retention, timeline: pl.D
         )
         tile(
             "Rewritten by maintenance",
-            views.units.format_bytes(written.maintenance_bytes),
+            views.units.format_bytes(amplification.maintenance_bytes),
             help="Bytes that compaction and the like wrote again.",
         )
         tile(
@@ -234,20 +234,20 @@ def doctor(now: OpenTable) -> list[Finding] | None:
     log = now.look.frames.of_log("log files")
     size = None if log.is_empty() else int(log["size"].sum())
     price = f"reads {views.units.counted(log.height, 'file')}, {views.units.format_bytes(size)}, and lists the folder"
-    asked = st.query_params.get(DOCTOR) == "1"
-    if not asked:
+    is_asked = st.query_params.get(DOCTOR) == "1"
+    if not is_asked:
         if st.button(f"Examine the log: {price}", type="primary", icon=":material/stethoscope:", key="examine"):
             st.query_params[DOCTOR] = "1"
             st.rerun()
         st.markdown(":small[:gray[The doctor reads every commit and checkpoint, and cites the rule that is broken.]]")
         return None
     with st.spinner("Reading the log"):
-        found = now.look.frames.doctor()
-    problems = [f for f in found if f.severity is not Severity.PASS]
-    passes = [f for f in found if f.severity is Severity.PASS]
-    st.markdown(f"**{findings_note(found)}**" if problems else f"**All {len(passes):,} checks pass**")
+        findings = now.look.frames.doctor()
+    problems = [f for f in findings if f.severity is not Severity.PASS]
+    passes = [f for f in findings if f.severity is Severity.PASS]
+    st.markdown(f"**{findings_note(findings)}**" if problems else f"**All {len(passes):,} checks pass**")
     finding_lines(problems, limit=_MAX_TOLD, here="health", below=_rule_and_place)
     finding_lines(passes, limit=_MAX_TOLD, here="health", below=_rule_and_place)
     if rest := [*problems[_MAX_TOLD:], *passes[_MAX_TOLD:]]:
         findings_table(rest, key="doctor")
-    return found
+    return findings

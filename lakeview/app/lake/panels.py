@@ -45,7 +45,7 @@ def chosen_root() -> str | None:
 def chosen_columns(root: str, answer: DeltaGenerator) -> None:
     """The tab of all columns below a root; how many match goes to `answer`."""
     survey = column_survey(root, int(st.session_state["read-at-most"]))
-    progressive(survey, lambda read: column_list.draw(columns_of(read), answer))
+    progressive(survey, lambda so_far: column_list.draw(columns_of(so_far), answer))
     download({"columns": columns_of(survey)})
 
 
@@ -55,7 +55,7 @@ def chosen_tables(root: str, answer: DeltaGenerator) -> None:
     if not survey.entries:
         nothing("No table was found below this root.", "Look one folder up, or at another root.", "start", "Start")
         return
-    progressive(survey, lambda read: _drawn(tables_of(read), answer))
+    progressive(survey, lambda so_far: _draw(tables_of(so_far), answer))
     download({"tables": tables_of(survey)})
 
 
@@ -65,40 +65,42 @@ def progressive(survey: Survey[_Read], draw: Callable[[Survey[_Read]], None]) ->
         with st.spinner("Reading logs"):
             survey.wait(PATIENCE)
 
-    @st.fragment(run_every=None if survey.left == 0 else 1.0)
-    def drawn() -> None:
-        if survey.left:
-            st.progress(1 - survey.left / survey.reads, f"{survey.reads - survey.left:,} of {survey.reads:,} logs read")
+    @st.fragment(run_every=None if survey.pending == 0 else 1.0)
+    def draw_progress() -> None:
+        if survey.pending:
+            st.progress(
+                1 - survey.pending / survey.reads, f"{survey.reads - survey.pending:,} of {survey.reads:,} logs read"
+            )
         draw(survey)
         follow()  # a click in a fragment runs the fragment alone
-        if survey.left == 0 and st.session_state.pop(_GOING, False):
+        if survey.pending == 0 and st.session_state.pop(_GOING, False):
             st.rerun()  # the whole page: the clock stops, and the download has all of it
-        st.session_state[_GOING] = survey.left > 0
+        st.session_state[_GOING] = survey.pending > 0
 
-    drawn()
+    draw_progress()
 
 
-def _drawn(entries: pl.DataFrame, answer: DeltaGenerator) -> None:
+def _draw(entries: pl.DataFrame, answer: DeltaGenerator) -> None:
     with answer:
         first_line(views.lake.lake_sentence(entries))
-    shown = _filtered(entries)
-    if shown.is_empty():
+    matches = _filtered(entries)
+    if matches.is_empty():
         nothing("No table passes these filters.", "Choose another state, or less of a name.")
         return
-    pictures = charts.lake.lake_bars(shown, dark=dark())
-    _table(shown)
+    pictures = charts.lake.lake_bars(matches, dark=dark())
+    _table(matches)
     if pictures:
         stack(pictures, key="lake-sizes")
-    _one(shown)
+    _one(matches)
 
 
 def _filtered(entries: pl.DataFrame) -> pl.DataFrame:
     with st.container(horizontal=True, gap="small"):
         states = [state.value for state in views.lake.LakeState if state.value in set(entries["state"])]
-        chosen = st.pills("State", states, selection_mode="multi", key=linked("state", [], states, many=True))
+        choice = st.pills("State", states, selection_mode="multi", key=linked("state", [], states, many=True))
         part = st.text_input("Name holds", key=linked("name"), width=200)
-    if chosen:
-        entries = entries.filter(pl.col("state").is_in(chosen))
+    if choice:
+        entries = entries.filter(pl.col("state").is_in(choice))
     return entries.filter(pl.col("name").str.contains(part, literal=True)) if part else entries
 
 
@@ -140,8 +142,8 @@ def _table(entries: pl.DataFrame) -> None:
             del sizes[name]
     opened = row_link("lake", rows, "overview", lambda row: session.link_to(row["address"]))
     st.markdown(":small[:gray[tick a row to open the table]]")
-    for key, shown, options in (("lake", worth, opened), ("lake-figures", sizes, {})):
-        frame(cells, shown, key=key, height=16 * ROW_HEIGHT, unknown="unknown", **options)
+    for key, table_columns, options in (("lake", worth, opened), ("lake-figures", sizes, {})):
+        frame(cells, table_columns, key=key, height=16 * ROW_HEIGHT, unknown="unknown", **options)
     if notes := views.lake.gap_notes(rows):
         st.markdown(f":small[:gray[old bytes unknown &ensp; {escape('; '.join(notes))}]]")
     if entries.height > MAX_ROWS:

@@ -27,19 +27,19 @@ class Survey(Generic[_Read]):
     """The tables below a root, read one after the other by `read`; what was read can be looked at meanwhile."""
 
     def __init__(self, root: str, most: int, read: Callable[[views.lake.LakeEntry, datetime], _Read]) -> None:
-        self.asked = cache.now()
-        found = lv.find_tables(root)
+        self.now = cache.now()
+        tables = lv.find_tables(root).select("name", "address", "format")
         self._read = read
-        self.entries = [views.lake.LakeEntry(r["name"], r["address"], r["format"]) for r in found.iter_rows(named=True)]
+        self.entries = [views.lake.LakeEntry(*table) for table in tables.iter_rows()]
         self.results: list[_Read | None] = [None] * len(self.entries)
         self._counting = threading.Lock()
-        self.left = min(len(self.entries), most)
-        self.reads = self.left
+        self.pending = min(len(self.entries), most)
+        self.reads = self.pending
         self._done = threading.Event()
-        if not self.left:
+        if not self.pending:
             self._done.set()
         pool = ThreadPoolExecutor(READ_AT_ONCE, thread_name_prefix="lake")
-        for position in range(self.left):
+        for position in range(self.pending):
             pool.submit(self._read_one, position)
         pool.shutdown(wait=False)
 
@@ -49,21 +49,21 @@ class Survey(Generic[_Read]):
 
     def _read_one(self, position: int) -> None:
         try:
-            self.results[position] = self._read(self.entries[position], self.asked)
+            self.results[position] = self._read(self.entries[position], self.now)
         finally:
             with self._counting:
-                self.left -= 1
-            if not self.left:
+                self.pending -= 1
+            if not self.pending:
                 self._done.set()
 
 
 def read_table(entry: views.lake.LakeEntry, now: datetime) -> views.lake.LakeEntry:
     """`read_entry`; what it says of a table that cannot be read is without the folders of this machine."""
-    found = read_entry(entry, lv.open_table, now)  # a memory of its own: a lake has more tables than the pages' cache
-    if found.state is not views.lake.LakeState.UNREADABLE:
-        return found
-    verdict, finding = (text and errors.public_text(text) for text in (found.verdict, found.finding))
-    return replace(found, verdict=verdict, finding=finding)
+    entry = read_entry(entry, lv.open_table, now)  # a memory of its own: a lake has more tables than the pages' cache
+    if entry.state is not views.lake.LakeState.UNREADABLE:
+        return entry
+    verdict, finding = (text and errors.public_text(text) for text in (entry.verdict, entry.finding))
+    return replace(entry, verdict=verdict, finding=finding)
 
 
 def read_columns(entry: views.lake.LakeEntry, now: datetime) -> pl.DataFrame | None:
@@ -79,14 +79,14 @@ def read_columns(entry: views.lake.LakeEntry, now: datetime) -> pl.DataFrame | N
 
 def tables_of(survey: Survey[views.lake.LakeEntry]) -> pl.DataFrame:
     """LAKE as far as it is known."""
-    known = zip(survey.entries, survey.results, strict=True)
-    return views.lake.lake([entry if result is None else result for entry, result in known])
+    pairs = zip(survey.entries, survey.results, strict=True)
+    return views.lake.lake([entry if result is None else result for entry, result in pairs])
 
 
 def columns_of(survey: Survey[pl.DataFrame | None]) -> pl.DataFrame:
     """LAKE_COLUMNS as far as they are known."""
-    read = [frame for frame in survey.results if frame is not None]
-    return pl.concat([pl.DataFrame(schema=views.lake.LAKE_COLUMNS), *read])
+    frames = [frame for frame in survey.results if frame is not None]
+    return pl.concat([pl.DataFrame(schema=views.lake.LAKE_COLUMNS), *frames])
 
 
 @st.cache_resource(ttl=300, max_entries=8, show_spinner=False)

@@ -75,45 +75,45 @@ def picture(now: OpenTable, sizes: pl.DataFrame) -> None:
     snapshot = now.snapshot
     in_time = views.partitions.layout.time_partitions(snapshot, sizes)
     kind = views.partitions.keys.partition_kind(snapshot)
-    arrivals, picked = now.look.arrivals(), chosen_partition(sizes)
+    arrivals, choice = now.look.arrivals(), chosen_partition(sizes)
     if in_time is not None:
         steps = in_time[1]
         if _is_map(now, sizes):
             stack(
-                charts.partition_maps.partition_calendar(steps, picked=picked, dark=dark()),
+                charts.partition_maps.partition_calendar(steps, picked=choice, dark=dark()),
                 key="partition-map",
                 on_pick=pick,
             )
             return
         bars = charts.partitions.partition_bars(
-            views.partitions.layout.with_gaps(sizes, steps), arrivals=arrivals, picked=picked, dark=dark()
+            views.partitions.layout.with_gaps(sizes, steps), arrivals=arrivals, picked=choice, dark=dark()
         )
         stack(bars, key="partition-sizes", on_pick=pick)
     elif kind == "pair":
         cells = views.partitions.layout.partition_cells(snapshot, sizes)
         if cells.is_empty():
-            bars = charts.partitions.partition_bars(sizes, arrivals=arrivals, picked=picked, dark=dark())
+            bars = charts.partitions.partition_bars(sizes, arrivals=arrivals, picked=choice, dark=dark())
             stack(bars, key="partition-sizes", on_pick=pick)
             return
         across = views.partitions.layout.axes(snapshot, sizes)
         bounded = views.partitions.sizes.with_row_bounds(cells, snapshot)
-        heatmap = charts.partition_maps.partition_heatmap(bounded, across, picked=picked, dark=dark())
+        heatmap = charts.partition_maps.partition_heatmap(bounded, across, picked=choice, dark=dark())
         stack(heatmap, key="partition-map", on_pick=pick)
     elif kind == "many":
         rects = views.partitions.layout.partition_rects(snapshot, sizes)
-        treemap = charts.partition_maps.partition_treemap(rects, picked=picked, dark=dark())
+        treemap = charts.partition_maps.partition_treemap(rects, picked=choice, dark=dark())
         stack(treemap, key="partition-map", on_pick=pick)
     else:
         numbered = views.partitions.layout.number_steps(snapshot, sizes)
-        shown = sizes if numbered is None else views.partitions.layout.with_gaps(sizes, numbered)
-        bars = charts.partitions.partition_bars(shown, arrivals=arrivals, picked=picked, dark=dark())
+        rows = sizes if numbered is None else views.partitions.layout.with_gaps(sizes, numbered)
+        bars = charts.partitions.partition_bars(rows, arrivals=arrivals, picked=choice, dark=dark())
         stack(bars, key="partition-sizes", on_pick=pick)
 
 
 def pick(key: str) -> None:
     """A click on a partition of the picture opens its history."""
-    for picked in st.session_state[key].get("selection", {}).values():
-        for row in picked if isinstance(picked, list) else ():
+    for marks in st.session_state[key].get("selection", {}).values():
+        for row in marks if isinstance(marks, list) else ():
             if isinstance(row, Mapping) and "partition" in row:
                 _choose(str(row["partition"]))
 
@@ -151,12 +151,12 @@ def _is_map(now: OpenTable, sizes: pl.DataFrame) -> bool:
 def history(now: OpenTable, sizes: pl.DataFrame) -> None:
     """One partition's history: its size after each commit that changed it, and these commits."""
     name, there = st.query_params.get(PARTITION), chosen_partition(sizes)
-    shown = views.partitions.layout.most_files(sizes) if there is None else there
-    _picker(sizes, shown)
+    partition = views.partitions.layout.most_files(sizes) if there is None else there
+    _picker(sizes, partition)
     if name is not None and there is None:
         nothing(f"{name} is no partition of {views.units.format_version(now.version)}.", "Another one is shown.")
-    _onward(now, shown)
-    states = _history(now.address, now.version, now.latest, now.ref, shown)
+    _onward(now, partition)
+    states = _history(now.address, now.version, now.latest, now.ref, partition)
     downloads.offer("history of one partition", states)
     if states.is_empty():
         nothing(

@@ -31,8 +31,8 @@ def draw(look: PipelineInspection, run_id: str) -> None:
         for address, version in of_run.select("output", "output_version").unique(maintain_order=True).iter_rows()
     }
     options = [_RUN, *outputs]
-    chosen = st.selectbox("Lineage of", options, key=linked("output", _RUN, options), width=520)
-    rows = of_run if chosen == _RUN else look.upstream(*outputs[chosen])
+    choice = st.selectbox("Lineage of", options, key=linked("output", _RUN, options), width=520)
+    rows = of_run if choice == _RUN else look.upstream(*outputs[choice])
     nodes = views.pipelines.lineage_nodes(rows)
     picture = charts.pipelines.lineage_chart(nodes, views.pipelines.lineage_edges(rows), run_id, dark=dark())
     by_node = {row["node"]: row for row in nodes.iter_rows(named=True)}
@@ -47,9 +47,9 @@ def draw(look: PipelineInspection, run_id: str) -> None:
 def _table(nodes: pl.DataFrame, run_id: str) -> None:
     """The versions as a table, those that this run made marked; a row of a version opens it."""
     rows = nodes.sort("layer", "address", "version", descending=[True, False, True]).head(MAX_ROWS)
-    made = pl.when(pl.col("run_id") == run_id).then(pl.lit("this run")).otherwise("run_id")
+    maker = pl.when(pl.col("run_id") == run_id).then(pl.lit("this run")).otherwise("run_id")
     frame(
-        rows.with_columns(made.alias("run_id")),
+        rows.with_columns(maker.alias("run_id")),
         {
             "name": columns.text("table"),
             "version": columns.version("version", null="files"),

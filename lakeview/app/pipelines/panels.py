@@ -87,7 +87,7 @@ def download(look: PipelineInspection) -> None:
 
 def _run_table(rows: pl.DataFrame) -> None:
     ids = rows["run_id"].to_list()
-    shown = {
+    table_columns = {
         "outcome": columns.text("status", help="✕ failed, ▲ interrupted, ◆ rows failed, ✓ succeeded"),
         "started": columns.timestamp("started, UTC", of="started"),
         "duration_ms": columns.duration("duration"),
@@ -100,15 +100,15 @@ def _run_table(rows: pl.DataFrame) -> None:
         "pipeline": columns.text("pipeline"),
     }
     if rows["pipeline"].n_unique() == 1:
-        del shown["pipeline"]
+        del table_columns["pipeline"]
     if rows["error"].null_count() == rows.height:
-        del shown["error"]
+        del table_columns["error"]
     frame(
         rows.with_columns(
             outcome=_signs(rows),
             error=pl.Series([e and errors.public_text(e) for e in rows["error"]], dtype=pl.String),
         ),
-        without_zeros(rows, shown),
+        without_zeros(rows, table_columns),
         key="runs-table",
         height=8 * ROW_HEIGHT,
         selection_mode="single-row",

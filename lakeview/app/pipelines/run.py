@@ -31,7 +31,7 @@ def steps(look: PipelineInspection, run_id: str) -> None:
     if rows.is_empty():
         nothing("No step of this run is recorded.", "It goes on, or its process was killed before the first one ended.")
         return
-    shown = {
+    table_columns = {
         "step": columns.text("step"),
         "dataset": columns.text("dataset", least=widths.NAME),
         "status": columns.text("status", least=_STATUS),
@@ -43,7 +43,7 @@ def steps(look: PipelineInspection, run_id: str) -> None:
         "rows_quarantined": columns.number("quarantined"),
         "version": columns.version("made", help="the version that it made"),
     }
-    frame(rows, without_zeros(rows, shown), key="steps", height=10 * ROW_HEIGHT)
+    frame(rows, without_zeros(rows, table_columns), key="steps", height=10 * ROW_HEIGHT)
     _more(rows, "steps")
     for step, dataset, error in rows.drop_nulls("error").select("step", "dataset", "error").head(5).iter_rows():
         what = f"{step} of {dataset}" if dataset else step
@@ -76,13 +76,13 @@ def expectations(look: PipelineInspection, run_id: str) -> None:
     _more(rows, "expectations")
     failures = {_label(row): row for row in rows.filter(pl.col("rows_failed") > 0).head(MAX_ROWS).iter_rows(named=True)}
     if failures:
-        chosen = st.selectbox(
+        choice = st.selectbox(
             "Failed rows of",
             list(failures),
             key=linked("expectation", next(iter(failures)), failures),
             width=420,
         )
-        _failed_rows(failures[chosen])
+        _failed_rows(failures[choice])
 
 
 def _sign(row: Mapping[str, Any]) -> str:

@@ -37,16 +37,16 @@ def picked_column(clustering: pl.DataFrame) -> str | None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("**One column** &ensp; :small[:gray[or click a bar]]", width="content")
         st.space("stretch")
-        chosen: str | None = st.selectbox(
+        column: str | None = st.selectbox(
             "Column", names, key=linked(COLUMN, names[0], names), label_visibility="collapsed", width=220
         )
-    return chosen
+    return column
 
 
 def pick_column(key: str) -> None:
     """A click on a bar of the chart chooses its column."""
-    for picked in st.session_state[key].get("selection", {}).values():
-        for row in picked if isinstance(picked, list) else ():
+    for marks in st.session_state[key].get("selection", {}).values():
+        for row in marks if isinstance(marks, list) else ():
             if isinstance(row, Mapping) and "column" in row:
                 st.session_state[COLUMN] = row["column"]
 
@@ -116,11 +116,11 @@ def history(now: OpenTable, column: str) -> None:
 def _history_picture(now: OpenTable, column: str) -> None:
     states = _history(now.address, now.latest, now.ref, column)
     downloads.offer(f"clustering of {column}", states)
-    drawn = charts.pruning.clustering_course_chart(states, dark=dark())
-    if not drawn:
+    pictures = charts.pruning.clustering_course_chart(states, dark=dark())
+    if not pictures:
         nothing(f"Earlier clustering of {column} is unknown.", "The log has no statistics of earlier versions.")
         return
-    stack(drawn, key="course")
+    stack(pictures, key="course")
     with fold("As a table", "course-table"):
         frame(
             states.reverse(),

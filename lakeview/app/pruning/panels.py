@@ -65,9 +65,9 @@ def typed_filter(now: OpenTable) -> str:
 
 
 def _take_example() -> None:
-    chosen = st.session_state.get("example")
-    if chosen:
-        st.session_state[WHERE] = chosen
+    example = st.session_state.get("example")
+    if example:
+        st.session_state[WHERE] = example
         st.session_state["example"] = None
 
 
@@ -76,13 +76,13 @@ def plans(now: OpenTable, where: str) -> list[FilterPlan]:
 
     Raises InvalidRequestError where it is invalid at the version shown; at the other one the error is in its plan.
     """
-    shown = FilterPlan(now.version, _verdicts(now.address, now.version, where))
+    current = FilterPlan(now.version, _verdicts(now.address, now.version, where))
     if now.base is None or now.base == now.version:
-        return [shown]
+        return [current]
     try:
-        return [FilterPlan(now.base, _verdicts(now.address, now.base, where)), shown]
+        return [FilterPlan(now.base, _verdicts(now.address, now.base, where)), current]
     except LakeviewError as error:  # the column may be younger than that version
-        return [FilterPlan(now.base, None, error), shown]
+        return [FilterPlan(now.base, None, error), current]
 
 
 @cached(64)
@@ -119,12 +119,12 @@ def bad_filter(now: OpenTable, error: InvalidRequestError) -> None:
 
 def answer(plans: list[FilterPlan]) -> None:
     """Tiles and bars: what is read, of how much, and why the rest is skipped; beside it the version compared with."""
-    shown = plans[-1]
-    if shown.verdicts is None or shown.verdicts.is_empty():
-        nothing(f"{shown.label} holds no files.", "There is nothing to read.", "timeline")
+    current = plans[-1]
+    if current.verdicts is None or current.verdicts.is_empty():
+        nothing(f"{current.label} holds no files.", "There is nothing to read.", "timeline")
         return
     base = plans[0] if len(plans) > 1 else None
-    _tiles(shown.verdicts, base)
+    _tiles(current.verdicts, base)
     bars = [(plan.label, views.pruning.plan.explained(plan.verdicts)) for plan in plans if plan.verdicts is not None]
     stack(charts.pruning.read_bars(bars, dark=dark()), key="read-bars")
     if base is not None and base.error is not None:
@@ -216,14 +216,14 @@ def file_list(plans: list[FilterPlan]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown("**Files** &ensp; :small[:gray[by path]]", width="content")
         st.space("stretch")
-        wanted = st.segmented_control(
+        verdict = st.segmented_control(
             "Which files",
             _VERDICTS,
             required=True,
             key=linked("verdict", "read", _VERDICTS),
             label_visibility="collapsed",
         )
-    rows = views.pruning.verdicts.files_with_verdict(verdicts, wanted or "read")
+    rows = views.pruning.verdicts.files_with_verdict(verdicts, verdict or "read")
     pages = max(1, -(-rows.height // _PAGE))
     number = st.pagination(pages, key=linked("files_page", 1, range(1, pages + 1))) if pages > 1 else 1
     page = rows.slice((number - 1) * _PAGE, _PAGE)

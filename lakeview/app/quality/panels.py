@@ -52,18 +52,18 @@ def picked_column(now: OpenTable, loads: pl.DataFrame, findings: list[Finding], 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**Trends for the whole history** &ensp; :small[:gray[{note}{_partial(now)}]]", width="stretch")
         first = next((f.column for f in findings if f.column in names), names[0])
-        chosen = st.selectbox(
+        choice = st.selectbox(
             "Column",
             names,
             key=linked("column", first, names),
             label_visibility="collapsed",
             width=190,
         )
-    column = str(chosen or names[0])
-    if (named := st.query_params.get("column", column)) not in names:
+    column = str(choice or names[0])
+    if (text := st.query_params.get("column", column)) not in names:
         nothing(
-            f"No load has statistics of a column {shorten(named, MOST_SHOWN)}.",
-            f"{column} is shown; {choices(named, names)}.",
+            f"No load has statistics of a column {shorten(text, MOST_SHOWN)}.",
+            f"{column} is shown; {choices(text, names)}.",
         )
     return column
 
@@ -110,9 +110,9 @@ def _lag_panel(lags: pl.DataFrame, event: str, lateness: str) -> None:
 
 
 def _panel(trend: pl.DataFrame, title: str, kind: charts.quality.TrendKind, key: str) -> None:
-    drawn = charts.quality.load_trend_chart(trend, title, kind, dark=dark())
-    if drawn:
-        stack(drawn, key=f"trend-{key}")
+    pictures = charts.quality.load_trend_chart(trend, title, kind, dark=dark())
+    if pictures:
+        stack(pictures, key=f"trend-{key}")
     else:
         nothing(f"{title}: unknown.", "No load has it in its statistics.")
 
@@ -128,9 +128,9 @@ def heatmap(now: OpenTable, loads: pl.DataFrame, column: str) -> None:
     if shares["null_share"].is_null().all():
         nothing("No null share is known.", "The writers left statistics out.", "files")
     else:
-        picked = _picked_load(shares, column)
-        drawn = charts.columns.null_heatmap(shares, picked=picked, first=first, dark=dark())
-        stack(drawn, key="load-nulls", on_pick=_pick_cell)
+        load = _picked_load(shares, column)
+        pictures = charts.columns.null_heatmap(shares, picked=load, first=first, dark=dark())
+        stack(pictures, key="load-nulls", on_pick=_pick_cell)
 
 
 def _picked_load(shares: pl.DataFrame, column: str) -> tuple[str, int] | None:
@@ -162,7 +162,7 @@ def load_table(loads: pl.DataFrame, column: str) -> None:
     rows = views.quality.column_loads.newest_first(loads, column)
     if rows.height > MAX_ROWS:
         st.markdown(f":small[:gray[the newest {MAX_ROWS:,} of {rows.height:,} loads; the download has all]]")
-    shown = {
+    table_columns = {
         "anomaly": columns.mark({True: "✕"}, label="bad", help="✕: anomaly, far from the loads around it"),
         "load": columns.version("load", of="version"),
         "committed": columns.timestamp(),
@@ -176,10 +176,10 @@ def load_table(loads: pl.DataFrame, column: str) -> None:
         "back": columns.version("fixed", of="taken_back_by", help="by the version that removed its rows"),
     }
     if rows["taken_back_by"].null_count() == rows.height:
-        del shown["back"]
+        del table_columns["back"]
     frame(
         rows,
-        shown,
+        table_columns,
         key="loads",
         **row_link("loads", rows, "timeline", lambda row: selection.link(commit=row["version"])),
     )

@@ -25,7 +25,7 @@ class RowsSoFar:
     """The first rows of a request as they pass, in any order: the answer where its time ends before all are there."""
 
     def __init__(self, limit: int) -> None:
-        self._left = limit
+        self._room = limit
         self._batches: list[pl.DataFrame] = []
         """Where no row was found yet, the first batch: it has the columns."""
         self._lock = threading.Lock()
@@ -35,9 +35,9 @@ class RowsSoFar:
     def add(self, batch: pl.DataFrame) -> None:
         """Keeps rows of a batch, as many as are missing."""
         with self._lock:
-            if self._left and not (batch.is_empty() and self._batches):
-                self._batches.append(batch.head(self._left))
-                self._left -= self._batches[-1].height
+            if self._room and not (batch.is_empty() and self._batches):
+                self._batches.append(batch.head(self._room))
+                self._room -= self._batches[-1].height
             if not batch.is_empty():
                 self._any.set()
 

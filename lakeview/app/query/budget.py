@@ -247,8 +247,8 @@ def say_if_stopped(answer: Answer, seconds: float) -> None:
     if answer.counts.get("stopped"):
         so_far = f"the {views.units.counted(answer.rows.height, 'row')} found so far"
         if "nulls" in answer.rows.columns and "rows" in answer.counts:  # of a profile
-            read = answer.rows["nulls"].count()
-            so_far = f"{read:,} of {views.units.counted(answer.rows.height, 'column')} read, not all with distributions"
+            columns = views.units.counted(answer.rows.height, "column")
+            so_far = f"{answer.rows['nulls'].count():,} of {columns} read, not all with distributions"
         how, more = f"Stopped after {seconds:g} s", "allow it more seconds for all of them"
         if answer.counts.get("cancelled"):
             how, more = "Cancelled", "ask again for all of them"
@@ -267,7 +267,7 @@ def _progress_line(
         if not progress.begun:
             draw(share, "Waiting for another query to end")
             return
-        read = f", {runner.rows_text(request, progress.rows)}" if progress.rows else ""
-        draw(share, f"{progress.seconds:.0f} of {budget.seconds:g} s{read}")
+        rows_text = f", {runner.rows_text(request, progress.rows)}" if progress.rows else ""
+        draw(share, f"{progress.seconds:.0f} of {budget.seconds:g} s{rows_text}")
 
     return on_wait

@@ -91,10 +91,10 @@ def _allow(libc: ctypes.CDLL, ruleset: int, path: str, rights: int) -> None:
 
 
 def _refuse_sockets(libc: ctypes.CDLL) -> None:
-    known = _SOCKET_CALLS.get(platform.machine())
-    if known is None:
+    numbers = _SOCKET_CALLS.get(platform.machine())
+    if numbers is None:
         return
-    architecture, socket = known
+    architecture, socket = numbers
     load, equal, at_least, answer = 0x20, 0x15, 0x35, 0x06  # BPF: load a word, jump if equal or at least, return
     allow, refuse = 0x7FFF0000, 0x00050000 | errno.EACCES
     program = b"".join(

@@ -93,8 +93,8 @@ def _give_part(
 ) -> None:
     """Answers with the rows so far when cancelled; else at the deadline, or with the first ones that come after it. The
     runner ends this process when its patience is over."""
-    while (left := deadline - partial.seconds_to_answer - monotonic()) > 0 and not cancelled.is_set():
-        cancelled.wait(min(left, _STEP))
+    while (seconds := deadline - partial.seconds_to_answer - monotonic()) > 0 and not cancelled.is_set():
+        cancelled.wait(min(seconds, _STEP))
     while not (cancelled.is_set() or partial.wait(_STEP)):
         pass
     part = partial.answer()
@@ -163,13 +163,13 @@ def _rows(table: lv.Table, request: Request, on_read: _OnRows, on_found: _OnRows
         changes = table.changes(request.start, request.version)
         if request.change_types:  # skips the files of others, which may be vacuumed
             changes = changes.filter(pl.col("_change_type").is_in(request.change_types))
-        lazy = _counted(changes, on_read)
+        lazy = _report_batches(changes, on_read)
     else:
-        asked = request.sql is not None
-        lazy = _query(_scan(table, request), request, on_read) if asked else _filtered(table, request, on_read)
+        is_query = request.sql is not None
+        lazy = _query(_scan(table, request), request, on_read) if is_query else _filtered(table, request, on_read)
         if request.seed is not None:
             return sample_rows(lazy, request.limit, request.seed)
-    return _counted(lazy, on_found).head(request.limit).collect(engine="streaming")
+    return _report_batches(lazy, on_found).head(request.limit).collect(engine="streaming")
 
 
 def _scan(table: lv.Table, request: Request) -> pl.LazyFrame:
@@ -179,7 +179,7 @@ def _scan(table: lv.Table, request: Request) -> pl.LazyFrame:
 
 def _query(scan: pl.LazyFrame, request: Request, on_read: _OnRows) -> pl.LazyFrame:
     text = query(request.sql or "", request.names).text
-    context = pl.SQLContext(dict.fromkeys((QUERY_TABLE, *request.names), _counted(scan, on_read)))
+    context = pl.SQLContext(dict.fromkeys((QUERY_TABLE, *request.names), _report_batches(scan, on_read)))
     lazy = context.execute(text, eager=False)
     # two readers of one text may disagree: what polars made of it is looked at too
     if other := sources_refused(lazy.explain(optimized=False)):
@@ -196,14 +196,14 @@ def _filtered(table: lv.Table, request: Request, on_read: _OnRows) -> pl.LazyFra
     scan = _scan(table, request)
     if request.where is not None:
         scan = scan.filter(predicate(request.where, _schema(table, request)))
-    return _counted(scan, on_read)
+    return _report_batches(scan, on_read)
 
 
 def _schema(table: lv.Table, request: Request) -> lv.Schema:
     return table.snapshot(as_declared(table, request.version)).schema
 
 
-def _counted(rows: pl.LazyFrame, on_rows: _OnRows) -> pl.LazyFrame:
+def _report_batches(rows: pl.LazyFrame, on_rows: _OnRows) -> pl.LazyFrame:
     """The same rows, of which each batch is reported; filters and choices of columns still reach the files."""
 
     def passed(batch: pl.DataFrame) -> pl.DataFrame:
@@ -257,5 +257,5 @@ if __name__ == "__main__":
     ended = main()
     sys.stdout.flush()
     sys.stderr.flush()
-    # threads of polars may still hand rows to `_counted`: an interpreter that ends under them aborts, or hangs
+    # threads of polars may still hand rows to `_report_batches`: an interpreter that ends under them aborts, or hangs
     os._exit(ended)

@@ -37,9 +37,9 @@ _MOST_COMMENTS = 20
 
 def answer(now: OpenTable) -> str:
     """How many columns there are, and what changed last."""
-    known = answers.schemas_up_to(now)
-    changes = schema_changes(readable_schemas(now.look.frames, known.tail(2)))
-    return views.first_lines.schema_line(changes, len(now.snapshot.schema), known)
+    schemas = answers.schemas_up_to(now)
+    changes = schema_changes(readable_schemas(now.look.frames, schemas.tail(2)))
+    return views.first_lines.schema_line(changes, len(now.snapshot.schema), schemas)
 
 
 def tree(now: OpenTable) -> pl.DataFrame:
@@ -86,7 +86,7 @@ def tree_table(tree: pl.DataFrame) -> None:
     pages = -(-tree.height // MAX_ROWS)
     page = st.pagination(pages, key=linked("tree-page", 1, range(1, pages + 1))) if pages > 1 else 1
     part = tree.slice((page - 1) * MAX_ROWS, MAX_ROWS)
-    shown = {
+    table_columns = {
         "id": columns.text("id"),
         "name": columns.text("column", of="label", least=widths.NAME),
         "type": columns.text("type"),
@@ -104,16 +104,16 @@ def tree_table(tree: pl.DataFrame) -> None:
     }
     for name in ("id", "rules", "comment", "distinct"):
         if part[name].null_count() == part.height:
-            del shown[name]
+            del table_columns[name]
     if part["nullable"].all():
-        del shown["required"]
+        del table_columns["required"]
     if part["range_is"].n_unique() == 1:  # the note says so
-        del shown["range"]
+        del table_columns["range"]
     long = part.filter(pl.col("comment").str.len_chars() > _SHORT_COMMENT)
     # all rows are as high as one: one that needs two lines does not double a table of short ones
     are_most_long = 2 * long.height > part.height
     row_height = BROKEN_LINES if are_most_long else ROW_HEIGHT
-    frame(part, shown, key="schema-tree", row_height=row_height, height=30 * ROW_HEIGHT)
+    frame(part, table_columns, key="schema-tree", row_height=row_height, height=30 * ROW_HEIGHT)
     for path, comment in long.head(0 if are_most_long else _MOST_COMMENTS).select("path", "comment").iter_rows():
         st.markdown(f":small[{escape(path)} &ensp; :gray[{escape(comment)}]]")
 
@@ -122,7 +122,7 @@ def _search(tree: pl.DataFrame) -> pl.DataFrame:
     """The columns whose path or comment contains the text typed; all of a tree too small to be searched."""
     if tree.height <= _MANY_COLUMNS:
         return tree
-    wanted = st.text_input(
+    text = st.text_input(
         "Find a column",
         key=linked(_FILTER),
         placeholder="find a column",
@@ -130,7 +130,7 @@ def _search(tree: pl.DataFrame) -> pl.DataFrame:
         icon=":material/search:",
         width=260,
     )
-    return views.schema.tree.search(tree, wanted or "")
+    return views.schema.tree.search(tree, text or "")
 
 
 def compared(now: OpenTable) -> tuple[Snapshot, Snapshot]:
@@ -224,7 +224,7 @@ def blame(history: pl.DataFrame, timeline: pl.DataFrame) -> None:
     newest_first = [str(v) for v in dict.fromkeys(history["version"])][:MAX_ROWS]
     write = hold("blamed", next(iter(newest_first), ""), newest_first)
     with st.container(horizontal=True, vertical_alignment="center"):
-        chosen = st.selectbox(
+        choice = st.selectbox(
             "Commit of a change",
             newest_first,
             format_func=lambda version: labels[int(version)],
@@ -233,17 +233,17 @@ def blame(history: pl.DataFrame, timeline: pl.DataFrame) -> None:
             label_visibility="collapsed",
             width=260,
         )
-        if chosen:
-            link("timeline", "The commit", selected(version=int(chosen), commit=chosen))
-            before = views.timeline.commits.version_before(timeline, int(chosen))
+        if choice:
+            link("timeline", "The commit", selected(version=int(choice), commit=choice))
+            before = views.timeline.commits.version_before(timeline, int(choice))
             if before is not None:
                 label = f"Compare with {views.units.format_version(before)}"
-                link("compare", label, selected(version=int(chosen), base=before))
+                link("compare", label, selected(version=int(choice), base=before))
 
 
 def history_table(history: pl.DataFrame) -> None:
     """Every change of every column with the commit and writer to blame, newest first."""
-    shown = {
+    table_columns = {
         "version": columns.version(),
         "committed": columns.timestamp(),
         "column": columns.text("column", least=widths.NAME),
@@ -254,10 +254,10 @@ def history_table(history: pl.DataFrame) -> None:
         "writer": columns.text("writer"),
     }
     if history.height > 1 and history["operation"].n_unique() == 1:  # the commit has it; names need the room
-        del shown["operation"]
+        del table_columns["operation"]
     frame(
         history,
-        shown,
+        table_columns,
         key="column-history",
         **row_link("column-history", history, "timeline", lambda row: selected(commit=row["version"])),
         height=16 * ROW_HEIGHT,

@@ -145,8 +145,8 @@ def shares(configuration: ShareConfiguration) -> None:
             nothing("Nothing is shared.", "The configuration names no table.")
         else:
             names = ("share", "schema", "table", "recipients", "history", "view", "location")
-            shown = {name: columns.text(name) for name in names}
-            choose(shared, shown, shared["location"].to_list(), key="shared-out")
+            table_columns = {name: columns.text(name) for name in names}
+            choose(shared, table_columns, shared["location"].to_list(), key="shared-out")
     with grid(400):
         with card("Recipients", "a share is granted whole"):
             frame(

@@ -84,21 +84,21 @@ def _browse(name: str, profile: Profile) -> None:
             st.selectbox("Share", shares, key=linked(SHARE, shares[0], shares), label_visibility="collapsed")
             st.markdown(f":small[:gray[{views.units.counted(len(shares), 'share')}]]")
     share = st.session_state[SHARE]
-    found = _tables(profile.address, share)
-    links = [f"{name}#{table.rpartition('#')[2]}" for table in found["address"]]
-    tables = found.with_columns(address=pl.Series([uploads.own_address(link) for link in links], dtype=pl.String()))
+    listing = _tables(profile.address, share)
+    links = [f"{name}#{table.rpartition('#')[2]}" for table in listing["address"]]
+    tables = listing.with_columns(address=pl.Series([uploads.own_address(link) for link in links], dtype=pl.String()))
     downloads.offer(f"tables of {share}", tables)
     with card(f"Tables of {share}", f"{views.units.counted(tables.height, 'table')}: choose one to open it"):
         if tables.is_empty():
             nothing("There is no table.", "The share is there, and holds none yet.")
             return
-        shown = {
+        table_columns = {
             "schema": columns.text("schema"),
             "table": columns.text("table", least=widths.NAME),
             "address": columns.text("address, as lakeview takes it", least=widths.NAME),
             "id": columns.text("id"),
         }
-        choose(tables, shown, links, key="shared-tables")
+        choose(tables, table_columns, links, key="shared-tables")
 
 
 def choose(rows: pl.DataFrame, cells: Mapping[str, object], names: Sequence[str], *, key: str) -> None:

@@ -93,10 +93,10 @@ def running() -> bool:
     return site().build is not None
 
 
-def done(line: str) -> float:
+def done_share(line: str) -> float:
     """The share of steps done, from a line that counts them (`[94.2 s] 13/87 ...`); 0 before the first."""
-    found = _STEP.search(line)
-    return 0.0 if found is None else min(int(found[1]) / max(int(found[2]), 1), 1.0)
+    match = _STEP.search(line)
+    return 0.0 if match is None else min(int(match[1]) / max(int(match[2]), 1), 1.0)
 
 
 @st.fragment(run_every=1)
@@ -112,7 +112,7 @@ def progress() -> None:
     status = st.status(words[state], state=state, expanded=state == "error")
     status.code("\n".join(build.lines) or "nothing said yet", language=None)
     if state == "running":
-        st.progress(done(line))
+        st.progress(done_share(line))
     if state == "error":
         status.button("Try again", icon=":material/refresh:", on_click=start, key="build-again")
     if state == "complete":

@@ -122,7 +122,7 @@ def questions(now: OpenTable) -> None:
     """Five questions, each a link into the demo at the place that answers it."""
     line = now.look.timeline()
     bad = line.filter("suspicious")["version"].to_list()
-    asked: list[tuple[str, str, Mapping[str, str]]] = [
+    entries: list[tuple[str, str, Mapping[str, str]]] = [
         ("Which load went wrong, and who repaired it?", "timeline", {"commit": str(bad[0])} if bad else {}),
         ("Which versions can I still read?", "timeline", {}),
         ("Why is it slow to read?", "files", {}),
@@ -130,7 +130,7 @@ def questions(now: OpenTable) -> None:
         ("Is every period complete, and was it on time?", "partitions", {}),
     ]
     with grid(186):
-        for number, (question, page, parameters) in enumerate(asked, start=1):
+        for number, (question, page, parameters) in enumerate(entries, start=1):
             with card(stretch=True), st.container(height="stretch", vertical_alignment="distribute"):
                 st.markdown(f"{number}. {question}")
                 link(page, None, {"table": now.name, "version": str(now.version), **parameters})
@@ -138,9 +138,9 @@ def questions(now: OpenTable) -> None:
 
 def recent() -> None:
     """The tables offered or opened before, with what their logs say at a glance."""
-    read = {offer.name for offer in tables.demo_tables()} | set(tables.recent())
+    names = {offer.name for offer in tables.demo_tables()} | set(tables.recent())
     # a root may hold thousands: their logs are read when somebody opens them
-    rows = [_at_a_glance(offer) if offer.name in read else _unread(offer) for offer in tables.offers()[:_MAX_LISTED]]
+    rows = [_at_a_glance(offer) if offer.name in names else _unread(offer) for offer in tables.offers()[:_MAX_LISTED]]
     if rows:
         _table_list(rows)
     roots = config.settings().roots
@@ -187,9 +187,9 @@ def _verdicts(tables: pl.DataFrame) -> None:
 
 
 def _open_row(names: list[str]) -> None:
-    chosen = st.session_state["recent"]["selection"]["rows"]
-    if chosen:
-        selection.select(names[chosen[0]])
+    rows = st.session_state["recent"]["selection"]["rows"]
+    if rows:
+        selection.select(names[rows[0]])
         st.session_state["_go"] = True
 
 
@@ -205,12 +205,12 @@ def _unread(offer: tables.Offer) -> dict[str, Any]:
 def _at_a_glance(offer: tables.Offer) -> dict[str, Any]:
     try:
         now = session.look_at(offer.name)
-        found = now.look.findings()
+        findings = now.look.findings()
         snapshot = now.snapshot
         rhythm = now.look.cadence()
     except LakeviewError as error:
         return _unread(offer) | {"state": LakeState.UNREADABLE.value, "verdict": errors.public_text(error.message)}
-    broken, attention = views.lake.open_findings(found)
+    broken, attention = views.lake.open_findings(findings)
     return {
         "name": offer.name,
         "broken": broken,
@@ -223,8 +223,8 @@ def _at_a_glance(offer: tables.Offer) -> dict[str, Any]:
         "rows": views.files.rows.rows_text(snapshot, exact=True),
         "size": views.units.format_bytes(snapshot.size_bytes),
         "last": "none" if rhythm.age is None else f"{views.units.format_age(rhythm.age)} ago",
-        "state": views.lake.state_of(found).value,
-        "verdict": views.health.findings.headline(found),
+        "state": views.lake.state_of(findings).value,
+        "verdict": views.health.findings.headline(findings),
     }
 
 

@@ -28,14 +28,14 @@ def audit(now: OpenTable, timeline: pl.DataFrame) -> None:
         st.markdown(":small[:gray[The audit reads every commit once, and no data file.]]")
         return
     with st.spinner("Auditing the commits"):
-        found = now.look.audit()
-    downloads.offer("audit", found)
-    reasons = views.audit.summary.reasons(found)
-    with card("Violations", views.audit.summary.sentence(found), key="audit-violations"):
-        _violations(views.audit.summary.violations(found), is_all_proven=reasons.is_empty())
+        verdicts = now.look.audit()
+    downloads.offer("audit", verdicts)
+    reasons = views.audit.summary.reasons(verdicts)
+    with card("Violations", views.audit.summary.sentence(verdicts), key="audit-violations"):
+        _violations(views.audit.summary.violations(verdicts), is_all_proven=reasons.is_empty())
     with card("Verdicts by law", "what every commit promises, and what the log shows", key="audit-laws"):
-        _laws(views.audit.summary.law_counts(found))
-    blame = views.audit.summary.blame(found)
+        _laws(views.audit.summary.law_counts(verdicts))
+    blame = views.audit.summary.blame(verdicts)
     if not blame.is_empty():
         with card("Engines to blame", "the writers of the commits with violations, as recorded", key="audit-blame"):
             _blame(blame)

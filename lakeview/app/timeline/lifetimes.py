@@ -57,10 +57,10 @@ def _writer_table(writers: pl.DataFrame) -> None:
         "rows": columns.text("rows +", of="records_text", right=True, help="≥: some commits do not record rows"),
         "bytes_added": columns.size("written"),
     }
-    for key, shown in (("writers-table", rhythm), ("writers-work", work)):
+    for key, table_columns in (("writers-table", rhythm), ("writers-work", work)):
         frame(
             writers,
-            shown,
+            table_columns,
             key=key,
             **row_link(key, writers, "timeline", lambda row: selection.link(writer=row["writer"])),
             unknown="unknown",
