@@ -27,22 +27,22 @@ def column_lanes(
 
     COLUMN_HISTORY has to be in its own order, which tells the lives of a column apart.
     """
-    known = lives.with_row_index("lane").drop_nulls("born_timestamp")
-    if known.is_empty():
+    births = lives.with_row_index("lane").drop_nulls("born_timestamp")
+    if births.is_empty():
         return []
     eventful = pl.col("changes") + pl.col("dropped").is_not_null().cast(pl.Int64)
-    shown = known.sort(eventful, descending=True, maintain_order=True).head(_MOST_COLUMNS).sort("lane")
+    lanes = births.sort(eventful, descending=True, maintain_order=True).head(_MOST_COLUMNS).sort("lane")
     p = palette(dark)
     # as column_lives counts them: a column dropped and born again has two lives
     events = history.with_columns(lane=((pl.col("change") == "born").cum_sum() - 1).cast(pl.UInt32))
-    events = events.join(shown.select("lane"), on="lane", how="semi").drop_nulls("timestamp")
+    events = events.join(lanes.select("lane"), on="lane", how="semi").drop_nulls("timestamp")
     ended = events.filter(pl.col("change") == "dropped").select("lane", ended="timestamp").unique("lane", keep="last")
     moments = pl.concat([events["timestamp"], pl.Series([until], dtype=events["timestamp"].dtype)])
     domain = time_domain(moments)
-    lines = shown.join(ended, on="lane", how="left", maintain_order="left").select(
+    lines = lanes.join(ended, on="lane", how="left", maintain_order="left").select(
         "lane", timestamp="born_timestamp", until=pl.col("ended").fill_null(domain[1])
     )
-    names = dict(zip(shown["lane"], (shorten(name, _LONGEST) for name in shown["column"]), strict=True))
+    names = dict(zip(lanes["lane"], (shorten(name, _LONGEST) for name in lanes["column"]), strict=True))
     order = [str(lane) for lane in names]
     labels = ", ".join(f"'{lane}': {_quoted(name)}" for lane, name in names.items())
     y = alt.Y(

@@ -22,7 +22,7 @@ _NAMED_SPAN = 4
 def null_heatmap(
     shares: pl.DataFrame,
     *,
-    picked: tuple[str, int] | None = None,
+    selection: tuple[str, int] | None = None,
     first: Mapping[str, int | None] = MappingProxyType({}),
     dark: bool = False,
     width: Width = "container",
@@ -31,40 +31,40 @@ def null_heatmap(
     its sign where it is a bound or of some files only, a dot where it is unknown.
 
     The first _MOST_COLUMNS columns, those with a cross before the others; [] without rows. A click picks `column` and
-    `commit`, a version as text; the cell `picked` has a frame. `first`: the version that first had a column, where
+    `commit`, a version as text; the cell `selection` has a frame. `first`: the version that first had a column, where
     older files lack it.
     """
     if shares.is_empty():
         return []
     p = palette(dark)
     crossed = shares.group_by("column", maintain_order=True).agg(pl.col("unusual").any())
-    kept = crossed.with_row_index("place").sort("unusual", descending=True, maintain_order=True).head(_MOST_COLUMNS)
-    columns = kept.sort("place")["column"].to_list()
-    shown = shares.filter(pl.col("column").is_in(columns))
-    versions = shown.unique("version", maintain_order=True).sort("timestamp", nulls_last=True, maintain_order=True)
+    top = crossed.with_row_index("place").sort("unusual", descending=True, maintain_order=True).head(_MOST_COLUMNS)
+    columns = top.sort("place")["column"].to_list()
+    rows = shares.filter(pl.col("column").is_in(columns))
+    versions = rows.unique("version", maintain_order=True).sort("timestamp", nulls_last=True, maintain_order=True)
     labels = texts(versions["version"], format_version).to_list()
     cells = pl.DataFrame(
         {
-            "column": shown["column"],
-            "version": texts(shown["version"], format_version),
-            "commit": shown["version"].cast(pl.String),
-            "committed": texts(shown["timestamp"], format_moment),
-            "value": shown["null_share"],
+            "column": rows["column"],
+            "version": texts(rows["version"], format_version),
+            "commit": rows["version"].cast(pl.String),
+            "committed": texts(rows["timestamp"], format_moment),
+            "value": rows["null_share"],
             "share": [
                 share if share == "unknown" else f"{mark or ''} {share}".strip()
-                for share, mark in zip(map(format_percent, shown["null_share"]), shown["mark"], strict=True)
+                for share, mark in zip(map(format_percent, rows["null_share"]), rows["mark"], strict=True)
             ],
-            "usual": texts(shown["usual"], format_percent),
-            "unusual": shown["unusual"],
-            "mark": shown["mark"].fill_null(""),
+            "usual": texts(rows["usual"], format_percent),
+            "unusual": rows["unusual"],
+            "mark": rows["mark"].fill_null(""),
         }
     )
     every = max(1, -(-len(labels) // _NAMED_VERSIONS))
-    named = [v for i, v in enumerate(labels) if i % every == 0]
+    ticks = [v for i, v in enumerate(labels) if i % every == 0]
     x = alt.X(
         "version:N",
         sort=None,
-        axis=alt.Axis(title=None, values=named, labelAngle=0, domain=False, labelOverlap="greedy"),
+        axis=alt.Axis(title=None, values=ticks, labelAngle=0, domain=False, labelOverlap="greedy"),
         scale=alt.Scale(domain=labels, paddingInner=0, paddingOuter=0),
     )
     y = alt.Y(
@@ -82,18 +82,18 @@ def null_heatmap(
             ("usual", "expected"),
         )
     )
-    known = cells.drop_nulls("value")
+    non_nulls = cells.drop_nulls("value")
     absent = _before_columns(cells, labels, first)
     scale = alt.Scale(domain=[0, 1], range=[p.zero, *p.sequential[2:]], type="sqrt")
     layers: list[AnyChart] = [
-        alt.Chart(known)
+        alt.Chart(non_nulls)
         .mark_rect(stroke=p.page, strokeWidth=1)
         .encode(x=x, y=y, color=alt.Color("value:Q", scale=scale)),
-        alt.Chart(known.filter(pl.col("mark") != ""))
+        alt.Chart(non_nulls.filter(pl.col("mark") != ""))
         .mark_text(fontSize=9, color=p.muted)
         .encode(x=x, y=y, text="mark:N"),
-        alt.Chart(known.filter("unusual")).mark_rect(stroke=p.page, strokeWidth=1, color=p.red).encode(x=x, y=y),
-        alt.Chart(known.filter("unusual"))
+        alt.Chart(non_nulls.filter("unusual")).mark_rect(stroke=p.page, strokeWidth=1, color=p.red).encode(x=x, y=y),
+        alt.Chart(non_nulls.filter("unusual"))
         .mark_text(text="\N{MULTIPLICATION X}", color=p.page, fontSize=10)
         .encode(x=x, y=y),
         alt.Chart(cells.filter(pl.col("value").is_null()))
@@ -104,8 +104,8 @@ def null_heatmap(
         # whatever lies in a cell, the cell answers to the pointer
         alt.Chart(cells).mark_rect(opacity=0).encode(x=x, y=y, tooltip=tooltip).add_params(picks("column", "commit")),
     ]
-    if picked is not None:
-        cell = cells.filter(pl.col("column") == picked[0], pl.col("commit") == str(picked[1]))
+    if selection is not None:
+        cell = cells.filter(pl.col("column") == selection[0], pl.col("commit") == str(selection[1]))
         layers.insert(-1, alt.Chart(cell).mark_rect(filled=False, stroke=p.blue, strokeWidth=2).encode(x=x, y=y))
     chart = finished(layered(*layers), p, height=18 * len(columns), width=width)
     return [chart]
@@ -118,7 +118,7 @@ def _before_columns(cells: pl.DataFrame, labels: list[str], since: Mapping[str, 
     first = first.filter(pl.col("place") > 0).join(order, on="place").rename({"version": "since", "place": "first"})
     before = first.join(order, how="cross").filter(pl.col("place") < pl.col("first"))
     middle = (pl.col("place") == (pl.col("first") - 1) // 2) & (pl.col("first") >= _NAMED_SPAN)
-    named = {column: format_version(version) for column, version in since.items() if version is not None}
-    name = pl.col("column").replace_strict(named, default=pl.col("since"), return_dtype=pl.String)
+    names = {column: format_version(version) for column, version in since.items() if version is not None}
+    name = pl.col("column").replace_strict(names, default=pl.col("since"), return_dtype=pl.String)
     text = pl.when(middle).then(pl.concat_str(pl.lit("before "), name))
     return before.select("column", "version", text=text)

@@ -23,20 +23,20 @@ def partition_diff_chart(diff: pl.DataFrame, *, dark: bool = False, width: Width
     """One bar a side and partition, added right and removed left on a log scale; the _MOST_PARTITIONS with the largest
     difference, in their order. [] where no file was added or removed."""
     size = pl.max_horizontal("files_added", "files_removed")
-    kept = diff.with_row_index("place").filter(size > 0).sort(-size, "place").head(_MOST_PARTITIONS).sort("place")
-    if kept.is_empty():
+    top = diff.with_row_index("place").filter(size > 0).sort(-size, "place").head(_MOST_PARTITIONS).sort("place")
+    if top.is_empty():
         return []
     p = palette(dark)
-    names = kept["partition_text"].to_list()
+    names = top["partition_text"].to_list()
     both = pl.concat(
         [
-            kept.select("partition_text", count=pl.col("files_added"), bytes="bytes_added", way=pl.lit("added")),
-            kept.select("partition_text", count=-pl.col("files_removed"), bytes="bytes_removed", way=pl.lit("removed")),
+            top.select("partition_text", count=pl.col("files_added"), bytes="bytes_added", way=pl.lit("added")),
+            top.select("partition_text", count=-pl.col("files_removed"), bytes="bytes_removed", way=pl.lit("removed")),
         ]
     ).filter(pl.col("count") != 0)
     counts = texts(both["count"], format_change)
     rows = both.with_columns(
-        told=pl.Series(counts, dtype=pl.String),
+        figure=pl.Series(counts, dtype=pl.String),
         size=texts(both["bytes"], format_bytes),
     )
     most = max([1, *(abs(n) for n in both["count"])])
@@ -52,12 +52,12 @@ def partition_diff_chart(diff: pl.DataFrame, *, dark: bool = False, width: Width
         "partition_text:N",
         sort=None,
         title=None,
-        axis=alt.Axis(labelExpr=short_names(kept["partition_text"]), labelLimit=130, minExtent=96, maxExtent=136),
+        axis=alt.Axis(labelExpr=short_names(top["partition_text"]), labelLimit=130, minExtent=96, maxExtent=136),
         scale=alt.Scale(domain=names),
     )
     tooltip = [
         alt.Tooltip("partition_text:N", title="partition"),
-        alt.Tooltip("told:N", title="files"),
+        alt.Tooltip("figure:N", title="files"),
         alt.Tooltip("size:N", title="bytes"),
     ]
     colour = alt.Color("way:N", scale=alt.Scale(domain=["added", "removed"], range=[p.green, p.orange]))
@@ -65,8 +65,8 @@ def partition_diff_chart(diff: pl.DataFrame, *, dark: bool = False, width: Width
     layers: list[AnyChart] = [
         alt.Chart(pl.DataFrame({"count": [0]})).mark_rule(color=p.axis).encode(x=x),
         base.mark_bar(size=11).encode(x=x, y=y, color=colour, tooltip=tooltip),
-        base.transform_filter("datum.count > 0").mark_text(align="left", dx=5).encode(x=x, y=y, text="told:N"),
-        base.transform_filter("datum.count < 0").mark_text(align="right", dx=-5).encode(x=x, y=y, text="told:N"),
+        base.transform_filter("datum.count > 0").mark_text(align="left", dx=5).encode(x=x, y=y, text="figure:N"),
+        base.transform_filter("datum.count < 0").mark_text(align="right", dx=-5).encode(x=x, y=y, text="figure:N"),
     ]
     return [finished(layered(*layers), p, height=_ROW * len(names), width=width)]
 
@@ -77,18 +77,18 @@ def shift_chart(shift: pl.DataFrame, *, dark: bool = False, width: Width = "cont
     A pale bar is the part of files from before the column existed. Of the shares that moved, at most _MOST_COLUMNS,
     largest shift first; [] where none did.
     """
-    known = shift.filter(pl.col("after").is_not_null() | pl.col("before").is_not_null())
-    known = known.filter(pl.col("change").is_in(["new", "shifted"])).head(_MOST_COLUMNS)
-    if known.is_empty():
+    columns = shift.filter(pl.col("after").is_not_null() | pl.col("before").is_not_null())
+    columns = columns.filter(pl.col("change").is_in(["new", "shifted"])).head(_MOST_COLUMNS)
+    if columns.is_empty():
         return []
     p = palette(dark)
-    rows = known.select(
+    rows = columns.select(
         "column",
         "change",
         before=pl.col("before") * 100,
         after=pl.col("after") * 100,
-        was=pl.Series(_shares(known, "before"), dtype=pl.String),
-        now=pl.Series(_shares(known, "after"), dtype=pl.String),
+        was=pl.Series(_shares(columns, "before"), dtype=pl.String),
+        now=pl.Series(_shares(columns, "after"), dtype=pl.String),
         left=pl.min_horizontal("before", "after") * 100,
         right=pl.max_horizontal("before", "after") * 100,
         absent=pl.col("absent_share") * 100,
@@ -120,10 +120,10 @@ def shift_chart(shift: pl.DataFrame, *, dark: bool = False, width: Width = "cont
     ]
     base = alt.Chart(rows)
     pale = alt.Chart(rows.drop_nulls("absent"))
-    named = [alt.Tooltip("column:N", title="column"), alt.Tooltip("absent_text:N", title="null")]
+    absent_tooltip = [alt.Tooltip("column:N", title="column"), alt.Tooltip("absent_text:N", title="null")]
     layers: list[AnyChart] = [
         pale.mark_bar(color=p.absent, height=5).encode(
-            x=alt.X("zero:Q", scale=scale), x2="absent:Q", y=y, tooltip=named
+            x=alt.X("zero:Q", scale=scale), x2="absent:Q", y=y, tooltip=absent_tooltip
         ),
         base.mark_rule(color=p.quiet, strokeWidth=3).encode(x=x, x2="before:Q", y=y),
         base.mark_point(size=44, color=p.muted, filled=False, strokeWidth=1.4).encode(

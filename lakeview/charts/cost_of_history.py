@@ -22,9 +22,9 @@ def history_cost_bars(cost: pl.DataFrame, *, dark: bool = False, width: Width = 
     unit, title = byte_unit(peak(top["bytes"]), "Bytes only old versions need")
     rows = pl.DataFrame(
         {
-            "commit": [_named(v, o) for v, o in top.select("version", "operation").iter_rows()],
+            "commit": [_commit_name(v, o) for v, o in top.select("version", "operation").iter_rows()],
             "value": top["bytes"] / unit,
-            "said": texts(top["bytes"], format_bytes),
+            "figure": texts(top["bytes"], format_bytes),
             "share": texts(top["share"], format_percent),
             "files": texts(top["files"], exact_count),
             "committed": pl.Series([f"{format_moment(m)} UTC" for m in top["timestamp"]], dtype=pl.String),
@@ -37,7 +37,7 @@ def history_cost_bars(cost: pl.DataFrame, *, dark: bool = False, width: Width = 
         others = rows.head(1).with_columns(
             commit=pl.lit(f"{rest.height:,} other commits"),
             value=pl.lit(None if size is None else size / unit, pl.Float64),
-            said=pl.lit(format_bytes(size)),
+            figure=pl.lit(format_bytes(size)),
             share=pl.lit(format_percent(None if size is None else float(rest["share"].sum()))),
             files=pl.lit(format_count(int(rest["files"].sum()), exact=True)),
             committed=pl.lit(""),
@@ -53,18 +53,18 @@ def history_cost_bars(cost: pl.DataFrame, *, dark: bool = False, width: Width = 
             ("committed", "committed"),
             ("writer", "writer"),
             ("files", "files"),
-            ("said", "bytes"),
+            ("figure", "bytes"),
             ("share", "of all retained for old versions"),
         )
     )
     bars = alt.Chart(rows)
     layers: list[AnyChart] = [
         bars.mark_bar(height=12).encode(x=x, y=y, color=alt.Color("color:N", scale=None), tooltip=tooltip),
-        bars.mark_text(align="left", dx=5).encode(x=x, y=y, text="said:N"),
+        bars.mark_text(align="left", dx=5).encode(x=x, y=y, text="figure:N"),
     ]
     heading = alt.TitleParams(title, frame="bounds", dx=0)
     return finished(layered(*layers), p, height=max(22 * rows.height, 30), title=heading, width=width)
 
 
-def _named(version: int, operation: str | None) -> str:
+def _commit_name(version: int, operation: str | None) -> str:
     return f"{format_version(version)} · {operation or 'unknown'}"

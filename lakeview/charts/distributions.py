@@ -26,19 +26,19 @@ def distribution_bars(
     `absent`: the `absent_text` of SCHEMA_TREE, which part of the rows is from before the column existed.
     """
     p = palette(dark)
-    shown = rows.with_columns(
+    marks = rows.with_columns(
         position=pl.int_range(pl.len()),
-        said=texts(rows["count"], exact_count),
+        figure=texts(rows["count"], exact_count),
         part=texts(rows["share"], format_percent),
         color=pl.when(pl.col("kind").is_in(["null", "nan", "others"])).then(pl.lit(p.gray)).otherwise(pl.lit(p.blue)),
         short=shorten_column(pl.col("label"), _LABEL_CHARACTERS),
     )
-    bins = shown.filter(pl.col("kind") == "bin")
+    bins = marks.filter(pl.col("kind") == "bin")
     before = alt.Undefined if absent is None else f"{absent}: absent from the files"
     title = alt.TitleParams(_title(rows), subtitle=before, frame="bounds", dx=0, limit=260)
     if bins.height:
         return finished(_histogram(bins, p), p, height=_HEIGHT, title=title, width=width)
-    return finished(_bars(shown, p), p, height=max(_HEIGHT, 18 * shown.height), title=title, width=width)
+    return finished(_bars(marks, p), p, height=max(_HEIGHT, 18 * marks.height), title=title, width=width)
 
 
 def _histogram(bins: pl.DataFrame, p: Palette) -> AnyChart:
@@ -90,12 +90,12 @@ def _bars(rows: pl.DataFrame, p: Palette) -> AnyChart:
 
 def _clickable(marks: alt.Chart) -> alt.Chart:
     """The marks, seen only where they were clicked: `position` is picked."""
-    picked = picks("position")
-    seen: alt.Chart = marks.encode(opacity=alt.when(picked).then(alt.value(0.3)).otherwise(alt.value(0)))
-    return seen.add_params(picked)
+    click = picks("position")
+    chart: alt.Chart = marks.encode(opacity=alt.when(click).then(alt.value(0.3)).otherwise(alt.value(0)))
+    return chart.add_params(click)
 
 
-_TOOLTIP = (alt.Tooltip("said:N", title="rows"), alt.Tooltip("part:N", title="of these rows"))
+_TOOLTIP = (alt.Tooltip("figure:N", title="rows"), alt.Tooltip("part:N", title="of these rows"))
 
 
 def _title(rows: pl.DataFrame) -> str:

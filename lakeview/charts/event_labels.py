@@ -45,12 +45,12 @@ def event_labels(
     events: pl.DataFrame, domain: tuple[datetime, datetime], p: Palette, *, width: Width = "container"
 ) -> AnyChart | None:
     """The strip; None when no event lies in the time shown."""
-    named = events.with_columns(color=event_colours(events, p)).filter(pl.col("timestamp").is_between(*domain))
-    if named.is_empty():
+    labels = events.with_columns(color=event_colours(events, p)).filter(pl.col("timestamp").is_between(*domain))
+    if labels.is_empty():
         return None
-    rows = _with_positions(named, domain)
-    used = rows["row"].n_unique()
-    y = alt.Y("row:Q", axis=no_axis(), scale=alt.Scale(domain=[-0.5, used - 0.5], nice=False, reverse=True))
+    rows = _with_positions(labels, domain)
+    num_rows = rows["row"].n_unique()
+    y = alt.Y("row:Q", axis=no_axis(), scale=alt.Scale(domain=[-0.5, num_rows - 0.5], nice=False, reverse=True))
     layers = [
         alt.Chart(rows.filter(pl.col("left") == left))
         .mark_text(align="left" if left else "right", dx=3 if left else -3, baseline="middle")
@@ -63,29 +63,29 @@ def event_labels(
         for left in (True, False)
     ]
     chart = layered(*layers)
-    return finished(chart, p, height=_ROW_HEIGHT * used, width=width)
+    return finished(chart, p, height=_ROW_HEIGHT * num_rows, width=width)
 
 
-def _with_positions(named: pl.DataFrame, domain: tuple[datetime, datetime]) -> pl.DataFrame:
+def _with_positions(events: pl.DataFrame, domain: tuple[datetime, datetime]) -> pl.DataFrame:
     """`timestamp, label, color, row, left`: each name in the first row where it is free of the others."""
     span = (domain[1] - domain[0]).total_seconds()
-    taken: list[list[tuple[float, float]]] = [[] for _ in range(_ROWS)]
+    intervals: list[list[tuple[float, float]]] = [[] for _ in range(_ROWS)]
     places: list[tuple[int | None, bool]] = []
-    labels = [shorten(text, _LONGEST) for text in named["label"]]
-    for moment, label in zip(named["timestamp"], labels, strict=True):
+    labels = [shorten(text, _LONGEST) for text in events["label"]]
+    for moment, label in zip(events["timestamp"], labels, strict=True):
         at = (moment - domain[0]).total_seconds() / span * _NARROW
         left = at < _NARROW / 2
         reach = len(label) * _LETTER + 8
         start, end = (at, at + reach) if left else (at - reach, at)
-        overlaps = [sum(a < end and start < b for a, b in row) for row in taken]
+        overlaps = [sum(a < end and start < b for a, b in row) for row in intervals]
         row = overlaps.index(min(overlaps))
         if overlaps[row]:  # no room: the rule through the panels tells of it, and its tooltip
             places.append((None, left))
             continue
-        taken[row].append((start, end))
+        intervals[row].append((start, end))
         places.append((row, left))
     return (
-        named.select("timestamp", "color")
+        events.select("timestamp", "color")
         .with_columns(
             label=pl.Series(labels, dtype=pl.String),
             row=pl.Series([row for row, _ in places], dtype=pl.Int64),

@@ -23,28 +23,28 @@ def column_bars(chunks: pl.DataFrame, *, dark: bool = False, width: Width = "con
     if chunks.is_empty():
         return []
     p = palette(dark)
-    shown = chunks.head(_MOST_COLUMNS)
-    largest = shown.select(pl.max_horizontal("compressed", "uncompressed").max()).item()
+    columns = chunks.head(_MOST_COLUMNS)
+    largest = columns.select(pl.max_horizontal("compressed", "uncompressed").max()).item()
     divisor, title = byte_unit(float(largest), "Bytes by column")
     rows = pl.DataFrame(
         {
-            "column": shown["column"],
-            "compressed": shown["compressed"] / divisor,
-            "uncompressed": shown["uncompressed"] / divisor,
-            "end": shown.select(pl.max_horizontal("compressed", "uncompressed") / divisor).to_series(),
-            "said": texts(shown["compressed"], format_bytes),
-            "before": texts(shown["uncompressed"], format_bytes),
-            "share": texts(shown["share"], format_percent),
-            "encodings": shown["encodings"],
+            "column": columns["column"],
+            "compressed": columns["compressed"] / divisor,
+            "uncompressed": columns["uncompressed"] / divisor,
+            "end": columns.select(pl.max_horizontal("compressed", "uncompressed") / divisor).to_series(),
+            "figure": texts(columns["compressed"], format_bytes),
+            "before": texts(columns["uncompressed"], format_bytes),
+            "share": texts(columns["share"], format_percent),
+            "encodings": columns["encodings"],
         }
     )
     axis = label_axis(_LABEL_WIDTH)
-    y = alt.Y("column:N", sort=None, axis=axis, scale=alt.Scale(domain=shown["column"].to_list()))
+    y = alt.Y("column:N", sort=None, axis=axis, scale=alt.Scale(domain=columns["column"].to_list()))
     scale = alt.Scale(domain=[0, max(float(rows["end"].max() or 0), 1e-9) * 1.16], nice=False)  # type: ignore[arg-type]  # numbers alone
     x_axis = alt.Axis(title=None, format="~s", grid=True, tickCount=5, domain=False)
     fields = (
         ("column", "column"),
-        ("said", "bytes"),
+        ("figure", "bytes"),
         ("before", "before compression"),
         ("share", "of the file's columns"),
     )
@@ -55,14 +55,14 @@ def column_bars(chunks: pl.DataFrame, *, dark: bool = False, width: Width = "con
         base.mark_bar(color=p.blue, height={"band": 0.55}).encode(
             x=alt.X("compressed:Q", scale=scale), y=y, tooltip=tooltip
         ),
-        base.mark_text(align="left", dx=5).encode(x=alt.X("end:Q", scale=scale), y=y, text="said:N"),
+        base.mark_text(align="left", dx=5).encode(x=alt.X("end:Q", scale=scale), y=y, text="figure:N"),
     ]
     more = f"; the {_MOST_COLUMNS} largest of {chunks.height:,}" if chunks.height > _MOST_COLUMNS else ""
     return [
         finished(
             layered(*layers),
             p,
-            height=_ROW_HEIGHT * shown.height,
+            height=_ROW_HEIGHT * columns.height,
             title=f"{title}; pale: before compression{more}",
             width=width,
         )

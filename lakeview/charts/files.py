@@ -22,7 +22,7 @@ _HEADROOM = 1.2
 def size_histogram(
     bins: pl.DataFrame,
     *,
-    picked: str | None = None,
+    selection: str | None = None,
     is_finding: bool = True,
     dark: bool = False,
     width: Width = "container",
@@ -30,18 +30,18 @@ def size_histogram(
     """Count above bytes, to be stacked: small files orange where they are a finding, the target sizes a band behind; []
     without bins.
 
-    A click picks a bin by its label; the one that is picked stands out.
+    A click picks a bin by its label; the one in `selection` stands out.
     """
     if bins.is_empty():
         return []
     p = palette(dark)
     files_unit = count_unit(peak(bins["files"]), "Files")
     bytes_unit = byte_unit(peak(bins["bytes"]), "Bytes")
-    rows = _rows(bins, p.orange if is_finding else p.blue, p, picked)
-    counts = rows.with_columns(value=bins["files"] / files_unit[0], said=texts(bins["files"], format_count))
+    rows = _rows(bins, p.orange if is_finding else p.blue, p, selection)
+    counts = rows.with_columns(value=bins["files"] / files_unit[0], figure=texts(bins["files"], format_count))
     sizes = rows.with_columns(
         value=bins["bytes"] / bytes_unit[0],
-        said=pl.Series([_figure(n / bytes_unit[0]) for n in bins["bytes"].fill_null(0)], dtype=pl.String),
+        figure=pl.Series([_figure(n / bytes_unit[0]) for n in bins["bytes"].fill_null(0)], dtype=pl.String),
     )
     return [
         _bars(counts, files_unit[1], p, bins, width=width, last=False),
@@ -59,7 +59,7 @@ def _bars(rows: pl.DataFrame, title: str, p: Palette, bins: pl.DataFrame, *, wid
     tooltip = tooltips(_TOOLTIP)
     base = alt.Chart(rows)
     click = picks("label")
-    named = rows.filter((pl.col("value") > 0) & ((pl.col("value") >= _NAMED_SHARE * top) | pl.col("small")))
+    labels = rows.filter((pl.col("value") > 0) & ((pl.col("value") >= _NAMED_SHARE * top) | pl.col("small")))
     band = alt.Chart(rows.filter("target"))
     layers: list[AnyChart] = [
         band.mark_rect(color=p.band).encode(x=x),
@@ -70,7 +70,7 @@ def _bars(rows: pl.DataFrame, title: str, p: Palette, bins: pl.DataFrame, *, wid
             opacity=alt.Opacity("weight:Q", scale=None),
             tooltip=tooltip,
         ),
-        alt.Chart(named).mark_text(baseline="bottom", dy=-2).encode(x=x, y=y, text="said:N"),
+        alt.Chart(labels).mark_text(baseline="bottom", dy=-2).encode(x=x, y=y, text="figure:N"),
         # the whole column answers to the pointer, however low its bar is
         base.mark_rect(opacity=0).encode(x=x, tooltip=tooltip).add_params(click),
     ]
@@ -85,20 +85,20 @@ def _bars(rows: pl.DataFrame, title: str, p: Palette, bins: pl.DataFrame, *, wid
     return finished(layered(*layers), p, height=96, title=title, width=width)
 
 
-_TOOLTIP = (("label", "size"), ("files_said", "files"), ("bytes_said", "bytes"), ("share", "of all bytes"))
+_TOOLTIP = (("label", "size"), ("files_text", "files"), ("bytes_text", "bytes"), ("share", "of all bytes"))
 
 
-def _rows(bins: pl.DataFrame, small: str, p: Palette, picked: str | None) -> pl.DataFrame:
+def _rows(bins: pl.DataFrame, small: str, p: Palette, selection: str | None) -> pl.DataFrame:
     whole = int(bins["bytes"].sum())
     return pl.DataFrame(
         {
             "label": bins["label"],
             "small": bins["small"],
-            "weight": [1.0 if picked in (None, label) else 0.45 for label in bins["label"]],
+            "weight": [1.0 if selection in (None, label) else 0.45 for label in bins["label"]],
             "target": bins["target"],
             "color": bins.select(pl.when("small").then(pl.lit(small)).otherwise(pl.lit(p.blue))).to_series(),
-            "files_said": texts(bins["files"], exact_count),
-            "bytes_said": texts(bins["bytes"], format_bytes),
+            "files_text": texts(bins["files"], exact_count),
+            "bytes_text": texts(bins["bytes"], format_bytes),
             "share": [format_percent(n / whole if whole and n is not None else None) for n in bins["bytes"]],
         }
     )

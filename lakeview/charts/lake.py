@@ -30,8 +30,8 @@ def lake_bars(tables: pl.DataFrame, *, dark: bool = False, width: Width = "conta
     """The largest tables that were read, one bar each; [] if none was. A glyph before the name says what its colour
     does."""
     p = palette(dark)
-    known = tables.drop_nulls("bytes")
-    top = known.sort("bytes", descending=True).head(_MOST_BARS)
+    readable = tables.drop_nulls("bytes")
+    top = readable.sort("bytes", descending=True).head(_MOST_BARS)
     if top.is_empty():
         return []
     unit, title = byte_unit(peak(top["bytes"]), "Live bytes")
@@ -43,7 +43,7 @@ def lake_bars(tables: pl.DataFrame, *, dark: bool = False, width: Width = "conta
             "short": [f"{SIGNS[s]} {_short(name)}" for s, name in zip(states, top["name"], strict=True)],
             "table": top["name"],
             "value": top["bytes"] / unit,
-            "said": texts(top["bytes"], format_bytes),
+            "figure": texts(top["bytes"], format_bytes),
             "rows": texts(top["records"], format_count),
             "files": texts(top["files"], exact_count),
             "age": texts(top["age"], format_age),
@@ -58,14 +58,14 @@ def lake_bars(tables: pl.DataFrame, *, dark: bool = False, width: Width = "conta
     )
     x = alt.X("value:Q", axis=alt.Axis(title=None, labels=False, grid=False, domain=False))
     tooltip = [alt.Tooltip(f"{n}:N", title=n) for n in ("table", "rows", "files", "age", "verdict")]
-    tooltip.insert(1, alt.Tooltip("said:N", title="live bytes"))
+    tooltip.insert(1, alt.Tooltip("figure:N", title="live bytes"))
     base = alt.Chart(rows)
-    more = f", the largest {_MOST_BARS} of {known.height:,}" if known.height > _MOST_BARS else ""
+    more = f", the largest {_MOST_BARS} of {readable.height:,}" if readable.height > _MOST_BARS else ""
     return [
         finished(
             layered(
                 base.mark_bar(height=12).encode(x=x, y=y, color=alt.Color("color:N", scale=None), tooltip=tooltip),
-                base.mark_text(align="left", dx=5).encode(x=x, y=y, text="said:N"),
+                base.mark_text(align="left", dx=5).encode(x=x, y=y, text="figure:N"),
             ),
             p,
             height=max(20 * rows.height, 40),

@@ -21,15 +21,17 @@ def life_bands(
 ) -> list[AnyChart]:
     """One picture: bands stacked in the order in which they were written, so that the right edge is what lives at
     `until` and everything that ends before is what was written in vain. At most MOST_COHORTS bands; [] without any."""
-    known = cohorts.filter(pl.col("begins").is_not_null() & (pl.col("high") > pl.col("low")))
-    if known.is_empty():
+    visible = cohorts.filter(pl.col("begins").is_not_null() & (pl.col("high") > pl.col("low")))
+    if visible.is_empty():
         return []
     p = palette(dark)
-    moments = pl.concat([known["begins"], known["ends"].drop_nulls(), pl.Series([until], dtype=known["begins"].dtype)])
+    moments = pl.concat(
+        [visible["begins"], visible["ends"].drop_nulls(), pl.Series([until], dtype=visible["begins"].dtype)]
+    )
     domain = time_domain(moments)
-    top = peak(known["high"])
+    top = peak(visible["high"])
     divisor, title = byte_unit(top, "All bytes ever written, oldest at the bottom")
-    rows = _rows(known, until, domain[1], divisor, p)
+    rows = _rows(visible, until, domain[1], divisor, p)
     y = alt.Y("low:Q", title=None, scale=alt.Scale(domain=[0, top / divisor], nice=False), axis=alt.Axis(tickCount=4))
     bands = (
         alt.Chart(rows)

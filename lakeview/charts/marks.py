@@ -39,8 +39,8 @@ def picks(*fields: str) -> alt.Parameter:
 
 def peak(values: pl.Series) -> float:
     """The max of a column of numbers; 0 without values."""
-    found = values.max()
-    return float(found) if isinstance(found, int | float) else 0.0
+    top = values.max()
+    return float(top) if isinstance(top, int | float) else 0.0
 
 
 def label_axis(width: int, **more: Any) -> alt.Axis:

@@ -23,9 +23,9 @@ _NAMED_WIDTH, _NAMED_HEIGHT = 0.16, 0.06
 
 
 def partition_calendar(
-    days: pl.DataFrame, *, picked: str | None = None, dark: bool = False, width: Width = "container"
+    days: pl.DataFrame, *, selection: str | None = None, dark: bool = False, width: Width = "container"
 ) -> list[AnyChart]:
-    """A calendar a year, to be stacked: deeper is more bytes, a day that is missing has a cross, the one `picked` an
+    """A calendar a year, to be stacked: deeper is more bytes, a day that is missing has a cross, that of `selection` an
     outline. The last _MOST_YEARS.
 
     `days`: TIME_PARTITIONS whose grain is the day; [] without any.
@@ -45,12 +45,14 @@ def partition_calendar(
     more = f"; {earlier} earlier years are in the table" if earlier else ""
     note = f"{{}}: bytes by day, deeper is more, ✕ is missing{more}"
     return [
-        _year(cells.filter(pl.col("year") == year), note.format(year) if i == 0 else str(year), top, picked, p, width)
+        _year(
+            cells.filter(pl.col("year") == year), note.format(year) if i == 0 else str(year), top, selection, p, width
+        )
         for i, year in enumerate(years)
     ]
 
 
-def _year(days: pl.DataFrame, title: str, top: float, picked: str | None, p: Palette, width: Width) -> AnyChart:
+def _year(days: pl.DataFrame, title: str, top: float, selection: str | None, p: Palette, width: Width) -> AnyChart:
     rows = _texts(days).with_columns(
         weekday=days["weekday"], week=days["week"], value=days["bytes"], missing=days["missing"]
     )
@@ -71,7 +73,7 @@ def _year(days: pl.DataFrame, title: str, top: float, picked: str | None, p: Pal
     layers: list[AnyChart] = [
         alt.Chart(rows.filter(~pl.col("missing"))).mark_rect().encode(x=x, y=y, color=color, tooltip=_TOOLTIP),
         alt.Chart(rows.filter("missing")).mark_text(text="✕", color=p.orange_text).encode(x=x, y=y, tooltip=_TOOLTIP),
-        _outline(rows, picked, p).encode(x=x, y=y),
+        _outline(rows, selection, p).encode(x=x, y=y),
         alt.Chart(rows).mark_rect(opacity=0).encode(x=x, y=y, tooltip=_TOOLTIP).add_params(click),
     ]
     return finished(layered(*layers), p, height=7 * _CELL, title=title, width=width)
@@ -81,12 +83,12 @@ def partition_heatmap(
     cells: pl.DataFrame,
     names: tuple[str, str],
     *,
-    picked: str | None = None,
+    selection: str | None = None,
     dark: bool = False,
     width: Width = "container",
 ) -> list[AnyChart]:
     """Bytes by two keys, deeper is more, blank where there is no partition; `names` of the keys across and down; the
-    one `picked` has an outline."""
+    one in `selection` has an outline."""
     if cells.is_empty():
         return []
     p = palette(dark)
@@ -102,7 +104,7 @@ def partition_heatmap(
     base = alt.Chart(rows)
     chart = layered(
         base.mark_rect().encode(x=x, y=y, color=color, tooltip=_TOOLTIP),
-        _outline(rows, picked, p).encode(x=x, y=y),
+        _outline(rows, selection, p).encode(x=x, y=y),
         base.mark_rect(opacity=0).encode(x=x, y=y, tooltip=_TOOLTIP).add_params(click),
     )
     height = min(max(len(down), 2) * 20, _MOST_ROWS_HIGH)
@@ -110,17 +112,17 @@ def partition_heatmap(
     return [finished(chart, p, height=height, title=title, width=width)]
 
 
-def _outline(rows: pl.DataFrame, picked: str | None, p: Palette) -> alt.Chart:
-    chart = alt.Chart(rows.filter(pl.col("partition") == pl.lit(picked)))
+def _outline(rows: pl.DataFrame, selection: str | None, p: Palette) -> alt.Chart:
+    chart = alt.Chart(rows.filter(pl.col("partition") == pl.lit(selection)))
     outline: alt.Chart = chart.mark_rect(filled=False, stroke=p.text, strokeWidth=2)
     return outline
 
 
 def partition_treemap(
-    rects: pl.DataFrame, *, picked: str | None = None, dark: bool = False, width: Width = "container"
+    rects: pl.DataFrame, *, selection: str | None = None, dark: bool = False, width: Width = "container"
 ) -> list[AnyChart]:
-    """A rectangle a partition, its area its share of the bytes, beside those of its first key; the one `picked` has an
-    outline; [] without bytes."""
+    """A rectangle a partition, its area its share of the bytes, beside those of its first key; that of `selection` has
+    an outline; [] without bytes."""
     if rects.is_empty():
         return []
     p = palette(dark)
@@ -135,11 +137,11 @@ def partition_treemap(
     frames = rects.group_by("group", maintain_order=True).agg(
         pl.col("x0", "y0").min(), pl.col("x1", "y1").max(), bytes=pl.col("bytes").sum()
     )
-    named = frames.filter((pl.col("x1") - pl.col("x0") > _NAMED_WIDTH) & (pl.col("y1") - pl.col("y0") > _NAMED_HEIGHT))
+    labels = frames.filter((pl.col("x1") - pl.col("x0") > _NAMED_WIDTH) & (pl.col("y1") - pl.col("y0") > _NAMED_HEIGHT))
     words = [
-        f"{shorten(group, 24)} · {format_bytes(size)}" for group, size in named.select("group", "bytes").iter_rows()
+        f"{shorten(group, 24)} · {format_bytes(size)}" for group, size in labels.select("group", "bytes").iter_rows()
     ]
-    named = named.with_columns(said=pl.Series(words, dtype=pl.String))
+    labels = labels.with_columns(figure=pl.Series(words, dtype=pl.String))
     none = alt.Axis(title=None, labels=False, grid=False, domain=False)
     x = alt.X("x0:Q", axis=none, scale=alt.Scale(domain=[0, 1], nice=False))
     y = alt.Y("y0:Q", axis=none, scale=alt.Scale(domain=[1, 0], nice=False))
@@ -152,33 +154,33 @@ def partition_treemap(
         .mark_rect(stroke=p.page, strokeWidth=1)
         .encode(x=x, x2="x1:Q", y=y, y2="y1:Q", color=color, tooltip=tooltip)
         .add_params(click),
-        _outline(rows, picked, p).encode(x=x, x2="x1:Q", y=y, y2="y1:Q"),
+        _outline(rows, selection, p).encode(x=x, x2="x1:Q", y=y, y2="y1:Q"),
         alt.Chart(frames).mark_rect(filled=False, stroke=p.page, strokeWidth=4).encode(x=x, x2="x1:Q", y=y, y2="y1:Q"),
-        alt.Chart(named)
+        alt.Chart(labels)
         .mark_text(align="left", baseline="top", dx=7, dy=6, color=p.text, fontWeight=600)
-        .encode(x=x, y=y, text="said:N"),
+        .encode(x=x, y=y, text="figure:N"),
     ]
     return [finished(layered(*layers), p, height=340, title="Bytes, area by partition", width=width)]
 
 
 def partition_course(history: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
     """Bytes and files that one partition held, commit by commit, to be stacked; [] where no moment is known."""
-    shown = history.drop_nulls("timestamp").sort("timestamp")
-    if shown.is_empty():
+    commits = history.drop_nulls("timestamp").sort("timestamp")
+    if commits.is_empty():
         return []
     p = palette(dark)
-    divisor, title = byte_unit(peak(shown["bytes"]), "Bytes")
-    if shown.height > _MOST_COMMITS:  # the last commit of each span: what the partition then held is what shows
-        shown = shown.gather_every(-(-shown.height // _MOST_COMMITS))
-    rows = shown.select("timestamp", "files").with_columns(
-        size=shown["bytes"] / divisor,
-        label=texts(shown["version"], format_version),
-        at=texts(shown["timestamp"], format_moment),
-        operation=shown["operation"].fill_null("unknown"),
-        held=texts(shown["bytes"], format_bytes),
-        counted=texts(shown["files"], exact_count),
+    divisor, title = byte_unit(peak(commits["bytes"]), "Bytes")
+    if commits.height > _MOST_COMMITS:  # the last commit of each span: what the partition then held is what shows
+        commits = commits.gather_every(-(-commits.height // _MOST_COMMITS))
+    rows = commits.select("timestamp", "files").with_columns(
+        size=commits["bytes"] / divisor,
+        label=texts(commits["version"], format_version),
+        at=texts(commits["timestamp"], format_moment),
+        operation=commits["operation"].fill_null("unknown"),
+        size_text=texts(commits["bytes"], format_bytes),
+        files_text=texts(commits["files"], exact_count),
     )
-    domain = time_domain(shown["timestamp"])
+    domain = time_domain(commits["timestamp"])
     if domain[1] - domain[0] < timedelta(hours=2):
         domain = (domain[0] - timedelta(hours=1), domain[1] + timedelta(hours=1))
     return [
@@ -193,8 +195,8 @@ _MOST_COMMITS = 1_000
 def _step(rows: pl.DataFrame, measure: str, title: str, p: Palette, x: alt.X, *, width: Width) -> AnyChart:
     axis = whole_axis(tickCount=3) if measure == "files" else alt.Axis(tickCount=3, format=",.2~f")
     y = alt.Y(f"{measure}:Q", title=None, scale=alt.Scale(domainMin=0), axis=axis)
-    fields = (("label", "version"), ("at", "committed, UTC"), ("operation", "operation"), ("held", "bytes"))
-    tooltip = tooltips((*fields, ("counted", "files")))
+    fields = (("label", "version"), ("at", "committed, UTC"), ("operation", "operation"), ("size_text", "bytes"))
+    tooltip = tooltips((*fields, ("files_text", "files")))
     base = alt.Chart(rows)
     layers: list[AnyChart] = [
         *step_line(base, x, y, p.blue),

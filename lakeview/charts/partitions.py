@@ -27,7 +27,7 @@ def partition_bars(
     sizes: pl.DataFrame,
     *,
     arrivals: pl.DataFrame | None = None,
-    picked: str | None = None,
+    selection: str | None = None,
     dark: bool = False,
     width: Width = "container",
 ) -> list[AnyChart]:
@@ -35,33 +35,33 @@ def partition_bars(
 
     Of more than _MOST_BARS partitions those with most bytes and the first missing ones are shown, and the title says
     so. What needs attention is orange: late ones (PARTITION_ARRIVALS) with their lag, missing ones (of no files) with a
-    cross, and those with many times the files of the others. A click picks a partition; the one `picked` stands out.
+    cross, and those with many times the files of the others. A click picks a partition; that of `selection` stands out.
     """
     if sizes.is_empty():
         return []
     p = palette(dark)
     there = sizes.filter(pl.col("files") > 0)
-    shown = sizes
+    visible = sizes
     if sizes.height > _MOST_BARS:
         placed = sizes.with_row_index("place")
         missing = placed.filter(pl.col("files") == 0).head(_MOST_BARS // 2)
         largest = placed.filter(pl.col("files") > 0).sort("bytes", descending=True).head(_MOST_BARS - missing.height)
-        shown = pl.concat([largest, missing]).sort("place").drop("place")
-    rows = _rows(shown, arrivals, p, of=there)
-    gone = shown.height - shown.filter(pl.col("files") > 0).height
-    missed = f" and {gone} missing" if gone else ""
-    more = f"; the {shown.height - gone} largest{missed} of {sizes.height:,}" if sizes.height > _MOST_BARS else ""
-    x, labelled = (_axis(shown["partition_text"], labels=last) for last in (False, True))
-    measure = "bytes" if shown["records"].has_nulls() else "records"
+        visible = pl.concat([largest, missing]).sort("place").drop("place")
+    rows = _rows(visible, arrivals, p, of=there)
+    gaps = visible.height - visible.filter(pl.col("files") > 0).height
+    gaps_text = f" and {gaps} missing" if gaps else ""
+    more = f"; the {visible.height - gaps} largest{gaps_text} of {sizes.height:,}" if sizes.height > _MOST_BARS else ""
+    x, labelled = (_axis(visible["partition_text"], labels=last) for last in (False, True))
+    measure = "bytes" if visible["records"].has_nulls() else "records"
     unit = byte_unit if measure == "bytes" else count_unit
-    divisor, title = unit(peak(shown[measure]), "Bytes" if measure == "bytes" else "Rows")
-    weight = pl.lit(1.0) if picked is None else pl.when(pl.col("partition") == picked).then(1.0).otherwise(0.45)
-    bars = rows.with_columns(value=shown[measure] / divisor, weight=weight)
+    divisor, title = unit(peak(visible[measure]), "Bytes" if measure == "bytes" else "Rows")
+    weight = pl.lit(1.0) if selection is None else pl.when(pl.col("partition") == selection).then(1.0).otherwise(0.45)
+    bars = rows.with_columns(value=visible[measure] / divisor, weight=weight)
     median = _median(there[measure]) / divisor
     return [
         _size_bars(bars, median, f"{title}; dashed: median{more}", x, p, width),
-        _median_files(rows.with_columns(value=shown["median_size"].clip(1) / MIB).drop_nulls("value"), x, p, width),
-        _file_counts(rows.with_columns(value=shown["files"]), labelled, p, width),
+        _median_files(rows.with_columns(value=visible["median_size"].clip(1) / MIB).drop_nulls("value"), x, p, width),
+        _file_counts(rows.with_columns(value=visible["files"]), labelled, p, width),
     ]
 
 
@@ -75,23 +75,23 @@ def partition_writes(writes: pl.DataFrame, *, dark: bool = False, width: Width =
         return []
     p = palette(dark)
     order = writes["partition_text"].unique(maintain_order=True).tail(MOST_LINES)
-    shown = writes.filter(pl.col("partition_text").is_in(order.to_list()))
-    ends = (shown["timestamp"].sort().to_list()[0], shown["until"].sort().to_list()[-1])
+    visible = writes.filter(pl.col("partition_text").is_in(order.to_list()))
+    ends = (visible["timestamp"].sort().to_list()[0], visible["until"].sort().to_list()[-1])
     names = short_names(order)
     cells = pl.DataFrame(
         {
-            "timestamp": shown["timestamp"],
-            "until": shown["until"],
-            "partition": shown["partition_text"],
-            "value": shown["records"],
-            "rows": texts(shown["records"], exact_count),
-            "files": texts(shown["files"], exact_count),
-            "size": texts(shown["bytes"], format_bytes),
-            "versions": [format_range(a, b) for a, b in shown.select("first_version", "last_version").iter_rows()],
-            "from": texts(shown["timestamp"], format_moment),
+            "timestamp": visible["timestamp"],
+            "until": visible["until"],
+            "partition": visible["partition_text"],
+            "value": visible["records"],
+            "rows": texts(visible["records"], exact_count),
+            "files": texts(visible["files"], exact_count),
+            "size": texts(visible["bytes"], format_bytes),
+            "versions": [format_range(a, b) for a, b in visible.select("first_version", "last_version").iter_rows()],
+            "from": texts(visible["timestamp"], format_moment),
         }
     )
-    named = _named_loads(shown, ends, p)
+    labels = _named_loads(visible, ends, p)
     axis = alt.Axis(title=None, labelExpr=names, labelLimit=110, minExtent=72, maxExtent=110)
     y = alt.Y("partition:N", sort=None, axis=axis, scale=alt.Scale(domain=order.to_list()))
     x = time_axis(ends, labels=True)
@@ -105,7 +105,7 @@ def partition_writes(writes: pl.DataFrame, *, dark: bool = False, width: Width =
         .mark_rect(stroke=p.page, strokeWidth=1)
         .encode(x=x, x2="until:T", y=y, color=alt.Color("value:Q", scale=scale)),
         *(
-            alt.Chart(named.filter(pl.col("before") == before))
+            alt.Chart(labels.filter(pl.col("before") == before))
             .mark_text(align="right" if before else "left", dx=-5 if before else 5)
             .encode(
                 x=time_axis(ends, labels=True, field="at"), y=y, text="text:N", color=alt.Color("color:N", scale=None)
@@ -205,7 +205,7 @@ def _file_counts(rows: pl.DataFrame, x: alt.X, p: Palette, width: Width) -> AnyC
 
 
 def _tooltip() -> list[alt.Tooltip]:
-    fields = (("named", "partition"), ("rows", "rows"), ("size", "bytes"), ("share", "of all bytes"))
+    fields = (("title", "partition"), ("rows", "rows"), ("size", "bytes"), ("share", "of all bytes"))
     more = (("files", "files"), ("median", "median file"))
     return tooltips((*fields, *more))
 
@@ -219,14 +219,14 @@ def _rows(sizes: pl.DataFrame, arrivals: pl.DataFrame | None, p: Palette, *, of:
     # a field of its own would be empty for most partitions
     partition = sizes["partition_text"].fill_null("unknown")
     note = words.set(is_missing, "missing")
-    named = pl.select(pl.concat_str(partition, note, separator="; ", ignore_nulls=True)).to_series()
+    titles = pl.select(pl.concat_str(partition, note, separator="; ", ignore_nulls=True)).to_series()
     words = words.set(is_missing, "✕")
     many = sizes["files"] >= SKEW_TIMES * max(_median(of["files"]), 1.0)
     attention = many & (sizes["median_size"] < SMALL_FILE_BYTES)
     return pl.DataFrame(
         {
             "partition": sizes["partition_text"].fill_null(""),
-            "named": named,
+            "title": titles,
             "words": words.fill_null(""),
             "rows": texts(sizes["records"], exact_count),
             "size": texts(sizes["bytes"], format_bytes),
@@ -256,8 +256,8 @@ def _axis(partitions: pl.Series, *, labels: bool) -> alt.X:
 
 
 def _median(values: pl.Series) -> float:
-    found = values.median()
-    return found if isinstance(found, float) else 0.0
+    median = values.median()
+    return median if isinstance(median, float) else 0.0
 
 
 def _choose(where: pl.Series, yes: str, no: str) -> pl.Series:

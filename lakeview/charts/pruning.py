@@ -46,38 +46,38 @@ def read_bars(
 
 
 def clustering_bars(
-    clustering: pl.DataFrame, *, picked: str | None = None, dark: bool = False, width: Width = "container"
+    clustering: pl.DataFrame, *, selection: str | None = None, dark: bool = False, width: Width = "container"
 ) -> list[AnyChart]:
     """How many files hold any one value of a column, a bar a column: those by range blue, those without a range orange.
 
     The first _MOST_COLUMNS, in the order given; a click picks a column. [] where no column has ranges.
     """
-    shown = clustering.filter(pl.col("reads").is_not_null()).head(_MOST_COLUMNS)
-    if shown.is_empty():
+    columns = clustering.filter(pl.col("reads").is_not_null()).head(_MOST_COLUMNS)
+    if columns.is_empty():
         return []
     p = palette(dark)
     files = pl.col("files")
-    rows = shown.select(
+    rows = columns.select(
         "column",
         depth_share=pl.col("depth") / files,
         unknown_share=pl.col("unknown") / files,
         reads_share="reads_share",
-        told=pl.Series(
-            [f"{format_mean(r)} of {n:,}" for r, n in shown.select("reads", "files").iter_rows()], dtype=pl.String
+        figure=pl.Series(
+            [f"{format_mean(r)} of {n:,}" for r, n in columns.select("reads", "files").iter_rows()], dtype=pl.String
         ),
-        depth=pl.Series([format_mean(d) for d in shown["depth"]], dtype=pl.String),
-        most=texts(shown["most"], exact_count),
-        unknown=texts(shown["unknown"], exact_count),
-        weight=pl.when(pl.col("column") == (picked or "")).then(1.0).otherwise(0.72),
+        depth=pl.Series([format_mean(d) for d in columns["depth"]], dtype=pl.String),
+        most=texts(columns["most"], exact_count),
+        unknown=texts(columns["unknown"], exact_count),
+        weight=pl.when(pl.col("column") == (selection or "")).then(1.0).otherwise(0.72),
     )
-    domain = shown["column"].to_list()
+    domain = columns["column"].to_list()
     axis = label_axis(_LABEL_WIDTH)
     y = alt.Y("column:N", sort=None, axis=axis, scale=alt.Scale(domain=domain))
     percent = alt.Axis(
         title=None, values=[0, 0.25, 0.5, 0.75, 1], labelExpr="datum.value * 100 + ' %'", grid=True, domain=False
     )
     x_scale = alt.Scale(domain=[0, 1.16], nice=False)
-    fields = (("column", "column"), ("told", "a filter for one value opens"), ("depth", "ranges that hold it, mean"))
+    fields = (("column", "column"), ("figure", "a filter for one value opens"), ("depth", "ranges that hold it, mean"))
     more = (("most", "at most"), ("unknown", "files without a range"))
     tooltip = tooltips((*fields, *more))
     base = alt.Chart(rows)
@@ -89,10 +89,10 @@ def clustering_bars(
         base.mark_bar(color=p.orange)
         .transform_calculate(end="datum.depth_share + datum.unknown_share")
         .encode(x=alt.X("depth_share:Q", scale=x_scale), x2="end:Q", y=y, opacity=opacity, tooltip=tooltip),
-        base.mark_text(align="left", dx=5).encode(x=alt.X("reads_share:Q", scale=x_scale), y=y, text="told:N"),
+        base.mark_text(align="left", dx=5).encode(x=alt.X("reads_share:Q", scale=x_scale), y=y, text="figure:N"),
         base.mark_rect(opacity=0).encode(y=y, tooltip=tooltip).add_params(click),
     ]
-    return [finished(layered(*layers), p, height=_ROW_HEIGHT * shown.height, width=width)]
+    return [finished(layered(*layers), p, height=_ROW_HEIGHT * columns.height, width=width)]
 
 
 def depth_chart(
@@ -136,20 +136,20 @@ def clustering_course_chart(course: pl.DataFrame, *, dark: bool = False, width: 
 
     [] where no version has both a time and ranges.
     """
-    shown = course.drop_nulls(["timestamp", "reads"]).sort("timestamp")
-    if shown.is_empty():
+    points = course.drop_nulls(["timestamp", "reads"]).sort("timestamp")
+    if points.is_empty():
         return []
     p = palette(dark)
-    rows = shown.with_columns(
+    rows = points.with_columns(
         share=pl.col("reads_share") * 100,
-        label=texts(shown["version"], format_version),
-        at=texts(shown["timestamp"], format_moment),
-        told=pl.Series(
-            [f"{format_mean(r)} of {n:,}" for r, n in shown.select("reads", "files").iter_rows()], dtype=pl.String
+        label=texts(points["version"], format_version),
+        at=texts(points["timestamp"], format_moment),
+        figure=pl.Series(
+            [f"{format_mean(r)} of {n:,}" for r, n in points.select("reads", "files").iter_rows()], dtype=pl.String
         ),
-        covered=texts(shown["coverage"], format_percent),
+        covered=texts(points["coverage"], format_percent),
     ).drop("version")
-    domain = time_domain(shown["timestamp"])
+    domain = time_domain(points["timestamp"])
     return [
         _line(rows, "reads", "Files opened for one value", domain, p, width=width, last=False),
         _line(rows, "share", "Share of all files, %", domain, p, width=width, last=True),
@@ -164,7 +164,7 @@ def _line(
     fields = (
         ("label", "version"),
         ("at", "committed, UTC"),
-        ("told", "files opened"),
+        ("figure", "files opened"),
         ("covered", "files with ranges"),
     )
     tooltip = tooltips(fields)
@@ -189,21 +189,21 @@ def _bars(rows: pl.DataFrame, measure: str, title: str, p: Palette, *, width: Wi
     counts = counts.with_columns(
         word=pl.col("reason").replace_strict(_WORDS, return_dtype=pl.String),
         color=pl.col("reason").replace_strict(colours, return_dtype=pl.String),
-        said=pl.Series([say(n) for n in counts[measure]], dtype=pl.String),
+        figure=pl.Series([say(n) for n in counts[measure]], dtype=pl.String),
         percent=texts(counts["share"], format_percent),
-    ).with_columns(text=pl.concat_str("word", "said", separator=" "))
+    ).with_columns(text=pl.concat_str("word", "figure", separator=" "))
     versions = rows["version"].unique(maintain_order=True).to_list()
     y = alt.Y("version:N", sort=None, axis=alt.Axis(title=None, labelLimit=90), scale=alt.Scale(domain=versions))
     axis = alt.Axis(title=None, labels=False, domain=False, grid=False)
     x = alt.X("begin:Q", axis=axis, scale=alt.Scale(domain=[0, 1], nice=False))
-    tooltip = tooltips((("version", "version"), ("word", "files are"), ("said", measure), ("percent", "share")))
+    tooltip = tooltips((("version", "version"), ("word", "files are"), ("figure", measure), ("percent", "share")))
     base = alt.Chart(counts.filter(pl.col(measure) > 0))
     # a name below its piece, where the piece is as long: on a colour it would be hard to read
-    named = base.transform_filter(f"datum.share * width >= {_LETTER} * length(datum.text)")
+    labels = base.transform_filter(f"datum.share * width >= {_LETTER} * length(datum.text)")
     layers: list[AnyChart] = [
         base.mark_bar(stroke=p.page, strokeWidth=1, height=12, yOffset=-5).encode(
             x=x, x2="end:Q", y=y, color=alt.Color("color:N", scale=None), tooltip=tooltip
         ),
-        named.mark_text(align="left", baseline="top", dx=2, dy=5).encode(x=x, y=y, text="text:N"),
+        labels.mark_text(align="left", baseline="top", dx=2, dy=5).encode(x=x, y=y, text="text:N"),
     ]
     return finished(layered(*layers), p, height=36 * len(versions), title=title, width=width)

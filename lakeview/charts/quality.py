@@ -35,19 +35,19 @@ def load_trend_chart(
     """One panel with its time axis, at most MOST_POINTS loads, those that fall out always among them; [] where no
     load tells a value. `kind`: a share in percent, a count in thousands or millions, a number as it is, or days, drawn
     as hours, minutes or seconds where they are few."""
-    known = trend.drop_nulls(["value", "timestamp"])
-    if known.is_empty():
+    loads = trend.drop_nulls(["value", "timestamp"])
+    if loads.is_empty():
         return []
     p = palette(dark)
     divisor, unit = 0.01 if kind == "share" else 1.0, ""
     if kind == "count":
-        divisor, title = count_unit(_largest(known["value"]), title)
+        divisor, title = count_unit(_largest(loads["value"]), title)
     elif kind == "days":
-        divisor, unit = span_unit(_largest(known["value"].abs()))
+        divisor, unit = span_unit(_largest(loads["value"].abs()))
         title = f"{title}, {unit}"
-    if known["band_days"].count():
+    if loads["band_days"].count():
         title = f"{title}; band by the days passed"
-    rows = _texts(_sampled(known), kind, divisor, unit).with_columns(pl.col("value", "band_low", "band_high") / divisor)
+    rows = _texts(_sampled(loads), kind, divisor, unit).with_columns(pl.col("value", "band_low", "band_high") / divisor)
     domain = time_domain(rows["timestamp"])
     x = time_axis(domain, labels=True)
     scale, axis = _scale(rows, kind)
@@ -59,9 +59,9 @@ def load_trend_chart(
     )
     moments = rows["timestamp"].sort()
     middle = moments.to_list()[0] + (moments.to_list()[-1] - moments.to_list()[0]) / 2
-    named = out.sort("value", descending=True).head(_MOST_LABELS)
+    labels = out.sort("value", descending=True).head(_MOST_LABELS)
     # the whole table at a version has no writer and no expected range, nor has one load alone
-    fields = {"load": "load", "committed": "committed, UTC", "by": "by", "told": "value", "usual": "expected"}
+    fields = {"load": "load", "committed": "committed, UTC", "by": "by", "figure": "value", "usual": "expected"}
     empty = {"by": not rows["writer"].count(), "usual": not rows["band_low"].count()}
     tooltip = tooltips((name, title) for name, title in fields.items() if not empty.get(name))
     layers: list[AnyChart] = [
@@ -78,8 +78,8 @@ def load_trend_chart(
         .encode(x=x, y=y, color=alt.Color("color:N", scale=None)),
     ]
     for left, part in (
-        (True, named.filter(pl.col("timestamp") >= middle)),
-        (False, named.filter(pl.col("timestamp") < middle)),
+        (True, labels.filter(pl.col("timestamp") >= middle)),
+        (False, labels.filter(pl.col("timestamp") < middle)),
     ):
         layers.append(
             alt.Chart(part)
@@ -95,11 +95,11 @@ def _sampled(rows: pl.DataFrame) -> pl.DataFrame:
     if rows.height <= MOST_POINTS:
         return rows
     runs = rows.with_row_index("row").with_columns(run=pl.col("row") * (MOST_POINTS // 3) // rows.height)
-    kept = runs.group_by("run").agg(
+    extremes = runs.group_by("run").agg(
         pl.col("row").get(pl.col("value").arg_min()).alias("least"), pl.col("row").get(pl.col("value").arg_max())
     )
     out = runs.filter("outside")["row"].head(MOST_POINTS // 3)
-    return rows[pl.concat([kept["least"], kept["row"], out]).unique().sort()]
+    return rows[pl.concat([extremes["least"], extremes["row"], out]).unique().sort()]
 
 
 def _texts(rows: pl.DataFrame, kind: TrendKind, divisor: float, unit: str) -> pl.DataFrame:
@@ -127,7 +127,7 @@ def _texts(rows: pl.DataFrame, kind: TrendKind, divisor: float, unit: str) -> pl
         load=pl.Series(loads, dtype=pl.String),
         committed=texts(rows["timestamp"], format_moment),
         by=pl.col("writer").fill_null("unknown"),
-        told=pl.Series(values, dtype=pl.String),
+        figure=pl.Series(values, dtype=pl.String),
         usual=pl.Series(
             [
                 "unknown"
@@ -163,8 +163,8 @@ def _scale(rows: pl.DataFrame, kind: TrendKind) -> tuple[alt.Scale, alt.Axis]:
 
 def _least_span(rows: pl.DataFrame, highest: float) -> list[float] | None:
     """A domain of _LEAST_SPAN around values that lie closer together; None where they do not."""
-    found = pl.concat([rows[name] for name in ("value", "band_low", "band_high")]).drop_nulls()
-    low, high = float(found.min()), float(found.max())  # type: ignore[arg-type]
+    values = pl.concat([rows[name] for name in ("value", "band_low", "band_high")]).drop_nulls()
+    low, high = float(values.min()), float(values.max())  # type: ignore[arg-type]
     more = (_LEAST_SPAN * highest - (high - low)) / 2
     return [low - more, high + more] if more > 0 else None
 
@@ -176,5 +176,5 @@ def _flattened(rows: pl.DataFrame) -> bool:
 
 
 def _largest(values: pl.Series) -> float | None:
-    found = values.max()
-    return float(found) if isinstance(found, int | float) else None
+    largest = values.max()
+    return float(largest) if isinstance(largest, int | float) else None

@@ -26,11 +26,12 @@ def retention_curves(
     axis ends, in days; `lists_all_files`: of a Retention."""
     p = palette(dark)
     unit, title = byte_unit(peak(curve["bytes"]), "Bytes freed")
-    chosen = curve.filter(pl.col("days") <= days).tail(1).with_columns(days=pl.lit(days))
-    shown, at = (_with_texts(steps, lists_all_files) for steps in (_steps(curve, longest), chosen))
-    freed = _curve(shown, at, "bytes", unit, f"{title}, by days retained", (p.blue, p.blue_text), p, width)
-    lost = _curve(shown, at, "versions", 1.0, "Versions lost, by days retained", (p.orange, p.orange_text), p, width)
-    return [freed, lost]
+    current = curve.filter(pl.col("days") <= days).tail(1).with_columns(days=pl.lit(days))
+    steps, at = (_with_texts(part, lists_all_files) for part in (_steps(curve, longest), current))
+    return [
+        _curve(steps, at, "bytes", unit, f"{title}, by days retained", (p.blue, p.blue_text), p, width),
+        _curve(steps, at, "versions", 1.0, "Versions lost, by days retained", (p.orange, p.orange_text), p, width),
+    ]
 
 
 def _curve(
@@ -48,16 +49,16 @@ def _curve(
         {
             "days": steps["days"],
             "value": steps[measure] / unit,
-            "kept": [_age(d) for d in steps["days"]],
-            "said": steps[f"{measure}_text"],
+            "retention": [_age(d) for d in steps["days"]],
+            "figure": steps[f"{measure}_text"],
             "files": steps["files_text"],
         }
     )
-    chosen = pl.DataFrame(
+    point = pl.DataFrame(
         {
             "days": at["days"],
             "value": at[measure] / unit,
-            "said": at[f"{measure}_text"],
+            "figure": at[f"{measure}_text"],
         }
     )
     longest = peak(rows["days"]) or 1.0
@@ -72,10 +73,14 @@ def _curve(
         axis=alt.Axis(title=None, tickMinStep=1 if measure == "versions" else 0),
         scale=alt.Scale(domain=[0, top * _HEADROOM], nice=False),
     )
-    tooltip = [alt.Tooltip("kept:N", title="retains"), alt.Tooltip("said:N", title=measure), alt.Tooltip("files:N")]
+    tooltip = [
+        alt.Tooltip("retention:N", title="retains"),
+        alt.Tooltip("figure:N", title=measure),
+        alt.Tooltip("files:N"),
+    ]
     line = alt.Chart(rows)
-    dot = alt.Chart(chosen)
-    right = bool(chosen.height and chosen["days"][0] > longest / 2)
+    dot = alt.Chart(point)
+    right = bool(point.height and point["days"][0] > longest / 2)
     layers: list[AnyChart] = [
         *step_line(line, x, y, colour),
         line.mark_rule(strokeWidth=7, opacity=0).encode(x=x, tooltip=tooltip),
@@ -83,7 +88,7 @@ def _curve(
         dot.mark_point(color=colour, filled=True, size=48, opacity=1).encode(x=x, y=y),
         dot.mark_text(
             align="right" if right else "left", dx=-7 if right else 7, dy=-8, fontWeight=600, color=words
-        ).encode(x=x, y=y, text="said:N"),
+        ).encode(x=x, y=y, text="figure:N"),
     ]
     return finished(layered(*layers), p, height=104, title=title, width=width)
 
@@ -101,9 +106,9 @@ def _age(days: float) -> str:
 def _with_texts(curve: pl.DataFrame, lists_all_files: bool) -> pl.DataFrame:
     """CURVE with texts: bytes and files of lost versions whose files the log does not list are unknown, not 0."""
     frees_nothing = (pl.col("bytes") == 0) & ~((pl.col("files") == 0) & pl.lit(lists_all_files))
-    known = curve.with_columns(pl.when(~((pl.col("versions") > 0) & frees_nothing)).then(pl.col("bytes", "files")))
+    figures = curve.with_columns(pl.when(~((pl.col("versions") > 0) & frees_nothing)).then(pl.col("bytes", "files")))
     return curve.with_columns(
-        bytes_text=texts(known["bytes"], format_bytes),
-        files_text=texts(known["files"], exact_count),
+        bytes_text=texts(figures["bytes"], format_bytes),
+        files_text=texts(figures["files"], exact_count),
         versions_text=texts(curve["versions"], format_count),
     )

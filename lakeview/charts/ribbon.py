@@ -78,18 +78,18 @@ def _cells(ribbon: pl.DataFrame, domain: tuple[datetime, datetime], p: Palette) 
         cells.group_by(run, maintain_order=True).agg(firsts, lasts.name.suffix("_last")).rename({"until_last": "until"})
     )
     cells = cells.filter((pl.col("until") > first) & (pl.col("timestamp") < last)).tail(_MOST_CELLS)
-    shown = cells.with_columns(pl.col("timestamp").clip(first, last), pl.col("until").clip(first, last))
+    rows = cells.with_columns(pl.col("timestamp").clip(first, last), pl.col("until").clip(first, last))
     return pl.DataFrame(
         {
-            "timestamp": shown["timestamp"],
-            "until": shown["until"],
-            "middle": shown["timestamp"] + (shown["until"] - shown["timestamp"]) / 2,
-            "state": shown["state"],
-            "height": shown["state"].replace_strict(_HEIGHTS, default=1.0, return_dtype=pl.Float64),
-            "color": shown["state"].replace_strict(colours, default=p.gray, return_dtype=pl.String),
+            "timestamp": rows["timestamp"],
+            "until": rows["until"],
+            "middle": rows["timestamp"] + (rows["until"] - rows["timestamp"]) / 2,
+            "state": rows["state"],
+            "height": rows["state"].replace_strict(_HEIGHTS, default=1.0, return_dtype=pl.Float64),
+            "color": rows["state"].replace_strict(colours, default=p.gray, return_dtype=pl.String),
             # a cell of a few pixels is all gap if it has one
-            "gap": (shown["until"] - shown["timestamp"] > (domain[1] - domain[0]) * _NARROW).cast(pl.Int8),
-            "word": shown.select(
+            "gap": (rows["until"] - rows["timestamp"] > (domain[1] - domain[0]) * _NARROW).cast(pl.Int8),
+            "word": rows.select(
                 pl.concat_str(
                     pl.col("state").replace_strict(_WORDS, default="unknown", return_dtype=pl.String),
                     "reason",

@@ -13,10 +13,10 @@ from lakeview.model.printable import shorten
 _MOST_ROWS = 60
 _ARROW = "\N{RIGHTWARDS ARROW}"
 _GLYPHS = {"added": "+", "dropped": "\N{MINUS SIGN}", "same": "="}
-_COLUMNS = (("what", 0.0), ("column", 0.14), ("told", 0.4), ("breaks", 0.7))
+_COLUMNS = (("what", 0.0), ("column", 0.14), ("change", 0.4), ("breaks", 0.7))
 """Where each text begins, as a share of the width."""
 
-_LENGTHS = {"column": 32, "told": 40, "breaks": 44}
+_LENGTHS = {"column": 32, "change": 40, "breaks": 44}
 
 
 def schema_diff_chart(
@@ -60,7 +60,7 @@ def _lines(diff: pl.DataFrame, p: Palette) -> pl.DataFrame:
             "column": [shorten(text, _LENGTHS["column"]) for text in diff["column"]],
             "breaks": [shorten(text, _LENGTHS["breaks"]) for text in breaks],
             "what": [f"{_GLYPHS.get(c, '~')} {c}" for c in change],
-            "told": [shorten(text, _LENGTHS["told"]) for text in changes],
+            "change": [shorten(text, _LENGTHS["change"]) for text in changes],
             "color": change.replace_strict(colours, default=p.violet_text, return_dtype=pl.String),
             "ink": change.replace_strict({"same": p.muted}, default=p.text, return_dtype=pl.String),
         }

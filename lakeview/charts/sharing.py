@@ -19,17 +19,17 @@ def reads_by_day_bars(days: pl.DataFrame, *, dark: bool = False, width: Width = 
     unit, title = byte_unit(peak(days["bytes"]), "Given out by day")
     rows = days.select(
         pl.col("day").cast(pl.Datetime("ms")),
-        (pl.col("bytes") / unit).alias("given"),
+        (pl.col("bytes") / unit).alias("volume"),
         "refused",
         pl.Series("on", [f"{day:%Y-%m-%d}" for day in days["day"]], dtype=pl.String),
-        pl.Series("said", texts(days["bytes"], format_bytes), dtype=pl.String),
-        pl.Series("asked", texts(days["requests"], exact_count), dtype=pl.String),
+        pl.Series("figure", texts(days["bytes"], format_bytes), dtype=pl.String),
+        pl.Series("requests", texts(days["requests"], exact_count), dtype=pl.String),
         pl.Series("who", [counted(r, "recipient") for r in days["recipients"]], dtype=pl.String),
     )
     tooltip = [
         alt.Tooltip("on:N", title="day"),
-        alt.Tooltip("said:N", title="given out"),
-        alt.Tooltip("asked:N", title="requests"),
+        alt.Tooltip("figure:N", title="given out"),
+        alt.Tooltip("requests:N", title="requests"),
         alt.Tooltip("refused:Q", title="refused"),
         alt.Tooltip("who:N", title="by"),
     ]
@@ -40,7 +40,7 @@ def reads_by_day_bars(days: pl.DataFrame, *, dark: bool = False, width: Width = 
     thick = max(2, min(24, 360 // rows.height))
     panels: list[AnyChart] = []
     for value, heading, color, height in (
-        ("given", title, p.blue, 110),
+        ("volume", title, p.blue, 110),
         ("refused", "Refused requests by day", p.orange, 60),
     ):
         x = time_axis(ends, labels=value == "refused", field="day")

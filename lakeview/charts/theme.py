@@ -125,10 +125,10 @@ def words(text: str, *, dark: bool = False) -> AnyChart:
 
 def time_domain(moments: pl.Series) -> tuple[datetime, datetime]:
     """What a time axis spans: first to last, and a little more so that the last mark is whole."""
-    known = moments.drop_nulls().sort().to_list()
-    if not known:
+    times = moments.drop_nulls().sort().to_list()
+    if not times:
         raise ValueError("a time axis needs at least one moment")
-    first, last = known[0], known[-1]
+    first, last = times[0], times[-1]
     # a script's commits lie milliseconds apart, and a browser's dates know nothing finer
     span = timedelta(hours=2) if last == first else max(last - first, timedelta(milliseconds=20))
     before, after = timedelta(hours=1) if last == first else span * 0.004, span * 0.012

@@ -159,8 +159,8 @@ def _commits(timeline: pl.DataFrame, checkpoints: pl.DataFrame | None, p: Palett
     # the pale marks first: the others lie above them
     rows = marked(marks, tooltip_rows(marks), p).with_columns(opacities(marks)).sort("opacity", maintain_order=True)
     if checkpoints is not None:
-        known = checkpoints.select("version").join(timeline, on="version", how="inner", maintain_order="left")
-        places = lane_marks(known, _MOST_CHECKPOINTS)
+        commits = checkpoints.select("version").join(timeline, on="version", how="inner", maintain_order="left")
+        places = lane_marks(commits, _MOST_CHECKPOINTS)
         squares = tooltip_rows(places).with_columns(
             lane=pl.lit(_CHECKPOINT), color=pl.lit(p.axis), shape=pl.lit("square"), size=pl.lit(26, pl.Int64),
             operation=pl.lit("checkpoint"), taken_back=pl.lit(value=False), opacity=pl.lit(1.0),
@@ -256,7 +256,7 @@ def _rules(shared: _Shared, x: alt.X) -> AnyChart:
         .encode(
             x=x,
             color=alt.Color("color:N", scale=None),
-            strokeDash=alt.StrokeDash("dash:N", scale=alt.Scale(domain=["event", "shown"], range=[[2, 3], [1, 0]])),
+            strokeDash=alt.StrokeDash("dash:N", scale=alt.Scale(domain=["event", "version"], range=[[2, 3], [1, 0]])),
         )
     )
     return chart
@@ -271,9 +271,9 @@ def _hover(rows: pl.DataFrame, x: alt.X, shared: _Shared) -> AnyChart:
     )
     if not shared.pick:
         return chart
-    picked = alt.selection_point(name=PICKED, fields=["version"], on="click", clear="dblclick", empty=False)
-    clickable: alt.Chart = chart.encode(opacity=alt.when(picked).then(alt.value(0.25)).otherwise(alt.value(0)))
-    return clickable.add_params(picked)
+    click = alt.selection_point(name=PICKED, fields=["version"], on="click", clear="dblclick", empty=False)
+    clickable: alt.Chart = chart.encode(opacity=alt.when(click).then(alt.value(0.25)).otherwise(alt.value(0)))
+    return clickable.add_params(click)
 
 
 def _marks(
@@ -285,11 +285,11 @@ def _marks(
 ) -> pl.DataFrame:
     """`timestamp, color, dash`: the events inside the time shown, and the version to be marked."""
     here = timeline.clear() if version is None else timeline.filter(pl.col("version") == version)
-    shown = here.select("timestamp", color=pl.lit(p.blue), dash=pl.lit("shown"))
+    mark = here.select("timestamp", color=pl.lit(p.blue), dash=pl.lit("version"))
     if events is None:
-        return shown
-    named = events.with_columns(color=event_colours(events, p)).filter(pl.col("timestamp").is_between(*domain))
-    return pl.concat([named.select("timestamp", "color", dash=pl.lit("event")), shown])
+        return mark
+    event_marks = events.with_columns(color=event_colours(events, p)).filter(pl.col("timestamp").is_between(*domain))
+    return pl.concat([event_marks.select("timestamp", "color", dash=pl.lit("event")), mark])
 
 
 def _unit(measure: str, most: float, names: dict[str, str]) -> tuple[float, str]:

@@ -18,15 +18,15 @@ _ROW = 22
 def writer_lanes(marks: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
     """One lane a writer, the busiest on top; shapes and colours as on the timeline. `marks`: THINNED, as `writer_marks`
     names the writers; [] where no commit has a time."""
-    known = marks.drop_nulls("timestamp")
-    if known.is_empty():
+    commits = marks.drop_nulls("timestamp")
+    if commits.is_empty():
         return []
     p = palette(dark)
-    sums = known.group_by("writer").agg(pl.col("commits").sum()).sort("commits", "writer", descending=[True, False])
+    sums = commits.group_by("writer").agg(pl.col("commits").sum()).sort("commits", "writer", descending=[True, False])
     names = {name: shorten(name, _LONGEST) for name in sums["writer"]}
     if len(set(names.values())) < len(names):  # two that begin alike
         names = {name: name for name in names}
-    rows = marked(known, tooltip_rows(known), p).with_columns(lane_of=known["writer"].replace_strict(names))
+    rows = marked(commits, tooltip_rows(commits), p).with_columns(lane_of=commits["writer"].replace_strict(names))
     y = alt.Y(
         "lane_of:O",
         title=None,
@@ -34,7 +34,7 @@ def writer_lanes(marks: pl.DataFrame, *, dark: bool = False, width: Width = "con
         scale=alt.Scale(domain=list(names.values())),
         axis=alt.Axis(grid=True, tickBand="center", minExtent=150, maxExtent=190, labelLimit=180),
     )
-    domain = time_domain(known["timestamp"])
+    domain = time_domain(commits["timestamp"])
     fields = (("version_text", "version"), ("committed", "committed, UTC"), ("operation", "operation"),
             ("writer", "writer"), ("change", "rows added, removed"))  # fmt: skip
     points = (

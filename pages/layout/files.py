@@ -31,7 +31,7 @@ else:
     bins = panels.bins(now, whole, choice)
     with card("Sizes, doubling bins", views.files.sizes.small_files_note(bins), key="sizes-card"):
         small = panels.has_small_files(findings)
-        histogram = charts.files.size_histogram(bins, picked=choice.sizes, is_finding=small, dark=dark())
+        histogram = charts.files.size_histogram(bins, selection=choice.sizes, is_finding=small, dark=dark())
         stack(histogram, key="sizes-picture", on_pick=panels.pick_bin)
     panels.tiles(whole.facts if choice.is_any else views.files.sizes.file_facts(files, now.snapshot.delete_files))
     with card(key="files-card"):

@@ -43,7 +43,7 @@ else:
             nothing("No file has min and max of a column.", "Its writers left statistics out.", "files")
         else:
             stack(
-                charts.pruning.clustering_bars(columns, picked=column, dark=dark()),
+                charts.pruning.clustering_bars(columns, selection=column, dark=dark()),
                 key="clustering",
                 on_pick=clustering.pick_column,
             )

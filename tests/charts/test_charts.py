@@ -445,7 +445,7 @@ def test_a_late_partition_is_named_and_orange(story: Story) -> None:
     assert [silent_fields(panel) for panel in panels] == [set()] * 3
     rows = {r["partition"]: r for r in rows_of(panels[0]) if "partition" in r}
     assert (rows["month=9"]["words"], rows["month=9"]["color"]) == ("66 days late", LIGHT.orange)
-    assert (rows["month=9"]["named"], rows["month=1"]["named"]) == ("month=9; 66 days late", "month=1")
+    assert (rows["month=9"]["title"], rows["month=1"]["title"]) == ("month=9; 66 days late", "month=1")
     assert (rows["month=12"]["file_color"], rows["month=1"]["file_color"]) == (LIGHT.orange, LIGHT.blue)
 
 
@@ -480,7 +480,7 @@ def test_null_shares_far_from_usual_carry_a_cross_and_unknown_ones_a_dot() -> No
     layers = chart.to_dict()["layer"]
     kinds = ["rect", "text", "rect", "text", "point", "rect", "text", "rect"]
     assert [layer["mark"]["type"] for layer in layers] == kinds
-    (framed,) = charts.columns.null_heatmap(nulls(), picked=("dep_delay", 4))
+    (framed,) = charts.columns.null_heatmap(nulls(), selection=("dep_delay", 4))
     assert [layer["mark"].get("stroke") for layer in framed.to_dict()["layer"]].count(LIGHT.blue) == 1
     told = {row["share"] for row in rows_of(chart) if "share" in row}
     assert told == {"2.0 %", "90.0 %", "unknown"}

@@ -97,7 +97,7 @@ def test_a_missing_partition_has_a_cross_among_the_bars() -> None:
     panels = charts.partitions.partition_bars(views.partitions.layout.with_gaps(sizes, found[1]))
     words = {r["partition"]: r["words"] for r in rows_of(panels[0]) if "words" in r}
     assert words == {"m=2024-01": "", "m=2024-02": "\N{MULTIPLICATION X}", "m=2024-03": ""}
-    names = {r["named"] for r in rows_of(panels[0]) if "named" in r}
+    names = {r["title"] for r in rows_of(panels[0]) if "title" in r}
     assert names == {"m=2024-01", "m=2024-02; missing", "m=2024-03"}
 
 

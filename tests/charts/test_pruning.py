@@ -42,7 +42,7 @@ def every(dark: bool) -> list[AnyChart]:
         *charts.pruning.read_bars(
             [("v1", told(kept=3, partition=2)), ("v2", told(kept=1, range=3, nulls=1))], dark=dark
         ),
-        *charts.pruning.clustering_bars(columns(3), picked="c1", dark=dark),
+        *charts.pruning.clustering_bars(columns(3), selection="c1", dark=dark),
         *charts.pruning.depth_chart(profile(9), 10, column="c1", dark=dark),
         *charts.pruning.clustering_course_chart(course(5), dark=dark),
     ]

@@ -67,7 +67,7 @@ def test_days_are_told_in_the_unit_that_fits_them(days: float, said: str, axis: 
     (chart,) = charts.quality.load_trend_chart(rows, "Since the load before", "days")
     drawn = chart.to_dict()
     assert f"Since the load before, {axis}" in str(drawn)
-    assert said in {row["told"] for data in drawn["datasets"].values() for row in data if "told" in row}
+    assert said in {row["figure"] for data in drawn["datasets"].values() for row in data if "figure" in row}
 
 
 def test_the_tooltip_of_the_whole_table_has_no_writer_and_no_expected_range() -> None:

@@ -45,7 +45,7 @@ def test_the_dot_says_what_the_simulation_says() -> None:
     freed, lost = charts.retention.retention_curves(
         views.retention.simulation.retention_curve(found), 20.0, longest=60.0
     )
-    dots = [[row["said"] for row in rows_of(c) if "kept" not in row] for c in (freed, lost)]
+    dots = [[row["figure"] for row in rows_of(c) if "retention" not in row] for c in (freed, lost)]
     assert dots == [[views.units.format_bytes(done.bytes)], [str(done.versions)]]
 
 
@@ -60,7 +60,7 @@ def test_bytes_and_files_that_the_log_does_not_list_are_unknown_and_not_none(
         views.retention.simulation.CURVE
     )
     freed, _ = charts.retention.retention_curves(curve, 7.0, longest=60.0, lists_all_files=lists_all_files)
-    assert {(row["said"], row.get("files", said[1])) for row in rows_of(freed)} == {said}
+    assert {(row["figure"], row.get("files", said[1])) for row in rows_of(freed)} == {said}
 
 
 def test_commits_beyond_the_dearest_are_told_together() -> None:

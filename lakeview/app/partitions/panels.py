@@ -80,33 +80,33 @@ def picture(now: OpenTable, sizes: pl.DataFrame) -> None:
         steps = in_time[1]
         if _is_map(now, sizes):
             stack(
-                charts.partition_maps.partition_calendar(steps, picked=choice, dark=dark()),
+                charts.partition_maps.partition_calendar(steps, selection=choice, dark=dark()),
                 key="partition-map",
                 on_pick=pick,
             )
             return
         bars = charts.partitions.partition_bars(
-            views.partitions.layout.with_gaps(sizes, steps), arrivals=arrivals, picked=choice, dark=dark()
+            views.partitions.layout.with_gaps(sizes, steps), arrivals=arrivals, selection=choice, dark=dark()
         )
         stack(bars, key="partition-sizes", on_pick=pick)
     elif kind == "pair":
         cells = views.partitions.layout.partition_cells(snapshot, sizes)
         if cells.is_empty():
-            bars = charts.partitions.partition_bars(sizes, arrivals=arrivals, picked=choice, dark=dark())
+            bars = charts.partitions.partition_bars(sizes, arrivals=arrivals, selection=choice, dark=dark())
             stack(bars, key="partition-sizes", on_pick=pick)
             return
         across = views.partitions.layout.axes(snapshot, sizes)
         bounded = views.partitions.sizes.with_row_bounds(cells, snapshot)
-        heatmap = charts.partition_maps.partition_heatmap(bounded, across, picked=choice, dark=dark())
+        heatmap = charts.partition_maps.partition_heatmap(bounded, across, selection=choice, dark=dark())
         stack(heatmap, key="partition-map", on_pick=pick)
     elif kind == "many":
         rects = views.partitions.layout.partition_rects(snapshot, sizes)
-        treemap = charts.partition_maps.partition_treemap(rects, picked=choice, dark=dark())
+        treemap = charts.partition_maps.partition_treemap(rects, selection=choice, dark=dark())
         stack(treemap, key="partition-map", on_pick=pick)
     else:
         numbered = views.partitions.layout.number_steps(snapshot, sizes)
         rows = sizes if numbered is None else views.partitions.layout.with_gaps(sizes, numbered)
-        bars = charts.partitions.partition_bars(rows, arrivals=arrivals, picked=choice, dark=dark())
+        bars = charts.partitions.partition_bars(rows, arrivals=arrivals, selection=choice, dark=dark())
         stack(bars, key="partition-sizes", on_pick=pick)
 
 

@@ -129,7 +129,7 @@ def heatmap(now: OpenTable, loads: pl.DataFrame, column: str) -> None:
         nothing("No null share is known.", "The writers left statistics out.", "files")
     else:
         load = _picked_load(shares, column)
-        pictures = charts.columns.null_heatmap(shares, picked=load, first=first, dark=dark())
+        pictures = charts.columns.null_heatmap(shares, selection=load, first=first, dark=dark())
         stack(pictures, key="load-nulls", on_pick=_pick_cell)
 
 
