@@ -80,8 +80,8 @@ def partition_writes(table: Table, *, dark: bool = False, width: int = WIDTH) ->
 
 def nulls(table: Table, *, versions: int = 24, dark: bool = False, width: int = WIDTH) -> StackedChart:
     """Null shares by column over at most so many readable versions, from statistics alone."""
-    known = table.versions().filter("readable").reverse()
-    moments = dict(known.select("version", "timestamp").iter_rows())
+    readable = table.versions().filter("readable").reverse()
+    moments = dict(readable.select("version", "timestamp").iter_rows())
     frames = TableFrames(table)  # whose statistics include files that were written before a column
     shares = [
         (v, moments[v], frames.statistics(v), table.files(v, ["path", "deletion_vector", "records", "deleted_records"]))
@@ -146,13 +146,13 @@ def _arrivals(table: Table) -> pl.DataFrame | None:
 
 def _schemas(table: Table) -> list[SchemaVersion]:
     """The schemas the table had; those of versions that cannot be read any more are left out."""
-    found: list[tuple[int, Any, Schema]] = []
+    schemas: list[tuple[int, Any, Schema]] = []
     for version, timestamp in table.schemas().tail(SCHEMAS_READ).select("version", "timestamp").iter_rows():
         try:
-            found.append((version, timestamp, table.snapshot(version).schema))
+            schemas.append((version, timestamp, table.snapshot(version).schema))
         except LakeviewError:
             continue
-    return found
+    return schemas
 
 
 def _stacked(panels: list[AnyChart], nothing: str, dark: bool, width: int) -> StackedChart:

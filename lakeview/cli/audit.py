@@ -26,21 +26,21 @@ def audit(address: str, options: dict[str, Any], machine: bool, start: str | Non
     from lakeview.views.audit import findings, summary
 
     table = open_address(address, options)
-    judged = table.audit(version_number(table, start), version_number(table, end))
+    verdicts = table.audit(version_number(table, start), version_number(table, end))
     if machine:
-        click.echo(as_json(judged.to_dicts()))
+        click.echo(as_json(verdicts.to_dicts()))
     else:
         limit = width()
-        for found in findings.audit_findings(judged):
-            for line in hanging("violated   ", printable(found.claim), limit):
+        for finding in findings.audit_findings(verdicts):
+            for line in hanging("violated   ", printable(finding.claim), limit):
                 click.echo(line)
             for name in ("evidence", "rule", "remedy"):
-                for line in hanging(" " * 11 + f"{name:<10}", printable(getattr(found, name) or ""), limit):
+                for line in hanging(" " * 11 + f"{name:<10}", printable(getattr(finding, name) or ""), limit):
                     click.echo(line)
-        for law, reason, commits in summary.reasons(judged).select("title", "reason", "commits").iter_rows():
+        for law, reason, commits in summary.reasons(verdicts).select("title", "reason", "commits").iter_rows():
             text = f"{law}: {reason} ({commits:,})"
             for line in hanging("unknowable ", printable(text), limit):
                 click.echo(line)
-        click.echo(summary.sentence(judged))
-    if (judged["verdict"] == "violated").any():
+        click.echo(summary.sentence(verdicts))
+    if (verdicts["verdict"] == "violated").any():
         click.get_current_context().exit(VIOLATED)

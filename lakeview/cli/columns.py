@@ -34,8 +34,8 @@ def schema(
     if changes:
         look = _look(table, version, ref)
         line = views.timeline.commits.up_to(look.timeline(), look.version)["version"]
-        made = look.schema_changes().filter(pl.col("version").is_in(line.implode()))
-        echo_frame(made if machine else with_names(made.drop("id")), machine, "no change of the schema is known")
+        history = look.schema_changes().filter(pl.col("version").is_in(line.implode()))
+        echo_frame(history if machine else with_names(history.drop("id")), machine, "no change of the schema is known")
         return
     now = snapshot_named(table, version, ref=ref)
     rows = [
@@ -67,9 +67,9 @@ def quality(address: str, options: dict[str, Any], machine: bool, version: str |
     look = _look(open_address(address, options), version, ref)
     findings = look.quality_findings()
     timeline = views.timeline.commits.up_to(look.timeline(), look.version)
-    found = views.quality.columns.column_quality(look.columns().tree, look.quality(), timeline)
+    columns = views.quality.columns.column_quality(look.columns().tree, look.quality(), timeline)
     if machine:
-        click.echo(as_json({"findings": [record(f) for f in findings], "columns": found.to_dicts()}))
+        click.echo(as_json({"findings": [record(f) for f in findings], "columns": columns.to_dicts()}))
         return
     if timeline.is_empty():
         click.echo("no commits are left in the log, or they are not shared: no load can be judged")
@@ -78,7 +78,7 @@ def quality(address: str, options: dict[str, Any], machine: bool, version: str |
     if findings:
         echo_lines(report(findings))
     click.echo()
-    echo_frame(_in_words(found), machine, "no columns")
+    echo_frame(_in_words(columns), machine, "no columns")
 
 
 def _in_words(columns: pl.DataFrame) -> pl.DataFrame:
@@ -119,12 +119,12 @@ def pruning(
 
     look = _look(open_address(address, options), version, ref)
     views.pruning.plan.check_condition(predicate(where, look.snapshot.schema), look.snapshot.schema)
-    found = look.pruning(where)
+    plan = look.pruning(where)
     if machine:
-        click.echo(as_json(found.to_dicts()))
+        click.echo(as_json(plan.to_dicts()))
         return
-    click.echo(printable(views.first_lines.filter_line(views.pruning.plan.read_cost(found))))
-    counts = found.group_by("reason").agg(files=pl.len(), bytes=views.sums.total("size")).sort("files", descending=True)
+    click.echo(printable(views.first_lines.filter_line(views.pruning.plan.read_cost(plan))))
+    counts = plan.group_by("reason").agg(files=pl.len(), bytes=views.sums.total("size")).sort("files", descending=True)
     echo_frame(counts, machine, "no files")
 
 

@@ -68,16 +68,16 @@ def _options(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> d
         return {}
     from lakeview.storage.options import option_value
 
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for word in words:
         key, equals, value = word.partition("=")
         if not key or not equals:
             raise click.BadParameter("give it as key=value")
         try:
-            found[key] = option_value(key, value)
+            options[key] = option_value(key, value)
         except InvalidRequestError as error:
             raise click.BadParameter(error.message) from error
-    return found
+    return options
 
 
 _address = click.argument("address")
@@ -134,13 +134,13 @@ def check(address: str, options: dict[str, Any], machine: bool, fail_on: str) ->
 
     Works on tables that no longer open. Exit code 1 if anything is broken.
     """
-    found = open_address(address, options).check(now=datetime.now(UTC))
+    findings = open_address(address, options).check(now=datetime.now(UTC))
     grave = [Severity.BROKEN] if fail_on == "broken" else [Severity.BROKEN, Severity.ATTENTION]
     if machine:
-        click.echo(as_json([record(f) for f in found]))
+        click.echo(as_json([record(f) for f in findings]))
     else:
-        echo_lines(report(found))
-    if any(f.severity in grave for f in found):
+        echo_lines(report(findings))
+    if any(f.severity in grave for f in findings):
         click.get_current_context().exit(1)
 
 
@@ -150,13 +150,13 @@ def health(address: str, options: dict[str, Any], machine: bool, version: str | 
     from lakeview import views
     from lakeview.inspection import inspect
 
-    opened = open_address(address, options)
-    found = inspect(opened, version_number(opened, version), ref=ref).health_findings()
+    table = open_address(address, options)
+    findings = inspect(table, version_number(table, version), ref=ref).health_findings()
     if machine:
-        click.echo(as_json([record(f) | {"effect": f.effect, "command": f.command} for f in found]))
+        click.echo(as_json([record(f) | {"effect": f.effect, "command": f.command} for f in findings]))
     else:
-        click.echo(printable(views.health.findings.verdict(found)))
-        echo_lines(report(found))
+        click.echo(printable(views.health.findings.verdict(findings)))
+        echo_lines(report(findings))
 
 
 def record(finding: Finding) -> dict[str, object]:
@@ -168,14 +168,14 @@ def record(finding: Finding) -> dict[str, object]:
 def report(findings: Sequence[Finding]) -> Iterator[str]:
     """The lines of findings, and how many there are of each severity."""
     limit = width()
-    for found in findings:
-        head = found.severity.value.ljust(11)
-        if found.severity is Severity.PASS:
-            yield from hanging(head, printable(": ".join(filter(None, (found.claim, found.evidence)))), limit)
+    for finding in findings:
+        head = finding.severity.value.ljust(11)
+        if finding.severity is Severity.PASS:
+            yield from hanging(head, printable(": ".join(filter(None, (finding.claim, finding.evidence)))), limit)
             continue
-        yield from hanging(head, printable(found.claim), limit)
+        yield from hanging(head, printable(finding.claim), limit)
         for name in ("evidence", "place", "rule", "remedy"):
-            if text := getattr(found, name):
+            if text := getattr(finding, name):
                 yield from hanging(" " * 11 + f"{name:<10}", printable(text), limit)
     counts = {s: sum(f.severity is s for f in findings) for s in Severity}
     yield ", ".join(f"{counts[s]:,} {word}" for s, word in _WORDS.items())
@@ -219,12 +219,12 @@ def show(
         click.echo(as_json(facts))
         return
     empty = {"name", "description", "partitioned_by", "features", "properties"}
-    shown = {k.replace("_", " "): v for k, v in facts.items() if v not in (None, [], {}) or k not in empty}
-    shown |= {k: ", ".join(map(str, v)) for k, v in shown.items() if isinstance(v, list)}
-    properties = shown.pop("properties", {})
+    fields = {k.replace("_", " "): v for k, v in facts.items() if v not in (None, [], {}) or k not in empty}
+    fields |= {k: ", ".join(map(str, v)) for k, v in fields.items() if isinstance(v, list)}
+    properties = fields.pop("properties", {})
     if isinstance(properties, dict):
-        shown |= {f"  {printable(k)}": v for k, v in properties.items()}
-    echo_lines(pairs(shown, limit=width()))
+        fields |= {f"  {printable(k)}": v for k, v in properties.items()}
+    echo_lines(pairs(fields, limit=width()))
 
 
 @command(click.option("--limit", type=click.IntRange(min=1), help="At most so many commits, newest first."))
@@ -232,11 +232,11 @@ def history(address: str, options: dict[str, Any], machine: bool, limit: int | N
     """Show what happened, commit by commit, newest first."""
     import polars as pl
 
-    found = open_address(address, options)
-    commits = found.history(limit)
+    table = open_address(address, options)
+    commits = table.history(limit)
     if not machine:
-        shown = commits.select(pl.col(c).alias(head) for c, head in _HISTORY.items())
-        commits = _narrowed(with_names(with_refs(shown, found)), width())
+        rows = commits.select(pl.col(c).alias(head) for c, head in _HISTORY.items())
+        commits = _narrowed(with_names(with_refs(rows, table)), width())
     echo_frame(commits, machine, "no commits are left in the log, or they are not shared")
 
 
@@ -253,9 +253,9 @@ def _narrowed(commits: pl.DataFrame, limit: int | None) -> pl.DataFrame:
     if is_too_wide():
         commits = commits.drop("id", strict=False).with_columns(pl.col("engine").str.extract(r"^([^\s/]+)"))
     for what in ("files", "rows") if is_too_wide() else ():
-        gained, lost = f"+{what}", f"-{what}"
-        texts = [(gain_and_loss(*row) or "").replace(" ", "") for row in commits.select(gained, lost).iter_rows()]
-        both = commits.with_columns(pl.Series(gained, texts, dtype=pl.String)).drop(lost).rename({gained: what})
+        gain, loss = f"+{what}", f"-{what}"
+        texts = [(gain_and_loss(*row) or "").replace(" ", "") for row in commits.select(gain, loss).iter_rows()]
+        both = commits.with_columns(pl.Series(gain, texts, dtype=pl.String)).drop(loss).rename({gain: what})
         commits = both if room(both) < room(commits) else commits
     return commits
 
@@ -263,8 +263,8 @@ def _narrowed(commits: pl.DataFrame, limit: int | None) -> pl.DataFrame:
 @command()
 def refs(address: str, options: dict[str, Any], machine: bool) -> None:
     """List the branches and tags of a table: the version that each ends at, and how long it is retained."""
-    found = open_address(address, options).refs()
-    echo_frame(found if machine else with_names(found), machine, "a table of this format has no branches and no tags")
+    frame = open_address(address, options).refs()
+    echo_frame(frame if machine else with_names(frame), machine, "a table of this format has no branches and no tags")
 
 
 @command(version_option, ref_option)
@@ -273,17 +273,17 @@ def files(address: str, options: dict[str, Any], machine: bool, version: str | N
     from lakeview import views
 
     now = snapshot_named(open_address(address, options), version, ref=ref)
-    shown = [c for c in _FILES if c != "partition_text" or now.partition_columns]
-    listed = now.files if machine else now.files.select(shown)
+    columns = [c for c in _FILES if c != "partition_text" or now.partition_columns]
+    frame = now.files if machine else now.files.select(columns)
     if not machine and width() is not None:
         short = views.files.sizes.with_short_paths(now.files, views.files.sizes.common_folder(now.files["path"]))
         partitions = views.partitions.keys.short_names(short["partition_text"])
-        listed = listed.with_columns(short["file"].alias("path"), *([partitions] if now.partition_columns else ()))
-    echo_frame(listed, machine, "no files")
+        frame = frame.with_columns(short["file"].alias("path"), *([partitions] if now.partition_columns else ()))
+    echo_frame(frame, machine, "no files")
 
 
 @command()
 def versions(address: str, options: dict[str, Any], machine: bool) -> None:
     """List the versions the log holds: which can still be read, and why not."""
-    found = open_address(address, options).versions()
-    echo_frame(found if machine else with_names(found), machine, "no versions")
+    frame = open_address(address, options).versions()
+    echo_frame(frame if machine else with_names(frame), machine, "no versions")

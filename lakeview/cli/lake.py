@@ -36,10 +36,10 @@ def tables(address: str, options: dict[str, Any], machine: bool) -> None:
     from lakeview.inspection.lake import read_entry
 
     now = datetime.now(UTC)
-    found = find_tables(address, storage_options=options or None)
-    if found.is_empty() and is_local(root := normalise(address)) and not os.path.exists(root):
+    listing = find_tables(address, storage_options=options or None)
+    if listing.is_empty() and is_local(root := normalise(address)) and not os.path.exists(root):
         raise NotATableError(f"there is no folder {root}", fix="check the path", place=root)
-    entries = [views.lake.LakeEntry(*row) for row in found.select("name", "address", "format").iter_rows()]
+    entries = [views.lake.LakeEntry(*row) for row in listing.select("name", "address", "format").iter_rows()]
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="lake") as pool:
         entries = list(pool.map(lambda entry: read_entry(entry, lambda at: open_address(at, options), now), entries))
     lake = views.lake.lake(entries)
@@ -48,13 +48,13 @@ def tables(address: str, options: dict[str, Any], machine: bool) -> None:
         return
     click.echo(views.lake.lake_sentence(lake))
     if lake.height:
-        shown = lake.select(
+        rows = lake.select(
             "state", pl.col("name").alias("table"), "format",
             rows=pl.Series(map(views.lake.rows_text, lake.iter_rows(named=True)), dtype=pl.String),
             bytes="bytes", files="files", last_commit="last",
             what_to_look_at=pl.when(state="unreadable").then("verdict").otherwise(pl.coalesce("finding", "verdict")),
         )  # fmt: skip
-        for line in _lines(shown, width()):
+        for line in _lines(rows, width()):
             click.echo(line)
 
 

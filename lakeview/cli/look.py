@@ -69,11 +69,11 @@ def rows(
 
     now = snapshot_named(open_address(address, options), version, at, ref)
     now.schema.require(columns)
-    found = now.scan().drop(cs.by_name(*now.schema.unreadable))
+    scan = now.scan().drop(cs.by_name(*now.schema.unreadable))
     if where is not None:
-        found = found.filter(predicate(where, now.schema))
+        scan = scan.filter(predicate(where, now.schema))
     with rows_read("read"):
-        frame = (found.select(cs.by_name(*columns)) if columns else found).head(limit).collect()
+        frame = (scan.select(cs.by_name(*columns)) if columns else scan).head(limit).collect()
     echo_frame(frame, machine, "no rows" if where is None else printable(f"no rows where {where}"), is_data=True)
 
 
@@ -87,13 +87,13 @@ def partitions(
     from lakeview import views
 
     now = snapshot_named(open_address(address, options), version, at, ref)
-    found = views.partitions.sizes.partition_sizes(now)
+    sizes = views.partitions.sizes.partition_sizes(now)
     if not machine:
-        found = found.select(pl.col(name).alias(head) for name, head in _PARTITIONS.items())
-        found = found.with_columns((pl.col(_PARTITIONS["share"]) * 100).round(1))
+        sizes = sizes.select(pl.col(name).alias(head) for name, head in _PARTITIONS.items())
+        sizes = sizes.with_columns((pl.col(_PARTITIONS["share"]) * 100).round(1))
         if width() is not None:
-            found = found.with_columns(views.partitions.keys.short_names(found["partition"]))
-    echo_frame(found if now.partition_columns else found.clear(), machine, "the table has no partitions")
+            sizes = sizes.with_columns(views.partitions.keys.short_names(sizes["partition"]))
+    echo_frame(sizes if now.partition_columns else sizes.clear(), machine, "the table has no partitions")
 
 
 @command(click.argument("base", required=False), click.argument("version", required=False))
@@ -117,11 +117,11 @@ def compare(address: str, options: dict[str, Any], machine: bool, base: str | No
             fix="name the version to compare with",
             place="BASE",
         )
-    found = look.compare(before, look.version)
+    difference = look.compare(before, look.version)
     if not machine:
         ends = table.snapshot(before), table.snapshot(look.version)
         click.echo(printable(views.compare.sentences.sentence(*ends, timeline)))
-    echo_frame(found, machine, "no difference: rows may have been replaced by as many")
+    echo_frame(difference, machine, "no difference: rows may have been replaced by as many")
 
 
 def _version_before(table: Table, timeline: pl.DataFrame, version: int) -> int | None:

@@ -49,14 +49,14 @@ _delete = click.option("--delete", is_flag=True, help="Delete the files; without
 def _delta(address: str, options: dict[str, Any]) -> DeltaTable:
     from lakeview.delta.table import DeltaTable
 
-    found = open_address(address, options)
-    if not isinstance(found, DeltaTable):
+    table = open_address(address, options)
+    if not isinstance(table, DeltaTable):
         raise InvalidRequestError(
-            f"{found.address} is a table of format {found.format}: only Delta tables are maintained",
+            f"{table.address} is a table of format {table.format}: only Delta tables are maintained",
             fix="maintain it where it lies, with an engine of its format",
             kind="unsupported-format",
         )
-    return found
+    return table
 
 
 def _report(frame: pl.DataFrame, machine: bool, delete: bool) -> None:
@@ -79,10 +79,10 @@ def vacuum(
     delete: bool,
 ) -> None:
     """Name the data files that no version within the retention needs, or delete them."""
-    found = _delta(address, options).vacuum(
+    report = _delta(address, options).vacuum(
         retention, dry_run=not delete, keep_versions=kept_versions, allow_short_retention=short, lite=lite
     )
-    _report(found, machine, delete)
+    _report(report, machine, delete)
 
 
 @command(_retention, _versions, _short, _delete)
@@ -96,10 +96,10 @@ def clean_log(
     delete: bool,
 ) -> None:
     """Name the files of the log that no version within its retention needs, or delete them."""
-    found = _delta(address, options).clean_log(
+    report = _delta(address, options).clean_log(
         retention, dry_run=not delete, keep_versions=kept_versions, allow_short_retention=short
     )
-    _report(found, machine, delete)
+    _report(report, machine, delete)
 
 
 @command(

@@ -76,8 +76,8 @@ def runs(output: str, machine: bool) -> None:
     from lakeview.discovery import open_table
     from lakeview.inspection import inspect_pipelines
 
-    found = inspect_pipelines(output, open_table).runs()
-    echo_frame(found if machine else found.drop("pipeline", "ended", "duration_ms"), machine, "no runs")
+    frame = inspect_pipelines(output, open_table).runs()
+    echo_frame(frame if machine else frame.drop("pipeline", "ended", "duration_ms"), machine, "no runs")
 
 
 def _login_name() -> str | None:

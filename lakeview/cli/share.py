@@ -30,18 +30,18 @@ def _duration(_: click.Context, __: click.Parameter, text: str | None) -> timede
     """`90d`, `12h`, `30m`; None without one or for `never`."""
     if text is None or text == "never":
         return None
-    found = re.fullmatch(r"(\d{1,6})([smhd])", text)
-    if found is None:
+    match = re.fullmatch(r"(\d{1,6})([smhd])", text)
+    if match is None:
         raise click.BadParameter("give it as 90d, 12h, 30m or never")
-    return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+    return timedelta(seconds=int(match[1]) * _UNITS[match[2]])
 
 
 def _span(context: click.Context, parameter: click.Parameter, text: str) -> timedelta:
     """`24h`; one that never ends would be none."""
-    found = _duration(context, parameter, text)
-    if found is None:
+    duration = _duration(context, parameter, text)
+    if duration is None:
         raise click.BadParameter("give it as 90d, 12h or 30m")
-    return found
+    return duration
 
 
 @click.group()
@@ -74,16 +74,16 @@ def serve(source: str, host: str | None, port: int | None, profile: Path | None)
     from lakeview.sharing.server.serving import check_exposure, free_port
     from lakeview.sharing.server.serving import serve as run
 
-    given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
+    overrides = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
     if source.endswith((".yaml", ".yml")):
         settings, warnings = read_settings(Path(source))
         for warning in warnings:
             click.echo(f"warning: {printable(warning)}", err=True)
-        settings = msgspec.structs.replace(settings, **given)
+        settings = msgspec.structs.replace(settings, **overrides)
         check_exposure(settings)
         hub = Hub(settings, config=Path(source))
     else:
-        settings = msgspec.structs.replace(folder_settings(source), **given)
+        settings = msgspec.structs.replace(folder_settings(source), **overrides)
         check_exposure(settings)
         if settings.port == 0:
             settings = msgspec.structs.replace(settings, port=free_port(settings.host))
@@ -137,7 +137,7 @@ def _give_profile(
     settings, _ = read_settings(configuration)
     if profile is not None:
         _require_own_place(profile, configuration, settings)
-    document, kept = new_profile(configuration, settings, recipient, _now, make)
+    document, token = new_profile(configuration, settings, recipient, _now, make)
     try:
         if profile is not None:
             write_privately(profile, document)
@@ -147,13 +147,13 @@ def _give_profile(
         profile = None
     if profile is None:
         click.echo(document.decode(), nl=False)
-    click.echo(f"token {kept.id} of {recipient}; it is not shown again", err=True)
+    click.echo(f"token {token.id} of {recipient}; it is not shown again", err=True)
 
 
 def _require_own_place(profile: Path, configuration: Path, settings: Settings) -> None:
     """InvalidRequestError where a profile would take the place of a file that the server needs."""
-    needed = [configuration, *(Path(p) for p in (settings.tokens, settings.keys) if p is not None)]
-    if profile.resolve() in [p.resolve() for p in needed]:
+    own_files = [configuration, *(Path(p) for p in (settings.tokens, settings.keys) if p is not None)]
+    if profile.resolve() in [p.resolve() for p in own_files]:
         raise InvalidRequestError(
             f"{profile.name} is a file of the server's own", fix="write the profile to another place",
             kind="bad-address",

@@ -153,12 +153,12 @@ def _fitting(widths: list[int], least: Sequence[int], limit: int | None) -> list
 def _cut(text: str, wide: int) -> str:
     if _wide(text) <= wide:
         return text
-    kept = ""
+    head = ""
     for c in text:
-        if _wide(kept + c) > wide - 1:
+        if _wide(head + c) > wide - 1:
             break
-        kept += c
-    return kept + "…"
+        head += c
+    return head + "…"
 
 
 def _padded(text: str, wide: int, *, right: bool) -> str:

@@ -35,9 +35,9 @@ def version_number(table: Table, word: str | None) -> int | None:
         return None
     if number := _NUMBER.fullmatch(word):
         return int(number[1])
-    named = [version for version in table.history()["version"] if name_of(version) == word]
-    if len(named) == 1:
-        return int(named[0])
+    matches = [version for version in table.history()["version"] if name_of(version) == word]
+    if len(matches) == 1:
+        return int(matches[0])
     raise VersionNotFoundError(
         f"{table.address} has no version {word}", fix="`lakeview history` shows its versions", place="--version"
     )
@@ -53,12 +53,12 @@ def moment(text: str | None) -> datetime | None:
     if text is None:
         return None
     try:
-        found = datetime.fromisoformat(text)
+        timestamp = datetime.fromisoformat(text)
     except ValueError as error:
         raise InvalidRequestError(
             f"{text} is no moment", fix="give it in ISO 8601, such as 2026-07-15T03:25+02:00"
         ) from error
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC)
 
 
 def version_text(version: int) -> str:
@@ -90,6 +90,6 @@ def with_refs(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
         return frame
     heads = refs.group_by("version").agg(pl.col("name").str.join(", ").alias("refs"))
     off_branch = inspect(table).off_branch_commits()
-    found = frame.join(heads, on="version", how="left", maintain_order="left")
-    found = found.join(off_branch, on="version", how="left", maintain_order="left")
-    return found.with_columns(pl.col("refs").fill_null(pl.col("note"))).drop("note")
+    rows = frame.join(heads, on="version", how="left", maintain_order="left")
+    rows = rows.join(off_branch, on="version", how="left", maintain_order="left")
+    return rows.with_columns(pl.col("refs").fill_null(pl.col("note"))).drop("note")

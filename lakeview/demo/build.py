@@ -77,9 +77,9 @@ def build(path: str | Path, *, now: datetime, progress: Progress = lambda _: Non
             )
             # not before: a start sets variables of this process, and native code that reads one meanwhile may crash
             flights = aside.submit(read_flights, calendar.shift)
-            written = [aside.submit(write, *_claims(folder, calendar))]
+            writes = [aside.submit(write, *_claims(folder, calendar))]
             tables = _iceberg_tables(server.spark, place, folder, calendar)
-            written += [aside.submit(write, name, commits) for name, commits in tables]
+            writes += [aside.submit(write, name, commits) for name, commits in tables]
             source = to_spark(server.spark, flights.result(), Path(scratch))
             say(f"{flights.result().height:,} flights read")
             lake = Lake(folder, server, source, write_pipeline(folder))
@@ -88,7 +88,7 @@ def build(path: str | Path, *, now: datetime, progress: Progress = lambda _: Non
             for step in steps:
                 done = lake.take(step)
                 say(f"{next(numbers):2}/{total} {done}")
-            for other in written:
+            for other in writes:
                 other.result()
         date_files(folder)
         settle_pipeline(folder, place)

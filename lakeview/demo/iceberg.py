@@ -197,8 +197,8 @@ class Departures:
         self.catalog.follow("departures")
 
     def _append(self, period: int, rows: pl.DataFrame | None = None) -> None:
-        found = self._flights_of(period) if rows is None else rows
-        self._load(found, at_hour(self.calendar.after(period), 4), f"delivery of period {period}")
+        rows = self._flights_of(period) if rows is None else rows
+        self._load(rows, at_hour(self.calendar.after(period), 4), f"delivery of period {period}")
 
     def _tag(self) -> None:
         self._now(self.calendar.day(4, 2), 9)
@@ -230,9 +230,9 @@ class Departures:
         delete_positions(
             table,
             {
-                file: found
+                file: positions
                 for file in sorted(files, key=lambda f: f.file_path)
-                if (found := _second_copies(table, file))
+                if (positions := _second_copies(table, file))
             },
             _properties(f"flights that the delivery of period {period} brought twice"),
         )

@@ -71,9 +71,9 @@ class StoryCatalog(InMemoryCatalog):
         staged = super()._update_and_stage_table(
             current_table, table_identifier, requirements, tuple(_dated(u, now) for u in updates)
         )
-        known = len(current_table.metadata.snapshot_log) if current_table else 0
+        num_old = len(current_table.metadata.snapshot_log) if current_table else 0
         log = [
-            entry if number < known else entry.model_copy(update={"timestamp_ms": now})
+            entry if number < num_old else entry.model_copy(update={"timestamp_ms": now})
             for number, entry in enumerate(staged.metadata.snapshot_log)
         ]
         staged.metadata = staged.metadata.model_copy(update={"last_updated_ms": now, "snapshot_log": log})

@@ -110,8 +110,8 @@ class Lake:
         return f"flights: {span} loaded" + (f" ({load.fault})" if load.fault else "")
 
     def _correct(self, day: date, at: datetime, note: str) -> str:
-        known = lv.open_table(self.flights).statistics(columns=["flight_date"]).unnest("flight_date")
-        whole = known.filter(pl.col("min") == day, pl.col("max") == day, pl.col("null_count") == 0)
+        statistics = lv.open_table(self.flights).statistics(columns=["flight_date"]).unnest("flight_date")
+        whole = statistics.filter(pl.col("min") == day, pl.col("max") == day, pl.col("null_count") == 0)
         paths = whole["_path"].to_list()
         rows = _in_files(self._rows(f.col("flight_date") == day), by_airport=True)
         self._write(rows, self.flights, at, note, "overwrite", DESK, replaceFiles=json.dumps(paths))
@@ -136,16 +136,16 @@ class Lake:
         flights = lv.open_table(self.flights)
         lives = flights.lifetimes()
         only = lives.filter(pl.col("added") == version, pl.col("removed") == version + 1)
-        found = {"numFilesToDelete": only.height, "sizeOfDataToDelete": int(only["size"].sum())}
+        start_metrics = {"numFilesToDelete": only.height, "sizeOfDataToDelete": int(only["size"].sum())}
         details: dict[str, Any] = {"user": CARETAKER, "user_metadata": note}
-        with flights.transaction("VACUUM START", metrics=found, clock=lambda: at, **details) as started:
+        with flights.transaction("VACUUM START", metrics=start_metrics, clock=lambda: at, **details) as started:
             started.add([])  # a commit that says something and changes nothing
         for path in only["path"]:
             (Path(self.flights) / path).unlink()
-        done = {"numDeletedFiles": only.height, "numVacuumedDirectories": 0}
+        end_metrics = {"numDeletedFiles": only.height, "numVacuumedDirectories": 0}
         ended = at + timedelta(minutes=4)
         with flights.transaction(
-            "VACUUM END", parameters={"status": "COMPLETED"}, metrics=done, clock=lambda: ended, **details
+            "VACUUM END", parameters={"status": "COMPLETED"}, metrics=end_metrics, clock=lambda: ended, **details
         ) as finished:
             finished.add([])
         return f"flights: {only.height} files of version {version} vacuumed"

@@ -41,11 +41,11 @@ def read_csv(name: str) -> pl.DataFrame:
     packed = path.with_suffix(".csv.zip")
     if packed.exists():
         with zipfile.ZipFile(packed) as archive:
-            found = pl.read_csv(archive.read(path.name), null_values="NA", infer_schema_length=None)
+            rows = pl.read_csv(archive.read(path.name), null_values="NA", infer_schema_length=None)
     else:
-        found = pl.read_csv(path, null_values="NA", infer_schema_length=None)
+        rows = pl.read_csv(path, null_values="NA", infer_schema_length=None)
     hour = cs.by_name("time_hour", require_all=False)
-    return found.with_columns(
+    return rows.with_columns(
         cs.integer().cast(pl.Int32), hour.str.to_datetime("%Y-%m-%dT%H:%M:%SZ", time_unit="us", time_zone="UTC")
     )
 

@@ -63,8 +63,8 @@ def find_tables(
     if is_catalog_address(address_of(root)):
         from lakeview.iceberg.catalog.table import find_catalog_tables
 
-        named = find_catalog_tables(address_of(root), catalog=catalog, config=config)
-        return pl.DataFrame([(address, "iceberg", name) for address, name in named], schema=TABLES, orient="row")
+        pairs = find_catalog_tables(address_of(root), catalog=catalog, config=config)
+        return pl.DataFrame([(address, "iceberg", name) for address, name in pairs], schema=TABLES, orient="row")
     refuse_catalog(catalog)
     if not address_of(root).endswith(".share") or os.path.isdir(address_of(root)):
         return _tables_in_folder(root, storage_options, config, depth)
@@ -102,27 +102,27 @@ def _tables_in_folder(
 def _all_tables(storage: Storage) -> pl.DataFrame:
     """The name and format of every table, the root's name empty."""
     names = storage.names(dict(_LOGS.values()))
-    found = [
+    frames = [
         names.to_frame("name")
         .filter(pl.col("name").str.contains(pattern))
         .select(pl.col("name").str.extract(pattern, 1).fill_null(""), pl.lit(format_).alias("format"))
         for format_, pattern in _MARKS.items()
     ]
-    return pl.concat(found).unique("name", keep="first", maintain_order=True)
+    return pl.concat(frames).unique("name", keep="first", maintain_order=True)
 
 
 def _near_tables(storage: Storage, depth: int) -> pl.DataFrame:
     """Those within so many folders, as `_all_tables`."""
-    found: list[tuple[str, str]] = []
-    level, left = [""], MOST_LOOKED
+    tables: list[tuple[str, str]] = []
+    level, budget = [""], MOST_LOOKED
     for _ in range(integer_of(depth, "depth") + 1):
         if not level:
             break
-        level, left = level[:left], max(0, left - len(level))
-        looked = list(zip(level, storage.each_ahead(partial(_look_into, storage), level), strict=True))
-        found += [(folder, format_) for folder, (format_, _) in looked if format_ is not None]
-        level = [f"{folder}/{name}".lstrip("/") for folder, (_, inner) in looked for name in inner]
-    return pl.DataFrame(found, schema={"name": pl.String(), "format": pl.String()}, orient="row")
+        level, budget = level[:budget], max(0, budget - len(level))
+        contents = list(zip(level, storage.each_ahead(partial(_look_into, storage), level), strict=True))
+        tables += [(folder, format_) for folder, (format_, _) in contents if format_ is not None]
+        level = [f"{folder}/{name}".lstrip("/") for folder, (_, inner) in contents for name in inner]
+    return pl.DataFrame(tables, schema={"name": pl.String(), "format": pl.String()}, orient="row")
 
 
 def _look_into(storage: Storage, folder: str) -> tuple[str | None, list[str]]:
@@ -146,10 +146,10 @@ def table_above(storage: Storage, options: Mapping[str, Any] | None, config: Con
             return None
         try:
             above = open_storage(folder, options=options, config=config)
-            listed = [f"{within}/{name}" for within, _ in _LOGS.values() for name in above.list_from(within)["name"]]
+            paths = [f"{within}/{name}" for within, _ in _LOGS.values() for name in above.list_from(within)["name"]]
         except LakeviewError:  # outside the allowed roots, or nothing that this reader may list
             return None
-        if any(re.match(mark, path) for mark in _MARKS.values() for path in listed):
+        if any(re.match(mark, path) for mark in _MARKS.values() for path in paths):
             return above.root
     return None
 

@@ -114,9 +114,9 @@ def readable_folders(address: str, config: Config | None = None) -> tuple[str, .
     root = normalise(address, decode=True)
     if not is_local(root):
         return ()
-    chosen = config or settings()
+    config = config or settings()
     folder = os.path.dirname(os.path.dirname(root)) if is_metadata_name(root) else root
-    others = [normalise(place) for place in (*chosen.roots, *chosen.relocate.values())]
+    others = [normalise(place) for place in (*config.roots, *config.relocate.values())]
     own = [os.path.abspath(file)] if (file := os.environ.get("LAKEVIEW_CONFIG")) else []
     return (folder, *(place for place in others if is_local(place)), *own)
 
@@ -190,16 +190,16 @@ def _no_table(storage: Storage, above: str | None) -> NotATableError:
         return NotATableError(f"{storage.root} is no table, but lies in one", fix=f"open {above}", place=storage.root)
     # not a listing of all that lies below: somebody may have asked for the root of a disk
     if is_local(storage.root) and storage.exists(storage.root):
-        found = "it is a file"
+        reason = "it is a file"
     elif not storage.holds_files():
-        found = "the folder is empty or not there"
+        reason = "the folder is empty or not there"
     elif not storage.list_from(LOG_FOLDER).is_empty():
-        found = f"its {LOG_FOLDER} holds neither commits nor a complete checkpoint"
+        reason = f"its {LOG_FOLDER} holds neither commits nor a complete checkpoint"
     else:
-        found = f"it holds files but neither {LOG_FOLDER} nor {METADATA_FOLDER} of a table"
+        reason = f"it holds files but neither {LOG_FOLDER} nor {METADATA_FOLDER} of a table"
     folder = f"{LOG_FOLDER} or {METADATA_FOLDER}"
     return NotATableError(
-        f"{storage.root} is no table: {found}",
+        f"{storage.root} is no table: {reason}",
         fix=f"give the folder that holds {folder}, or list the tables below a folder above it",
         place=storage.root,
     )

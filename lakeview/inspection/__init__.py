@@ -26,5 +26,5 @@ def inspect(
     Without any it is about the latest version, and follows `table.refresh()`. Reads nothing but what resolves `at` and
     `ref`; each answer reads what it needs. Raises VersionNotFoundError, and InvalidRequestError for a naive `at`.
     """
-    chosen = table.snapshot(version, at=at, ref=ref).version if (version, at, ref) != (None, None, None) else None
-    return Inspection(TableFrames(table, ref=ref, latest=chosen if ref is not None else None, clock=clock), chosen)
+    pin = table.snapshot(version, at=at, ref=ref).version if (version, at, ref) != (None, None, None) else None
+    return Inspection(TableFrames(table, ref=ref, latest=pin if ref is not None else None, clock=clock), pin)

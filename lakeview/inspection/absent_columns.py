@@ -41,8 +41,8 @@ def lifetimes_with_absent_columns(frames: TableFrames, snapshot: Snapshot, lifet
     if absent.keys().isdisjoint(statistics.columns):
         return lifetimes.with_columns(statistics.to_struct("statistics"))
     arrived = _arrivals(frames, lifetimes["path"])
-    counted = births.with_absent_columns(statistics, absent, arrived, lifetimes["records"])
-    return lifetimes.with_columns(counted.to_struct("statistics"))
+    complete = births.with_absent_columns(statistics, absent, arrived, lifetimes["records"])
+    return lifetimes.with_columns(complete.to_struct("statistics"))
 
 
 def absences(frames: TableFrames, snapshot: Snapshot) -> Mapping[str, births.Absence]:

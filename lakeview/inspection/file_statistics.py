@@ -30,9 +30,9 @@ def files_without_statistics(frames: TableFrames, snapshot: Snapshot) -> pl.Data
     leaves, version = own_leaves(snapshot), snapshot.version
     silent = views.schema.null_shares.files_without_statistics
     if len(leaves) > FIRST_COLUMNS:
-        found = silent(frames.recorded_statistics(version, leaves[:FIRST_COLUMNS]))
-        if found.is_empty():
-            return found
+        rows = silent(frames.recorded_statistics(version, leaves[:FIRST_COLUMNS]))
+        if rows.is_empty():
+            return rows
     return silent(frames.recorded_statistics(version))
 
 

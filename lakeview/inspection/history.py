@@ -21,9 +21,9 @@ def commit_timeline(frames: TableFrames) -> pl.DataFrame:
     def compute() -> pl.DataFrame:
         commits, off_branch = frames.history, off_branch_commits(frames)
         try:
-            lifetimes, written = frames.lifetimes, arrivals(frames, frames.latest)
+            lifetimes, by_partition = frames.lifetimes, arrivals(frames, frames.latest)
             snapshot = frames.snapshot(frames.latest)
-            first_writes = views.health.history.sequence_arrivals(snapshot, lifetimes, commits, written)
+            first_writes = views.health.history.sequence_arrivals(snapshot, lifetimes, commits, by_partition)
         except LakeviewError:  # the commits of an unsupported or broken table can still be shown
             return views.timeline.commits.timeline(commits, off_branch=off_branch)
         line = views.timeline.commits.timeline(commits, lifetimes, arrivals=first_writes, off_branch=off_branch)

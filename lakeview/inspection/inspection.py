@@ -91,10 +91,10 @@ class Inspection:
     def events(self) -> pl.DataFrame:
         """EVENTS: the few commits worth naming in a picture."""
         try:
-            seen = self.schema_versions()
+            schemas = self.schema_versions()
         except LakeviewError:  # events are then named by their operation
-            seen = []
-        return views.timeline.events.events(self.timeline(), seen)
+            schemas = []
+        return views.timeline.events.events(self.timeline(), schemas)
 
     def readability(self) -> pl.DataFrame:
         """RIBBON: which versions can still be read, and which the next vacuum or snapshot expiration would end."""

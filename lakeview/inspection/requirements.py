@@ -34,8 +34,8 @@ def _protocols(
     """The protocols that commits declared, oldest first, and whether the first of them is the table's first."""
     changed = commits.filter("protocol_changed").sort("position").tail(MAX_PROTOCOLS)
     protocols: list[tuple[int, datetime | None, str | None, TableProtocol]] = []
-    named = changed.select("version").join(writers, on="version", how="left", maintain_order="left")
-    for version, timestamp, writer in named.select("version", "timestamp", "writer").iter_rows():
+    rows = changed.select("version").join(writers, on="version", how="left", maintain_order="left")
+    for version, timestamp, writer in rows.select("version", "timestamp", "writer").iter_rows():
         try:
             protocols.append((version, timestamp, writer, frames.snapshot(version).protocol))
         except LakeviewError:  # that version cannot be rebuilt, so the features it turned on have no origin

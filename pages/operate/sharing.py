@@ -9,7 +9,7 @@ from lakeview.app.sharing import provider, recipient
 from lakeview.app.widget_state import linked
 
 if provider.is_configured():
-    received, shared, read = st.tabs(
+    received, shared, audit = st.tabs(
         list(recipient.TABS), key=linked("tab", recipient.TABS[0], recipient.TABS), on_change="rerun"
     )
     if received.open:
@@ -18,8 +18,8 @@ if provider.is_configured():
     if shared.open:
         with shared, errors.messages(here="sharing"):
             provider.shares(provider.server())
-    if read.open:
-        with read, errors.messages(here="sharing"):
+    if audit.open:
+        with audit, errors.messages(here="sharing"):
             provider.audit(provider.server())
 else:
     with errors.messages(here="sharing"):

@@ -26,7 +26,7 @@ if tabs["Commits"].open:
         else:
             filters = timeline_filters.controls(timeline)
             downloads.offer("commits", filters.commits)
-            chosen = commits.open_commit(now, timeline, filters.commits)
+            commit = commits.open_commit(now, timeline, filters.commits)
             ribbon = now.look.readability()
             left, right = side_by_side()
             with left, card(key="timeline-card"):
@@ -36,7 +36,7 @@ if tabs["Commits"].open:
                     ribbon,
                     dark=dark(),
                     measure=filters.measure,
-                    version=chosen,
+                    version=commit,
                     brush=True,
                     checkpoints=answers.checkpoints(now),
                     matching=filters.commits["version"],
@@ -46,9 +46,9 @@ if tabs["Commits"].open:
                 stack(panels, key=filters.chart_key, on_pick=commits.pick_from_chart)
             with right:
                 with card("Commits", timeline_filters.count_text(filters.commits, timeline), key="commits"):
-                    commits.commit_table(filters.commits, chosen)
+                    commits.commit_table(filters.commits, commit)
                 with card(key="drawer"):
-                    drawer.drawer(now, timeline, chosen)
+                    drawer.drawer(now, timeline, commit)
 
 if tabs["Writers"].open:
     with tabs["Writers"], errors.messages(here="timeline"):
