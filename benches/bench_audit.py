@@ -74,8 +74,8 @@ def measure(title: str, address: str) -> bool:
     for _ in range(ROUNDS):
         listings.append(_timed(lambda: lv.open_table(address).files()))
         audits.append(_timed(lambda: lv.open_table(address).audit()))
-    found = lv.open_table(address).audit()
-    counts = dict(found.group_by("verdict").len().iter_rows())
+    verdicts = lv.open_table(address).audit()
+    counts = dict(verdicts.group_by("verdict").len().iter_rows())
     ratio = median(audits) / median(listings)
     print(f"{title}: listing {median(listings):.2f} s, audit {median(audits):.2f} s, {ratio:.2f} listings "
           f"(goal {GOAL:g}); {counts}")  # fmt: skip

@@ -64,9 +64,9 @@ def delta_table(address: str) -> DeltaTable:
     """The table at an address, by lakeview."""
     import lakeview as lv
 
-    found = lv.open_table(address)
-    assert found.format == "delta"
-    return cast("DeltaTable", found)
+    table = lv.open_table(address)
+    assert table.format == "delta"
+    return cast("DeltaTable", table)
 
 
 def _ours_checkpoint(address: str) -> object:
@@ -116,9 +116,9 @@ def work(engine: str, job: str, address: str, warm: str) -> None:
 def run(engine: str, job: str, address: Path, warm: Path) -> dict[str, Any]:
     """The costs of a job in a fresh process."""
     words = [sys.executable, __file__, "--work", engine, job, str(address), str(warm)]
-    done = subprocess.run(words, check=True, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": "."})
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    process = subprocess.run(words, check=True, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": "."})
+    costs: dict[str, Any] = json.loads(process.stdout)
+    return costs
 
 
 def prepared(count: int, case: Case, folder: Path) -> Path:
@@ -129,8 +129,9 @@ def prepared(count: int, case: Case, folder: Path) -> Path:
     shutil.copytree(source.path, copy, copy_function=os.link)
     if case.properties is not None:
         lines = (line for p in sorted((copy / "_delta_log").glob("*.json")) for line in p.read_text().splitlines())
-        known = next((json.loads(line)["metaData"] for line in lines if '"metaData"' in line), None) or _metadata(copy)
-        actions = [{"metaData": {**known, "configuration": case.properties}}]
+        entries = (json.loads(line)["metaData"] for line in lines if '"metaData"' in line)
+        metadata = next(entries, None) or _metadata(copy)
+        actions = [{"metaData": {**metadata, "configuration": case.properties}}]
         actions += [{"protocol": case.protocol}] if case.protocol is not None else []
         name = f"{source.version + 1:020d}.json"
         (copy / "_delta_log" / name).write_text("".join(json.dumps(action) + "\n" for action in actions))
@@ -170,9 +171,9 @@ def agree(copy: Path, count: int) -> None:
         commit.unlink()
     for old in (copy / "_delta_log").glob("*1000.checkpoint*"):
         old.unlink()
-    found = (lv.open_table(str(copy)).snapshot().num_files, len(deltalake.DeltaTable(str(copy)).file_uris()))
-    if found != (count, count):
-        raise SystemExit(f"lakeview and deltalake find {found} files from a checkpoint of {count:,}")
+    counts = (lv.open_table(str(copy)).snapshot().num_files, len(deltalake.DeltaTable(str(copy)).file_uris()))
+    if counts != (count, count):
+        raise SystemExit(f"lakeview and deltalake find {counts} files from a checkpoint of {count:,}")
 
 
 def bench_checkpoints(count: int, rounds: int, folder: Path) -> None:
@@ -189,8 +190,8 @@ def bench_checkpoints(count: int, rounds: int, folder: Path) -> None:
                 samples[engine].append({**sample, "bytes": written_bytes(copy, before)})
                 if number == 0:
                     agree(copy, count)
-        for engine, found in samples.items():
-            print(row(f"{count:,} files, {case.title}", engine, found), flush=True)
+        for engine, runs in samples.items():
+            print(row(f"{count:,} files, {case.title}", engine, runs), flush=True)
 
 
 def row(title: str, engine: str, samples: list[dict[str, Any]]) -> str:
@@ -198,8 +199,8 @@ def row(title: str, engine: str, samples: list[dict[str, Any]]) -> str:
     cpu, wall, memory, most, size = (
         median(s.get(key, 0) for s in samples) for key in ("cpu", "wall", "memory", "peak", "bytes")
     )
-    shown = f"{size / 1e6:,.0f}" if size else ""
-    return f"| {title} | {engine} | {wall:.1f} | {cpu:.1f} | {memory / 1e6:,.0f} | {most / 1e6:,.0f} | {shown} |"
+    size_text = f"{size / 1e6:,.0f}" if size else ""
+    return f"| {title} | {engine} | {wall:.1f} | {cpu:.1f} | {memory / 1e6:,.0f} | {most / 1e6:,.0f} | {size_text} |"
 
 
 def bench_vacuum(count: int, rounds: int, folder: Path) -> None:
@@ -218,13 +219,13 @@ def bench_vacuum(count: int, rounds: int, folder: Path) -> None:
                 (place / f"{path}.orphan.parquet").touch()
     samples: dict[str, list[dict[str, Any]]] = {"lakeview": [], "deltalake": []}
     for _ in range(rounds):
-        for engine, found in samples.items():
-            found.append(run(engine, "vacuum", copy, warm))
-    answers = {engine: found[0]["answer"] for engine, found in samples.items()}
+        for engine, runs in samples.items():
+            runs.append(run(engine, "vacuum", copy, warm))
+    answers = {engine: runs[0]["answer"] for engine, runs in samples.items()}
     if len(set(answers.values())) != 1:
         raise SystemExit(f"what a vacuum would delete: {answers}")
-    for engine, found in samples.items():
-        print(row(f"dry run of vacuum, {count:,} files", engine, found), flush=True)
+    for engine, runs in samples.items():
+        print(row(f"dry run of vacuum, {count:,} files", engine, runs), flush=True)
 
 
 def main() -> None:

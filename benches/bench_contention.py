@@ -58,11 +58,11 @@ def waits(engine: str, address: str, seconds: float) -> list[tuple[float, float]
     print("ready", flush=True)
     sys.stdin.readline()
     end = time.time() + seconds
-    found = []
+    spans = []
     while (start := time.time()) < end:
         append(row)
-        found.append((start, time.time()))
-    return found
+        spans.append((start, time.time()))
+    return spans
 
 
 def _lakeview(address: str) -> Any:
@@ -101,9 +101,9 @@ def report(address: str, writers: int, seconds: float) -> None:
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    found = [[tuple(each) for each in json.loads(process.communicate()[0])] for process in processes]
-    ends = sorted(end for each in found for _, end in each)
-    for engine, each in zip(engines, found, strict=True):
+    spans = [[tuple(each) for each in json.loads(process.communicate()[0])] for process in processes]
+    ends = sorted(end for each in spans for _, end in each)
+    for engine, each in zip(engines, spans, strict=True):
         took, passed = _seconds(each), [bisect_left(ends, end) - bisect_right(ends, start) for start, end in each]
         print(f"{engine:10} {len(each):5} commits, wait: median {statistics.median(took) * 1000:7.0f} ms, "
               f"worst {max(took) * 1000:7.0f} ms; commits of others: median {statistics.median(passed):3.0f}, "
@@ -111,12 +111,12 @@ def report(address: str, writers: int, seconds: float) -> None:
     total = len(ends)
     rows = lv.open_table(address).snapshot().num_records
     print(f"{total} commits, {total / seconds:.1f} a second; {rows} rows in the table; load {os.getloadavg()[0]:.1f}")
-    worst = _worst(found)
+    worst = _worst(spans)
     print(f"worst wait {worst:.1f} times the slowest median (at most {MOST_WAIT:g})")
     for name in dict.fromkeys(engines):
-        own = _worst([each for engine, each in zip(engines, found, strict=True) if engine == name])
+        own = _worst([each for engine, each in zip(engines, spans, strict=True) if engine == name])
         print(f"of {name} alone {own:.1f} times its slowest median")
-    least = min(map(len, found)) / statistics.mean(map(len, found))
+    least = min(map(len, spans)) / statistics.mean(map(len, spans))
     fair = worst <= MOST_WAIT and least >= LEAST_SHARE
     print(f"fewest commits: {least:.2f} of the mean (at least {LEAST_SHARE:g}); {'fair' if fair else 'NOT FAIR'}")
 

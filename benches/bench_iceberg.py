@@ -80,14 +80,14 @@ def main() -> None:
     for name in ("files", "manifests", "deletes", "snapshots"):
         parser.add_argument(f"--{name}", type=int, nargs="*")
     parser.add_argument("--output", type=Path, help="a file that gets the table as well")
-    asked = parser.parse_args()
-    given = (asked.files, asked.manifests, asked.deletes, asked.snapshots)
+    options = parser.parse_args()
+    sizes = (options.files, options.manifests, options.deletes, options.snapshots)
     plan: tuple[Iterable[int], ...] = (FILES, MANIFESTS, DELETES, SNAPSHOTS)
-    if asked.quick:
+    if options.quick:
         plan = tuple(list(counts)[:1] for counts in plan)
-    if any(counts is not None for counts in given):
-        plan = tuple(counts or () for counts in given)
-    report(cases(*plan), asked.output)
+    if any(counts is not None for counts in sizes):
+        plan = tuple(counts or () for counts in sizes)
+    report(cases(*plan), options.output)
 
 
 if __name__ == "__main__":

@@ -52,12 +52,12 @@ def main() -> None:
     parser.add_argument("--commits", type=int, nargs="*")
     parser.add_argument("--layouts", nargs="*", choices=LAYOUTS, default=list(LAYOUTS))
     parser.add_argument("--output", type=Path, help="a file that gets the table as well")
-    asked = parser.parse_args()
-    files, commits = (QUICK_FILES, QUICK_COMMITS) if asked.quick else (FILE_PLAN, COMMIT_PLAN)
-    if asked.files is not None or asked.commits is not None:
-        files = tuple((count, layout) for count in asked.files or () for layout in asked.layouts)
-        commits = tuple((count, checkpoints) for count in asked.commits or () for checkpoints in (False, True))
-    report(cases(files, commits), asked.output)
+    options = parser.parse_args()
+    files, commits = (QUICK_FILES, QUICK_COMMITS) if options.quick else (FILE_PLAN, COMMIT_PLAN)
+    if options.files is not None or options.commits is not None:
+        files = tuple((count, layout) for count in options.files or () for layout in options.layouts)
+        commits = tuple((count, checkpoints) for count in options.commits or () for checkpoints in (False, True))
+    report(cases(files, commits), options.output)
 
 
 if __name__ == "__main__":

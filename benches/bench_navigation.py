@@ -62,34 +62,34 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tours", type=int, default=5)
     parser.add_argument("--table", default="demo/flights")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     pages = [name for name, entry in PAGES.items() if entry.of_table]
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    taken: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
+    samples: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         with serving() as server, somebody(browser) as who:
             tab = who.new_page()
             began = time.perf_counter()
-            tab.goto(f"{server.address}/{pages[0]}?table={given.table}")
+            tab.goto(f"{server.address}/{pages[0]}?table={options.table}")
             first, whole = wait_for(tab, pages[0], began)
             print(
                 f"first page of a fresh server: first line after {first:.1f} s, whole after {whole:.1f} s", flush=True
             )
-            for _ in range(given.tours + 1):
+            for _ in range(options.tours + 1):
                 for page in [*pages[1:], pages[0]]:
                     tab.wait_for_timeout(1_000)  # what the page before left to do is not this one's
                     before, began = cpu_seconds(server), time.perf_counter()
                     tab.get_by_test_id("stSidebar").get_by_role("link", name=PAGES[page].title, exact=True).click()
                     first, whole = wait_for(tab, page, began)
                     tab.wait_for_timeout(500)
-                    taken[page].append((first, whole, cpu_seconds(server) - before))
+                    samples[page].append((first, whole, cpu_seconds(server) - before))
         browser.close()
     print("| page | first line, s | whole page, s | server CPU, s | reached |\n|---|---|---|---|---|")
     for page in pages:
-        first, whole, cpu = (statistics.median(column) for column in zip(*taken[page][1:], strict=True))
-        missed = [name for name, over in {"first line": first > FIRST_LINE, "CPU": cpu > CPU}.items() if over]
-        print(f"| {page} | {first:.2f} | {whole:.2f} | {cpu:.2f} | {'NO: ' + ', '.join(missed) if missed else 'yes'} |")
+        first, whole, cpu = (statistics.median(column) for column in zip(*samples[page][1:], strict=True))
+        misses = [name for name, over in {"first line": first > FIRST_LINE, "CPU": cpu > CPU}.items() if over]
+        print(f"| {page} | {first:.2f} | {whole:.2f} | {cpu:.2f} | {'NO: ' + ', '.join(misses) if misses else 'yes'} |")
 
 
 if __name__ == "__main__":

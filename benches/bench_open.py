@@ -58,11 +58,11 @@ def agree(address: str) -> str:
     """What both say of the table; an error if they do not say the same."""
     ours, peer = lv.open_table(address).snapshot(), deltalake.DeltaTable(address)
     actions = peer.get_add_actions(flatten=True)
-    found = (ours.version, ours.num_files, ours.size_bytes)
-    wanted = (peer.version(), len(peer.file_uris()), sum(actions["size_bytes"].to_pylist()))
-    if found != wanted:
-        raise SystemExit(f"lakeview finds (version, files, bytes) {found}, deltalake {wanted}")
-    return f"version {found[0]}, {found[1]:,} files, {found[2]:,} bytes, {ours.num_records} rows"
+    own = (ours.version, ours.num_files, ours.size_bytes)
+    theirs = (peer.version(), len(peer.file_uris()), sum(actions["size_bytes"].to_pylist()))
+    if own != theirs:
+        raise SystemExit(f"lakeview finds (version, files, bytes) {own}, deltalake {theirs}")
+    return f"version {own[0]}, {own[1]:,} files, {own[2]:,} bytes, {ours.num_records} rows"
 
 
 def import_milliseconds(module: str, rounds: int = 9) -> float:

@@ -130,9 +130,9 @@ def visit(who: BrowserContext, server: Server, page: str, address: Path | str) -
     seconds = time.perf_counter() - began
     if tab.locator('[data-testid="stException"]').count():
         raise SystemExit(f"{page} of {address} failed")
-    drawn = tab.evaluate(_DRAWN)
+    counts = tab.evaluate(_DRAWN)
     tab.close()
-    return Visit(seconds, sum(drawn["marks"]), max(drawn["rows"], default=0))
+    return Visit(seconds, sum(counts["marks"]), max(counts["rows"], default=0))
 
 
 def measured(browser: Browser, page: str, table: Path) -> str:
@@ -140,13 +140,13 @@ def measured(browser: Browser, page: str, table: Path) -> str:
     with serving() as server, somebody(browser) as first, somebody(browser) as second:
         before = server.requests()
         cold = visit(first, server, page, table)
-        asked = server.requests()
+        requests = server.requests()
         warm = visit(first, server, page, table)
         again = server.requests()
         other = visit(second, server, page, table)
         memory = server.memory()
     marks, rows = max(cold.marks, warm.marks), max(cold.rows, warm.rows)
-    missed = [
+    misses = [
         name
         for name, over in {
             "cold": cold.seconds > COLD,
@@ -157,8 +157,9 @@ def measured(browser: Browser, page: str, table: Path) -> str:
         }.items()
         if over
     ]
-    cells = [f"{seen.seconds:.1f}" for seen in (cold, warm, other)] + [f"{marks:,}", f"{rows:,}", f"{asked - before:,}"]
-    cells += [f"{again - asked:,}", f"{memory / 1e6:,.0f}", f"NO: {', '.join(missed)}" if missed else "yes"]
+    cells = [f"{each.seconds:.1f}" for each in (cold, warm, other)]
+    cells += [f"{count:,}" for count in (marks, rows, requests - before, again - requests)]
+    cells += [f"{memory / 1e6:,.0f}", f"NO: {', '.join(misses)}" if misses else "yes"]
     return f"| {table.name} | {page} | {' | '.join(cells)} |"
 
 
@@ -177,16 +178,16 @@ def together(chromium: str | None, sessions: int) -> str:
             browser.close()
             return seconds
 
-    took, found, memory = list[float](), list[float](), 0
+    took, times, memory = list[float](), list[float](), 0
     for workers in (1, sessions):
         with serving() as server, ThreadPoolExecutor(workers) as pool:
             began = time.perf_counter()
-            found = sorted(pool.map(lambda number: one(server, number), range(sessions)))
+            times = sorted(pool.map(lambda number: one(server, number), range(sessions)))
             took.append(time.perf_counter() - began)
             memory = server.memory()
     return (
         f"{sessions} sessions on {len(tables)} tables, with the start of their browsers: one after the other "
-        f"{took[0]:.1f} s, at once {took[1]:.1f} s (first page after {found[0]:.1f} s, last {found[-1]:.1f} s), "
+        f"{took[0]:.1f} s, at once {took[1]:.1f} s (first page after {times[0]:.1f} s, last {times[-1]:.1f} s), "
         f"server {memory / 1e6:,.0f} MB"
     )
 
@@ -210,11 +211,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--sessions", type=int, default=8)
     parser.add_argument("--folders", action="store_true", help="make the data files too, empty: folders are listed")
     parser.add_argument("--output", type=Path)
-    given = parser.parse_args(arguments)
-    tables = [files_table(count).path for count in given.files]
-    tables += [iceberg_files(count).path for count in given.iceberg]
-    tables += [commits_table(count, checkpoints=True).path for count in given.commits]
-    if given.folders:
+    options = parser.parse_args(arguments)
+    tables = [files_table(count).path for count in options.files]
+    tables += [iceberg_files(count).path for count in options.iceberg]
+    tables += [commits_table(count, checkpoints=True).path for count in options.commits]
+    if options.folders:
         for table in tables:
             fill(table)
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -225,15 +226,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with somebody(browser) as nobody:  # that the browser itself has to start is not the first page's cost
             nobody.new_page().goto("about:blank")
         for table in tables:
-            for page in given.pages:
+            for page in options.pages:
                 lines.append(measured(browser, page, table))
                 print(lines[-1], flush=True)
         browser.close()
-    if given.sessions:
-        lines += ["", together(chromium, given.sessions)]
+    if options.sessions:
+        lines += ["", together(chromium, options.sessions)]
         print(lines[-1])
-    if given.output:
-        given.output.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    if options.output:
+        options.output.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -36,11 +36,11 @@ def cases(commits: Iterable[int], snapshots: Iterable[int], manifests: Iterable[
     for count in commits:
         table, warm = commits_table(count, checkpoints=False), commits_table(100, checkpoints=False)
         yield Case(f"{count:,} commits", "commits", count, table.path, warm.path, None, COMMIT_TASKS, ROUNDS)
-    told = [(f"{count:,} snapshots", count, iceberg_snapshots(count)) for count in snapshots]
-    told += [(f"{count:,} manifests of {SMALL}", count, iceberg_files(count * SMALL, SMALL)) for count in manifests]
-    for title, count, made in told:
+    tables = [(f"{count:,} snapshots", count, iceberg_snapshots(count)) for count in snapshots]
+    tables += [(f"{count:,} manifests of {SMALL}", count, iceberg_files(count * SMALL, SMALL)) for count in manifests]
+    for title, count, iceberg in tables:
         few = iceberg_files(10 * SMALL, SMALL)
-        yield Case(title, "iceberg", count, made.metadata, few.metadata, None, ICEBERG_TASKS, ROUNDS)
+        yield Case(title, "iceberg", count, iceberg.metadata, few.metadata, None, ICEBERG_TASKS, ROUNDS)
 
 
 def main() -> None:
@@ -49,14 +49,14 @@ def main() -> None:
     for name in ("commits", "snapshots", "manifests"):
         parser.add_argument(f"--{name}", type=int, nargs="*")
     parser.add_argument("--output", type=Path, help="a file that gets the table as well")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     plan: tuple[Iterable[int], ...] = (COMMITS, SNAPSHOTS, MANIFESTS)
-    if asked.quick:
+    if options.quick:
         plan = (COMMITS[:1], SNAPSHOTS[:1], ())
-    given = (asked.commits, asked.snapshots, asked.manifests)
-    if any(counts is not None for counts in given):
-        plan = tuple(counts or () for counts in given)
-    report(cases(*plan), asked.output)
+    sizes = (options.commits, options.snapshots, options.manifests)
+    if any(counts is not None for counts in sizes):
+        plan = tuple(counts or () for counts in sizes)
+    report(cases(*plan), options.output)
 
 
 if __name__ == "__main__":

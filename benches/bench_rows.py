@@ -126,13 +126,13 @@ def engines(task: Task, address: str) -> Mapping[str, Callable[[], Any]]:
 
 def agree(task: Task, ways: Mapping[str, Callable[[], Any]]) -> int:
     """The number of rows that all engines give; an error if they differ, in number or in the sum of a column."""
-    found = {}
+    sums = {}
     for name, way in ways.items():
         frame = pl.DataFrame(way())
-        found[name] = (frame.height, round(float(frame[task.check].sum()), 3))
-    if len(set(found.values())) != 1:
-        raise SystemExit(f"{task.name}: the engines do not agree: {found}")
-    return next(iter(found.values()))[0]
+        sums[name] = (frame.height, round(float(frame[task.check].sum()), 3))
+    if len(set(sums.values())) != 1:
+        raise SystemExit(f"{task.name}: the engines do not agree: {sums}")
+    return next(iter(sums.values()))[0]
 
 
 def measure(ways: Mapping[str, Callable[[], Any]], rounds: int) -> Mapping[str, tuple[float, float]]:
@@ -143,7 +143,7 @@ def measure(ways: Mapping[str, Callable[[], Any]], rounds: int) -> Mapping[str, 
             cpu, wall = time.process_time(), time.perf_counter()
             ways[name]()
             times[name].append((time.perf_counter() - wall, time.process_time() - cpu))
-    return {name: (median(t[0] for t in taken), median(t[1] for t in taken)) for name, taken in times.items()}
+    return {name: (median(t[0] for t in samples), median(t[1] for t in samples)) for name, samples in times.items()}
 
 
 def main() -> None:
@@ -151,14 +151,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--folder", type=Path, default=Path("build/bench-tables"))
-    asked = parser.parse_args()
-    make_tables(asked.folder, asked.rows)
+    options = parser.parse_args()
+    make_tables(options.folder, options.rows)
     print("| task | rows | lakeview, s | scan_delta | deltalake | DuckDB | fastest peer / lakeview |")
     print("|---|---|---|---|---|---|---|")
-    for task in tasks(asked.rows):
-        ways = engines(task, str((asked.folder / f"rows-{task.table}-{asked.rows}").resolve()))
+    for task in tasks(options.rows):
+        ways = engines(task, str((options.folder / f"rows-{task.table}-{options.rows}").resolve()))
         rows = agree(task, ways)
-        seconds = [wall for wall, _ in measure(ways, asked.rounds).values()]
+        seconds = [wall for wall, _ in measure(ways, options.rounds).values()]
         ratio = min(seconds[1:]) / seconds[0]
         print(f"| {task.name} | {rows:,} | {' | '.join(f'{s:.3f}' for s in seconds)} | {ratio:.2f} |", flush=True)
 

@@ -137,8 +137,8 @@ def server(folder: Path, load_ahead: int = 1) -> Iterator[Server]:
     from lakeview.cli.share import _now
     from lakeview.sharing.server.tokens import TokenFile
 
-    with __import__("socket").create_server(("127.0.0.1", 0)) as found:
-        port = found.getsockname()[1]
+    with __import__("socket").create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
     table = {"name": "wide", "location": str(folder / "wide"), "historyShared": True}
     document = {
         "version": 1, "port": port, "tokens": "tokens.json",
@@ -150,20 +150,20 @@ def server(folder: Path, load_ahead: int = 1) -> Iterator[Server]:
     token, _ = TokenFile(folder / "tokens.json", _now).create("bench")
     command = [sys.executable, "-m", "lakeview", "share", "serve", str(folder / "server.yaml")]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    made = Server("127.0.0.1", port, "/delta-sharing", token, process)
+    target = Server("127.0.0.1", port, "/delta-sharing", token, process)
     try:
-        wait(made)
-        yield made
+        wait(target)
+        yield target
     finally:
         process.terminate()
         process.wait(30)
 
 
-def wait(made: Server) -> None:
+def wait(target: Server) -> None:
     until = time.monotonic() + 60
     while True:
         try:
-            made.ask("GET", "/shares")
+            target.ask("GET", "/shares")
             return
         except OSError:
             if time.monotonic() > until:
@@ -171,11 +171,11 @@ def wait(made: Server) -> None:
             time.sleep(0.05)
 
 
-def rate(made: Server, at_once: int, count: int, *, gzip: bool) -> float:
+def rate(target: Server, at_once: int, count: int, *, gzip: bool) -> float:
     """Full answers a second."""
     start = time.perf_counter()
     with ThreadPoolExecutor(at_once) as pool:
-        list(pool.map(lambda _: made.query(gzip=gzip), range(count)))
+        list(pool.map(lambda _: target.query(gzip=gzip), range(count)))
     return count / (time.perf_counter() - start)
 
 
@@ -198,19 +198,19 @@ def timed(action: object) -> float:
     return time.perf_counter() - start
 
 
-def mixed(made: Server, chance: random.Random) -> None:
+def mixed(target: Server, chance: random.Random) -> None:
     """One request as clients send them: mostly versions, some filtered queries, now and then every file."""
     kind = chance.random()
     if kind < 0.8:
-        made.ask("GET", f"{TABLE}/version")
+        target.ask("GET", f"{TABLE}/version")
     elif kind < 0.99:
         month = chance.randrange(12)
-        made.query({"predicateHints": [f"month = {month}", f"id > {chance.randrange(10**7)}"], "limitHint": 20_000})
+        target.query({"predicateHints": [f"month = {month}", f"id > {chance.randrange(10**7)}"], "limitHint": 20_000})
     else:
-        made.query(gzip=True)
+        target.query(gzip=True)
 
 
-def crowd(made: Server, clients: int, seconds: float) -> tuple[int, int, float]:
+def crowd(target: Server, clients: int, seconds: float) -> tuple[int, int, float]:
     """Requests answered, errors, and the slowest answer in seconds, of so many clients at once for so long."""
     end = time.monotonic() + seconds
     counts, errors, slowest = [0] * clients, [0] * clients, [0.0] * clients
@@ -220,7 +220,7 @@ def crowd(made: Server, clients: int, seconds: float) -> tuple[int, int, float]:
         while time.monotonic() < end:
             start = time.perf_counter()
             try:
-                mixed(made, chance)
+                mixed(target, chance)
                 counts[number] += 1
             except (OSError, RuntimeError, http.client.HTTPException):
                 errors[number] += 1
@@ -238,37 +238,37 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--requests", type=int, default=10_000)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     signing, writing = url_cost()
     print("| measured | found | goal |\n|---|---|---|")
     print(f"| one signed URL | {signing:.2f} us | |\n| one line with its URL | {writing:.2f} us | |", flush=True)
     with tempfile.TemporaryDirectory() as home:
         build(Path(home))
-        with server(Path(home)) as made:
-            cold, size = made.query()
+        with server(Path(home)) as target:
+            cold, size = target.query()
             print(f"| first byte, cold | {cold * 1000:.0f} ms | |\n| an answer | {size / 1e6:.1f} MB | |")
-            warm = sorted(made.query()[0] for _ in range(40))
+            warm = sorted(target.query()[0] for _ in range(40))
             print(f"| first byte, warm, median | {statistics.median(warm) * 1000:.1f} ms | 20 |")
             print(f"| first byte, warm, slowest of 40 | {warm[-1] * 1000:.1f} ms | |")
             for at_once in (1, 4):
                 for gzip in (False, True):
-                    found = rate(made, at_once, 40, gzip=gzip)
+                    speed = rate(target, at_once, 40, gzip=gzip)
                     print(
-                        f"| full answers a second, {at_once} at once{', gzip' * gzip} | {found:.1f} | 10 |", flush=True
+                        f"| full answers a second, {at_once} at once{', gzip' * gzip} | {speed:.1f} | 10 |", flush=True
                     )
-            some = sorted(made.query({"predicateHints": ["month = 3 AND id > 5000000"]})[0] for _ in range(20))
+            some = sorted(target.query({"predicateHints": ["month = 3 AND id > 5000000"]})[0] for _ in range(20))
             print(f"| a filtered query, median | {statistics.median(some) * 1000:.1f} ms | |", flush=True)
             chance = random.Random(1)
             with ThreadPoolExecutor(4) as pool:
-                list(pool.map(lambda _: mixed(made, chance), range(asked.requests // 10)))
-                before = made.memory()
-                list(pool.map(lambda _: mixed(made, chance), range(asked.requests)))
-            grown = made.memory() - before
-            print(f"| memory before {asked.requests:,} requests, and grown by | {before:.0f}, {grown:+.0f} MiB | 0 |")
-            before = made.memory()
-            count, errors, slowest = crowd(made, 100, asked.seconds)
-            grown = made.memory() - before
-            print(f"| 100 clients for {asked.seconds:.0f} s: answers | {count:,} | |\n| errors | {errors} | 0 |")
+                list(pool.map(lambda _: mixed(target, chance), range(options.requests // 10)))
+                before = target.memory()
+                list(pool.map(lambda _: mixed(target, chance), range(options.requests)))
+            grown = target.memory() - before
+            print(f"| memory before {options.requests:,} requests, and grown by | {before:.0f}, {grown:+.0f} MiB | 0 |")
+            before = target.memory()
+            count, errors, slowest = crowd(target, 100, options.seconds)
+            grown = target.memory() - before
+            print(f"| 100 clients for {options.seconds:.0f} s: answers | {count:,} | |\n| errors | {errors} | 0 |")
             print(f"| slowest answer | {slowest:.1f} s | |\n| memory grown by | {grown:+.0f} MiB | 0 |")
 
 

@@ -60,8 +60,8 @@ def server(folder: Path) -> Iterator[tuple[Server, str]]:
     from lakeview.cli.share import _now
     from lakeview.sharing.server.tokens import TokenFile
 
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port = found.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
     names = sorted(path.name for path in folder.iterdir() if path.is_dir())
     tables = [{"name": name, "location": str(folder / name), "historyShared": True} for name in names]
     document = {
@@ -76,29 +76,29 @@ def server(folder: Path) -> Iterator[tuple[Server, str]]:
     command = [sys.executable, "-m", "lakeview", "share", "serve", str(folder / "server.yaml")]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:
-        made = Server("127.0.0.1", port, "/delta-sharing", first, process)
-        wait(made)
-        yield made, second
+        target = Server("127.0.0.1", port, "/delta-sharing", first, process)
+        wait(target)
+        yield target, second
     finally:
         process.terminate()
         process.wait(30)
 
 
 @dataclass(frozen=True)
-class Asked:
+class Call:
     """A request: `body` is sent as it is, None for GET."""
 
     method: str
     path: str
     body: str | None = None
 
-    def send(self, made: Server, token: str) -> tuple[int, float, float, int]:
+    def send(self, target: Server, token: str) -> tuple[int, float, float, int]:
         """Status, seconds to the first byte and in all, bytes of the answer."""
-        connection = http.client.HTTPConnection(made.host, made.port, timeout=120)
+        connection = http.client.HTTPConnection(target.host, target.port, timeout=120)
         try:
             headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
             start = time.perf_counter()
-            connection.request(self.method, made.prefix + self.path, self.body, headers)
+            connection.request(self.method, target.prefix + self.path, self.body, headers)
             answer = connection.getresponse()
             size = len(answer.read(1))
             first = time.perf_counter() - start
@@ -109,8 +109,8 @@ class Asked:
             connection.close()
 
 
-def query(table: str, **body: Any) -> Asked:
-    return Asked("POST", f"{TABLES}/{table}/query", json.dumps(body))
+def query(table: str, **body: Any) -> Call:
+    return Call("POST", f"{TABLES}/{table}/query", json.dumps(body))
 
 
 def tree(count: int) -> str:
@@ -125,72 +125,72 @@ def tree(count: int) -> str:
     return json.dumps({"op": "or", "children": [compared] * count})
 
 
-def worst() -> dict[str, Asked]:
+def worst() -> dict[str, Call]:
     """Requests that cost as much as their sender can make them, within the limits and beyond."""
-    listed = f"id IN ({', '.join(str(i * 7919) for i in range(11_000))})"
+    long_list = f"id IN ({', '.join(str(i * 7919) for i in range(11_000))})"
     within = f"id IN ({', '.join(str(i * 7919) for i in range(1000))})"
     chain = " AND ".join(f"{COLUMNS[i % 5]} >= {i}" for i in range(300))
     casts = "id" + "::int" * 1900
     keys = json.dumps({f"key{i}": i for i in range(110_000)})
     return {
-        "nothing": Asked("GET", "/shares"),
-        "4 lists of 11,000 values": query("small", predicateHints=[listed] * 4),
+        "nothing": Call("GET", "/shares"),
+        "4 lists of 11,000 values": query("small", predicateHints=[long_list] * 4),
         "a list of 1,000 values": query("small", predicateHints=[within]),
         "300 comparisons": query("small", predicateHints=[chain]),
         "1,900 casts": query("small", predicateHints=[casts]),
         "1,000 hints": query("small", predicateHints=["id = 5"] * 1000),
         "a tree of 800 comparisons": query("small", jsonPredicateHints=tree(800)),
         "a tree of 7,500 comparisons": query("small", jsonPredicateHints=tree(7500)),
-        "a body of 2 MB, all keys": Asked("POST", f"{TABLES}/small/query", keys[: 2 << 20]),
+        "a body of 2 MB, all keys": Call("POST", f"{TABLES}/small/query", keys[: 2 << 20]),
         "all files": query("many"),
         "a list, all files": query("many", predicateHints=[within, chain]),
         "all commits": query("many", startingVersion=0),
         "one huge commit": query("one", startingVersion=0),
-        "changes of one huge commit": Asked("GET", f"{TABLES}/one/changes?startingVersion=0"),
+        "changes of one huge commit": Call("GET", f"{TABLES}/one/changes?startingVersion=0"),
     }  # fmt: skip
 
 
-def delays(made: Server, token: str, seconds: float) -> list[float]:
+def delays(target: Server, token: str, seconds: float) -> list[float]:
     """Milliseconds of version requests, one after the other; what a client process prints."""
-    asked = Asked("GET", f"{TABLES}/many/version")
+    call = Call("GET", f"{TABLES}/many/version")
     end = time.monotonic() + seconds
-    found: list[float] = []
-    while time.monotonic() < end or len(found) < 50:
-        status, _, waited, _ = asked.send(made, token)
+    times: list[float] = []
+    while time.monotonic() < end or len(times) < 50:
+        status, _, waited, _ = call.send(target, token)
         if status != 200:
             raise RuntimeError(f"version: {status}")
-        found.append(waited * 1000)
+        times.append(waited * 1000)
         time.sleep(0.002)
-    return found
+    return times
 
 
 def client(port: int, token: str, kind: str, seconds: float) -> None:
     """One process: the delays of `version`, or one of the worst requests over and over."""
-    made = Server("127.0.0.1", port, "/delta-sharing", token, None)  # type: ignore[arg-type]  # which it did not start
+    target = Server("127.0.0.1", port, "/delta-sharing", token, None)  # type: ignore[arg-type]  # which it did not start
     if kind == "version":
-        print(json.dumps(delays(made, token, seconds)))
+        print(json.dumps(delays(target, token, seconds)))
         return
-    asked, end = worst()[kind], time.monotonic() + seconds
+    call, end = worst()[kind], time.monotonic() + seconds
     while time.monotonic() < end:
-        status = asked.send(made, token)[0]
+        status = call.send(target, token)[0]
         if status >= 500:
             raise RuntimeError(f"{kind}: {status}")
 
 
-def started(made: Server, token: str, kind: str, seconds: float) -> subprocess.Popen[str]:
-    command = [sys.executable, __file__, "--client", kind, "--port", str(made.port), "--seconds", str(seconds)]
+def started(target: Server, token: str, kind: str, seconds: float) -> subprocess.Popen[str]:
+    command = [sys.executable, __file__, "--client", kind, "--port", str(target.port), "--seconds", str(seconds)]
     return subprocess.Popen([*command, "--token", token], stdout=subprocess.PIPE, text=True)
 
 
-def measure_delays(made: Server, other: str, clients: int, seconds: float) -> None:
+def measure_delays(target: Server, other: str, clients: int, seconds: float) -> None:
     print("| one recipient asks for | clients | version of another: median | 99th percentile, ms | goal |")
     print("|---|---|---|---|---|", flush=True)
     for kind in worst():
         for count in (1, clients):
-            costly = [started(made, made.token, kind, seconds + 2) for _ in range(count)]
+            costly = [started(target, target.token, kind, seconds + 2) for _ in range(count)]
             time.sleep(1.0)  # until they are under way
-            found = started(made, other, "version", seconds)
-            times = sorted(json.loads(found.communicate(timeout=300)[0]))
+            watcher = started(target, other, "version", seconds)
+            times = sorted(json.loads(watcher.communicate(timeout=300)[0]))
             for process in costly:
                 process.communicate(timeout=300)
             high = times[int(len(times) * 0.99)]
@@ -201,19 +201,19 @@ def measure_memory(folder: Path) -> None:
     print("| 200,000 files | first byte, cold, s | warm | goal | MiB above idle, warm | goal | all, s |")
     print("|---|---|---|---|---|---|---|", flush=True)
     for name in ("many", "one"):
-        for what, asked in (
+        for what, call in (
             ("since version 0", query(name, startingVersion=0)),
-            ("changes", Asked("GET", f"{TABLES}/{name}/changes?startingVersion=0")),
+            ("changes", Call("GET", f"{TABLES}/{name}/changes?startingVersion=0")),
             ("latest version", query(name)),
         ):
-            with server(folder) as (made, _):
-                idle = made.memory()
-                cold = asked.send(made, made.token)
+            with server(folder) as (target, _):
+                idle = target.memory()
+                cold = call.send(target, target.token)
                 peaks: list[float] = []
                 done = threading.Event()
-                watcher = threading.Thread(target=watch, args=(made, peaks, done))
+                watcher = threading.Thread(target=watch, args=(target, peaks, done))
                 watcher.start()
-                warm = asked.send(made, made.token)
+                warm = call.send(target, target.token)
                 done.set()
                 watcher.join()
             commits = "2,000 commits" if name == "many" else "one commit"
@@ -224,9 +224,9 @@ def measure_memory(folder: Path) -> None:
             )
 
 
-def watch(made: Server, peaks: list[float], done: threading.Event) -> None:
+def watch(target: Server, peaks: list[float], done: threading.Event) -> None:
     while not done.wait(0.01):
-        peaks.append(made.memory())
+        peaks.append(target.memory())
 
 
 def main() -> None:
@@ -237,20 +237,20 @@ def main() -> None:
     parser.add_argument("--client")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--token", default="")
-    asked = parser.parse_args()
-    if asked.client is not None:
-        client(asked.port, asked.token, asked.client, asked.seconds)
+    options = parser.parse_args()
+    if options.client is not None:
+        client(options.port, options.token, options.client, options.seconds)
         return
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home)
         build(folder / "small", SMALL, 100)
-        build(folder / "many", asked.files, max(asked.files // 100, 1))
-        build(folder / "one", asked.files, 1)
+        build(folder / "many", options.files, max(options.files // 100, 1))
+        build(folder / "one", options.files, 1)
         measure_memory(folder)
-        with server(folder) as (made, other):
+        with server(folder) as (target, other):
             for table in ("small", "many", "one"):
-                query(table).send(made, made.token)
-            measure_delays(made, other, asked.clients, asked.seconds)
+                query(table).send(target, target.token)
+            measure_delays(target, other, options.clients, options.seconds)
 
 
 if __name__ == "__main__":

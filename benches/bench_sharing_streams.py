@@ -19,9 +19,9 @@ from benches.bench_sharing import TABLE, Server, add, metadata, server, write
 GOAL_MIB, GOAL_SECONDS = 200, 2.0
 Ask = Callable[[Server], tuple[float, float, int]]
 REQUESTS: dict[str, Ask] = {
-    "all files": lambda made: made.timed("POST", f"{TABLE}/query", {}),
-    "startingVersion 0": lambda made: made.timed("POST", f"{TABLE}/query", {"startingVersion": 0}),
-    "changes from 0": lambda made: made.timed("GET", f"{TABLE}/changes?startingVersion=0"),
+    "all files": lambda target: target.timed("POST", f"{TABLE}/query", {}),
+    "startingVersion 0": lambda target: target.timed("POST", f"{TABLE}/query", {"startingVersion": 0}),
+    "changes from 0": lambda target: target.timed("GET", f"{TABLE}/changes?startingVersion=0"),
 }
 
 
@@ -56,24 +56,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", type=int, default=200_000)
     parser.add_argument("--clients", type=int, default=4)
-    asked = parser.parse_args()
-    print(f"Goals: {GOAL_MIB} MiB above idle, first byte warm {GOAL_SECONDS:.0f} s. {asked.files:,} files.\n")
-    print(f"| log | request | peak above idle, 1 client | {asked.clients} clients | first byte, cold | total, cold "
+    options = parser.parse_args()
+    print(f"Goals: {GOAL_MIB} MiB above idle, first byte warm {GOAL_SECONDS:.0f} s. {options.files:,} files.\n")
+    print(f"| log | request | peak above idle, 1 client | {options.clients} clients | first byte, cold | total, cold "
           "| first byte, warm | total, warm |\n|---|---|---|---|---|---|---|---|")  # fmt: skip
-    for shape, a_commit in (("one commit", asked.files), (f"{asked.files // 100:,} commits", 100)):
+    for shape, a_commit in (("one commit", options.files), (f"{options.files // 100:,} commits", 100)):
         with tempfile.TemporaryDirectory() as home:
-            build(Path(home), asked.files, a_commit)
+            build(Path(home), options.files, a_commit)
             for name, ask in REQUESTS.items():
-                with server(Path(home), load_ahead=0) as made:
-                    idle = made.peak()
-                    cold_first, cold, size = ask(made)
-                    warm_first, warm, again = ask(made)
-                    if not size == again > asked.files * 500:
+                with server(Path(home), load_ahead=0) as target:
+                    idle = target.peak()
+                    cold_first, cold, size = ask(target)
+                    warm_first, warm, again = ask(target)
+                    if not size == again > options.files * 500:
                         raise RuntimeError(f"{name}: {size} bytes, then {again}")
-                    alone = made.peak() - idle
-                    with ThreadPoolExecutor(asked.clients) as pool:
-                        list(pool.map(lambda _, ask=ask, made=made: ask(made), range(asked.clients)))
-                    crowd = made.peak() - idle
+                    alone = target.peak() - idle
+                    with ThreadPoolExecutor(options.clients) as pool:
+                        list(pool.map(lambda _, ask=ask, target=target: ask(target), range(options.clients)))
+                    crowd = target.peak() - idle
                 print(row(shape, name, (cold_first, cold, warm_first, warm, alone, crowd)), flush=True)
                 (Path(home) / "tokens.json").unlink()
 

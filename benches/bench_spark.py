@@ -82,16 +82,16 @@ def native(spark: SparkSession, address: Path, name: str, facts: Path) -> Source
     """The same rows by Spark's own Parquet source; `facts`: what it joins, where it has to."""
 
     def joined() -> DataFrame:
-        read = _parquet(spark, address, partitioned=False)
-        metadata = read.metadataColumn("_metadata")
-        known = spark.read.parquet(str(facts))
+        source = _parquet(spark, address, partitioned=False)
+        metadata = source.metadataColumn("_metadata")
+        fact_rows = spark.read.parquet(str(facts))
         if name == "joined":
-            rows = read.withColumn("path", metadata.getField("file_path"))
-            return rows.join(f.broadcast(known), "path", "left").drop("path")
-        rows = read.select(
+            rows = source.withColumn("path", metadata.getField("file_path"))
+            return rows.join(f.broadcast(fact_rows), "path", "left").drop("path")
+        rows = source.select(
             "*", metadata.getField("file_path").alias("path"), metadata.getField("row_index").alias("row")
         )
-        return rows.join(known, ["path", "row"], "left_anti").drop("path", "row")
+        return rows.join(fact_rows, ["path", "row"], "left_anti").drop("path", "row")
 
     return joined if name in ("joined", "vectors") else partial(_parquet, spark, address, partitioned=True)
 
@@ -153,12 +153,12 @@ def by_turns(sides: Mapping[str, Callable[[], object]], rounds: int) -> dict[str
             start = time.perf_counter()
             sides[name]()
             seconds[name].append(time.perf_counter() - start)
-    return {name: median(found) for name, found in seconds.items()}
+    return {name: median(times) for name, times in seconds.items()}
 
 
 def reading(spark: SparkSession, home: Path, rows: int, rounds: int, names: Sequence[str]) -> Times:
     """Seconds of each task on each table, by side."""
-    found: Times = {}
+    times: Times = {}
     for name in names:
         address, facts = home / name, home / f"{name}-facts"
         if not address.exists():
@@ -172,8 +172,8 @@ def reading(spark: SparkSession, home: Path, rows: int, rounds: int, names: Sequ
         columns = frames["lakeview"]().columns
         for title, task in TASKS.items():
             sides = {side: partial(_run, task, source, columns) for side, source in frames.items()}
-            found[f"{name}: {title}"] = by_turns(sides, rounds)
-    return found
+            times[f"{name}: {title}"] = by_turns(sides, rounds)
+    return times
 
 
 def writing(spark: SparkSession, home: Path, rows: int, rounds: int) -> Times:
@@ -192,13 +192,13 @@ def writing(spark: SparkSession, home: Path, rows: int, rounds: int) -> Times:
 def measured(home: Path, rows: int, rounds: int, cores: int, names: Sequence[str]) -> Times:
     """All seconds with so many cores, in this process."""
     spark = session("bench", master=f"local[{cores}]", memory="2g")
-    found = reading(spark, home, rows, rounds, [name for name in names if name != "write"])
-    return found | (writing(spark, home, rows, rounds) if "write" in names else {})
+    times = reading(spark, home, rows, rounds, [name for name in names if name != "write"])
+    return times | (writing(spark, home, rows, rounds) if "write" in names else {})
 
 
 def lines(times: Times) -> list[str]:
     """The rows of the table."""
-    found = []
+    rows = []
     for title, seconds in times.items():
         goal = GOAL_WRITE if title == "write" else TABLES[title.partition(":")[0]][1]
         ratio = seconds["lakeview"] / seconds["native"]
@@ -208,8 +208,8 @@ def lines(times: Times) -> list[str]:
             *(f"{seconds[side]:.2f}" for side in ("native", "lakeview")),
             "" if python is None else f"{python:.2f}",
         ]
-        found.append(f"| {' | '.join(cells)} | {ratio:.2f} | {goal} | {'yes' if ratio <= goal * 1.05 else 'NO'} |")
-    return found
+        rows.append(f"| {' | '.join(cells)} | {ratio:.2f} | {goal} | {'yes' if ratio <= goal * 1.05 else 'NO'} |")
+    return rows
 
 
 def main() -> None:
@@ -221,15 +221,15 @@ def main() -> None:
     parser.add_argument("--only", default=",".join([*TABLES, "write"]))
     parser.add_argument("--home", type=Path)
     parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
-    names = asked.only.split(",")
-    if asked.json:
-        print(json.dumps(measured(asked.home, asked.rows, asked.rounds, asked.cores[0], names)))
+    options = parser.parse_args()
+    names = options.only.split(",")
+    if options.json:
+        print(json.dumps(measured(options.home, options.rows, options.rounds, options.cores[0], names)))
         return
     with tempfile.TemporaryDirectory() as folder:
-        home = asked.home or Path(folder)
+        home = options.home or Path(folder)
         by_cores: dict[int, Times] = {}
-        for cores in asked.cores:
+        for cores in options.cores:
             command = [
                 sys.executable,
                 __file__,
@@ -239,12 +239,12 @@ def main() -> None:
                 "--home",
                 str(home),
                 "--only",
-                asked.only,
+                options.only,
             ]
-            command += ["--rows", str(asked.rows), "--rounds", str(asked.rounds)]
+            command += ["--rows", str(options.rows), "--rounds", str(options.rounds)]
             ended = subprocess.run(command, stdout=subprocess.PIPE, check=True, env={**os.environ}, text=True)
             by_cores[cores] = json.loads(ended.stdout.splitlines()[-1])
-            print(f"\n{asked.rows:,} rows, {cores} cores\n")
+            print(f"\n{options.rows:,} rows, {cores} cores\n")
             print(HEADER)
             print("\n".join(lines(by_cores[cores])), flush=True)
         if len(by_cores) > 1:

@@ -38,8 +38,8 @@ def changes_of(spark: SparkSession, rows: int, changes: int, kind: str) -> DataF
 
 def answer_of(rows: DataFrame) -> Answer:
     """What both sides have to agree on."""
-    found = rows.selectExpr("count(*)", "sum(id)", "sum(quantity)", "sum(amount)").collect()[0]
-    return tuple(found)
+    row = rows.selectExpr("count(*)", "sum(id)", "sum(quantity)", "sum(amount)").collect()[0]
+    return tuple(row)
 
 
 def merged(spark: SparkSession, home: Path, changes: DataFrame) -> tuple[float, Answer]:
@@ -85,10 +85,10 @@ def main() -> None:
             changes = changes_of(spark, options.rows, options.changes, kind)
             seconds: dict[str, list[float]] = {"native": [], "lakeview": []}
             for _ in range(options.rounds):
-                one, wanted = rewritten(spark, home, changes)
-                other, found = merged(spark, home, changes)
-                if found != wanted:
-                    raise SystemExit(f"{kind}: the sides differ: {wanted} and {found}")
+                one, expected = rewritten(spark, home, changes)
+                other, actual = merged(spark, home, changes)
+                if actual != expected:
+                    raise SystemExit(f"{kind}: the sides differ: {expected} and {actual}")
                 seconds["native"].append(one)
                 seconds["lakeview"].append(other)
             native, ours = median(seconds["native"]), median(seconds["lakeview"])

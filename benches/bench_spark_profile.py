@@ -30,8 +30,8 @@ Profile = tuple[pl.DataFrame, int]
 
 def seconds(run: Callable[[], Profile]) -> tuple[float, Profile]:
     start = time.perf_counter()
-    found = run()
-    return time.perf_counter() - start, found
+    answer = run()
+    return time.perf_counter() - start, answer
 
 
 def main() -> None:
@@ -40,19 +40,19 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 5_000_000])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--cores", type=int, default=2)
-    asked = parser.parse_args()
-    spark = session("bench", master=f"local[{asked.cores}]", memory="2g")
+    options = parser.parse_args()
+    spark = session("bench", master=f"local[{options.cores}]", memory="2g")
     print(HEADER)
     with tempfile.TemporaryDirectory() as home:
-        for rows in [1_000, *asked.rows]:
+        for rows in [1_000, *options.rows]:
             address = Path(home) / str(rows)
             make(spark, address, rows, "plain")
             place, times = str(address), []
-            for _ in range(asked.rounds if rows > 1_000 else 1):
+            for _ in range(options.rounds if rows > 1_000 else 1):
                 ours, expected = seconds(lambda place=place: profile(lv.scan(place)))  # type: ignore[misc]
-                theirs, found = seconds(lambda place=place: profile_on_spark(spark, place))  # type: ignore[misc]
-                assert found[1] == expected[1] == rows
-                assert found[0].to_dicts() == expected[0].to_dicts()
+                theirs, actual = seconds(lambda place=place: profile_on_spark(spark, place))  # type: ignore[misc]
+                assert actual[1] == expected[1] == rows
+                assert actual[0].to_dicts() == expected[0].to_dicts()
                 times.append((ours, theirs))
             polars, on_spark = (median(column) for column in zip(*times, strict=True))
             if rows > 1_000:

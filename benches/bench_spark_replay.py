@@ -42,13 +42,13 @@ def one_machine(address: str) -> tuple[int, int]:
 def spark(address: str) -> tuple[int, int]:
     from lakeview.spark import replay, session
 
-    found = replay.roll_up(session(short_job=True), address).collect()
-    return sum(row.files for row in found), sum(row.bytes for row in found)
+    rows = replay.roll_up(session(short_job=True), address).collect()
+    return sum(row.files for row in rows), sum(row.bytes for row in rows)
 
 
 def one_machine_checkpoint(address: str) -> tuple[int, int]:
     table = delta_table(address)
-    return _written(address, table.checkpoint(parts=_parts(table)))
+    return _checkpoint_sum(address, table.checkpoint(parts=_parts(table)))
 
 
 def spark_checkpoint(address: str) -> tuple[int, int]:
@@ -56,7 +56,7 @@ def spark_checkpoint(address: str) -> tuple[int, int]:
     from lakeview.spark.checkpoint import checkpoint
 
     parts = _parts(delta_table(address))
-    return _written(address, checkpoint(session(short_job=True), address, parts=parts))
+    return _checkpoint_sum(address, checkpoint(session(short_job=True), address, parts=parts))
 
 
 def delta_table(address: str) -> DeltaTable:
@@ -70,7 +70,7 @@ def _parts(table: DeltaTable) -> int:
     return max(2, -(-sum(piece.size for piece in table.state().pieces([])[0]) // PART_BYTES))
 
 
-def _written(address: str, version: int) -> tuple[int, int]:
+def _checkpoint_sum(address: str, version: int) -> tuple[int, int]:
     """How many files of the log the checkpoint of a version is, and a checksum of their bytes."""
     files = sorted(Path(address, "_delta_log").glob(f"{version:020d}.checkpoint.*"))
     checksum = 0
@@ -97,9 +97,11 @@ def work(job: str, engine: str, address: str) -> None:
         assert started._jvm is not None
         jvm = started._jvm.java.lang.ProcessHandle.current().pid()
     before, start = settled(), time.perf_counter()
-    found = JOBS[job][engine](address)
-    seconds, held = time.perf_counter() - start, peak() - before
-    print(json.dumps({"seconds": seconds, "memory": held, "jvm": 0 if jvm is None else peak_of(jvm), "found": found}))
+    answer = JOBS[job][engine](address)
+    seconds, memory = time.perf_counter() - start, peak() - before
+    print(
+        json.dumps({"seconds": seconds, "memory": memory, "jvm": 0 if jvm is None else peak_of(jvm), "answer": answer})
+    )
 
 
 def cost_of(job: str, engine: str, address: str) -> dict[str, Any]:
@@ -114,8 +116,8 @@ def cost_of(job: str, engine: str, address: str) -> dict[str, Any]:
     (log / "_last_checkpoint").write_bytes(hint)
     if ended.returncode:
         raise SystemExit(f"{engine}:\n{ended.stderr}")
-    found: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
-    return found
+    cost: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
+    return cost
 
 
 def main() -> None:
@@ -128,7 +130,7 @@ def main() -> None:
     for count, job in product(options.files, options.jobs):
         address = str(files_table(count, "parts").path)
         cost = {engine: cost_of(job, engine, address) for engine in ENGINES}
-        if cost["one machine"]["found"] != cost["spark"]["found"]:
+        if cost["one machine"]["answer"] != cost["spark"]["answer"]:
             raise SystemExit(f"the two differ: {cost}")
         seconds, memory = ([cost[e][what] for e in ENGINES] for what in ("seconds", "memory"))
         memory.append(cost["spark"]["jvm"])

@@ -48,9 +48,9 @@ def latencies(spark: SparkSession, home: Path, source: str, sink: str) -> list[f
     query.awaitTermination()
     batches = [progress for progress in query.recentProgress if progress.numInputRows > 0]
     arrived = table(spark, str(target)) if sink == LAKEVIEW else spark.read.parquet(target.as_uri())
-    sent = spark.read.parquet((home / NATIVE).as_uri())
+    source_rows = spark.read.parquet((home / NATIVE).as_uri())
     sums = ("count(*)", "sum(id)", "sum(amount)")
-    if arrived.selectExpr(*sums).collect() != sent.selectExpr(*sums).collect():
+    if arrived.selectExpr(*sums).collect() != source_rows.selectExpr(*sums).collect():
         raise SystemExit(f"{source} to {sink}: the rows that arrived differ from those of the source")
     return [progress.durationMs["triggerExecution"] / 1000 for progress in batches[FIRST_BATCHES:]]
 
@@ -74,8 +74,8 @@ def main() -> None:
                 seconds[source, sink] += latencies(spark, home, source, sink)
     native = median(seconds[NATIVE, NATIVE])
     print("| source | sink | median batch, s | slowest, s | median / native |\n|---|---|---|---|---|")
-    for (source, sink), found in seconds.items():
-        print(f"| {source} | {sink} | {median(found):.3f} | {max(found):.3f} | {median(found) / native:.2f} |")
+    for (source, sink), times in seconds.items():
+        print(f"| {source} | {sink} | {median(times):.3f} | {max(times):.3f} | {median(times) / native:.2f} |")
 
 
 if __name__ == "__main__":

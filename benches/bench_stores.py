@@ -42,8 +42,8 @@ def serve(connection: Connection) -> None:
     """Runs the server, and does what it is asked to until it is asked to end."""
     with object_server() as server:
         connection.send(server.endpoint)
-        while (asked := connection.recv()) is not None:
-            match asked:
+        while (request := connection.recv()) is not None:
+            match request:
                 case ("options", kind):
                     connection.send(server.options(kind))
                 case ("bucket", kind):
@@ -66,9 +66,9 @@ class Server:
         self._connection = connection
         self.endpoint: str = connection.recv()
 
-    def ask(self, *asked: Any) -> Any:
+    def ask(self, *request: Any) -> Any:
         """Its answer."""
-        self._connection.send(asked)
+        self._connection.send(request)
         return self._connection.recv()
 
 
@@ -137,16 +137,16 @@ def tasks(address: str, options: Mapping[str, str]) -> Mapping[str, tuple[Task, 
 
 def measured(server: Server, seconds: float, rounds: int, ways: list[Task]) -> list[tuple[float, str]]:
     """Of each way the median of its seconds, and the requests of its last round; the ways take turns."""
-    taken: list[list[float]] = [[] for _ in ways]
+    samples: list[list[float]] = [[] for _ in ways]
     requests = [""] * len(ways)
     for _ in range(rounds):
         for i, way in enumerate(ways):
             server.ask("seconds", seconds)
             begun = time.perf_counter()
             way()
-            taken[i].append(time.perf_counter() - begun)
+            samples[i].append(time.perf_counter() - begun)
             requests[i] = ", ".join(f"{count} {kind}" for kind, count in server.ask("count").items())
-    return [(median(times), asked) for times, asked in zip(taken, requests, strict=True)]
+    return [(median(times), calls) for times, calls in zip(samples, requests, strict=True)]
 
 
 def bench_tasks(server: Server, files: int, rounds: int, seconds: float) -> None:
@@ -163,9 +163,9 @@ def bench_tasks(server: Server, files: int, rounds: int, seconds: float) -> None
         answers = [way() for way in ways]  # what is imported and started once is not measured
         if len(set(map(str, answers))) != 1:
             raise SystemExit(f"{name}: the engines do not agree: {answers}")
-        found = measured(server, seconds, rounds, ways)
-        cells = " | ".join(f"{time:.2f} | {requests}" for time, requests in found)
-        ratio = f"{found[0][0] / found[1][0]:.2f}" if len(found) == 2 else " | | "
+        medians = measured(server, seconds, rounds, ways)
+        cells = " | ".join(f"{time:.2f} | {requests}" for time, requests in medians)
+        ratio = f"{medians[0][0] / medians[1][0]:.2f}" if len(medians) == 2 else " | | "
         print(f"| {name} | {cells} | {ratio} |", flush=True)
 
 
@@ -185,9 +185,9 @@ def bench_commits(server: Server, commits: int, rounds: int, seconds: float) -> 
         for _ in range(commits + 1):
             deltalake.write_deltalake(address, row, mode="append", storage_options=theirs)
 
-    found = measured(server, seconds, max(1, rounds // 2), [ours, theirs])
-    cells = " | ".join(f"{time:.2f} | {requests}" for time, requests in found)
-    print(f"| {commits} commits of one row | {cells} | {found[0][0] / found[1][0]:.2f} |", flush=True)
+    medians = measured(server, seconds, max(1, rounds // 2), [ours, theirs])
+    cells = " | ".join(f"{time:.2f} | {requests}" for time, requests in medians)
+    print(f"| {commits} commits of one row | {cells} | {medians[0][0] / medians[1][0]:.2f} |", flush=True)
 
 
 FSSPEC = {"s3": ("s3fs", "s3"), "azure": ("adlfs", "az")}
@@ -218,7 +218,7 @@ def bench_libraries(server: Server, rounds: int, seconds: float) -> None:
         for name, ways in calls.items():
             for way in ways:
                 way()
-            cells = [f"{time * 1000:.0f} ms | {asked}" for time, asked in measured(server, seconds, rounds, ways)]
+            cells = [f"{time * 1000:.0f} ms | {requests}" for time, requests in measured(server, seconds, rounds, ways)]
             print(f"| {kind} | {name} | {' | '.join(cells)} |" + (" | |" if len(cells) == 1 else ""), flush=True)
 
 
@@ -226,7 +226,7 @@ def _fsspec(protocol: str, server: Server) -> Any:
     import fsspec
 
     options = server.ask("options", {"s3": "s3", "az": "azure"}[protocol])
-    given: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "s3": {"key": "an-id", "secret": "s3cr3t", "endpoint_url": server.endpoint},
         "az": {
             "connection_string": "AccountName=account;AccountKey={};BlobEndpoint={}".format(
@@ -234,7 +234,7 @@ def _fsspec(protocol: str, server: Server) -> Any:
             )
         },
     }[protocol]
-    return fsspec.filesystem(protocol, use_listings_cache=False, skip_instance_cache=True, **given)
+    return fsspec.filesystem(protocol, use_listings_cache=False, skip_instance_cache=True, **arguments)
 
 
 def main() -> None:
@@ -243,12 +243,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--milliseconds", type=float, default=30)
     parser.add_argument("--commits", type=int, default=20)
-    asked = parser.parse_args()
-    seconds = asked.milliseconds / 1000
+    options = parser.parse_args()
+    seconds = options.milliseconds / 1000
     with serving() as server:
-        bench_tasks(server, asked.files, asked.rounds, seconds)
-        bench_commits(server, asked.commits, asked.rounds, seconds)
-        bench_libraries(server, asked.rounds, seconds)
+        bench_tasks(server, options.files, options.rounds, seconds)
+        bench_commits(server, options.commits, options.rounds, seconds)
+        bench_libraries(server, options.rounds, seconds)
     print(json.dumps({"deltalake": deltalake.__version__, "polars": pl.__version__}))
 
 

@@ -68,11 +68,11 @@ def source(rows: int) -> pl.DataFrame:
 def ours(name: str, address: str, rows: int) -> Callable[[], Any]:
     table = lv.open_table(address)
     assert isinstance(table, DeltaTable)
-    given = frame(rows, rows // 10)
+    batch = frame(rows, rows // 10)
     merging = source(rows)
     jobs: dict[str, Callable[[], Any]] = {
-        "append": lambda: table.append(given),
-        "overwrite": lambda: table.overwrite(given),
+        "append": lambda: table.append(batch),
+        "overwrite": lambda: table.overwrite(batch),
         "merge": lambda: table.merge(merging, ["id"]).when_matched_update().when_not_matched_insert().execute(),
         "delete in every file": lambda: table.delete("part = 13"),
         "delete in one file": lambda: table.delete("id BETWEEN 5 AND 1000"),
@@ -89,20 +89,20 @@ def theirs(name: str, address: str, rows: int) -> Callable[[], Any]:
     import deltalake
 
     table = deltalake.DeltaTable(address)
-    given = frame(rows, rows // 10).to_arrow()
+    batch = frame(rows, rows // 10).to_arrow()
     merging = source(rows).to_arrow()
     # the codec and level that lakeview writes with
     same: Any = deltalake.WriterProperties(compression="ZSTD", compression_level=1)
 
     def merge() -> None:
-        found = table.merge(
+        builder = table.merge(
             merging, "target.id = source.id", source_alias="source", target_alias="target", writer_properties=same
         )
-        found.when_matched_update_all().when_not_matched_insert_all().execute()
+        builder.when_matched_update_all().when_not_matched_insert_all().execute()
 
     jobs: dict[str, Callable[[], Any]] = {
-        "append": lambda: deltalake.write_deltalake(table, given, mode="append", writer_properties=same),
-        "overwrite": lambda: deltalake.write_deltalake(table, given, mode="overwrite", writer_properties=same),
+        "append": lambda: deltalake.write_deltalake(table, batch, mode="append", writer_properties=same),
+        "overwrite": lambda: deltalake.write_deltalake(table, batch, mode="overwrite", writer_properties=same),
         "merge": merge,
         "delete in every file": lambda: table.delete("part = 13", writer_properties=same),
         "delete in one file": lambda: table.delete("id BETWEEN 5 AND 1000", writer_properties=same),
@@ -154,8 +154,8 @@ def run(
     )
     if ended.returncode:
         raise SystemExit(f"{engine}, {name}:\n{ended.stderr}")
-    held = lv.open_table(str(copy)).scan().select(pl.len(), pl.col("id").sum(), pl.col("price").sum().round(0))
-    return json.loads(ended.stdout.splitlines()[-1]), held.collect().row(0)
+    contents = lv.open_table(str(copy)).scan().select(pl.len(), pl.col("id").sum(), pl.col("price").sum().round(0))
+    return json.loads(ended.stdout.splitlines()[-1]), contents.collect().row(0)
 
 
 def main() -> None:
@@ -182,12 +182,12 @@ def main() -> None:
         table = tables["many" if name in ("optimize", "z-order") else "old" if name == "vacuum" else "few"]
         costs: dict[str, list[dict[str, float]]] = {engine: [] for engine in ENGINES}
         for number in range(options.rounds):
-            held = {}
+            contents = {}
             for engine in list(ENGINES) if number % 2 else reversed(list(ENGINES)):
-                cost, held[engine] = run(engine, name, table, options.rows)
+                cost, contents[engine] = run(engine, name, table, options.rows)
                 costs[engine].append(cost)
-            if held["lakeview"] != held["deltalake"]:
-                raise SystemExit(f"{name}: lakeview and deltalake differ: {held}")
+            if contents["lakeview"] != contents["deltalake"]:
+                raise SystemExit(f"{name}: lakeview and deltalake differ: {contents}")
         cpu, wall, memory = (
             {e: median(c[what] for c in costs[e]) for e in ENGINES} for what in ("cpu", "wall", "memory")
         )

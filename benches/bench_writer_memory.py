@@ -43,11 +43,11 @@ def main() -> None:
         shutil.rmtree(options.folder, ignore_errors=True)
         make(options.folder / "table", rows, max(1, rows // FILE_ROWS))
         for name, measure in costs:
-            found = [
+            runs = [
                 run("lakeview", name, options.folder / "table", rows, MEASURES[measure])[0]
                 for _ in range(options.rounds)
             ]
-            memory, wall = (median(c[what] for c in found) for what in ("memory", "wall"))
+            memory, wall = (median(c[what] for c in runs) for what in ("memory", "wall"))
             costs[name, measure].append(memory / 2**20)
             print(f"{rows:,} rows, {name}, {measure}: {memory / 2**20:.0f} MB, {wall:.1f} s", flush=True)
     sizes = " | ".join(f"{rows:,} rows, MB" for rows in sorted(options.rows))

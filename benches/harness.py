@@ -61,10 +61,10 @@ def measured(case: Case) -> dict[tuple[str, str], Cost]:
         for job in jobs if number % 2 == 0 else reversed(jobs):
             samples[job].append(_once(*job, case))
         if number == 0:
-            _agree(case, {job: found[0]["answer"] for job, found in samples.items()})
+            _agree(case, {job: runs[0]["answer"] for job, runs in samples.items()})
     return {
-        job: Cost(*(median(sample[what] for sample in found) for what in ("cpu", "wall", "memory")))
-        for job, found in samples.items()
+        job: Cost(*(median(sample[what] for sample in runs) for what in ("cpu", "wall", "memory")))
+        for job, runs in samples.items()
     }
 
 
@@ -74,8 +74,8 @@ def _once(engine: str, job: str, case: Case) -> dict[str, Any]:
     ended = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if ended.returncode:
         raise SystemExit(f"{engine}, {job}, {case.title}:\n{ended.stderr}")
-    found: dict[str, Any] = json.loads(ended.stdout)
-    return found
+    sample: dict[str, Any] = json.loads(ended.stdout)
+    return sample
 
 
 def _agree(case: Case, answers: dict[tuple[str, str], dict[str, Any]]) -> None:

@@ -36,16 +36,16 @@ def _ours(address: str) -> Any:
 
 
 def _ours_planned(tasks: list[Any]) -> Answer:
-    found = {"files": len(tasks), "bytes": sum(t.size for t in tasks)}
-    return {**found, "deletes": sum(len(t.deleted.positions) for t in tasks if t.deleted is not None)}
+    counts = {"files": len(tasks), "bytes": sum(t.size for t in tasks)}
+    return {**counts, "deletes": sum(len(t.deleted.positions) for t in tasks if t.deleted is not None)}
 
 
 def _ours_listed(files: pl.DataFrame) -> Answer:
     return {"files": files.height, "bytes": files["size"].sum(), "records": files["records"].sum()}
 
 
-def _ours_bounds(found: tuple[pl.DataFrame, pl.DataFrame]) -> Answer:
-    files, statistics = found
+def _ours_bounds(frames: tuple[pl.DataFrame, pl.DataFrame]) -> Answer:
+    files, statistics = frames
     column = statistics[BOUNDED].struct
     bounds = {"least": column.field("min").min(), "greatest": column.field("max").max()}
     return {**_ours_listed(files), **bounds, "nulls": column.field("null_count").sum()}
@@ -86,16 +86,16 @@ def _theirs(address: str) -> Any:
 
 
 def _their_plan(tasks: list[Any]) -> Answer:
-    found = {"files": len(tasks), "bytes": sum(t.file.file_size_in_bytes for t in tasks)}
-    return {**found, "deletes": sum(len(t.delete_files) for t in tasks)}
+    counts = {"files": len(tasks), "bytes": sum(t.file.file_size_in_bytes for t in tasks)}
+    return {**counts, "deletes": sum(len(t.delete_files) for t in tasks)}
 
 
 def _their_files(table: Any) -> Answer:
     files = pl.DataFrame(pl.from_arrow(table)).filter(pl.col("content") == 0)
     column = files["readable_metrics"].struct.field(BOUNDED).struct
-    listed = {"files": files.height, "bytes": files["file_size_in_bytes"].sum(), "records": files["record_count"].sum()}
+    totals = {"files": files.height, "bytes": files["file_size_in_bytes"].sum(), "records": files["record_count"].sum()}
     bounds = {"least": column.field("lower_bound").min(), "greatest": column.field("upper_bound").max()}
-    return {**listed, **bounds, "nulls": column.field("null_value_count").sum()}
+    return {**totals, **bounds, "nulls": column.field("null_value_count").sum()}
 
 
 def _their_snapshots(table: Any) -> Answer:
@@ -131,7 +131,7 @@ def _duckdb() -> Any:
     return connection
 
 
-def _asked_duckdb(function: str, address: str) -> Any:
+def _duckdb_query(function: str, address: str) -> Any:
     return _duckdb().execute(f"FROM {function}(?)", [address]).to_arrow_table()
 
 
@@ -142,9 +142,9 @@ def _duckdb_files(table: Any) -> Answer:
 
 _DUCKDB = {
     "iceberg snapshots": Job(
-        lambda a: _asked_duckdb("iceberg_snapshots", a), lambda table: {"snapshots": table.num_rows}
+        lambda a: _duckdb_query("iceberg_snapshots", a), lambda table: {"snapshots": table.num_rows}
     ),
-    "iceberg list": Job(lambda a: _asked_duckdb("iceberg_metadata", a), _duckdb_files),
+    "iceberg list": Job(lambda a: _duckdb_query("iceberg_metadata", a), _duckdb_files),
 }
 
 

@@ -63,34 +63,34 @@ class IcebergDescribed:
 def iceberg_files(count: int, per_manifest: int = PER_MANIFEST, deletes: bool = False) -> IcebergDescribed:
     """A table of `count` live data files in manifests of so many entries; `deletes`: with position deletes."""
     kind = f"{'deletes' if deletes else 'files'}-{count}-{per_manifest}"
-    found = IcebergDescribed(_home(kind), count, 1)
-    if not found.path.exists():
-        with Making(found.path, "metadata") as folder:
+    table = IcebergDescribed(_home(kind), count, 1)
+    if not table.path.exists():
+        with Making(table.path, "metadata") as folder:
             manifests = [
-                _manifest(folder, found.path, first, min(per_manifest, count - first))
+                _manifest(folder, table.path, first, min(per_manifest, count - first))
                 for first in range(0, count, per_manifest)
             ]
             if deletes:
                 step = per_manifest * DELETED_EVERY
                 manifests += [
-                    _manifest(folder, found.path, first, min(step, count - first), deletes=True)
+                    _manifest(folder, table.path, first, min(step, count - first), deletes=True)
                     for first in range(0, count, step)
                 ]
             _write_list(folder / "snap.avro", manifests)
             total = {"total-data-files": count, "total-records": count * trips.ROWS_PER_FILE}
             summary = {"operation": "append", **{k: str(v) for k, v in total.items()}}
-            _write_metadata(folder, found.path, [_snapshot(found.path, 0, _SNAPSHOT, summary)])
-    return found
+            _write_metadata(folder, table.path, [_snapshot(table.path, 0, _SNAPSHOT, summary)])
+    return table
 
 
 def iceberg_snapshots(count: int) -> IcebergDescribed:
     """A table of `count` snapshots and a metadata file of many megabytes, as frequent commits leave it."""
-    found = IcebergDescribed(_home(f"snapshots-{count}"), SMALL, count)
-    if not found.path.exists():
-        with Making(found.path, "metadata") as folder:
-            _write_list(folder / "snap.avro", [_manifest(folder, found.path, 0, SMALL)])
-            _write_metadata(folder, found.path, [_committed(found.path, i) for i in range(count)])
-    return found
+    table = IcebergDescribed(_home(f"snapshots-{count}"), SMALL, count)
+    if not table.path.exists():
+        with Making(table.path, "metadata") as folder:
+            _write_list(folder / "snap.avro", [_manifest(folder, table.path, 0, SMALL)])
+            _write_metadata(folder, table.path, [_committed(table.path, i) for i in range(count)])
+    return table
 
 
 def _home(name: str) -> Path:
@@ -133,8 +133,8 @@ def _committed(home: Path, number: int) -> dict[str, Any]:
     }  # fmt: skip
     words = {"operation": "append", "spark.app.id": f"app-20260101-{number:06d}", "engine-name": "spark"}
     summary = {**words, "engine-version": "3.5.7", **{k: str(v) for k, v in counts.items()}}
-    found = _snapshot(home, number, _SNAPSHOT + number, summary)
-    return found if number == 0 else {**found, "parent-snapshot-id": _SNAPSHOT + number - 1}
+    snapshot = _snapshot(home, number, _SNAPSHOT + number, summary)
+    return snapshot if number == 0 else {**snapshot, "parent-snapshot-id": _SNAPSHOT + number - 1}
 
 
 def _write_metadata(folder: Path, home: Path, snapshots: list[dict[str, Any]]) -> None:
@@ -155,8 +155,8 @@ def _write_metadata(folder: Path, home: Path, snapshots: list[dict[str, Any]]) -
 # -- Avro: the schemas
 
 
-def _field(name: str, field_id: int, type_: Any, needed: bool = True) -> dict[str, Any]:
-    if needed:
+def _field(name: str, field_id: int, type_: Any, required: bool = True) -> dict[str, Any]:
+    if required:
         return {"name": name, "field-id": field_id, "type": type_}
     return {"name": name, "field-id": field_id, "type": ["null", type_], "default": None}
 
@@ -164,7 +164,7 @@ def _field(name: str, field_id: int, type_: Any, needed: bool = True) -> dict[st
 def _map(name: str, field_id: int, key_id: int, value: str) -> dict[str, Any]:
     pair = [_field("key", key_id, "int"), _field("value", key_id + 1, value)]
     items = {"type": "record", "name": f"k{key_id}_v{key_id + 1}", "fields": pair}
-    return _field(name, field_id, {"type": "array", "logicalType": "map", "items": items}, needed=False)
+    return _field(name, field_id, {"type": "array", "logicalType": "map", "items": items}, required=False)
 
 
 _DATE = {"type": "int", "logicalType": "date"}
@@ -173,30 +173,30 @@ _FILE = {
     "fields": [
         _field("content", 134, "int"), _field("file_path", 100, "string"), _field("file_format", 101, "string"),
         _field("partition", 102, {
-            "type": "record", "name": "r102", "fields": [_field(trips.PARTITION, _PART_ID, _DATE, needed=False)]}),
+            "type": "record", "name": "r102", "fields": [_field(trips.PARTITION, _PART_ID, _DATE, required=False)]}),
         _field("record_count", 103, "long"), _field("file_size_in_bytes", 104, "long"),
         _map("column_sizes", 108, 117, "long"), _map("value_counts", 109, 119, "long"),
         _map("null_value_counts", 110, 121, "long"), _map("nan_value_counts", 137, 138, "long"),
         _map("lower_bounds", 125, 126, "bytes"), _map("upper_bounds", 128, 129, "bytes"),
-        _field("key_metadata", 131, "bytes", needed=False),
-        _field("split_offsets", 132, {"type": "array", "items": "long", "element-id": 133}, needed=False),
-        _field("equality_ids", 135, {"type": "array", "items": "int", "element-id": 136}, needed=False),
-        _field("sort_order_id", 140, "int", needed=False),
+        _field("key_metadata", 131, "bytes", required=False),
+        _field("split_offsets", 132, {"type": "array", "items": "long", "element-id": 133}, required=False),
+        _field("equality_ids", 135, {"type": "array", "items": "int", "element-id": 136}, required=False),
+        _field("sort_order_id", 140, "int", required=False),
     ],
 }  # fmt: skip
 _ENTRY = {
     "type": "record", "name": "manifest_entry",
     "fields": [
-        _field("status", 0, "int"), _field("snapshot_id", 1, "long", needed=False),
-        _field("sequence_number", 3, "long", needed=False), _field("file_sequence_number", 4, "long", needed=False),
+        _field("status", 0, "int"), _field("snapshot_id", 1, "long", required=False),
+        _field("sequence_number", 3, "long", required=False), _field("file_sequence_number", 4, "long", required=False),
         _field("data_file", 2, _FILE),
     ],
 }  # fmt: skip
 _SUMMARY = {
     "type": "record", "name": "r508",
     "fields": [
-        _field("contains_null", 509, "boolean"), _field("contains_nan", 518, "boolean", needed=False),
-        _field("lower_bound", 510, "bytes", needed=False), _field("upper_bound", 511, "bytes", needed=False),
+        _field("contains_null", 509, "boolean"), _field("contains_nan", 518, "boolean", required=False),
+        _field("lower_bound", 510, "bytes", required=False), _field("upper_bound", 511, "bytes", required=False),
     ],
 }  # fmt: skip
 _COUNTS = (
@@ -210,7 +210,7 @@ _LIST = {
         _field("partition_spec_id", 502, "int"), _field("content", 517, "int"), _field("sequence_number", 515, "long"),
         _field("min_sequence_number", 516, "long"), _field("added_snapshot_id", 503, "long"),
         *(_field(*count) for count in _COUNTS),
-        _field("partitions", 507, {"type": "array", "items": _SUMMARY, "element-id": 508}, needed=False),
+        _field("partitions", 507, {"type": "array", "items": _SUMMARY, "element-id": 508}, required=False),
     ],
 }  # fmt: skip
 
@@ -276,15 +276,15 @@ def _write_list(path: Path, manifests: list[bytes]) -> None:
 
 
 def _blocks(records: list[bytes]) -> Iterator[tuple[int, bytes]]:
-    size, held = 0, list[bytes]()
+    size, block = 0, list[bytes]()
     for record in records:
-        held.append(record)
+        block.append(record)
         size += len(record)
         if size >= _BLOCK_BYTES:
-            yield len(held), b"".join(held)
-            size, held = 0, []
-    if held:
-        yield len(held), b"".join(held)
+            yield len(block), b"".join(block)
+            size, block = 0, []
+    if block:
+        yield len(block), b"".join(block)
 
 
 def _day(number: int) -> int:
@@ -293,7 +293,7 @@ def _day(number: int) -> int:
 
 def _records(frame: pl.DataFrame, home: Path, deletes: bool) -> list[bytes]:
     """The entries' bytes, put together a column at a time."""
-    files = trips.files(0, 1).clear() if not frame.height else _named(frame)
+    files = trips.files(0, 1).clear() if not frame.height else _files_of(frame)
     pieces: list[pa.Array | bytes] = [_long(1) + _long(1) + _long(_SNAPSHOT) + _long(0) + _long(0)]
     data = [f"{home}/data/{path}" for path in files["path"]]
     paths = [f"{p.removesuffix('.parquet')}-deletes.parquet" for p in data] if deletes else data
@@ -303,14 +303,14 @@ def _records(frame: pl.DataFrame, home: Path, deletes: bool) -> list[bytes]:
     pieces += _path_metrics(data) if deletes else _metrics(frame)
     pieces += [_long(0), _long(1) + _long(1) + _long(4) + _long(0), _long(0), _long(1) + _long(0)]
     arrays = [pa.scalar(p, pa.binary()) if isinstance(p, bytes) else p for p in pieces]
-    found: list[bytes] = pc.binary_join_element_wise(*arrays, pa.scalar(b"", pa.binary())).to_pylist()
-    return found
+    entries: list[bytes] = pc.binary_join_element_wise(*arrays, pa.scalar(b"", pa.binary())).to_pylist()
+    return entries
 
 
-def _named(frame: pl.DataFrame) -> pl.DataFrame:
+def _files_of(frame: pl.DataFrame) -> pl.DataFrame:
     first = int(frame["file"][0])
-    found = trips.files(first, int(frame["file"][-1]) - first + 1)
-    return found[(frame["file"] - first).to_list()]
+    files = trips.files(first, int(frame["file"][-1]) - first + 1)
+    return files[(frame["file"] - first).to_list()]
 
 
 def _path_metrics(data: list[str]) -> list[pa.Array | bytes]:
@@ -325,22 +325,22 @@ def _metrics(frame: pl.DataFrame) -> list[pa.Array | bytes]:
     begin = _long(1) + _long(len(ids))
     sizes = [frame.select((trips.scattered(181 + 2 * i, 9_000) * 211 + 40_000).alias("n"))["n"] for i, _ in ids]
     nulls = [frame.select(pl.lit(0) * pl.col("file") + c.nulls)[:, 0] for _, c in ids]
-    found: list[pa.Array | bytes] = [begin]
+    pieces: list[pa.Array | bytes] = [begin]
     for (i, _), size in zip(ids, sizes, strict=True):
-        found += [_long(i), _varints(size)]
-    found += [_long(0), begin + b"".join(_long(i) + _long(trips.ROWS_PER_FILE) for i, _ in ids) + _long(0), begin]
+        pieces += [_long(i), _varints(size)]
+    pieces += [_long(0), begin + b"".join(_long(i) + _long(trips.ROWS_PER_FILE) for i, _ in ids) + _long(0), begin]
     for (i, _), count in zip(ids, nulls, strict=True):
-        found += [_long(i), _varints(count)]
+        pieces += [_long(i), _varints(count)]
     floats = [i for i, c in ids if c.type == "double"]
-    found += [_long(0), _long(1) + _long(len(floats)) + b"".join(_long(i) + _long(0) for i in floats) + _long(0)]
+    pieces += [_long(0), _long(1) + _long(len(floats)) + b"".join(_long(i) + _long(0) for i in floats) + _long(0)]
     bounded = [(i, c) for i, c in ids if c.low is not None]
     for side in ("low", "high"):
-        found.append(_long(1) + _long(len(bounded)))
+        pieces.append(_long(1) + _long(len(bounded)))
         for i, c in bounded:
             value = getattr(c, side)
-            found += [_long(i), _bounds(frame.select(value.alias("v")), frame.height, c.type)]
-        found.append(_long(0))
-    return found
+            pieces += [_long(i), _bounds(frame.select(value.alias("v")), frame.height, c.type)]
+        pieces.append(_long(0))
+    return pieces
 
 
 def _bounds(values: pl.DataFrame, height: int, type_: str) -> pa.Array:
@@ -361,8 +361,8 @@ def _binary(values: list[bytes]) -> pa.Array:
 
 
 def _varints(values: pl.Series) -> pa.Array:
-    known = {v: _long(v) for v in values.unique()}
-    return _binary([known[v] for v in values])
+    codes = {v: _long(v) for v in values.unique()}
+    return _binary([codes[v] for v in values])
 
 
 def main() -> None:
@@ -370,13 +370,13 @@ def main() -> None:
     parser.add_argument("--files", type=int, nargs="*", default=[100_000])
     parser.add_argument("--manifests", type=int, nargs="*", default=[1_000], help="small manifests")
     parser.add_argument("--snapshots", type=int, nargs="*", default=[5_000])
-    asked = parser.parse_args()
-    for count in asked.files:
+    options = parser.parse_args()
+    for count in options.files:
         print(iceberg_files(count).path)
         print(iceberg_files(count, deletes=True).path)
-    for count in asked.manifests:
+    for count in options.manifests:
         print(iceberg_files(count * SMALL, SMALL).path)
-    for count in asked.snapshots:
+    for count in options.snapshots:
         print(iceberg_snapshots(count).path)
 
 

@@ -96,12 +96,12 @@ def files_table(count: int, layout: str = "v1") -> Described:
 
     Each tail commit adds twenty files and removes twenty that the checkpoint holds.
     """
-    found = Described(_home(f"files-{layout}-{count}"), FIRST_VERSION + TAIL_COMMITS, count)
-    if not found.path.exists():
-        with Making(found.path) as log:
+    table = Described(_home(f"files-{layout}-{count}"), FIRST_VERSION + TAIL_COMMITS, count)
+    if not table.path.exists():
+        with Making(table.path) as log:
             _checkpoint(log, count, layout)
             _tail(log, count)
-    return found
+    return table
 
 
 def _checkpoint(log: Path, count: int, layout: str) -> None:
@@ -146,8 +146,8 @@ def _batches(count: int, *, first: int = 0, parsed: bool = False, vectors: bool 
     """Adds of the files from a number on, a row group each, and tombstones: one for each hundred files."""
     for start in range(first, first + count, ROW_GROUP):
         yield _adds(trips.files(start, min(ROW_GROUP, first + count - start), parsed=parsed), vectors)
-    if gone := count // 100:
-        yield _removes(trips.files(10**7 + first, gone))
+    if tombstones := count // 100:
+        yield _removes(trips.files(10**7 + first, tombstones))
 
 
 def _adds(frame: pl.DataFrame, vectors: bool) -> pa.Table:
@@ -201,8 +201,8 @@ def _write(path: Path, batches: Iterable[pa.Table]) -> None:
     )
     with pq.ParquetWriter(path, shape, compression="snappy") as writer:
         for table in chain([first], tables):
-            held = table.schema.names
-            arrays = [table[f.name] if f.name in held else pa.nulls(table.num_rows, f.type) for f in shape]
+            names = table.schema.names
+            arrays = [table[f.name] if f.name in names else pa.nulls(table.num_rows, f.type) for f in shape]
             writer.write_table(pa.Table.from_arrays(arrays, schema=shape), row_group_size=ROW_GROUP)
 
 
@@ -236,11 +236,11 @@ def commits_table(count: int, *, checkpoints: bool) -> Described:
     """
     name = f"commits-{'checkpointed-' if checkpoints else ''}{count}"
     live_after = count // COMPACTED_EVERY * 2 + count % COMPACTED_EVERY * 2
-    found = Described(_home(name), count, live_after)
-    if not found.path.exists():
-        with Making(found.path) as log:
+    table = Described(_home(name), count, live_after)
+    if not table.path.exists():
+        with Making(table.path) as log:
             _commits(log, count, checkpoints)
-    return found
+    return table
 
 
 def _commits(log: Path, count: int, checkpoints: bool) -> None:
@@ -254,9 +254,9 @@ def _commits(log: Path, count: int, checkpoints: bool) -> None:
         if version % COMPACTED_EVERY:
             _commit(log, version, version, "WRITE", [action for _, action in mine])
         else:
-            gone = [{"remove": _removed(action["add"], version)} for _, action in live[compacted:]]
+            removes = [{"remove": _removed(action["add"], version)} for _, action in live[compacted:]]
             del live[compacted:]
-            _commit(log, version, version, "OPTIMIZE", [*(action for _, action in mine), *gone])
+            _commit(log, version, version, "OPTIMIZE", [*(action for _, action in mine), *removes])
         live += mine
         compacted = compacted if version % COMPACTED_EVERY else len(live)
         if checkpoints and version % CHECKPOINT_EVERY == 0:
@@ -316,9 +316,9 @@ def _remove_actions(frame: pl.DataFrame, minute: int) -> list[dict[str, Any]]:
 
 
 def _removed(add: dict[str, Any], minute: int) -> dict[str, Any]:
-    kept = {name: add[name] for name in ("path", "dataChange", "partitionValues", "size")}
+    fields = {name: add[name] for name in ("path", "dataChange", "partitionValues", "size")}
     at = _BEGUN + timedelta(minutes=minute)
-    return {**kept, "deletionTimestamp": int(at.timestamp() * 1000), "extendedFileMetadata": True}
+    return {**fields, "deletionTimestamp": int(at.timestamp() * 1000), "extendedFileMetadata": True}
 
 
 def _protocol(layout: str) -> dict[str, Any]:
@@ -349,18 +349,18 @@ class Making:
     def __init__(self, path: Path, folder: str = "_delta_log") -> None:
         self._path = path
         self._folder = folder
-        self._beside = path.with_name(f".{path.name}.{os.getpid()}")
+        self._temporary = path.with_name(f".{path.name}.{os.getpid()}")
 
     def __enter__(self) -> Path:
-        log = self._beside / self._folder
+        log = self._temporary / self._folder
         log.mkdir(parents=True)
         return log
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
-            self._beside.rename(self._path)
+            self._temporary.rename(self._path)
         else:
-            shutil.rmtree(self._beside)
+            shutil.rmtree(self._temporary)
 
 
 def _home(name: str) -> Path:
@@ -372,11 +372,11 @@ def main() -> None:
     parser.add_argument("--files", type=int, nargs="*", default=[10_000])
     parser.add_argument("--layouts", nargs="*", choices=LAYOUTS, default=list(LAYOUTS))
     parser.add_argument("--commits", type=int, nargs="*", default=[1_000])
-    asked = parser.parse_args()
-    for count in asked.files:
-        for layout in asked.layouts:
+    options = parser.parse_args()
+    for count in options.files:
+        for layout in options.layouts:
             print(files_table(count, layout).path)
-    for count in asked.commits:
+    for count in options.commits:
         print(commits_table(count, checkpoints=False).path)
         print(commits_table(count, checkpoints=True).path)
 

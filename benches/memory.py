@@ -12,8 +12,8 @@ _CLEAR = Path("/proc/self/clear_refs")
 
 def memory(line: str, status: Path = _STATUS) -> int:
     """Bytes in a line of a process's status, such as VmHWM; of this one without a file."""
-    (found,) = (text.split()[1] for text in status.read_text().splitlines() if text.startswith(f"{line}:"))
-    return int(found) * 1024
+    (amount,) = (text.split()[1] for text in status.read_text().splitlines() if text.startswith(f"{line}:"))
+    return int(amount) * 1024
 
 
 def peak_of(process: int) -> int:

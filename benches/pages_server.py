@@ -21,26 +21,26 @@ def count_requests(target: Path) -> None:
     """Adds up the requests of all stores of this process, and tells them to a file."""
     from lakeview.storage.interface import Storage
 
-    counted: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     lock = threading.Lock()
     own = Storage.count
 
     def counting(self: Storage, kind: str, times: int = 1) -> None:
         own(self, kind, times)
         with lock:
-            counted[kind] += times
+            counts[kind] += times
 
     Storage.count = counting  # type: ignore[method-assign]  # a bench looks on, the app needs no such hook
-    stop, told = threading.Event(), Counter[str]()
+    stop, last = threading.Event(), Counter[str]()
 
     def tell() -> None:
-        nonlocal told
+        nonlocal last
         while not stop.wait(_EVERY):
             with lock:
-                now = counted.copy()
-            if now != told:
+                now = counts.copy()
+            if now != last:
                 target.write_text(json.dumps(now))
-                told = now
+                last = now
 
     threading.Thread(target=tell, daemon=True).start()
 

@@ -70,8 +70,8 @@ def _ours_statistics(address: str, columns: list[str] | None) -> tuple[pl.DataFr
     return table.files(columns=[*LISTED, "records"]), table.statistics(columns=columns)
 
 
-def _ours_bounds(found: tuple[pl.DataFrame, pl.DataFrame]) -> Answer:
-    files, statistics = found
+def _ours_bounds(frames: tuple[pl.DataFrame, pl.DataFrame]) -> Answer:
+    files, statistics = frames
     column = statistics[ONE_COLUMN].struct
     nulls = {name: statistics[name].struct.field("null_count").sum() for name in statistics.columns if name[0] != "_"}
     answer = {
@@ -104,18 +104,18 @@ def _ours_listed(files: pl.DataFrame) -> Answer:
     return {"files": files.height, **sizes, **records}
 
 
-def _ours_trend(asked: tuple[str, list[int]]) -> tuple[pl.DataFrame, list[int]]:
-    lifetimes = _ours(asked[0]).lifetimes([column.name for column in trips.COLUMNS])
-    return _lakeview().views.timeline.trend.trend(lifetimes), asked[1]
+def _ours_trend(request: tuple[str, list[int]]) -> tuple[pl.DataFrame, list[int]]:
+    lifetimes = _ours(request[0]).lifetimes([column.name for column in trips.COLUMNS])
+    return _lakeview().views.timeline.trend.trend(lifetimes), request[1]
 
 
-def _ours_trended(found: tuple[pl.DataFrame, list[int]]) -> Answer:
-    trend, versions = found
+def _ours_trended(answer: tuple[pl.DataFrame, list[int]]) -> Answer:
+    trend, versions = answer
     statistic = trend["statistics"].struct.field(ONE_COLUMN).struct
-    told = trend.select(
+    rows = trend.select(
         "version", "files", "bytes", "records", least=statistic.field("min"), nulls=statistic.field("null_count")
     )
-    return {str(row[0]): list(row[1:]) for row in told.filter(told["version"].is_in(versions)).iter_rows()}
+    return {str(row[0]): list(row[1:]) for row in rows.filter(rows["version"].is_in(versions)).iter_rows()}
 
 
 def _ours_quality(address: str) -> list[pl.DataFrame]:
@@ -132,10 +132,10 @@ def _ours_quality(address: str) -> list[pl.DataFrame]:
     ]
 
 
-def _ours_judged(found: list[pl.DataFrame]) -> Answer:
-    states, changes, _ = found
-    counted = states.group_by("column").len()
-    return {"columns": counted.height, "versions": counted["len"].max(), "loads": changes["version"].n_unique()}
+def _ours_judged(frames: list[pl.DataFrame]) -> Answer:
+    states, changes, _ = frames
+    columns = states.group_by("column").len()
+    return {"columns": columns.height, "versions": columns["len"].max(), "loads": changes["version"].n_unique()}
 
 
 _OURS = {
@@ -146,8 +146,8 @@ _OURS = {
     "all columns": Job(lambda address: _ours_statistics(address, None), _ours_bounds),
     "history": Job(lambda address: _ours(address).history(), _ours_history),
     "history, loaded": Job(lambda table: table.history(), _ours_history, prepare=_ours_loaded),
-    "files before": Job(lambda asked: _ours(asked[0]).files(asked[1], LISTED), _ours_listed, prepare=at_middle),
-    "schema before": Job(lambda asked: _ours_open(*asked), columns_of, prepare=at_middle),
+    "files before": Job(lambda at: _ours(at[0]).files(at[1], LISTED), _ours_listed, prepare=at_middle),
+    "schema before": Job(lambda at: _ours_open(*at), columns_of, prepare=at_middle),
     "quality": Job(_ours_quality, _ours_judged),
     "trend": Job(_ours_trend, _ours_trended, prepare=lambda address: (address, sampled(address))),
 }
@@ -200,10 +200,10 @@ def _their_history(commits: list[dict[str, Any]]) -> Answer:
     }
 
 
-def _their_trended(found: dict[int, Any]) -> Answer:
-    told = {version: _their_files(batch) for version, batch in found.items()}
+def _their_trended(batches: dict[int, Any]) -> Answer:
+    answers = {version: _their_files(batch) for version, batch in batches.items()}
     figures = ("files", "bytes", "records", "least", "nulls in a column")
-    return {str(version): [answer[figure] for figure in figures] for version, answer in told.items()}
+    return {str(version): [answer[figure] for figure in figures] for version, answer in answers.items()}
 
 
 _DELTA_RS = {
@@ -211,10 +211,10 @@ _DELTA_RS = {
     "list": Job(_their_actions, _their_files),
     "history": Job(lambda address: _theirs(address).history(), _their_history),
     "history, loaded": Job(lambda table: table.history(), _their_history, prepare=_theirs),
-    "files before": Job(lambda asked: _their_actions(*asked), _their_files, prepare=at_middle),
-    "schema before": Job(lambda asked: _their_schema(_theirs(*asked)), columns_of, prepare=at_middle),
+    "files before": Job(lambda at: _their_actions(*at), _their_files, prepare=at_middle),
+    "schema before": Job(lambda at: _their_schema(_theirs(*at)), columns_of, prepare=at_middle),
     "trend": Job(
-        lambda asked: {version: _their_actions(asked[0], version) for version in asked[1]},
+        lambda at: {version: _their_actions(at[0], version) for version in at[1]},
         _their_trended,
         prepare=lambda address: (address, sampled(address)),
         times=lambda address: sampled(address)[-1] / SAMPLED,
@@ -245,7 +245,7 @@ def duckdb_with_delta() -> Any:
 
 _KERNEL = {
     "open": Job(_kernel_schema, columns_of),
-    "schema before": Job(lambda asked: _kernel_schema(*asked), columns_of, prepare=at_middle),
+    "schema before": Job(lambda at: _kernel_schema(*at), columns_of, prepare=at_middle),
 }
 _DUCKDB = {
     "list": Job(

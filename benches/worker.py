@@ -18,14 +18,14 @@ from benches.memory import peak, settled
 def main(engine: str, name: str, address: str, warm: str) -> None:
     job = {**tasks.JOBS.get(engine, {}), **iceberg_tasks.JOBS.get(engine, {})}[name]
     job.answer(job.run(job.prepare(warm)))
-    given = job.prepare(address)
+    target = job.prepare(address)
     before = settled()
     cpu, wall = time.process_time(), time.perf_counter()
-    found = job.run(given)
-    cpu, wall, held = time.process_time() - cpu, time.perf_counter() - wall, max(0, peak() - before)
+    output = job.run(target)
+    cpu, wall, memory = time.process_time() - cpu, time.perf_counter() - wall, max(0, peak() - before)
     times = job.times(address)
-    spent = {"cpu": cpu * times, "wall": wall * times, "memory": held}
-    print(json.dumps({**spent, "answer": job.answer(found)}, default=str))
+    spent = {"cpu": cpu * times, "wall": wall * times, "memory": memory}
+    print(json.dumps({**spent, "answer": job.answer(output)}, default=str))
 
 
 if __name__ == "__main__":
