@@ -211,6 +211,26 @@ def test_what_a_file_lacks_is_its_partition_value_then_the_default_then_null(tmp
     assert lv.open_table(history.address).scan().collect().rows() == [(1, "x", 7, None)]
 
 
+def test_a_fixed_value_of_another_length_is_corrupt(tmp_path: Path) -> None:
+    history = IcebergHistory(tmp_path / "t", [{"id": 1, "name": "f", "required": False, "type": "fixed[4]"}])
+    history.append("a", [{"f": None}])
+    where = history.root / "data" / "a"
+    for value in (None, b"abcd", b"abc"):
+        pq.write_table(
+            pa.table(
+                [pa.array([value], pa.binary())],
+                schema=pa.schema([pa.field("f", pa.binary(), metadata={"PARQUET:field_id": "1"})]),
+            ),
+            where,
+        )
+        opened = lv.open_table(history.address)
+        if value == b"abc":
+            with pytest.raises(CorruptTableError, match=r"column f is fixed\[4\]"):
+                opened.scan().collect()
+        else:
+            assert opened.scan().collect()["f"].to_list() == [value]
+
+
 def test_an_explicit_null_stays_null_and_a_null_struct_keeps_its_fields_null(tmp_path: Path) -> None:
     def struct(*fields: dict[str, Any]) -> dict[str, Any]:
         return {"id": 3, "name": "s", "required": False, "type": {"type": "struct", "fields": list(fields)}}

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakeview.iceberg.metadata.single_values import NotAValueError, default_value
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
@@ -108,7 +109,8 @@ class Projection:
             if place is None:
                 columns.append(self._missing(field, type_, rows))
             else:
-                columns.append(self._array(arrays[place], self._file_fields[place], field.type, type_, field.name))
+                array = self._array(arrays[place], self._file_fields[place], field.type, type_, field.name)
+                columns.append(_of_its_length(array, field))
         return (
             pa.RecordBatch.from_arrays(columns, schema=target)
             if columns
@@ -170,9 +172,8 @@ class Projection:
             if index is None:
                 parts.append(self._missing(field, type_.type, len(array)))
             else:
-                parts.append(
-                    self._array(array.field(index), stored[index], field.type, type_.type, f"{place}.{field.name}")
-                )
+                part = self._array(array.field(index), stored[index], field.type, type_.type, f"{place}.{field.name}")
+                parts.append(_of_its_length(part, field))
         return (
             pa.StructArray.from_arrays(parts, fields=list(target), mask=array.is_null())
             if parts
@@ -204,6 +205,15 @@ def _repeated(value: Any, target: pa.DataType, rows: int, field: Field) -> pa.Ar
             place=field.name,
             kind="unsupported-cast",
         ) from error
+
+
+def _of_its_length(array: pa.Array, field: Field) -> pa.Array:
+    """The array itself; ArrowInvalid where a fixed value has another length ("should be checked by the adapter": files
+    of some formats keep fixed values as bytes of any length)."""
+    length = field.metadata.get("length")
+    if length is not None and pc.any(pc.not_equal(pc.binary_length(array), length)).as_py():
+        raise pa.ArrowInvalid(f"column {field.name} is fixed[{length}], and a value has another length")
+    return array
 
 
 def _is_list(type_: pa.DataType) -> bool:
