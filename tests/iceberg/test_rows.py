@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable
-from datetime import date
+from datetime import date, time
 from pathlib import Path
 from typing import Any
 
@@ -394,6 +394,22 @@ def test_files_of_other_formats_are_read_by_id(tmp_path: Path, monkeypatch: pyte
     history.evolve([CAT, {**ID, "name": "number"}])
     found = lv.open_table(history.address).scan().collect()
     assert sorted(found.rows()) == [("a", 2), ("a", 4)]
+
+
+@pytest.mark.parametrize(("micros", "wanted"), [(3_723_000_004, time(1, 2, 3, 4)), (-1, None)])
+def test_times_of_orc_files_are_longs(tmp_path: Path, micros: int, wanted: time | None) -> None:
+    history = IcebergHistory(tmp_path / "t", [{"id": 1, "name": "at", "required": False, "type": "time"}])
+    entry = history._file("a", pa.table({"at": [micros]}), 0, {}) | {"file_format": "ORC"}
+    attributes = {"iceberg.id": "1", "iceberg.long-type": "TIME"}
+    schema = pa.schema([pa.field("at", pa.int64(), metadata=attributes)])
+    orc.write_table(pa.table([[micros]], schema=schema), history.root / "data" / "a")
+    history._commit("append", [entry], 0, {})
+    rows = lv.open_table(history.address).scan()
+    if wanted is None:
+        with pytest.raises(CorruptTableError, match="data/a cannot be read"):
+            rows.collect()
+    else:
+        assert rows.collect().rows() == [(wanted,)]
 
 
 # -- row lineage

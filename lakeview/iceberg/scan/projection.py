@@ -155,6 +155,9 @@ class Projection:
             ]
             entries = pa.StructArray.from_arrays(pair, fields=[target.key_field, target.item_field])
             return pa.Array.from_buffers(target, len(array), array.buffers()[:2], array.null_count, children=[entries])
+        if pa.types.is_time(target) and pa.types.is_int64(type_):  # ORC has no type of times (Appendix A)
+            array = array.cast(pa.time64("us"))
+            array.validate(full=True)
         return conformed(array, Field(place, target_fields), target)
 
     def _struct(
