@@ -5,8 +5,12 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from lakeview.iceberg.manifests.partition_bounds import source_bounds
+from lakeview.iceberg.manifests.partitions import PartitionColumn
+from lakeview.iceberg.metadata.partition_fields import PartitionField
 from lakeview.iceberg.metadata.single_values import decoded_bounds, sound_bounds
-from lakeview.model.schema import PrimitiveType
+from lakeview.iceberg.metadata.transforms import parse_transform
+from lakeview.model.schema import Field, PrimitiveType
 
 SMALL, SAME, LARGE = (bytes([first]) + bytes(15) for first in (0x10, 0x7F, 0x80))
 
@@ -40,3 +44,30 @@ def test_a_bound_from_when_a_time_was_a_date_is_unknown_beyond_nanoseconds(day: 
     decoded = decoded_bounds(values, PrimitiveType("timestamp_ns"))
     assert decoded is not None
     assert decoded.to_physical().to_list() == [day * 86_400_000_000_000 if inside else None]
+
+
+INT, LONG = (pl.Int32(), 31), (pl.Int64(), 63)
+
+
+@pytest.mark.parametrize(
+    ("type_", "recorded", "wanted"),
+    [
+        (INT, -10, (-10, -1)),
+        (INT, 2**31 - 18, (2**31 - 18, 2**31 - 9)),
+        (INT, 2**31 - 2, (None, None)),  # of -2**31 too: less its remainder of 8 it is 2**31 - 2 in 32 bits
+        (LONG, 2**63 - 2, (None, None)),
+        (LONG, 2**40, (2**40, 2**40 + 9)),
+    ],
+)
+def test_a_number_that_least_numbers_are_cut_to_bounds_nothing(
+    type_: tuple[pl.DataType, int], recorded: int, wanted: tuple[int | None, int | None]
+) -> None:
+    dtype, bits = type_
+    transform = parse_transform("truncate[10]")
+    assert -(2**bits) - -(2**bits) % 10 + 2 ** (bits + 1) == 2**bits - 2
+    field = Field("n", PrimitiveType("integer" if bits == 31 else "long"), id=1)
+    column = PartitionColumn(PartitionField(1000, "n", transform, (1,)), "n", dtype, field, ("n",), (0,))
+    values = pl.Series([recorded], dtype=dtype)
+    bounds = source_bounds(column, values, values)
+    assert bounds is not None
+    assert (bounds[0][0], bounds[1][0]) == wanted

@@ -23,25 +23,24 @@ def source_bounds(column: PartitionColumn, low: pl.Series, high: pl.Series) -> t
         case "identity":
             return low, high, True
         case "truncate":
-            upper = _truncate_end(high, transform.width)
-            return None if upper is None else (low, upper, False)
+            return _truncated(low, high, transform.width)
         case "year" | "month" | "day" | "hour":
             return _periods(transform.name, source.type, low, high)
     return None
 
 
-def _truncate_end(high: pl.Series, width: int) -> pl.Series | None:
-    """The largest value that is cut to `high`; null where there is none to name."""
+def _truncated(low: pl.Series, high: pl.Series, width: int) -> tuple[pl.Series, pl.Series, bool] | None:
+    """The values that are cut to these; ends are null where there is none to name."""
     dtype = high.dtype
     if dtype.is_integer():
-        most = 2**63 - width
-        return high.cast(pl.Int64).to_frame("v").select(
-            pl.when(pl.col("v") < most).then(pl.col("v") + (width - 1)).otherwise(None).alias("v")
-        ).to_series()  # fmt: skip
+        # of the least numbers of 32 and 64 bits what they are cut to is out of range: Java makes it one of the largest
+        last = high.cast(pl.Int64)
+        wraps = last.is_between(2**31 - width, 2**31 - 1) | (last >= 2**63 - width)
+        return low.set(wraps, None), last.set(wraps, None) + (width - 1), False
     if isinstance(dtype, pl.String):
-        return map_values(high, lambda text: text if len(text) < width else _after_text(text), pl.String())
+        return low, map_values(high, lambda text: text if len(text) < width else _after_text(text), pl.String()), False
     if isinstance(dtype, pl.Binary):
-        return map_values(high, lambda data: data if len(data) < width else _after_bytes(data), pl.Binary())
+        return low, map_values(high, lambda data: data if len(data) < width else _after_bytes(data), pl.Binary()), False
     return None
 
 
