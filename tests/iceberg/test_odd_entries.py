@@ -7,10 +7,14 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import lakeview as lv
 from lakeview.iceberg.manifests import tree
+from lakeview.iceberg.manifests.partitions import PartitionColumn, typed_partition
+from lakeview.iceberg.metadata.partition_fields import PartitionField
+from lakeview.iceberg.metadata.transforms import parse_transform
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.findings import Severity
 from tests.builders.iceberg import IcebergHistory
@@ -115,3 +119,15 @@ def test_days_are_told_where_the_first_manifest_has_nothing_but_removed_files(
     for day in (2, 3):
         history.append(f"b{day}", [{"id": date(2024, 1, day)}])
     assert lv.open_table(history.address).files()["partition_text"].to_list() == ["day=2024-01-02", "day=2024-01-03"]
+
+
+def test_bytes_of_an_unknown_transform_are_equal_whatever_lies_beside_them() -> None:
+    """A delete applies to the files of its partition, by the values of transforms that are not known too."""
+    part = PartitionField(1000, "w", parse_transform("weird"), (1,))
+    column = PartitionColumn(part, "w", pl.String(), None, None, (0,))
+
+    def typed(*values: bytes) -> list[Any]:
+        entries = pl.DataFrame({"partition": [{"f1000": value} for value in values]})
+        return typed_partition(entries, (column,), "m.avro")["partition"].struct.field("f1000").to_list()
+
+    assert typed(b"ab", b"\xff")[0] == typed(b"ab")[0]

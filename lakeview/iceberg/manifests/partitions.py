@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from lakeview.iceberg.metadata.partition_fields import PartitionField
-from lakeview.iceberg.metadata.single_values import in_calendar, text_values
+from lakeview.iceberg.metadata.single_values import in_calendar
 from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.iceberg.metadata.types import struct_fields
 from lakeview.model.column_values import formatted
@@ -138,11 +138,7 @@ def _cast(series: pl.Series, dtype: pl.DataType) -> pl.Series:
         return series.to_physical().cast(dtype)
     if isinstance(dtype, pl.Time) and own.is_integer():
         return (series.cast(pl.Int64) * 1000).cast(dtype)
-    if (
-        isinstance(dtype, pl.String)
-        and isinstance(own, pl.Binary)
-        and text_values(series).null_count() > series.null_count()
-    ):
+    if isinstance(dtype, pl.String) and isinstance(own, pl.Binary):  # one text for one value, whatever is beside it
         return map_values(series, lambda b: base64.b64encode(b).decode(), pl.String())
     return series.cast(dtype)
 
