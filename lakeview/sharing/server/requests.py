@@ -187,8 +187,6 @@ def _check(request: QueryRequest) -> None:
     points = [n for n in ("version", "timestamp", "starting_version") if getattr(request, n) is not None]
     if len(points) > 1:
         raise bad_parameter("Please only provide one of: version, timestamp, startingVersion")
-    if request.ending_version is not None and request.starting_version is None:
-        raise bad_parameter("endingVersion needs startingVersion")
     for value, name in (
         (request.version, "version"),
         (request.starting_version, "startingVersion"),
