@@ -8,7 +8,7 @@ file listings, statistics and rows of its actions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -232,7 +232,7 @@ def change_scan(
     `schemas`: later metaData actions by version, of `head` alone if there are none; `times`: milliseconds since 1970 by
     version. InvalidRequestError (kind incompatible-schema-change) if rows of a version cannot be read with the schema.
     """
-    schema = _last_schema(head, schemas, max_depth)
+    schema, mode = _last_schema(head, schemas, max_depth)
     commits = _commits(actions)
     timestamps = pl.DataFrame(
         {"version": list(times), "timestamp": list(times.values())},
@@ -243,16 +243,23 @@ def change_scan(
         .join(timestamps, on="version", how="left", maintain_order="left")
         .with_columns(pl.lit(value=True).alias("feed"))
     )
-    match: Match = "id" if column_mapping_mode(head.protocol, head.properties) == "id" else "name"
+    match: Match = "id" if mode == "id" else "name"
     return ChangeScan(files, schema, match, head.address)
 
 
-def _last_schema(head: TableHead, schemas: Sequence[tuple[int, Metadata]], max_depth: int) -> Schema:
-    parsed = [
-        (version, table_schema(m.schema_string, head.protocol, m.properties, max_depth=max_depth))
-        for version, m in sorted(schemas, key=lambda pair: pair[0])
-    ] or [(0, head.schema)]
-    last_version, last = parsed[-1]
+def _last_schema(head: TableHead, schemas: Sequence[tuple[int, Metadata]], max_depth: int) -> tuple[Schema, str]:
+    """The schema of the last version and how its columns are mapped."""
+    mode = column_mapping_mode(head.protocol, head.properties)
+    parsed: list[tuple[int, Schema]] = []
+    for version, metadata in sorted(schemas, key=lambda pair: pair[0]):
+        protocol = head.protocol
+        if metadata != head.metadata:  # an answer has the first protocol only: a later mapping came with another
+            protocol = replace(protocol, min_reader_version=2)
+        mode = column_mapping_mode(protocol, metadata.properties)
+        parsed.append(
+            (version, table_schema(metadata.schema_string, protocol, metadata.properties, max_depth=max_depth))
+        )
+    last_version, last = parsed[-1] if parsed else (0, head.schema)
     for version, schema in parsed[:-1]:
         if (why := incompatibility(schema, last)) is not None:
             raise InvalidRequestError(
@@ -261,7 +268,7 @@ def _last_schema(head: TableHead, schemas: Sequence[tuple[int, Metadata]], max_d
                 place="metaData.schemaString",
                 kind="incompatible-schema-change",
             )
-    return last
+    return last, mode
 
 
 def _commits(actions: Iterable[tuple[int, Action]]) -> list[Commit]:

@@ -6,13 +6,16 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import polars as pl
 import pytest
 
+from lakeview.delta.sharing import Metadata, Protocol, change_scan, read_head
 from lakeview.model.errors import InvalidRequestError, LakeviewError, SharingError, VersionNotFoundError
 from lakeview.model.frames import CHANGES_PLAN
 from lakeview.sharing.client.table import SharedTable, open_shared
 from tests.builders.actions import schema_string
+from tests.builders.mapped import field, mapped
 from tests.builders.shares import SharedStory, SharingServer
 
 NAME = "sales.eu.orders"
@@ -134,6 +137,15 @@ def test_a_schema_that_cuts_the_range_in_two_is_refused(
     with pytest.raises(InvalidRequestError, match="after version 0 column note was dropped") as caught:
         opened(profile).changes(0)
     assert caught.value.kind == "incompatible-schema-change"
+
+
+def test_a_mapping_within_the_range_says_which_columns_are_the_same() -> None:
+    """The protocol is told of the first version only, and has no column mapping."""
+    _, action = mapped("name", field("id", "long", 1))
+    first = Metadata(schema_string=schema_string({"id": "long"}), partition_columns=[])
+    head = read_head(Protocol(1, 2), first, "team.share#t", 64, recorded=True)
+    with pytest.raises(InvalidRequestError, match="after version 0 column id was dropped"):
+        change_scan(head, [(0, first), (1, msgspec.convert(action["metaData"], Metadata))], [], {}, 64)
 
 
 def test_a_changed_file_without_a_version_is_refused(server: SharingServer, profile: Path, orders: SharedStory) -> None:
