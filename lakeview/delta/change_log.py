@@ -30,11 +30,12 @@ T = TypeVar("T")
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
     """A file that a commit added, removed, or recorded changes in. `path`: canonical, relative to the table;
-    `partition_values`: of a remove that lacks them, those of the add that it undoes."""
+    `partition_values` and `size`: of a remove that lacks them, those of the add that it undoes."""
 
     action: FileAction
     path: str
     partition_values: PartitionText
+    size: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +44,13 @@ class CommitChanges:
 
     version: int
     actions: Sequence[FileAction]
-    _partitions: _PartitionValues
+    _earlier: _EarlierFiles
 
     def files(self, start: int = 0) -> Iterator[ChangedFile]:
         """The changed files from a position in `actions` on."""
         actions = self.actions[start:]
-        for action, path in zip(actions, self._partitions.paths(actions), strict=True):
-            yield ChangedFile(action, path, self._partitions.of(self.version, action, path))
+        for action, path in zip(actions, self._earlier.paths(actions), strict=True):
+            yield ChangedFile(action, path, *self._earlier.of(self.version, action, path))
 
 
 class ChangeLog:
@@ -99,10 +100,10 @@ class ChangeLog:
         `feed`: files of the change feed where a commit recorded one, else adds and removes. CorruptTableError or
         VersionNotFoundError is raised with the piece that is broken or missing.
         """
-        partitions = _PartitionValues(self._table)
+        earlier = _EarlierFiles(self._table)
         for commit, actions in self._each(versions, feed=feed):
-            yield CommitChanges(commit.version, actions, partitions)
-            partitions.learn(commit)
+            yield CommitChanges(commit.version, actions, earlier)
+            earlier.learn(commit)
 
     def _each(
         self, versions: range, *, feed: bool, mentioning: str | None = None
@@ -142,13 +143,13 @@ class ChangeLog:
         return False if nothing else None
 
 
-class _PartitionValues:
-    """Partition values of changed files. Values of the table's other files are loaded when a remove first lacks its
-    own, and followed from there on: one walk of the log forward."""
+class _EarlierFiles:
+    """Partition values and sizes of changed files. Those of the table's other files are loaded when a remove first
+    lacks its own, and followed from there on: one walk of the log forward."""
 
     def __init__(self, table: DeltaTable) -> None:
         self._table = table
-        self._by_path: dict[str, PartitionText] | None = None
+        self._by_path: dict[str, tuple[PartitionText, int | None]] | None = None
         self._distinct: dict[tuple[tuple[str, str | None], ...], PartitionText] = {}
 
     def paths(self, actions: Sequence[FileAction]) -> list[str]:
@@ -156,21 +157,24 @@ class _PartitionValues:
         paths = decoded(pl.Series([a.path for a in actions], dtype=pl.String()))
         return canonical(paths, self._table.storage.root).to_list()
 
-    def of(self, version: int, action: FileAction, path: str) -> PartitionText:
-        """The partition values of a changed file of a version."""
-        if action.partition_values is not None:
-            return action.partition_values
+    def of(self, version: int, action: FileAction, path: str) -> tuple[PartitionText, int | None]:
+        """The partition values and the size of a changed file of a version."""
+        values, size = action.partition_values, action.size
+        if values is not None and size is not None:
+            return values, size
         if self._by_path is None:
-            adds = self._table.state(max(version - 1, 0)).adds(["partition_values"])
-            self._by_path = {k: self._shared(v) for k, v in adds.select("key", "partition_values").iter_rows()}
-        return self._by_path.get(path, {})
+            adds = self._table.state(max(version - 1, 0)).adds(["partition_values", "size"])
+            rows = adds.select("key", "partition_values", "size").iter_rows()
+            self._by_path = {key: (self._shared(values), size) for key, values, size in rows}
+        earlier_values, earlier_size = self._by_path.get(path, ({}, None))
+        return earlier_values if values is None else values, earlier_size if size is None else size
 
     def learn(self, commit: Commit) -> None:
-        """Remember the values of what a commit adds."""
+        """Remember what a commit adds."""
         if self._by_path is not None:
             adds = [a for _, a in only("add", [commit])]
-            values = (self._shared(a.partition_values) for a in adds)
-            self._by_path |= dict(zip(self.paths(adds), values, strict=True))
+            files = ((self._shared(a.partition_values), a.size) for a in adds)
+            self._by_path |= dict(zip(self.paths(adds), files, strict=True))
 
     def _shared(self, values: dict[str, str | None] | None) -> PartitionText:
         """One dict for all files of a partition: a table has fewer partitions than files."""

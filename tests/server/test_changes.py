@@ -223,14 +223,16 @@ def test_a_protocol_that_rises_on_the_way_is_too_new(api: Api, tmp_path: Path) -
     assert "is too new" in api.refused("rises", startingVersion=0)[2]
 
 
-def test_removes_without_partition_values_get_those_of_their_adds(api: Api, tmp_path: Path) -> None:
+def test_removes_without_partition_values_and_sizes_get_those_of_their_adds(api: Api, tmp_path: Path) -> None:
     history = DeltaHistory(tmp_path / "bare")
     history.commit(protocol(), metadata({"id": "long", "month": "integer"}, partition_by=("month",)))
-    history.commit(history.data("a.parquet", {"id": [1]}, partition={"month": "4"}))
+    added = history.data("a.parquet", {"id": [1]}, partition={"month": "4"})
+    history.commit(added)
     history.commit(remove("a.parquet"))
     share(api, tmp_path, "bare")
     (line,) = api.query("bare", startingVersion=2)[2:]
     assert line["remove"]["partitionValues"] == {"month": "4"}
+    assert line["remove"]["size"] == added["add"]["size"]
 
 
 def test_vectors_travel_in_delta_format(api: Api, tmp_path: Path) -> None:

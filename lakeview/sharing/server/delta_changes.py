@@ -116,7 +116,7 @@ class ChangeLines:
         action, response_format = file.action, self._range.response_format
         vector = None if isinstance(action, AddCDCFile) else vector_value(action.deletion_vector)
         kinds, values = _KINDS[type(action)], file.partition_values
-        fields = msgspec.to_builtins(action)
+        fields = {**msgspec.to_builtins(action), "size": file.size}
         return action_row(*kinds, file.path, fields, values, vector, response_format, self._range.scheme, common)
 
 
