@@ -10,10 +10,12 @@ import msgspec
 import polars as pl
 import pytest
 
-from lakeview.delta.sharing import Metadata, Protocol, change_scan, read_head
+from lakeview.delta.sharing import AddFile, Metadata, Protocol, RemoveFile, change_scan, read_head
 from lakeview.model.errors import InvalidRequestError, LakeviewError, SharingError, VersionNotFoundError
 from lakeview.model.frames import CHANGES_PLAN
+from lakeview.sharing.client.file_lines import read_file_lines
 from lakeview.sharing.client.table import SharedTable, open_shared
+from lakeview.sharing.protocol.messages import DeltaSingleAction, FileLine
 from tests.builders.actions import schema_string
 from tests.builders.mapped import field, mapped
 from tests.builders.shares import SharedStory, SharingServer
@@ -146,6 +148,12 @@ def test_a_mapping_within_the_range_says_which_columns_are_the_same() -> None:
     head = read_head(Protocol(1, 2), first, "team.share#t", 64, recorded=True)
     with pytest.raises(InvalidRequestError, match="after version 0 column id was dropped"):
         change_scan(head, [(0, first), (1, msgspec.convert(action["metaData"], Metadata))], [], {}, 64)
+
+
+def test_a_removed_file_without_a_size_has_that_of_its_add() -> None:
+    actions = DeltaSingleAction(add=AddFile("u", 7, {})), DeltaSingleAction(remove=RemoveFile("v"))
+    listed = read_file_lines([("file", FileLine("f", version=1, delta_single_action=action)) for action in actions])
+    assert (listed.urls["f"].url, listed.urls["f"].size) == ("v", 7)
 
 
 def test_a_changed_file_without_a_version_is_refused(server: SharingServer, profile: Path, orders: SharedStory) -> None:

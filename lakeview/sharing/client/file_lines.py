@@ -95,7 +95,9 @@ def _action(kind: Kind, file: FileLine, urls: dict[str, SignedUrl], until: int |
     record = single.add or single.remove or single.cdc
     if record is None:
         raise broken_protocol(f"file {file.id} has an action of no known kind")
-    urls[file.id] = SignedUrl(record.path, record.size, expires)
+    earlier = urls.get(file.id)  # a remove may have no size, and its add comes before
+    size = earlier.size if earlier is not None and record.size is None else record.size
+    urls[file.id] = SignedUrl(record.path, size, expires)
     if isinstance(record, AddCDCFile):
         return _cdc_action(replace(record, path=path))
     vector = None if record.deletion_vector is None else _vector_by_id(record.deletion_vector, file, urls, expires)
