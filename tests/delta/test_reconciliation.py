@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pickle
 import threading
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -261,6 +262,25 @@ def test_checkpoints_of_several_shapes_say_the_same(
     assert snapshot.properties == {"p": "1"}
     assert snapshot.transactions.is_empty()
     assert snapshot.tombstones.is_empty()
+
+
+@pytest.mark.parametrize("texts", [{}, {"partitionValues": CHECKPOINT_SHAPE["add"]["partitionValues"]}])
+def test_partition_values_that_a_checkpoint_has_as_values_alone_are_read(
+    history: DeltaHistory, texts: dict[str, pa.DataType]
+) -> None:
+    values = {"d": date(2026, 3, 1), "t": datetime(2026, 3, 1, 8, 30, tzinfo=UTC), "b": True, "x": Decimal("1.50")}
+    types = {"d": "date", "t": "timestamp", "b": "boolean", "x": "decimal(5,2)"}
+    history.commit(protocol(), metadata({"id": "long", **types}, partition_by=tuple(types)))
+    known = {**add("f", partition=None)["add"], "partitionValues_parsed": values}
+    nothing = {**add("g", partition=None)["add"], "partitionValues_parsed": dict.fromkeys(values)}
+    struct_type = pa.struct([("d", pa.date32()), ("t", pa.timestamp("us", "UTC")), ("b", pa.bool_()),
+                             ("x", pa.decimal128(5, 2))])  # fmt: skip
+    without = {name: type_ for name, type_ in CHECKPOINT_SHAPE["add"].items() if name != "partitionValues"}
+    shape = {**CHECKPOINT_SHAPE, "add": {**without, **texts, "partitionValues_parsed": struct_type}}
+    actions: list[Action] = [*history.actions[0], {"add": known}, {"add": nothing}]
+    history.commit().checkpoint(actions=actions, shape=shape)
+    files = lv.open_table(history.address).files()
+    assert dict(files.select("path", "partition").iter_rows()) == {"f": values, "g": dict.fromkeys(values)}
 
 
 def test_frames_have_their_declared_columns_when_there_is_nothing_in_them(history: DeltaHistory) -> None:

@@ -127,6 +127,25 @@ def test_an_absolute_sidecar_is_opened_only_below_the_allowed_roots(history: Del
         lv.open_table(history.address).files(columns=["path"])
 
 
+WITHOUT_PATH: dict[str, tuple[list[Action], str]] = {
+    "an add": ([add("f1"), {"add": {**add("f2")["add"], "path": None}}], "one of its add actions has no path"),
+    "a remove": ([{"remove": {**remove("f1")["remove"], "path": None}}], "one of its remove actions has no path"),
+    "a sidecar": ([sidecar("part-0.parquet"), {"sidecar": {"path": None, "sizeInBytes": 1}}], "the sidecar None"),
+}
+
+
+@pytest.mark.parametrize(("actions", "words"), WITHOUT_PATH.values(), ids=list(WITHOUT_PATH))
+def test_a_file_without_a_path_is_named_and_not_left_out(
+    history: DeltaHistory, actions: list[Action], words: str
+) -> None:
+    written(history, name="checkpoint.parquet", sidecars=1)
+    top = [{"checkpointMetadata": {"version": 2}}, *STATE, *actions]
+    history.write(log_name(2, "checkpoint.parquet"), parquet_actions(top, TOP_SHAPE))
+    table = lv.open_table(history.address)
+    with pytest.raises(CorruptTableError, match=rf"{log_name(2, 'checkpoint.parquet')[11:]}.*{words}"):
+        _ = table.snapshot(2).tombstones if words.count("remove") else table.files(2)
+
+
 def test_a_checkpoint_that_names_itself_as_sidecar_is_not_followed_round(history: DeltaHistory) -> None:
     written(history, name="checkpoint.parquet", sidecars=1)
     loop = [*FILES, sidecar("part-0.parquet"), sidecar("part-1.parquet")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import polars as pl
@@ -51,11 +51,26 @@ def typed(text: pl.Series, type_: DataType) -> pl.Series:
             return _with_time(text).str.to_datetime(_ZONELESS, time_unit="us", strict=False)
         case PrimitiveType("binary"):
             return text.cast(pl.Binary)
-        case DecimalType(precision, scale):
-            values = text.cast(polars_type(type_), strict=False)
-            whole = text.cast(pl.Decimal(38, 38 - precision + scale), strict=False)
-            return values.set(values.cast(whole.dtype) != whole, None)  # the cast cut digits
+        case DecimalType():
+            return _decimals(text, type_)
     return text.cast(polars_type(type_), strict=False)
+
+
+def _decimals(text: pl.Series, type_: DecimalType) -> pl.Series:
+    values = text.cast(polars_type(type_), strict=False)
+    distinct = text.drop_nulls().unique()
+    cut = [value for value in distinct if _digits_behind_point(value) > type_.scale]
+    return values.set(text.is_in(pl.Series(cut, dtype=pl.String).implode()), None) if cut else values
+
+
+def _digits_behind_point(text: str) -> int:
+    """Digits that are not 0, of a text that may be no number."""
+    try:
+        _, digits, exponent = Decimal(text).as_tuple()
+    except InvalidOperation:
+        return 0
+    needed = len("".join(map(str, digits)).rstrip("0"))
+    return needed - len(digits) - exponent if needed and isinstance(exponent, int) else 0
 
 
 def instants(text: pl.Series) -> pl.Series:

@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from lakeview.delta.log.checkpoint_parquet import Arrays, ParquetActions, Piece
-from lakeview.delta.log.file_actions import COLUMN_TYPES, PARTITION_VALUES, VECTOR, with_keys
+from lakeview.delta.log.file_actions import COLUMN_TYPES, PARTITION_VALUES, VECTOR, text_maps_of_values, with_keys
 from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.statistics_reader import StatisticsReader
 from lakeview.model import limits
@@ -42,6 +42,7 @@ _VECTOR_LEAVES = {
 }
 _PARSED = {"stats_parsed": "stats_parsed", "parsed_records": "stats_parsed.numRecords"}
 _COUNT = "stats_parsed.numRecords"
+_TYPED_VALUES = "partitionValues_parsed"
 
 
 def file_actions_of(
@@ -88,6 +89,8 @@ class _Selection:
         self._columns = {c: leaf_of[c] for c in ("path", *columns) if c in leaf_of}
         self._parsed = {c: leaf for c, leaf in _PARSED.items() if c in columns and is_add}
         self._counts = _count_leaves(file, kind) if "records" in columns and is_add else None
+        no_texts = is_add and "partition_values" in columns and file.footer.is_null("add.partitionValues")
+        self._typed_values = no_texts and not file.footer.is_null(f"add.{_TYPED_VALUES}")
         self._statistics = _Statistics(file, statistics) if statistics is not None and is_add else None
         self._dropped = _TEXTS.difference(self._columns.values(), self._parsed.values())
         self.leaves = [
@@ -98,7 +101,7 @@ class _Selection:
         """Every leaf that a column needs, each once."""
         vectors = [f"deletionVector.{leaf}" for leaf in _VECTOR_LEAVES.values()] if self._has_vectors else []
         statistics = [] if self._statistics is None else self._statistics.leaves
-        columns = [*self._columns.values(), *self._parsed.values()]
+        columns = [*self._columns.values(), *self._parsed.values(), *([_TYPED_VALUES] if self._typed_values else [])]
         return dict.fromkeys([*columns, *(self._counts or ()), *vectors, *statistics])
 
     @property
@@ -123,6 +126,9 @@ class _Selection:
     def series(self, columns: _Columns) -> list[pl.Series]:
         """The columns, `path` first."""
         series = [columns.conformed(column, leaf) for column, leaf in self._columns.items()]
+        if self._typed_values:
+            place = list(self._columns).index("partition_values")
+            series[place] = text_maps_of_values(columns.raw("partition_values", _TYPED_VALUES))
         series += columns.vectors(whole=self._whole_vectors, present=self._has_vectors)
         if "parsed_records" in self._parsed:
             series.append(columns.whole_numbers("parsed_records", _COUNT))

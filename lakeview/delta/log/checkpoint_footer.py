@@ -57,6 +57,10 @@ class Footer:
         """Whether a leaf, or a struct above leaves, is there and not known to be null throughout."""
         return self.has(place) and bool(self.groups(place))
 
+    def is_null(self, place: str) -> bool:
+        """Whether a leaf, or every leaf of a struct, is known to be null throughout, or not there."""
+        return not any(self.groups(leaf) for leaf in self._leaves if leaf == place or leaf.startswith(f"{place}."))
+
     def covers(self, leaf: str, other: str) -> bool:
         """Whether a leaf is known to have a value wherever another one has."""
         for group in range(self.metadata.num_row_groups):
@@ -73,6 +77,15 @@ class Footer:
                 raise TypeError(f"it has two columns called {kind}")
             if fields and not pa.types.is_struct(fields[0].type):
                 raise TypeError(f"{kind} is {fields[0].type}, a struct was expected")
+
+    def require_paths(self, kind: str) -> None:
+        """ValueError if a file action of this kind has no path: it would be taken for another action's row."""
+        for group in range(self.metadata.num_row_groups):
+            without, *others = (self._nulls(group, f"{kind}.{leaf}") for leaf in ("path", "size", "dataChange"))
+            if without is None and not self.has_leaf(f"{kind}.path"):
+                without = self.metadata.row_group(group).num_rows
+            if without is not None and any(nulls is not None and nulls < without for nulls in others):
+                raise ValueError(f"one of its {kind} actions has no path")
 
     def batch_rows(self, most: int) -> int:
         """Rows to decode at a time: few of a small file, so that one whose dictionary inflates is stopped early."""

@@ -97,6 +97,7 @@ class ParquetActions:
     ) -> tuple[Arrays, int]:
         footer = self.footer
         footer.require_structs([kind])
+        footer.require_paths(kind)
         present = [w for w in names if footer.has(f"{kind}.{w}")]
         groups = footer.groups(f"{kind}.path")
         if "path" not in present or not groups:
@@ -115,6 +116,7 @@ class ParquetActions:
         with readable(self.name, self.parent):
             footer = self.footer
             footer.require_structs([kind])
+            footer.require_paths(kind)
             present = [w for w in names if footer.has(f"{kind}.{w}")]
             groups = footer.groups(f"{kind}.path")
             if "path" not in present or not groups:
@@ -233,12 +235,9 @@ def _joined(pieces: Iterable[Mapping[str, Piece]]) -> Arrays:
 
 def _actions(column: pa.Array, keys: Sequence[str]) -> list[dict[str, Any]]:
     """The structs of a column where one of these leaves is not null."""
-    for key in keys:
-        leaf = _field(column, key)
-        if leaf.null_count < len(leaf):
-            rows = [column[i].as_py() for i in pl.Series(leaf).is_not_null().arg_true()]
-            return [{name: value for name, value in row.items() if value is not None} for row in rows]
-    return []
+    leaves = pl.DataFrame({key: pl.Series(_field(column, key)).is_not_null() for key in keys})
+    rows = (column[i].as_py() for i in leaves.select(pl.any_horizontal(pl.all())).to_series().arg_true())
+    return [{name: value for name, value in row.items() if value is not None} for row in rows]
 
 
 def _field(struct: pa.Array, leaf: str) -> pa.Array:

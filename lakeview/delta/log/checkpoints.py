@@ -193,11 +193,11 @@ class Checkpoint:
     def _sidecar_sizes(self) -> dict[str, int]:
         """Each path of `sidecars`, and the bytes that are recorded of it, 0 where none are."""
         sizes: dict[str, int] = {}
-        actions = self._each(lambda top: top.structs({"sidecar": ["path"]})["sidecar"], self._tops)
+        actions = self._each(lambda top: top.structs({"sidecar": ["path", "sizeInBytes"]})["sidecar"], self._tops)
         for top, sidecars in zip(self._tops, actions, strict=True):
             for action in sidecars:
                 size = action.get("sizeInBytes")
-                sizes[self._sidecar_path(action["path"], top.name)] = size if isinstance(size, int) else 0
+                sizes[self._sidecar_path(action.get("path"), top.name)] = size if isinstance(size, int) else 0
         if sizes and len(self._tops) > 1:
             raise CorruptTableError(
                 f"checkpoint {self.version} is in {len(self._tops)} parts and names sidecars: one excludes the other",

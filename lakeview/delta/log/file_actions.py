@@ -174,6 +174,15 @@ def text_maps(maps: Sequence[dict[str, str | None] | None]) -> pl.Series:
     return pl.Series(array).cast(PARTITION_VALUES)
 
 
+def text_maps_of_values(values: pl.Series) -> pl.Series:
+    """Typed partition values as the maps of texts that an add has (delta protocol, Partition Value Serialization)."""
+    texts = [
+        value.dt.to_string("%Y-%m-%d %H:%M:%S%.6f") if isinstance(value.dtype, pl.Datetime) else value.cast(pl.String)
+        for value in values.struct.unnest()
+    ]
+    return text_maps(pl.DataFrame(texts).to_dicts()).alias(values.name)
+
+
 def with_keys(frame: pl.DataFrame, root: str) -> pl.DataFrame:
     """Decode `path` once and add `key`, its canonical spelling."""
     path = decoded(frame["path"])
