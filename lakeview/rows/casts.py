@@ -79,12 +79,15 @@ def located(file_fields: Sequence[pa.Field], table_fields: Sequence[Field], matc
     for i, f in enumerate(file_fields):
         folded.setdefault(f.name.casefold(), i)
     name_counts = Counter(f.name for f in file_fields)
+    folded_counts = Counter(name.casefold() for name in name_counts)
     places = []
     for field in table_fields:
         name = field.physical_name or field.name
         place = exact.get(name)
         if place is None and name == field.name:
             place = folded.get(name.casefold())
+            if folded_counts[name.casefold()] > 1:
+                raise pa.ArrowInvalid(f"it holds {folded_counts[name.casefold()]} columns called {name}, case aside")
         if place is not None and name_counts[file_fields[place].name] > 1:
             name = file_fields[place].name
             raise pa.ArrowInvalid(f"it holds {name_counts[name]} columns called {name}")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import lakeview as lv
+from lakeview.delta.data.row_tracking import MATERIALIZED
 from lakeview.delta.data.type_widening import widens_in_iceberg
 from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import CorruptTableError, InvalidRequestError
@@ -76,6 +78,29 @@ def test_types_widen_only_where_readers_are_told(history: DeltaHistory) -> None:
     table.set_properties({"delta.enableTypeWidening": "true"})
     table.widen_column("id", "long")
     assert table.snapshot().protocol.reader_features == ("typeWidening",)
+
+
+@pytest.mark.parametrize("by_property", [True, False], ids=["set again", "supported later"])
+@pytest.mark.parametrize(
+    ("feature", "name", "text", "keys"),
+    [
+        ("columnMapping", "columnMapping.mode", "name", ["delta.columnMapping.maxColumnId"]),
+        ("rowTracking", "enableRowTracking", "true", list(MATERIALIZED.values())),
+    ],
+)
+def test_a_property_without_its_feature_begins_to_count_as_one_that_is_new(
+    history: DeltaHistory, by_property: bool, feature: str, name: str, text: str, keys: list[str]
+) -> None:
+    table = opened(history, protocol(1, 7, writerFeatures=[]), **{name: text})
+    history.commit(history.data("f", {"id": pa.array([7], pa.int32())}, records=1))
+    if by_property:
+        table.set_properties({f"delta.{name}": text})
+    else:
+        table.upgrade_protocol([feature])
+    assert set(keys) <= recorded(table, "metaData")["configuration"].keys()
+    assert table.scan().collect().rows() == [(7,)]
+    if feature == "rowTracking":
+        assert table.scan(row_tracking=True).collect().rows() == [(7, 0, 2)]
 
 
 def test_tables_for_iceberg_widen_as_iceberg_does(history: DeltaHistory) -> None:

@@ -55,9 +55,10 @@ def test_thousands_of_columns_are_read_at_once(history: DeltaHistory) -> None:
     assert lv.open_table(history.address).scan().select("c7", "c8").collect().rows() == [(7, 1)]
 
 
-def test_a_data_file_with_one_name_twice_is_refused(history: DeltaHistory) -> None:
+@pytest.mark.parametrize("names", [["id", "id"], ["ID", "Id"]])
+def test_a_data_file_with_one_name_twice_is_refused(history: DeltaHistory, names: list[str]) -> None:
     columns = [pa.array([1]), pa.array([2]), pa.array(["Bern"])]
-    history.create().commit(history.data("f", pa.Table.from_arrays(columns, names=["id", "id", "city"])))
+    history.create().commit(history.data("f", pa.Table.from_arrays(columns, names=[*names, "city"])))
     with pytest.raises(CorruptTableError, match="it holds 2 columns called id") as caught:
         lv.open_table(history.address).scan().collect()
     assert caught.value.kind == "corrupt-data-file"

@@ -152,7 +152,8 @@ BROKEN: dict[str, tuple[bytes, dict[str, str], type[LakeviewError], str]] = {
         HEAD.replace(b":1}}\n", b":2}}\n", 1), VERSION, UnsupportedTableError, "speaks version 2 of the",
     ),
     "two formats in one answer": (
-        b'{"protocol":{"deltaProtocol":{}}}\n' + HEAD.split(b"\n")[1], VERSION, SharingError, "different formats",
+        b'{"protocol":{"deltaProtocol":{"minReaderVersion":1,"minWriterVersion":2}}}\n' + HEAD.split(b"\n")[1],
+        VERSION, SharingError, "different formats",
     ),
     "no version": (HEAD, {}, SharingError, "no Delta-Table-Version that is a number"),
     "a version beyond all numbers": (HEAD, {"Delta-Table-Version": "9" * 30}, SharingError, "no Delta-Table-Version"),

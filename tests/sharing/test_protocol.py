@@ -68,9 +68,10 @@ def test_actions_of_the_delta_log_travel_whole() -> None:
     assert line.file is not None
     assert line.file.delta_single_action is not None
     assert line.file.delta_single_action.add == AddFile("https://store/f", 3, {}, stats="{}")
-    head = parse_line(b'{"protocol":{"deltaProtocol":{"minReaderVersion":3,"readerFeatures":["deletionVectors"]}}}')
+    versions = b'"minReaderVersion":3,"minWriterVersion":7'
+    head = parse_line(b'{"protocol":{"deltaProtocol":{%b,"readerFeatures":["deletionVectors"]}}}' % versions)
     assert head.protocol is not None
-    assert head.protocol.delta_protocol == Protocol(3, 1, ["deletionVectors"])
+    assert head.protocol.delta_protocol == Protocol(3, 7, ["deletionVectors"])
     metadata = parse_line(b'{"metaData":{"version":4,"deltaMetadata":{"id":"t","partitionColumns":["day"]}}}')
     assert metadata.meta_data is not None
     assert metadata.meta_data.version == 4

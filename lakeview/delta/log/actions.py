@@ -103,8 +103,8 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel"):
 class Protocol(msgspec.Struct, frozen=True, rename="camel"):
     """What readers and writers must implement."""
 
-    min_reader_version: int = 1
-    min_writer_version: int = 1
+    min_reader_version: int
+    min_writer_version: int
     reader_features: list[str] | None = None
     writer_features: list[str] | None = None
 

@@ -129,11 +129,12 @@ class Definition:
         configuration = {**(self.metadata.configuration or {}), **properties}
         configuration = {key: text for key, text in configuration.items() if text is not None}
         schema = self.schema
-        self._check_mapping(before, configuration)
-        if _mode(configuration) != "none" and _mode(before) == "none":
+        mode = column_mapping_mode(self.table_protocol, before, self._address)
+        self._check_mapping(mode, _mode(configuration))
+        if _mode(configuration) != "none" and mode == "none":
             schema, largest = with_column_ids(schema, int(configuration.get(MAX_ID) or 0), keep_names=True)
             configuration[MAX_ID] = str(largest)
-        if _is_on(configuration, ROW_TRACKING) and not _is_on(before, ROW_TRACKING):
+        if _is_on(configuration, ROW_TRACKING) and not self.enables("rowTracking", ROW_TRACKING):
             if _is_on(configuration, SUSPENDED):
                 raise InvalidRequestError(
                     f"row tracking of {self._address} is suspended ({SUSPENDED}): files get no row ids, which it needs",
@@ -147,8 +148,7 @@ class Definition:
         features = frozenset(property_features({k: v for k, v in properties.items() if v is not None}))
         self.change_metadata(features=features, schema_string=schema_text(schema), configuration=configuration)
 
-    def _check_mapping(self, before: Mapping[str, str], after: Mapping[str, str | None]) -> None:
-        old, new = _mode(before), _mode(after)
+    def _check_mapping(self, old: str, new: str) -> None:
         if old != new and (old, new) != ("none", "name"):
             raise InvalidRequestError(
                 f"columns of {self._address} are mapped by {old}, which cannot become {new}",
@@ -159,7 +159,10 @@ class Definition:
 
     def starts_row_tracking(self) -> bool:
         """Whether the commit turns row tracking on: every live file needs ids then."""
-        return not _is_on(self._base.properties, ROW_TRACKING) and _is_on(self.properties, ROW_TRACKING)
+        is_old = "rowTracking" in (self._base.protocol.writer_features or ()) and _is_on(
+            self._base.properties, ROW_TRACKING
+        )
+        return not is_old and self.enables("rowTracking", ROW_TRACKING)
 
     def adopt(self, newest: Replay) -> None:
         """Take over what another commit made of the definition, beside what ours changes."""

@@ -17,6 +17,7 @@ from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.property_checks import check_reserved_columns, check_settable
 from lakeview.delta.write.row_operations import live_files
 from lakeview.delta.write.row_rules import Expression
+from lakeview.delta.write.rules import properties_of
 from lakeview.delta.write.schema_changes import (
     Column,
     add,
@@ -222,6 +223,10 @@ class DefinitionChanges(PendingCommit):
     def upgrade_protocol(self, features: Collection[str]) -> None:
         """Let the protocol name more table features. UnsupportedTableError for one that is not written here."""
         self._touched = True
+        # a property that is there without its feature has no force: now it gets it
+        properties = properties_of(features, self.definition.properties)
+        if properties:
+            self._change_properties(properties)
         self.definition.support(features)
 
     # -- inside

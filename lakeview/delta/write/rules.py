@@ -48,6 +48,11 @@ def property_features(properties: Mapping[str, str]) -> Iterator[str]:
             yield "checkConstraints"
 
 
+def properties_of(features: Collection[str], properties: Mapping[str, str]) -> dict[str, str]:
+    """Those of the properties that turn one of these features on."""
+    return {n: text for n, text in properties.items() if not set(features).isdisjoint(property_features({n: text}))}
+
+
 def _of_columns(schema: Schema) -> Iterator[str]:
     for _, type_, field in nodes(schema):
         if isinstance(type_, PrimitiveType) and type_.name in _BY_TYPE:

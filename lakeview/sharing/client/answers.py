@@ -174,7 +174,7 @@ def _head(protocol: ProtocolLine, metadata: MetadataLine, version: int) -> Head:
         raise broken_protocol("protocol and metaData are in different formats")
     if protocol.delta_protocol is not None:
         return Head(version, ResponseFormat.DELTA, protocol.delta_protocol, _metadata(metadata))
-    return Head(version, ResponseFormat.PARQUET, Protocol(min_writer_version=0), _metadata(metadata))
+    return Head(version, ResponseFormat.PARQUET, Protocol(1, 0), _metadata(metadata))
 
 
 def _metadata(line: MetadataLine) -> Metadata:
