@@ -53,9 +53,9 @@ class LakeviewDataSource(DataSource):
         if self.changes is not None:
             return to_spark(self.changes.read(self.changes.table())[0])
         options = ReadOptions.parse(without_stream_options(self.options))
-        opened = lv.open_table(options.path, storage_options=options.access.options)
-        version = None if self.version is None else options.version_of(opened, self.version)
-        return to_spark(opened.snapshot(version).schema)
+        table = lv.open_table(options.path, storage_options=options.access.options)
+        version = None if self.version is None else options.version_of(table, self.version)
+        return to_spark(table.snapshot(version).schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of these columns. Spark passes the schema by this name."""
@@ -104,7 +104,7 @@ def _pin(options: Mapping[str, str]) -> int | None:
         request = ReadOptions.parse(without_stream_options(options))
         if request.version is not None:
             return request.version
-        opened = lv.open_table(request.path, storage_options=request.access.options)
+        table = lv.open_table(request.path, storage_options=request.access.options)
     except (InvalidRequestError, NotATableError):
         return None  # `schema`, `reader` and `writer` know what is wanted, and say what is wrong
-    return opened.latest_version if request.timestamp is None else opened.snapshot(at=request.timestamp).version
+    return table.latest_version if request.timestamp is None else table.snapshot(at=request.timestamp).version

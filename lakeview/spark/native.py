@@ -125,13 +125,13 @@ class _Scan:
         metadata = self._rows.metadataColumn("_metadata")
         has_vectors = any(file.deleted for file in self._files)
         position = [metadata.getField("row_index").alias("position")] if has_vectors else []
-        stored = self._rows.select(
+        rows = self._rows.select(
             *self._columns({name: f.lit(None) for name in names}),
             metadata.getField("file_path").alias("path"),
             *position,
         )
         facts = f.broadcast(self._facts(names))
-        joined = stored.join(facts, stored["path"] == facts["key"], "left")
+        joined = rows.join(facts, rows["path"] == facts["key"], "left")
         is_live = f.lit(True)
         if has_vectors:
             word = f.get("words", (f.col("position") / 64).cast("int"))
@@ -168,11 +168,11 @@ class _Scan:
 
     def _columns(self, values: Mapping[str, Column]) -> list[Column]:
         """The columns of the schema: values of the log, else what the files store, else null."""
-        stored = iter(self._layout.columns)
+        names = iter(self._layout.columns)
         columns = []
         for number, (field, kind) in enumerate(zip(self._schema, self._types, strict=True)):
             in_log = field.name in self._files[0].constants
-            name = None if in_log else next(stored)
+            name = None if in_log else next(names)
             if in_log:
                 column = values[field.name]
             elif name is None:

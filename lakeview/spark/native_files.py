@@ -108,12 +108,12 @@ class _Footers:
         root = path.removesuffix(f"/{task.path}") if inside else None
         return NativeFile(path, layout, task.constants, root, deleted)
 
-    def _layout(self, stored: pa.Schema, task: FileTask) -> NativeLayout | None:
+    def _layout(self, file_schema: pa.Schema, task: FileTask) -> NativeLayout | None:
         fields = [f for f in self._schema if f.name not in task.constants]
         match = "id" if task.source is not None else task.match
-        key = (stored.serialize().to_pybytes(), match, tuple(f.name for f in fields))
+        key = (file_schema.serialize().to_pybytes(), match, tuple(f.name for f in fields))
         if key not in self._layouts:
-            self._layouts[key] = native_layout(list(stored), fields, match)
+            self._layouts[key] = native_layout(list(file_schema), fields, match)
         layout = self._layouts[key]
         if layout is not None and isinstance(task.source, ParquetSource):
             missing = [f for f, column in zip(fields, layout.columns, strict=True) if column is None]

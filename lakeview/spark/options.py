@@ -172,7 +172,7 @@ class WriteOptions:
         UnsupportedTableError for a property that the writer would not honour."""
         _refuse_pins(options)
         options = known_options(options, _WRITING, "writing")
-        parsed = WriteOptions(
+        write_options = WriteOptions(
             path=path_of(options),
             partition_by=tuple(name.strip() for name in options.get("partitionby", "").split(",") if name.strip()),
             replace_where=options.get("replacewhere"),
@@ -196,9 +196,9 @@ class WriteOptions:
             snapshot_properties=snapshot_properties(options),
             access=access_of(options),
         )
-        check_settable(parsed.properties)
-        parsed._refuse_contradictions(overwrite)
-        return parsed
+        check_settable(write_options.properties)
+        write_options._refuse_contradictions(overwrite)
+        return write_options
 
     def _refuse_contradictions(self, overwrite: bool) -> None:
         if not overwrite and (self.replace_where is not None or self.replace_files is not None):

@@ -54,11 +54,11 @@ def files(
     table = delta_table(address, "replayed", fix, StoreAccess(storage_options or {}))
     pieces, tail = table.state(version).pieces(_COLUMNS)
     keys = tail.select("key", "deletion_vector")
-    numbered = [(piece.path, piece.size, piece.version, piece.parent) for piece in pieces]
+    rows = [(piece.path, piece.size, piece.version, piece.parent) for piece in pieces]
     schema = "path string, size long, version long, parent string"
     access = StoreAccess.of(table.storage)
     read = partial(_live_rows, table.address, tuple(table.storage.config.roots), access, keys)
-    old = spark.createDataFrame(numbered, schema).repartition(max(1, len(numbered))).mapInArrow(read, FILES)
+    old = spark.createDataFrame(rows, schema).repartition(max(1, len(rows))).mapInArrow(read, FILES)
     return old.union(spark.createDataFrame(pa.Table.from_batches([_batch(tail.filter("added"))]), FILES))
 
 

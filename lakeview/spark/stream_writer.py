@@ -39,8 +39,8 @@ class LakeviewStreamWriter(DataSourceStreamArrowWriter):
         own_options = {name: value for name, value in by_name.items() if name not in _OF_SPARK}
         self.mode = "Complete" if overwrite else "Append"
         self.query_name = by_name.get("queryname")
-        parsed = WriteOptions.parse({**own_options, "txnappid": app_id, "txnversion": "0"}, overwrite=overwrite)
-        self.batch = sink(parsed, schema, overwrite=overwrite)
+        write_options = WriteOptions.parse({**own_options, "txnappid": app_id, "txnversion": "0"}, overwrite=overwrite)
+        self.batch = sink(write_options, schema, overwrite=overwrite)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """The rows of one task to files."""

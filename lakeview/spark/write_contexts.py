@@ -86,9 +86,9 @@ def evolve(transaction: Transaction, rows: Schema) -> None:
             type_ = types.get(field.name.casefold(), field.type)
             if type_ != field.type and widens_unasked(field.type, type_):
                 transaction.widen_column(quoted(field.name), type_)
-    merged = merge_schemas(transaction.schema, rows)
-    if merged != transaction.schema:
-        transaction.evolve(merged)
+    schema = merge_schemas(transaction.schema, rows)
+    if schema != transaction.schema:
+        transaction.evolve(schema)
 
 
 def definition(table: DeltaTable) -> str:

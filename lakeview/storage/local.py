@@ -96,12 +96,12 @@ class LocalStorage(Storage):
             file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=descriptor)
         except OSError:
             return self.read(path)
-        with Translated(path), os.fdopen(file, "rb", buffering=0) as opened:
+        with Translated(path), os.fdopen(file, "rb", buffering=0) as stream:
             stat = os.fstat(file)
             if not S_ISREG(stat.st_mode):
                 return self.read(path)
             refuse_oversized(path, stat.st_size, self.config)
-            return opened.readall()
+            return stream.readall()
 
     def walk(self) -> pl.DataFrame:
         self.count("list")

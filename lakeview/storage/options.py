@@ -170,12 +170,12 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 def _normal_name(kind: str, name: str) -> str:
-    lowered = name.lower()
+    key = name.lower()
     for prefix in _PREFIXES[kind]:
-        if lowered.startswith(prefix):
-            lowered = lowered.removeprefix(prefix)
+        if key.startswith(prefix):
+            key = key.removeprefix(prefix)
             break
-    return _SYNONYMS[kind].get(lowered, lowered)
+    return _SYNONYMS[kind].get(key, key)
 
 
 def _pairs(kind: str, options: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:

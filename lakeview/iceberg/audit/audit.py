@@ -34,10 +34,10 @@ def audit(metadata: Metadata, tree: Tree, start: int | None = None, end: int | N
     if steps:
         cases += _cases(Story(metadata, steps))
     names = ("version", "verdict", "reason", "expected", "found", "path", "law")
-    judged = pl.DataFrame([(*case, law) for case, law in cases], schema={n: AUDIT[n] for n in names}, orient="row")
+    verdicts = pl.DataFrame([(*case, law) for case, law in cases], schema={n: AUDIT[n] for n in names}, orient="row")
     heads = commits(metadata).select("version", "position", "timestamp", "operation", "engine", "client_version")
     order = {law: place for place, law in enumerate(EVERY_LAW)}
-    rows = judged.join(heads, on="version", how="left").sort(
+    rows = verdicts.join(heads, on="version", how="left").sort(
         "position", pl.col("law").replace_strict(order, return_dtype=pl.Int64)
     )
     places = dict(heads.select("version", "position").iter_rows())

@@ -20,11 +20,11 @@ def entries_not_resurrected(step: Step, story: Story) -> Iterator[Case]:
     if step.base:
         yield unknowable(version, _PARENT_GONE)
         return
-    carried = step.came.filter((pl.col("status") == 0) | (pl.col("snapshot_id") != version))
-    own = carried.filter(pl.col("snapshot_id") == version)
-    returned = story.several_times["file"].unique()
-    carried = carried.join(own.filter(~pl.col("file").is_in(returned.implode())), on="file", how="anti")
-    yield from _judged(step, _not_live(step, story, carried), "files are live that the parent did not have")
+    candidates = step.came.filter((pl.col("status") == 0) | (pl.col("snapshot_id") != version))
+    own = candidates.filter(pl.col("snapshot_id") == version)
+    repeats = story.several_times["file"].unique()
+    candidates = candidates.join(own.filter(~pl.col("file").is_in(repeats.implode())), on="file", how="anti")
+    yield from _judged(step, _not_live(step, story, candidates), "files are live that the parent did not have")
 
 
 def deletes_name_live_files(step: Step, story: Story) -> Iterator[Case]:
@@ -60,18 +60,18 @@ def deletes_not_stranded(step: Step, story: Story) -> Iterator[Case]:
     positions = step.added.filter(pl.col("content") == 1)
     if positions.is_empty():
         return
-    aimed = positions.filter(pl.col("target").is_not_null())
-    data = story.live(step, aimed["target"], "path").filter(pl.col("content") == 0)
-    matched = aimed.join(
+    with_target = positions.filter(pl.col("target").is_not_null())
+    data = story.live(step, with_target["target"], "path").filter(pl.col("content") == 0)
+    hits = with_target.join(
         data.select(pl.col("path").alias("target"), pl.col("sequence_number").alias("age")), on="target"
     )
-    matched = matched.filter(pl.col("age").fill_null(0) <= pl.col("sequence_number").fill_null(0))
-    stranded = aimed.join(matched, on="file", how="anti")
-    if stranded.is_empty() and aimed.height < positions.height:
+    hits = hits.filter(pl.col("age").fill_null(0) <= pl.col("sequence_number").fill_null(0))
+    strays = with_target.join(hits, on="file", how="anti")
+    if strays.is_empty() and with_target.height < positions.height:
         yield unknowable(step.snapshot.snapshot_id, "delete files do not record which data files they name")
     else:
         claim = "delete files are for data files that are not live, or newer than they are"
-        yield from _judged(step, stranded, claim)
+        yield from _judged(step, strays, claim)
 
 
 def one_vector_per_file(step: Step, story: Story) -> Iterator[Case]:
@@ -109,17 +109,17 @@ def summaries_add_up(step: Step, totals: Mapping[str, int | None]) -> Iterator[C
         "removed-delete-files": old_deletes.height, **totals,
     }  # fmt: skip
     version, summary = step.snapshot.snapshot_id, step.snapshot.summary
-    judged = False
+    has_counts = False
     for key, count in counts.items():
         text = summary.get(key)
         recorded = whole(text, None) if isinstance(text, str) else None
         if recorded is None or count is None:
             continue
-        judged = True
+        has_counts = True
         if recorded != count:
             yield violated(version, f"{key} differs from the manifests", count, recorded)
             return
-    yield proven(version) if judged else unknowable(version, "the summary has no counts")
+    yield proven(version) if has_counts else unknowable(version, "the summary has no counts")
 
 
 def appends_delete_nothing(step: Step, _: Story) -> Iterator[Case]:
@@ -145,11 +145,11 @@ def replaces_conserve_rows(step: Step, story: Story) -> Iterator[Case]:
     deletes = story.live(step, went["path"], "target", before=True)
     vectors = deletes.filter("vector")
     others = deletes.filter(~pl.col("vector") & ~pl.col("target").is_in(vectors["target"].implode()))
-    exact, bounded = _rows(vectors), _rows(others)
-    if exact is None or bounded is None:
+    exact, bound = _rows(vectors), _rows(others)
+    if exact is None or bound is None:
         yield unknowable(version, "delete files do not count their rows")
         return
-    most, least = rows_out - exact, rows_out - exact - bounded
+    most, least = rows_out - exact, rows_out - exact - bound
     broad = story.has_broad_deletes(step)
     if rows_in == least and not broad:
         yield proven(version)

@@ -202,9 +202,9 @@ def _located(catalog: Catalog, names: tuple[str, ...]) -> Located:
 
     ask = getattr(catalog, "locate", None)
     if ask is not None:
-        loaded = ask(names)
-        place = loaded.metadata_location or ""
-        return Located(place, store_options(place, {**catalog.properties, **loaded.store_properties()}))
+        table = ask(names)
+        place = table.metadata_location or ""
+        return Located(place, store_options(place, {**catalog.properties, **table.store_properties()}))
     try:
         place = catalog.load_table(names).metadata_location
     except LocatedSignal as signal:

@@ -75,11 +75,11 @@ class CatalogPointer:
         """As `Pointer`. Errors as of `CatalogClient.commit`."""
         return self._client.commit(self._name, {"requirements": requirements, "updates": updates})
 
-    def _open_at(self, located: Located) -> tuple[Storage, Place]:
-        place = self._place(located.metadata)
+    def _open_at(self, location: Located) -> tuple[Storage, Place]:
+        place = self._place(location.metadata)
         try:
             # a user's key beside the catalog's session token would be nobody's credentials
-            options = combined(store_kind(place.root), located.options, self._options)
+            options = combined(store_kind(place.root), location.options, self._options)
             storage = trusting(place.root, self._relocate, options, self._config)
         except AccessDeniedError as error:
             raise AccessDeniedError(
@@ -88,7 +88,7 @@ class CatalogPointer:
                 place=self.address,
                 kind=error.kind,
             ) from error
-        self._last = located
+        self._last = location
         return storage, place
 
     def _place(self, location: str) -> Place:

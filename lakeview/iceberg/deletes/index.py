@@ -41,10 +41,10 @@ def pairs(data: pl.DataFrame, deletes: pl.DataFrame, global_specs: list[int]) ->
     # the newest applies wherever another does
     newest = right.filter(deletes["content"] == 2).sort("sequence_number").unique(same, keep="last")
     everywhere = pl.col("spec_id").is_in(global_specs)
-    aged, ages = left.select("data", "data_sequence", *same), newest.select("delete", "sequence_number", *same)
+    files, ages = left.select("data", "data_sequence", *same), newest.select("delete", "sequence_number", *same)
     older = pl.col("data_sequence") < pl.col("sequence_number")
-    local = aged.join(ages.filter(~everywhere), on=same, how="inner", nulls_equal=True).filter(older)
-    anywhere = aged.drop(same).join_where(ages.filter(everywhere).drop(same), older)
+    local = files.join(ages.filter(~everywhere), on=same, how="inner", nulls_equal=True).filter(older)
+    anywhere = files.drop(same).join_where(ages.filter(everywhere).drop(same), older)
     frames = [
         frame.select("data", "delete", pl.lit(kind, dtype=KIND).alias("kind"))
         for frame, kind in (

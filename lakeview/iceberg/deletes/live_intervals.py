@@ -102,8 +102,8 @@ def _applied(
     positions = pairs.join(right.select("delete", "first", "last"), on="delete").join(
         left.select("data", "data_first", "data_last"), on="data"
     )
-    met = positions.filter((pl.col("last") >= pl.col("data_first")) & (pl.col("first") <= pl.col("data_last")))
-    since = met.group_by("data").agg(since=begins.min())
+    overlaps = positions.filter((pl.col("last") >= pl.col("data_first")) & (pl.col("first") <= pl.col("data_last")))
+    since = overlaps.group_by("data").agg(since=begins.min())
     return vectors, since, _by_value(left, right.filter(deletes["content"] == 2), same, global_specs)
 
 

@@ -132,8 +132,9 @@ class _Renamed:
 
     def _field(self, described: Any, depth: int) -> dict[str, Any]:
         field_id = described.get("field-id", self._names.get(described["name"]))
-        named = NO_ID + described["name"] if _LIKE_AN_ID.fullmatch(described["name"]) else described["name"]
-        name = f"f{field_id}" if isinstance(field_id, int) and field_id >= 0 else named
+        name = NO_ID + described["name"] if _LIKE_AN_ID.fullmatch(described["name"]) else described["name"]
+        if isinstance(field_id, int) and field_id >= 0:
+            name = f"f{field_id}"
         type_ = self.type(described["type"], depth + 1)
         return {"name": name, "type": None if type_ == "null" else type_}
 

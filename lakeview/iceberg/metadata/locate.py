@@ -110,9 +110,9 @@ def locate(storage: Storage, place: Place) -> MetadataFile:
     if not names:
         raise _no_metadata(storage)
     if HINT in listing["name"]:
-        hinted = _hinted(_hint(storage, _join(place.folder, HINT)), set(names))
-        if hinted is not None:
-            return MetadataFile(_join(place.folder, hinted), "version-hint")
+        hint = _hinted(_hint(storage, _join(place.folder, HINT)), set(names))
+        if hint is not None:
+            return MetadataFile(_join(place.folder, hint), "version-hint")
     heads = _heads(names)
     name = heads[0] if len(heads) == 1 else _newest(storage, place.folder, heads, listing)
     return MetadataFile(_join(place.folder, name), "listing")
@@ -160,8 +160,8 @@ def _hinted(hint: str, names: set[str]) -> str | None:
 def _of_version(number: int, names: set[str]) -> str | None:
     name = _version(number, names)
     if name is None:
-        numbered = [n for n in names if (m := _NUMBERED.match(n)) and int(m[1]) == number]
-        name = numbered[0] if len(numbered) == 1 else None
+        candidates = [n for n in names if (m := _NUMBERED.match(n)) and int(m[1]) == number]
+        name = candidates[0] if len(candidates) == 1 else None
     # the hint of a folder is written after the file, so there may be newer ones; other writers keep it current
     while name is not None and (following := _version(number + 1, names)) is not None:
         name, number = following, number + 1

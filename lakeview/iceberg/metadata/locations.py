@@ -61,8 +61,8 @@ class Locations:
                 place=repr(path),
                 kind="unsafe-path",
             )
-        spelled = _by_rules(canonical(path), self._rules)
-        return spelled if is_absolute(spelled) else f"{self._root}/{spelled}"
+        address = _by_rules(canonical(path), self._rules)
+        return address if is_absolute(address) else f"{self._root}/{address}"
 
     def resolve_all(self, paths: pl.Series) -> pl.Series:
         """`resolve` of each path of a column; those that begin as the table's own do are settled at once."""
@@ -83,11 +83,11 @@ def _rules(relocate: Mapping[str, str]) -> list[tuple[str, str]]:
     return sorted(prefixes.items(), key=lambda rule: len(rule[0]), reverse=True)
 
 
-def _by_rules(spelled: str, rules: Iterable[tuple[str, str]]) -> str:
+def _by_rules(path: str, rules: Iterable[tuple[str, str]]) -> str:
     for old, new in rules:
-        if spelled.startswith(old + "/"):
-            return f"{new}/{spelled[len(old) + 1 :].lstrip('/')}"
-    return spelled
+        if path.startswith(old + "/"):
+            return f"{new}/{path[len(old) + 1 :].lstrip('/')}"
+    return path
 
 
 def _prefix(address: str) -> str:

@@ -102,8 +102,8 @@ def _field(document: Any, depth: int) -> Field:
         raise _broken(f"a field has the name {name!r} and the id {field_id!r}")
     metadata: dict[str, Any] = {ours: document[theirs] for theirs, ours in _METADATA_KEYS.items() if theirs in document}
     text = document.get("type")
-    if isinstance(text, str) and (fixed := _FIXED.fullmatch(text)):
-        metadata["length"] = int(fixed[1])
+    if isinstance(text, str) and (match := _FIXED.fullmatch(text)):
+        metadata["length"] = int(match[1])
     return Field(name, parse_type(text, depth), not _flag(document, "required"), metadata, id=field_id)
 
 

@@ -61,9 +61,9 @@ class IcebergSource:
     def stores(self, fields: Sequence[Field], missing: Sequence[Field]) -> bool:
         """Whether the file is a Parquet file that stores these columns as they are given, but for those `missing`,
         which are null. Implements `lakeview.rows.layouts.ParquetSource`."""
-        inherited = any(f in LINEAGE for f in fields)
-        filled = any(f.id in self.constants or f.metadata.get("initial-default") is not None for f in missing)
-        return self.format == "PARQUET" and not inherited and not filled
+        has_lineage = any(f in LINEAGE for f in fields)
+        has_defaults = any(f.id in self.constants or f.metadata.get("initial-default") is not None for f in missing)
+        return self.format == "PARQUET" and not has_lineage and not has_defaults
 
     def _with_lineage(self, batch: pa.RecordBatch, task: FileTask, start: int) -> pa.RecordBatch:
         """A batch with what its rows inherit in the columns of row lineage, where those were asked for."""
@@ -76,12 +76,12 @@ class IcebergSource:
                 batch = batch.set_column(place, field, pa.nulls(rows, pa.int64()))
                 continue
             first = self.first_row_id + start
-            inherited = (
+            lineage = (
                 pa.array(range(first, first + rows), pa.int64())
                 if column.name == "_row_id"
                 else pa.repeat(pa.scalar(self.sequence_number, pa.int64()), rows)
             )
-            batch = batch.set_column(place, field, pc.coalesce(batch.column(place), inherited))
+            batch = batch.set_column(place, field, pc.coalesce(batch.column(place), lineage))
         return batch
 
     def _read(self, task: FileTask, storage: Storage, batch_rows: int) -> Iterator[pa.RecordBatch]:

@@ -103,8 +103,8 @@ class Scan:
             )
             for place, size, rows, source in zip(*columns, strict=True)
         ]
-        for number, applied in self._deletes(entries, deletes, equality, delete_tasks).items():
-            deleted = IcebergDeletes(entries["path"][number], tasks[number], **applied)
+        for number, fields in self._deletes(entries, deletes, equality, delete_tasks).items():
+            deleted = IcebergDeletes(entries["path"][number], tasks[number], **fields)
             tasks[number] = replace(tasks[number], deleted=deleted)
         return self._with_places(tasks, entries) if asks_for_place(self._schema) else tasks
 
@@ -132,11 +132,11 @@ class Scan:
                 place=path,
                 kind="corrupt-file",
             )
-        applied: dict[int, dict[str, Any]] = {}
+        by_file: dict[int, dict[str, Any]] = {}
         pairs = self._files.pairs(entries, deletes).filter(pl.col("kind") != "equality")
         by_kind = pairs.group_by("data", "kind", maintain_order=True).agg("delete")
         for data, kind, numbers in by_kind.iter_rows():
-            fields = applied.setdefault(data, {})
+            fields = by_file.setdefault(data, {})
             if kind == "vector":
                 fields["vector"] = delete_tasks.vector(numbers[0])
             else:
@@ -145,8 +145,8 @@ class Scan:
         groups = list(map(delete_tasks.equality, sets))
         for data, number in enumerate(of_files):
             if sets[number]:
-                applied.setdefault(data, {})["equality"] = groups[number]
-        return applied
+                by_file.setdefault(data, {})["equality"] = groups[number]
+        return by_file
 
     def _sources(self, entries: pl.DataFrame) -> list[IcebergSource]:
         """How each file is read, with what its columns are where it lacks them: identity partition values, by source

@@ -78,15 +78,15 @@ class Removal:
         if manifests["manifest_path"].equals(before):
             return
         new = manifests.filter(~pl.col("manifest_path").is_in(before.implode()))
-        came = files.data_entries(_selected_manifests(new, base.selection, state), base.selection.metrics(state))
-        came = came.filter(~_in(came, _keys(base.entries)))
-        came = came.filter(base.selection.files(state, came))
-        if came.height:
-            raise _conflict(state, address, f"it added {came['path'][0]}, which may hold rows that are replaced")
+        new_files = files.data_entries(_selected_manifests(new, base.selection, state), base.selection.metrics(state))
+        new_files = new_files.filter(~_in(new_files, _keys(base.entries)))
+        new_files = new_files.filter(base.selection.files(state, new_files))
+        if new_files.height:
+            raise _conflict(state, address, f"it added {new_files['path'][0]}, which may hold rows that are replaced")
         deletes = files.delete_entries()
         pairs = ((deletes, base.deletes), (base.deletes, deletes))
-        changed = pl.concat([one.filter(~_in(one, _keys(other))) for one, other in pairs])
-        if files.pairs(self.files, changed).height:
+        changes = pl.concat([one.filter(~_in(one, _keys(other))) for one, other in pairs])
+        if files.pairs(self.files, changes).height:
             raise _conflict(state, address, "it deleted rows that are replaced, or restored some")
         live = files.data_entries(_selected_manifests(manifests, base.selection, state))
         missing = self.files.filter(~_in(self.files, _keys(live)))

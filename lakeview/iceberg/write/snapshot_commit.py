@@ -97,13 +97,13 @@ class SnapshotCommit:
         StoreUnavailableError if the store did not answer: its kind is outcome-unknown where the commit may be there.
         """
         try:
-            committed = self._commit()
+            is_committed = self._commit()
         except BaseException as error:
             leftovers = self._discard_all()
             if leftovers and isinstance(error, LakeviewError):
                 error.add_note(f"files that no snapshot names were left behind: {', '.join(leftovers)}")
             raise
-        if not committed:
+        if not is_committed:
             self._discard_all()
             return None
         with suppress(LakeviewError):  # it is committed; the next call looks again

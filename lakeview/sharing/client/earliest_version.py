@@ -58,11 +58,11 @@ def first_version(client: SharingClient, table: TableName, latest: int) -> tuple
         return low, None
     while high - low > 1:
         middle = (low + high) // 2
-        refused = _refusal(client, table, middle)
-        if refused is None:
+        refusal = _refusal(client, table, middle)
+        if refusal is None:
             high = middle
         else:
-            low, reason = middle, refused
+            low, reason = middle, refusal
     return high, reason
 
 

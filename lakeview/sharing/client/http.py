@@ -137,11 +137,11 @@ class Http:
         partial: list[bytes] = []
         length = count = 0
         for piece in self.pieces(response, self.limits.stream):
-            *ended, rest = piece.split(b"\n")
-            if ended:
-                ended[0] = b"".join([*partial, ended[0]])
+            *lines, rest = piece.split(b"\n")
+            if lines:
+                lines[0] = b"".join([*partial, lines[0]])
                 partial, length = [], 0
-            for line in filter(None, map(bytes.strip, ended)):  # blank lines cost nothing: a server may send millions
+            for line in filter(None, map(bytes.strip, lines)):  # blank lines cost nothing: a server may send millions
                 self._check_line(len(line))
                 count += 1
                 if count > self.limits.lines:

@@ -77,8 +77,8 @@ class HeadLimits:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the request, or have the application do it."""
-        refused = _head_refusal(scope) if scope["type"] == "http" else None
-        await (refused or self._app)(scope, receive, send)
+        refusal = _head_refusal(scope) if scope["type"] == "http" else None
+        await (refusal or self._app)(scope, receive, send)
 
 
 def _head_refusal(scope: Scope) -> Response | None:

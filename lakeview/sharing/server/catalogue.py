@@ -81,8 +81,8 @@ class Catalogue:
 
     def shares(self, recipient: Recipient) -> list[ShareEntry]:
         """The shares a recipient may read."""
-        granted = {name.lower() for name in recipient.shares}
-        return [s for s in self.settings.shares if "*" in granted or s.name.lower() in granted]
+        names = {name.lower() for name in recipient.shares}
+        return [s for s in self.settings.shares if "*" in names or s.name.lower() in names]
 
     def share(self, recipient: Recipient, name: str) -> ShareEntry:
         """One share. 404 if it is not there, or not granted: the answer is the same."""
@@ -93,20 +93,20 @@ class Catalogue:
 
     def schema(self, recipient: Recipient, share: str, name: str) -> tuple[ShareEntry, SchemaEntry]:
         """One schema; 404 as above."""
-        granted = _by_name(self.shares(recipient), share)
-        schema = None if granted is None else _by_name(granted.schemas, name)
-        if granted is None or schema is None:
+        entry = _by_name(self.shares(recipient), share)
+        schema = None if entry is None else _by_name(entry.schemas, name)
+        if entry is None or schema is None:
             raise not_there("Share/Schema", f"{share}/{name}")
-        return granted, schema
+        return entry, schema
 
     def table(self, recipient: Recipient, share: str, schema: str, name: str) -> Place:
         """One table; 404 as above."""
-        granted = _by_name(self.shares(recipient), share)
-        group = None if granted is None else _by_name(granted.schemas, schema)
+        entry = _by_name(self.shares(recipient), share)
+        group = None if entry is None else _by_name(entry.schemas, schema)
         table = None if group is None else _by_name(group.tables, name)
-        if granted is None or group is None or table is None:
+        if entry is None or group is None or table is None:
             raise not_there("Share/Schema/Table", f"{share}/{schema}/{name}")
-        return Place(granted, group, table)
+        return Place(entry, group, table)
 
     def table_of(self, recipient: Recipient, number: str) -> Place | None:
         """A table by its id, if the recipient may read its share."""

@@ -136,9 +136,9 @@ def _prepare(
         begin=CommitRow(start, 0) if page is None else page.begin,
     )
     batches = target.source.changes(change_range)
-    begun = next(batches, None)
+    first_batch = next(batches, None)
     heading = first if request.historical_metadata else last
-    return target, heading, change_range, chain([] if begun is None else [begun], batches)
+    return target, heading, change_range, chain([] if first_batch is None else [first_batch], batches)
 
 
 class _Sender:

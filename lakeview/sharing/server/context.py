@@ -88,8 +88,8 @@ class Context:
 
     async def body(self) -> bytes:
         """The request's body. 400 for one that is too large or does not arrive in time."""
-        declared = self.request.headers.get("content-length", "0")
-        if not declared.isdecimal() or int(declared[:20]) > BODY_BYTES:
+        length = self.request.headers.get("content-length", "0")
+        if not length.isdecimal() or int(length[:20]) > BODY_BYTES:
             raise _too_large()
         body = bytearray()
         try:

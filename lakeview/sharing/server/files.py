@@ -35,9 +35,9 @@ def authorize(hub: Hub, request: Request) -> tuple[Recipient, Place, str]:
     until = query.get("se", "")
     expires = int(until) if until.isascii() and until.isdecimal() and len(until) < 16 else 0
     grant = Grant(number, query.get("rcp", ""), expires)
-    signed = hub.files.allows(grant, query.get("kid", ""), query.get("sig", ""), path)
+    is_signed = hub.files.allows(grant, query.get("kid", ""), query.get("sig", ""), path)
     repeated = len(query.multi_items()) != len(query)  # a client must not choose which of two values counts
-    if not signed or repeated or query.get("sp") != "r" or expires <= hub.seconds():
+    if not is_signed or repeated or query.get("sp") != "r" or expires <= hub.seconds():
         raise forbidden(_REFUSED)
     recipient = hub.catalogue.recipients_by_id.get(grant.recipient)
     place = None if recipient is None else hub.catalogue.table_of(recipient, number)
@@ -53,8 +53,8 @@ async def file(context: Context, place: Place, path: str) -> Response:
     with ExitStack() as stack:  # closes the file and frees the download's slot, unless the response does
         await slots.acquire_on_behalf_of(request)
         stack.callback(slots.release_on_behalf_of, request)
-        opened, size = await hub.work(lambda: _open(hub, place, path))
-        stack.enter_context(opened)
+        handle, size = await hub.work(lambda: _open(hub, place, path))
+        stack.enter_context(handle)
         start, length, status = 0, size, 200
         headers = {"Accept-Ranges": "bytes", "Content-Type": _TYPE, "X-Content-Type-Options": "nosniff",
                    "Cache-Control": "private"}  # fmt: skip
@@ -72,7 +72,7 @@ async def file(context: Context, place: Place, path: str) -> Response:
         context.entry.bytes = sent_bytes
         context.finish(status)
 
-    blocks = _blocks(hub, opened, start, length)
+    blocks = _blocks(hub, handle, start, length)
     return TimelyResponse(blocks, hub.settings.limits.stall_seconds, done, status_code=status, headers=headers)
 
 
@@ -81,15 +81,15 @@ def _open(hub: Hub, place: Place, path: str) -> tuple[IO[bytes], int]:
     refusal = Refusal(404, ErrorCode.RESOURCE_DOES_NOT_EXIST, "the file is not there any more; ask for the table again")
     try:
         storage = hub.sources.open(hub.sources.of(place.table)).storage
-        opened = storage.open(path)
+        handle = storage.open(path)
     except (FileNotFoundError, NotADirectoryError, AccessDeniedError) as error:
         raise refusal from error
     try:
-        size = opened.seek(0, 2)
+        size = handle.seek(0, 2)
     except (OSError, LakeviewError) as error:
-        opened.close()
+        handle.close()
         raise refusal from error
-    return opened, size
+    return handle, size
 
 
 async def _blocks(hub: Hub, file: IO[bytes], start: int, length: int) -> AsyncIterator[bytes]:

@@ -71,11 +71,11 @@ async def query(context: Context) -> Response:
         return await stream_of_changes(context, place, request)
     options = answer_options(context.request.headers)
     at = moment(request.timestamp, "timestamp")
-    paged = request.max_files is not None or request.page_token is not None
+    is_paged = request.max_files is not None or request.page_token is not None
     mark = checksum(
         request.predicate_hints, request.json_predicate_hints, request.limit_hint, request.version, request.timestamp,
         request.max_files, options.capabilities, options.id_hash,
-    ) if paged else ""  # fmt: skip
+    ) if is_paged else ""  # fmt: skip
     page = context.open_position("pages", request.page_token, place.share_key, mark)
     pinned = page or context.open_position("refresh", request.refresh_token, place.share_key, place.id)
 
@@ -102,10 +102,10 @@ def _stream_files(
     """The answer of a query from a row on; `mark`: a checksum of the request, for the token of the next page."""
     response_format, files = selection
     with_version = request.version is not None or bool(request.timestamp)
-    paged = request.max_files is not None or request.page_token is not None
+    is_paged = request.max_files is not None or request.page_token is not None
     most = context.hub.settings.query_table_page_size_limit
-    rows = files.slice(start, min(request.max_files or most, most)) if paged else files
-    ends = options.end_stream or paged or request.include_refresh_token
+    rows = files.slice(start, min(request.max_files or most, most)) if is_paged else files
+    ends = options.end_stream or is_paged or request.include_refresh_token
     url, expires = url_signer(context, target)
     times = {} if shared.timestamp is None else {"timestamp": shared.timestamp}
     close = closing(expires, **({"version": shared.version, **times} if with_version else {}))

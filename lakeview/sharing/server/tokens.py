@@ -140,23 +140,23 @@ class TokenFile:
             now = self._clock()
             live = [t.id for t in tokens if t.recipient == recipient and t.state(now) == "live"]
             # with two live tokens the older one ends now: a third must fit
-            ended = set(live if overlap <= timedelta() else live[: 1 - _LIVE_TOKENS])
+            ids = set(live if overlap <= timedelta() else live[: 1 - _LIVE_TOKENS])
             text, token = _new(recipient, now, life)
-            self._write([*(_ending(t, now, now + overlap, ended) if t.id in live else t for t in tokens), token])
+            self._write([*(_ending(t, now, now + overlap, ids) if t.id in live else t for t in tokens), token])
             return text, token
 
     def revoke(self, name: str) -> list[Token]:
         """End a token by its id, or all of a recipient; those ended. InvalidRequestError if there is none."""
         with self._alone() as tokens:
             now = self._clock()
-            ended = {t.id: t for t in tokens if name in (t.id, t.recipient) and t.revoked is None}
-            if not ended:
+            by_id = {t.id: t for t in tokens if name in (t.id, t.recipient) and t.revoked is None}
+            if not by_id:
                 raise InvalidRequestError(
                     f"there is no token to revoke called {name}", fix="list the tokens", kind="unknown-token"
                 )
-            ended = {number: msgspec.structs.replace(t, revoked=now) for number, t in ended.items()}
-            self._write([ended.get(t.id, t) for t in tokens])
-            return list(ended.values())
+            by_id = {number: msgspec.structs.replace(t, revoked=now) for number, t in by_id.items()}
+            self._write([by_id.get(t.id, t) for t in tokens])
+            return list(by_id.values())
 
     def _write(self, tokens: Sequence[Token]) -> None:
         data = msgspec.json.format(msgspec.json.encode(_Book(tokens=list(tokens))), indent=2)
@@ -169,9 +169,9 @@ def _new(recipient: str, now: datetime, life: timedelta | None) -> tuple[str, To
     return text, Token(secrets.token_hex(6), recipient, digest(text), now, None if life is None else now + life)
 
 
-def _ending(token: Token, now: datetime, end: datetime, ended: Collection[str]) -> Token:
+def _ending(token: Token, now: datetime, end: datetime, ids: Collection[str]) -> Token:
     """A token that goes on until `end` at most, or not at all: what is revoked stays so if the clock goes back."""
-    if token.id in ended:
+    if token.id in ids:
         return msgspec.structs.replace(token, revoked=now)
     return msgspec.structs.replace(token, expires=end if token.expires is None else min(token.expires, end))
 

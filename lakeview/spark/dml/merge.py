@@ -197,8 +197,8 @@ class _Merging:
 
     def _inserted(self, outcomes: Sequence[MergeOutcome]) -> list[MergeOutcome]:
         """Insert the source rows that matched none."""
-        met = pyroaring.BitMap64.union(*(o.met for o in outcomes)) if outcomes else pyroaring.BitMap64()
-        inserting = partial(_insert_rows, self._work, self._plan, met.serialize())
+        matches = pyroaring.BitMap64.union(*(o.met for o in outcomes)) if outcomes else pyroaring.BitMap64()
+        inserting = partial(_insert_rows, self._work, self._plan, matches.serialize())
         return self._with_paths(collect(map_batches(self._source.frame(), inserting, OUTCOME)))
 
     def _with_paths(self, outcomes: Sequence[Any]) -> list[Any]:
@@ -241,30 +241,30 @@ def _merge_files(
     work: RowWork, plan: Merge, files: Sequence[LiveFile], source: pl.DataFrame, ids: pl.Series
 ) -> MergeOutcome:
     counts: Counter[str] = Counter()
-    met = pyroaring.BitMap64()
+    matches = pyroaring.BitMap64()
 
     def do(rows: RowChanges, _: FileChanges) -> Sequence[Rearrangement]:
         merging = MergeRows(replace(plan, source=source), work.context.schema, rows, system_clock)
         merging.change(list(files), rows.storage)
         counts.update(merging.counts)
-        met.update(ids.gather(list(merging.met)).to_list())
+        matches.update(ids.gather(list(merging.met)).to_list())
         return ()
 
     done = work.run(do)
     del counts["numSourceRows"]
-    return MergeOutcome(done, counts, met, [file.key for file in files])
+    return MergeOutcome(done, counts, matches, [file.key for file in files])
 
 
 def _insert_rows(
     work: RowWork, plan: Merge, met_bytes: bytes, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The clauses that insert, of the source rows of a task that are not among those that matched."""
-    met = pyroaring.BitMap64.deserialize(met_bytes)
-    yield outcome_batch([attempt(lambda: _inserted_rows(work, plan, met, batches))])
+    matches = pyroaring.BitMap64.deserialize(met_bytes)
+    yield outcome_batch([attempt(lambda: _inserted_rows(work, plan, matches, batches))])
 
 
 def _inserted_rows(
-    work: RowWork, plan: Merge, met: pyroaring.BitMap64, batches: Iterable[pa.RecordBatch]
+    work: RowWork, plan: Merge, matches: pyroaring.BitMap64, batches: Iterable[pa.RecordBatch]
 ) -> MergeOutcome:
     counts: Counter[str] = Counter()
 
@@ -272,7 +272,7 @@ def _inserted_rows(
         def inserted() -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 frame = pl.DataFrame(pl.from_arrow(batch))
-                unmet = [number not in met for number in frame[ROW]]
+                unmet = [number not in matches for number in frame[ROW]]
                 source = frame.drop(ROW).filter(pl.Series(unmet, dtype=pl.Boolean))
                 merging = MergeRows(replace(plan, source=source), work.context.schema, rows, system_clock)
                 tables: list[pa.Table] = []

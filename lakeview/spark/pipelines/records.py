@@ -60,8 +60,8 @@ class Records:
         if table is None:
             return []
         own = table.scan().filter(pl.col("pipeline") == self._pipeline, pl.col("step") == "run").collect()
-        ended = own.filter(pl.col("status") != "started")["run_id"]
-        runs = own.filter(~pl.col("run_id").is_in(ended.implode())).sort("started")
+        ends = own.filter(pl.col("status") != "started")["run_id"]
+        runs = own.filter(~pl.col("run_id").is_in(ends.implode())).sort("started")
         return list(runs.select("run_id", "started").rows())
 
     def owes_maintenance(self, dataset: str) -> bool:

@@ -272,11 +272,11 @@ def first_lines(text: str) -> str:
     """An error of Spark's without its stack and query plan; of one of Python's, raised in a task, the last line too."""
     lines = [line for line in text.splitlines() if line.strip()]
     stop = next((i for i, line in enumerate(lines) if line.startswith(_STACK)), len(lines))
-    raised = next((i for i, line in enumerate(lines) if _TRACEBACK in line), None)
-    if raised is None or raised > stop:
+    start = next((i for i, line in enumerate(lines) if _TRACEBACK in line), None)
+    if start is None or start > stop:
         return "\n".join(lines[: min(max(stop, 1), _ERROR_LINES)])
-    cause = next((line for line in lines[raised + 1 :] if not line.startswith(" ")), "")
-    return "\n".join([*lines[:raised], f"{lines[raised].partition(_TRACEBACK)[0]}{cause}"][-_ERROR_LINES:])
+    cause = next((line for line in lines[start + 1 :] if not line.startswith(" ")), "")
+    return "\n".join([*lines[:start], f"{lines[start].partition(_TRACEBACK)[0]}{cause}"][-_ERROR_LINES:])
 
 
 _ERROR_LINES = 12

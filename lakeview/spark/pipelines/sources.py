@@ -96,14 +96,14 @@ class Places:
 
     def _check_same_sink(self, dataset: Dataset, application: str, sink: DeltaTable, after: int) -> None:
         """Rows of a sink that was deleted and is filled again would be appended a second time."""
-        published = table_at(self.address, self.access)
-        if dataset.publish is not Mode.APPEND or published is None or after >= 0:
+        table = table_at(self.address, self.access)
+        if dataset.publish is not Mode.APPEND or table is None or after >= 0:
             return
-        applications = published.snapshot().transactions["app_id"]
+        applications = table.snapshot().transactions["app_id"]
         others = applications.filter(applications.str.starts_with(self._applications)).to_list()
         if others and application not in others:
             raise InvalidRequestError(
-                f"{sink.address} is another table than the one that {published.address} was appended from",
+                f"{sink.address} is another table than the one that {table.address} was appended from",
                 fix="move the published table away, or publish by merge or overwrite",
                 place=self.name,
                 kind="other-table",
