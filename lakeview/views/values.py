@@ -7,7 +7,7 @@ from datetime import datetime
 
 import polars as pl
 
-from lakeview.model.printable import shorten
+from lakeview.model.printable import ELLIPSIS, shorten
 
 TEXT_LENGTH = 80
 """Values longer than this are cut, with an ellipsis."""
@@ -16,6 +16,8 @@ TEXT_LENGTH = 80
 DIGITS, FEW_DIGITS = 15, 6
 """Digits of a floating-point number: more would show how it is stored; and of one that a picture labels."""
 _SINGLE_DIGITS = 7
+_LAST_CHARACTER = "[\x7f\U0010ffff]$"
+"""Of ASCII and of Unicode: what Delta Lake appends to a max that it cuts, so that no value is above it."""
 
 
 def value_text(value: object, digits: int = DIGITS) -> str | None:
@@ -60,11 +62,16 @@ def digits_of(dtype: pl.DataType) -> int:
 def bound_texts(bounds: pl.Series, exact: pl.Series) -> pl.Series:
     """`value_texts` of min or max. A time that is not `exact` is shown to the millisecond, as writers record it, where
     the bound is 999 microseconds later ("Timestamp columns are truncated down to milliseconds", delta protocol,
-    Per-file Statistics)."""
+    Per-file Statistics). A text that is none ends in an ellipsis, where writers end what they cut in the last
+    character there is, which no font has."""
     if isinstance(bounds.dtype, pl.Datetime):
         later = ~exact.fill_null(value=False) & (bounds.dt.microsecond() % 1_000 == 999)
         bounds = pl.select(pl.when(later).then(bounds.dt.truncate("1ms")).otherwise(bounds)).to_series()
-    return value_texts(bounds)
+    texts = value_texts(bounds)
+    if bounds.dtype != pl.String:
+        return texts
+    cut = ~exact.fill_null(value=False) & texts.str.contains(_LAST_CHARACTER)
+    return texts.str.replace(_LAST_CHARACTER, ELLIPSIS).zip_with(cut, texts)
 
 
 def without_seconds(texts: pl.Series) -> pl.Series:

@@ -225,6 +225,12 @@ def test_a_time_that_is_a_bound_is_shown_as_writers_record_it(exact: bool | None
     assert bound_texts(finer, pl.Series([exact], dtype=pl.Boolean)).to_list() == ["2026-07-01 03:00:00.123456"]
 
 
+def test_a_text_that_a_writer_cut_ends_in_an_ellipsis() -> None:
+    bounds = pl.Series(["ab\U0010ffff", "ab\x7f", "ab\x7f", "z"])
+    texts = bound_texts(bounds, pl.Series([False, None, True, False]))
+    assert texts.to_list() == ["ab\N{HORIZONTAL ELLIPSIS}", "ab\N{HORIZONTAL ELLIPSIS}", "ab\x7f", "z"]
+
+
 @pytest.mark.parametrize(
     ("states", "note"),
     [
