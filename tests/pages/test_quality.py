@@ -108,6 +108,7 @@ def test_a_column_that_is_gone_since_the_version_shown_is_no_hindrance(tmp_path:
     app = open_page("quality", tmp_path / "t", version="1")
     assert not app.exception
     assert "Loads of id" in text(app)
+    assert "**Since the load before: unknown.** :gray[There is one load" in text(app)
 
 
 def test_days_from_old_events_are_told_against_what_is_usual(tmp_path: Path) -> None:

@@ -90,7 +90,8 @@ def load_trends(now: OpenTable, loads: pl.DataFrame, column: str) -> None:
     with grid, card(stretch=True):
         event = views.quality.trends.event_column(loads)
         if event is None:
-            _panel(views.quality.trends.gap_trend(timeline), "Since the load before", "days", "gaps")
+            gaps = views.quality.trends.gap_trend(timeline)
+            _panel(gaps, "Since the load before", "days", "gaps", why="There is one load, or none has a timestamp.")
         else:
             lateness = views.quality.lateness.data_lateness(loads)
             _lag_panel(views.quality.trends.lag_trend(loads, event), event, lateness)
@@ -109,12 +110,19 @@ def _lag_panel(lags: pl.DataFrame, event: str, lateness: str) -> None:
         )
 
 
-def _panel(trend: pl.DataFrame, title: str, kind: charts.quality.TrendKind, key: str) -> None:
+def _panel(
+    trend: pl.DataFrame,
+    title: str,
+    kind: charts.quality.TrendKind,
+    key: str,
+    *,
+    why: str = "No load has it in its statistics.",
+) -> None:
     pictures = charts.quality.load_trend_chart(trend, title, kind, dark=dark())
     if pictures:
         stack(pictures, key=f"trend-{key}")
     else:
-        nothing(f"{title}: unknown.", "No load has it in its statistics.")
+        nothing(f"{title}: unknown.", why)
 
 
 def heatmap(now: OpenTable, loads: pl.DataFrame, column: str) -> None:
