@@ -16,7 +16,7 @@ from lakeview.iceberg.manifests.actions import entry_actions
 from lakeview.iceberg.manifests.entries import FORMATS
 from lakeview.iceberg.manifests.manifest_lists import MANIFESTS
 from lakeview.iceberg.manifests.spans import Span, together
-from lakeview.iceberg.manifests.statistics import Leaf, shortest_cut, statistics_of
+from lakeview.iceberg.manifests.statistics import Leaf, statistics_of
 from lakeview.iceberg.manifests.tree import Tree, one_ahead
 from lakeview.iceberg.metadata.locations import Locations
 from lakeview.iceberg.metadata.refs import ancestors
@@ -185,14 +185,13 @@ class TreeHistory:
     ) -> tuple[list[pl.DataFrame], list[pl.DataFrame]]:
         """Entries of data manifests that are no deletions, and with `leaves` the statistics of all entries."""
         metrics = [field.id for _, field in leaves or () if field.id is not None]
-        cut = shortest_cut(self._metadata.properties)
         frames: list[pl.DataFrame] = []
         statistics: list[pl.DataFrame] = []
         for entries in one_ahead(self._spanned(part, metrics) for part in together(manifests)):
             live = entries if deletes else entries.select(_OF_LIVES)
             live = live.filter((pl.col("status") != 2) & (pl.col("content") == 0))
             if leaves is not None:
-                statistics.append(statistics_of(entries, leaves, cut, deletes=deletes))
+                statistics.append(statistics_of(entries, leaves, deletes=deletes))
                 live = live.with_columns(statistics[-1]["path"])  # the same again, held once
             frames.append(live)
         return frames, statistics

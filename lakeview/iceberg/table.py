@@ -11,7 +11,7 @@ import polars as pl
 
 from lakeview.iceberg.lint import check
 from lakeview.iceberg.manifests.files import IcebergFiles
-from lakeview.iceberg.manifests.statistics import asked_leaves, shortest_cut, statistics_frame
+from lakeview.iceberg.manifests.statistics import asked_leaves, statistics_frame
 from lakeview.iceberg.metadata import versions
 from lakeview.iceberg.metadata.locate import Place, Pointer, locate
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT, SnapshotEntry
@@ -164,11 +164,10 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         entry, schema = self._snapshot_and_schema(state, version)
         files = self._files(state, entry)
         leaves = asked_leaves(schema, columns)
-        cut = shortest_cut(state.metadata.properties)
         parts = []
         for entries in files.each_data_entries([f.id for _, f in leaves if f.id is not None]):
             deleted = files.deleted(entries)
-            parts.append(statistics_frame(entries, deleted["deletion_vector"], deleted["deleted_records"], leaves, cut))
+            parts.append(statistics_frame(entries, deleted["deletion_vector"], deleted["deleted_records"], leaves))
         return pl.concat(parts, rechunk=False)
 
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:

@@ -342,25 +342,17 @@ def test_statistics_are_those_of_the_manifests(tmp_path: Path) -> None:
     assert found.schema["min"] == pl.Int64()
 
 
-@pytest.mark.parametrize(
-    ("properties", "exact"),
-    [
-        ({}, [True, True]),
-        ({"write.metadata.metrics.default": "truncate(4)"}, [True, False]),
-        ({"write.metadata.metrics.column.name": "truncate(3)"}, [False, False]),
-        ({"write.metadata.metrics.default": "full"}, [True, True]),
-    ],
-    ids=["as writers do", "for all columns", "for one column", "not at all"],
-)
-def test_bounds_as_long_as_writers_cut_them_only_bound(
-    tmp_path: Path, properties: dict[str, str], exact: list[bool]
-) -> None:
-    fields = [{"id": 1, "name": "name", "required": False, "type": "string"}]
-    history = IcebergHistory(tmp_path / "t", fields, properties=properties)
-    history.append("a", [{"name": "abc"}])
-    history.append("b", [{"name": "abcd"}])
+def test_bounds_are_exact_only_where_all_values_are_one(tmp_path: Path) -> None:
+    """The specification promises that no value lies beyond them, not that they occur."""
+    fields = [{"id": 1, "name": "x", "required": False, "type": "double"}]
+    history = IcebergHistory(tmp_path / "t", fields)
+    files: dict[str, list[float | None]] = {
+        "a": [1.0, 2.0], "b": [1.0, 1.0, None], "c": [None], "d": [float("nan"), 1.0]
+    }  # fmt: skip
+    for name, values in files.items():
+        history.append(name, [{"x": value} for value in values])
     found = open_iceberg(history.address).statistics().sort("_path")
-    assert found["name"].struct.field("exact").to_list() == exact
+    assert found["x"].struct.field("exact").to_list() == [False, True, False, True]
 
 
 def test_a_table_is_read_from_any_store(tmp_path: Path) -> None:

@@ -46,10 +46,10 @@ def test_loads_and_states_are_told_by_statistics_alone(history: IcebergHistory) 
     assert notes.rows() == [(4, 0, 0.0, "x"), (2, 2, 1.0, None), (1, 0, 0.0, "z")]
     ids = column_states(lives, line).filter(column="id").select("records", "null_count", "low", "high", "range_is")
     assert ids.rows() == [
-        (4, 0, 0.0, 3.0, "exact"),
-        (6, 0, 0.0, 11.0, "exact"),
-        (7, 0, 0.0, 50.0, "exact"),
-        (3, 0, 10.0, 50.0, "exact"),
+        (4, 0, 0.0, 3.0, "bound"),
+        (6, 0, 0.0, 11.0, "bound"),
+        (7, 0, 0.0, 50.0, "bound"),
+        (3, 0, 10.0, 50.0, "bound"),
     ]
 
 

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 import polars as pl
 
 from lakeview.iceberg.manifests.metrics import Metrics
 from lakeview.iceberg.metadata.single_values import decoded_bounds, own_text
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import Field, PrimitiveType, Schema, leaf_name
+from lakeview.model.schema import Field, Schema, leaf_name
 
 Leaf = tuple[tuple[str, ...], Field]
-_DEFAULT_CUT = 16
-_CUT = re.compile(r"truncate\((\d{1,9})\)")
-
-
-def shortest_cut(properties: Mapping[str, str]) -> int:
-    """The length that writers cut bounds of texts and bytes to: one that long only bounds. 16, or what a table asks for
-    any of its columns (`write.metadata.metrics.default: truncate(4)`), if that is less."""
-    modes = (_CUT.fullmatch(v.strip()) for k, v in properties.items() if k.startswith("write.metadata.metrics."))
-    return min([_DEFAULT_CUT, *(int(mode[1]) for mode in modes if mode)])
 
 
 def asked_leaves(schema: Schema, columns: Sequence[str] | None) -> list[Leaf]:
@@ -40,10 +30,10 @@ def asked_leaves(schema: Schema, columns: Sequence[str] | None) -> list[Leaf]:
 
 
 def statistics_frame(
-    entries: pl.DataFrame, vectors: pl.Series, deleted: pl.Series, leaves: Sequence[Leaf], cut: int
+    entries: pl.DataFrame, vectors: pl.Series, deleted: pl.Series, leaves: Sequence[Leaf]
 ) -> pl.DataFrame:
     """STATISTICS of live data ENTRIES. `vectors`: the id of each file's deletion vector; `deleted`: how many rows of it
-    are deleted, null for unknown: with any, a bound need not occur any more; `cut`: see `shortest_cut`."""
+    are deleted, null for unknown: with any, a bound need not occur any more."""
     metrics = Metrics(entries)
     facts = {"records": entries["records"], "whole": (deleted == 0).fill_null(False)}
     columns = []
@@ -52,12 +42,14 @@ def statistics_frame(
         bounds = file_bounds(metrics, field)
         if bounds is not None:
             facts[f"low{i}"], facts[f"high{i}"] = map(own_text, bounds)
-        columns.append(_column(i, field, cut, bounded=bounds is not None).alias(leaf_name(path)))
+            if bounds[0].dtype.is_float():
+                facts[f"nans{i}"] = file_counts(metrics, "nan_value_counts", field)
+        columns.append(_column(i, facts).alias(leaf_name(path)))
     files = pl.DataFrame([entries["path"].alias("_path"), vectors.alias("_deletion_vector")])
     return files.hstack(pl.DataFrame(facts).select(columns))
 
 
-def statistics_of(entries: pl.DataFrame, leaves: Sequence[Leaf], cut: int, *, deletes: bool) -> pl.DataFrame:
+def statistics_of(entries: pl.DataFrame, leaves: Sequence[Leaf], *, deletes: bool) -> pl.DataFrame:
     """`path, written` (rows before any delete) and, with any leaf, `statistics` of data ENTRIES: a struct, a field
     a leaf as in STATISTICS. `deletes`: whether some may apply to any of them, so that no bound is sure to occur."""
     data = entries.filter((pl.col("status") != 2) & (pl.col("content") == 0))
@@ -66,7 +58,7 @@ def statistics_of(entries: pl.DataFrame, leaves: Sequence[Leaf], cut: int, *, de
     rows = pl.DataFrame({"path": data["path"], "written": data["records"]})
     if not leaves:
         return rows
-    statistics = statistics_frame(data, vectors, deleted, leaves, cut).drop("_path", "_deletion_vector")
+    statistics = statistics_frame(data, vectors, deleted, leaves).drop("_path", "_deletion_vector")
     return rows.with_columns(statistics.to_struct("statistics"))
 
 
@@ -88,21 +80,17 @@ def file_counts(metrics: Metrics, name: str, field: Field) -> pl.Series:
     return counts.set(counts < 0, None)
 
 
-def _column(i: int, field: Field, cut: int, *, bounded: bool) -> pl.Expr:
-    """One column of STATISTICS, of the facts `low`, `high` and `nulls` of this number, `records` and `whole`: whether
-    no row of a file is deleted."""
+def _column(i: int, facts: Collection[str]) -> pl.Expr:
+    """One column of STATISTICS, of the facts `low`, `high`, `nulls` and `nans` of this number, `records` and `whole`:
+    whether no row of a file is deleted."""
     nulls, whole = pl.col(f"nulls{i}"), pl.col("whole")
     certain = nulls.is_not_null() & (whole | (nulls == 0)).fill_null(False)
-    low, high = (pl.col(f"low{i}"), pl.col(f"high{i}")) if bounded else (pl.lit(None), pl.lit(None))
-    exact = whole & _short(low, field, cut) & _short(high, field, cut) if bounded else pl.lit(value=False)
+    if f"low{i}" not in facts:
+        none = pl.lit(None)
+        return pl.struct(min=none, max=none, null_count=nulls, exact=pl.lit(value=False), null_count_exact=certain)
+    # "each value must be less than or equal to": bounds need not occur, unless all values are the same. Java's writers
+    # of ORC files record times up to 999 microseconds too late, and all cut texts.
+    low, high = pl.col(f"low{i}"), pl.col(f"high{i}")
+    others = nulls + pl.col(f"nans{i}") if f"nans{i}" in facts else nulls
+    exact = (whole & (low == high) & (others < pl.col("records"))).fill_null(value=False)
     return pl.struct(min=low, max=high, null_count=nulls, exact=exact, null_count_exact=certain)
-
-
-def _short(values: pl.Expr, field: Field, cut: int) -> pl.Expr:
-    """Whether a bound is there, and not cut off."""
-    match field.type:
-        case PrimitiveType("string"):
-            return (values.str.len_chars() < cut).fill_null(False)
-        case PrimitiveType("binary" | "fixed"):
-            return (values.bin.size() < cut).fill_null(False)
-    return values.is_not_null()
