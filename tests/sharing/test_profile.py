@@ -151,6 +151,7 @@ def test_the_address_of_a_server_is_no_profile(address: str) -> None:
 ADDRESSES = {
     "a local profile": ("team.share#s.d.t", ("team.share", TableName("s", "d", "t"))),
     "a profile in a store, of any name": ("s3://b/p.json#s.d.t", ("s3://b/p.json", TableName("s", "d", "t"))),
+    "a share with periods": ("team.share#s.1.d.t", ("team.share", TableName("s.1", "d", "t"))),
     "a path that holds a mark itself": ("a#b/team.share#s.d.t", ("a#b/team.share", TableName("s", "d", "t"))),
     "a table's folder": ("lake/orders", None),
     "a folder with a mark": ("lake/orders#2", None),
@@ -168,7 +169,7 @@ def test_a_folder_that_is_called_like_a_shared_table_is_a_folder(tmp_path: Path)
     assert parse_address(str(folder)) is None
 
 
-@pytest.mark.parametrize("name", ["", "s", "s.d", "s.d.t.u", "s..t"])
+@pytest.mark.parametrize("name", ["", "s", "s.d", "s..t", "s..d.t"])
 def test_a_profile_followed_by_no_table_is_told(name: str) -> None:
     with pytest.raises(InvalidRequestError, match="names no shared table"):
         parse_address(f"team.share#{name}")

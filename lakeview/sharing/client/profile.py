@@ -31,7 +31,11 @@ _OTHER_TYPES = ("oauth_jwt_bearer_private_key_jwt",)
 """Types that are not implemented. Any other text may be a credential in the wrong field, and is not quoted."""
 
 _SOON = timedelta(days=7)
-_ADDRESS = re.compile(r"(?P<profile>.+)#(?P<share>[^./#]+)\.(?P<schema>[^./#]+)\.(?P<table>[^./#]+)", re.DOTALL)
+_ADDRESS = re.compile(
+    r"(?P<profile>.+)#(?P<share>[^./#]+(?:\.[^./#]+)*)\.(?P<schema>[^./#]+)\.(?P<table>[^./#]+)", re.DOTALL
+)
+"""Of the three names only a share's may have periods: "Table and Schema object names additionally do not allow special
+character Period"."""
 
 
 class TableName(NamedTuple):
