@@ -131,6 +131,13 @@ def test_a_schema_that_grew_within_the_range_is_the_last_one(
     assert opened(profile).changes(0).collect_schema().names()[:2] == ["id", "note"]
 
 
+def test_the_first_servers_do_not_say_where_changes_begin(
+    server: SharingServer, profile: Path, orders: SharedStory
+) -> None:
+    server.answer_with("/changes", 200, lines((1, {"id": "long"})))
+    assert opened(profile).changes(1).collect().is_empty()
+
+
 def test_a_schema_that_cuts_the_range_in_two_is_refused(
     server: SharingServer, profile: Path, orders: SharedStory
 ) -> None:

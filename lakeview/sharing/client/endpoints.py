@@ -167,9 +167,11 @@ class SharingClient:
             elif bound is not None:
                 parameters[f"{side}Version"] = bound
 
+        begin = start if isinstance(start, int) else None  # the first servers do not repeat it
+
         def page(token: str | None) -> Answer:
-            query = {**parameters, "pageToken": token}
-            return self._lines("GET", table_path(*table, "changes"), f"changes of table {table}", query)
+            path, query = table_path(*table, "changes"), {**parameters, "pageToken": token}
+            return self._lines("GET", path, f"changes of table {table}", query, version=begin)
 
         return _all_pages(page, self.http.limits.pages)
 
@@ -208,12 +210,16 @@ class SharingClient:
             ) from error
 
     def _lines(
-        self, method: str, path: str, what: str, parameters: Parameters | None = None, json: bytes | None = None
-    ) -> Answer:
+        self, method: str, path: str, what: str, parameters: Parameters | None = None, json: bytes | None = None,
+        version: int | None = None,
+    ) -> Answer:  # fmt: skip
+        """`version`: what the answer is about if its header does not say."""
+
         def read(response: httpx.Response) -> Answer:
             must_end = parse_capabilities(response.headers.get(CAPABILITIES_HEADER)).end_stream is True
             self.ends_streams = self.ends_streams or must_end
-            return read_answer(self.http.lines(response), _version_of(response), must_end=must_end)
+            number = _version_of(response) if version is None or VERSION_HEADER in response.headers else version
+            return read_answer(self.http.lines(response), number, must_end=must_end)
 
         return self._send(_Call(method, path, what, parameters, json, capabilities=True), read)
 
