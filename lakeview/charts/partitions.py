@@ -12,7 +12,7 @@ from lakeview.charts.marks import exact_count, peak, picks, texts, tooltips, who
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, Width, byte_unit, count_unit, finished, layered, time_axis
 from lakeview.model.printable import ELLIPSIS
-from lakeview.views.partitions.keys import KEYS
+from lakeview.views.partitions.keys import KEYS, MOMENT
 from lakeview.views.thresholds import MIB, SKEW_TIMES, SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW
 from lakeview.views.timeline.loads import BAD_LOAD
 from lakeview.views.units import format_bytes, format_count, format_moment, format_percent, format_range
@@ -266,9 +266,11 @@ def _choose(where: pl.Series, yes: str, no: str) -> pl.Series:
 
 def short_names(partitions: pl.Series) -> str:
     """An expression for axis labels: the values without their keys, `3` for `month=3`, `3/EWR` for
-    `month=3/origin=EWR`. Two partitions that would look alike keep their keys."""
+    `month=3/origin=EWR`, `2026-01-01 21:00` for `at=2026-01-01T21:00:00.000000Z`. Two partitions that would look alike
+    keep their keys."""
     texts = partitions.drop_nulls().unique()
-    values = texts.str.replace_all(KEYS, "$1")
+    values = texts.str.replace_all(KEYS, "$1").str.replace_all(MOMENT, " $1$2")
     if values.n_unique() < texts.len() or (values == "").any():
         return "datum.label"
-    return f"replace(datum.label, regexp({json.dumps(KEYS)}, 'g'), '$1')"
+    without_keys = f"replace(datum.label, regexp({json.dumps(KEYS)}, 'g'), '$1')"
+    return f"replace({without_keys}, regexp({json.dumps(MOMENT)}, 'g'), ' $1$2')"

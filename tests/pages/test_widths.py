@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from lakeview.app import columns, widths
+from lakeview.views.partitions.keys import short_name
 
 
 def test_columns_have_what_they_need_where_there_is_room() -> None:
@@ -39,6 +40,15 @@ def test_a_partition_of_several_keys_is_shown_by_its_values() -> None:
     texts = pl.Series(["month=2026-05", "month=2026-09/origin=JFK", None])
     assert columns.partition().cells(texts)[0].to_list() == ["2026-05", "2026-09/JFK", None]
     assert columns.partition().cells(texts[:1])[0].to_list() == ["month=2026-05"]
+
+
+def test_a_partition_by_moments_is_shown_without_what_is_zero() -> None:
+    texts = pl.Series(["at=2026-01-01T21:00:00.000000Z", "at=2026-01-01 21:00:07", "at=2026-01-01T21:00:07.123Z"])
+    short = ["at=2026-01-01 21:00", "at=2026-01-01 21:00:07", "at=2026-01-01T21:00:07.123Z"]
+    assert columns.partition().cells(texts)[0].to_list() == short
+    alike = pl.Series(["at=2026-01-01T21:00:00.000000Z", "at=2026-01-01 21:00:00"])
+    assert columns.partition().cells(alike)[0].to_list() == alike.to_list()
+    assert short_name(texts[0]) == "2026-01-01 21:00"
 
 
 def test_a_metadata_file_is_named_by_the_first_digits_of_its_uuid() -> None:

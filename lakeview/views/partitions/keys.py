@@ -28,6 +28,10 @@ _MOST_STEPS = 4_000
 KEYS = "(^|/)[^=/]*="
 """Matches each key of a partition's text and its `=`; the first group is what stays before the value."""
 
+MOMENT = r"[T ](\d\d:\d\d(?::(?:0[1-9]|[1-5]\d))?)(?::00)?(?:\.0+)?Z?(/|$)"
+"""Matches the time of day of a timestamp, `T21:00:00.000000Z`; the first group is what is read of it, the second what
+follows."""
+
 _SHORT = 16
 """Characters of a partition's text that fit beside a figure."""
 
@@ -157,11 +161,14 @@ def whole_sequence(texts: pl.Series) -> list[str]:
 
 
 def short_names(partitions: pl.Series) -> pl.Series:
-    """Partitions' texts for a narrow column: where there are several keys their values alone (`2026-09/EWR`)."""
-    return partitions.str.replace_all(KEYS, "$1") if partitions.str.contains("/").any() else partitions
+    """Partitions' texts for a narrow column: where there are several keys their values alone (`2026-09/EWR`), and
+    moments without what is zero (`2026-01-01 21:00`)."""
+    texts = partitions.str.replace_all(KEYS, "$1") if partitions.str.contains("/").any() else partitions
+    short = texts.str.replace_all(MOMENT, " $1$2")
+    return short if short.n_unique() == partitions.n_unique() else texts
 
 
 def short_name(partition: str) -> str:
-    """A partition's text for a narrow place: where it is long, its values alone (`2026-09/EWR`)."""
-    values = re.sub(KEYS, r"\1", partition)
+    """A partition's text for a narrow place: where it is long, its values alone (`2026-09/EWR`, `2026-01-01 21:00`)."""
+    values = re.sub(MOMENT, r" \1\2", re.sub(KEYS, r"\1", partition))
     return values if len(partition) > _SHORT and values.strip("/") else partition
