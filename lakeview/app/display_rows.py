@@ -64,7 +64,7 @@ def _as_shown(values: pl.Series) -> pl.Series:
     if type_ in (pl.Int64(), pl.UInt64(), pl.Int128(), pl.UInt128()) and _beyond_browser(values):
         return values.cast(pl.String)
     if type_.is_float() and not bool(values.is_finite().all()):
-        return _texts(values, repr)
+        return values.cast(pl.String)
     if type_ == pl.Float32():
         return values.cast(pl.String).cast(pl.Float64)  # the shortest of the numbers that are stored as this one
     if isinstance(type_, pl.Decimal) and _has_many_digits(values, type_.scale):
@@ -104,7 +104,7 @@ def _jsonable(value: object) -> object:
         case bytes():
             return _hex(value)
         case float() if not math.isfinite(value):
-            return str(value)
+            return "NaN" if math.isnan(value) else str(value)
         case None | bool() | int() | float() | str():
             return value
     return str(value)

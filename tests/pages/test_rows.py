@@ -16,7 +16,7 @@ VALUES: dict[str, tuple[Any, pl.DataType, Any]] = {
     "a small whole number": (7, pl.Int64(), 7),
     "a number no browser can hold": (2**60 + 1, pl.Int64(), "1152921504606846977"),
     "one without a sign": (2**64 - 1, pl.UInt64(), "18446744073709551615"),
-    "NaN": (math.nan, pl.Float64(), "nan"),
+    "NaN": (math.nan, pl.Float64(), "NaN"),
     "infinity": (-math.inf, pl.Float64(), "-inf"),
     "bytes": (b"\x00<b>", pl.Binary(), "003c623e"),
     "many bytes": (b"\x01" * 2_000, pl.Binary(), "01" * 1_000 + "\N{HORIZONTAL ELLIPSIS}"),
@@ -27,7 +27,7 @@ VALUES: dict[str, tuple[Any, pl.DataType, Any]] = {
     "a struct": (
         {"a": math.nan, "b": b"\xff"},
         pl.Struct({"a": pl.Float64, "b": pl.Binary}),
-        '{"a": "nan", "b": "ff"}',
+        '{"a": "NaN", "b": "ff"}',
     ),
     "a number of single precision": (0.1, pl.Float32(), 0.1),
     "a decimal": (Decimal("1.50"), pl.Decimal(38, 2), Decimal("1.50")),
@@ -49,6 +49,11 @@ def test_a_value_is_shown_as_it_is(value: Any, type_: pl.DataType, expected: Any
         shown = as_shown(pl.DataFrame({name: pl.Series([value, None], dtype=type_)}))
         assert shown.columns == [name]
         assert shown[name].to_list() == [expected, None]
+
+
+def test_numbers_of_single_precision_beside_one_that_is_none_have_their_own_digits() -> None:
+    shown = as_shown(pl.DataFrame({"a": pl.Series([0.1, math.nan], dtype=pl.Float32)}))
+    assert shown["a"].to_list() == ["0.1", "NaN"]
 
 
 def test_no_rows_are_shown_as_none() -> None:
