@@ -34,8 +34,8 @@ def _grown(before: Snapshot, after: Snapshot) -> tuple[int, int] | None:
         return None
     if not deletes.is_empty() and set(deletes["content"]) != {"position deletes"}:
         return None
-    gained = most_records(_without(new, old))
-    return None if gained is None else (gained - int(deletes["records"].sum()), gained)
+    gain = most_records(_without(new, old))
+    return None if gain is None else (gain - int(deletes["records"].sum()), gain)
 
 
 def _without(files: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:

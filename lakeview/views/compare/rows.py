@@ -78,7 +78,7 @@ class RowDifferenceSum:
         self._columns = {f"{i}": pl.nth(schema.names().index(name)) for i, name in enumerate(self._names)}
         pairs = zip(self._columns, self._names, strict=True)
         self._maps = [own for own, name in pairs if isinstance(schema[name], pl.Map)]
-        self._read = 0
+        self._rows_read = 0
         self._sums = self._with_places(pl.DataFrame(schema=schema))
         self._waiting: list[pl.DataFrame] = []
         self._waiting_bytes = 0
@@ -87,7 +87,7 @@ class RowDifferenceSum:
         """Adds a batch of CHANGES."""
         self._waiting.append(self._with_places(changes))
         self._waiting_bytes += int(changes.estimated_size())
-        self._read += changes.height
+        self._rows_read += changes.height
         if self._waiting_bytes >= max(_FEWEST_BYTES, self._sums.estimated_size()):
             self._add_up()
 
@@ -95,7 +95,7 @@ class RowDifferenceSum:
         """The difference, if all changes were added."""
         self._add_up()
         gains, losses = self._count(1), self._count(-1)
-        return RowDifference(gains, losses, self._read, self._first_rows(self._sums))
+        return RowDifference(gains, losses, self._rows_read, self._first_rows(self._sums))
 
     def part(self, kind: str | None) -> RowDifference:
         """The part of the difference that is certain, if all changes added later are of this kind; with None no row is
@@ -105,14 +105,14 @@ class RowDifferenceSum:
         gains, losses = self._count(1), self._count(-1)
         certain = (gains if sign > 0 else 0, losses if sign < 0 else 0)
         rows = self._first_rows(self._sums.filter(self._sums[NET] * sign > 0))
-        return RowDifference(*certain, self._read, rows, gains + losses - sum(certain))
+        return RowDifference(*certain, self._rows_read, rows, gains + losses - sum(certain))
 
     def _with_places(self, changes: pl.DataFrame) -> pl.DataFrame:
         """`at`, the place of a row among all, the columns under names of their own, and NET."""
         # a map is told apart by its JSON text, which has no order of its own
         texts = [self._columns[own].cast(pl.String).alias(f"{own}_text") for own in self._maps]
         signs = pl.col("_change_type").replace_strict(_SIGNS, default=0, return_dtype=pl.Int64)
-        at = pl.int_range(self._read, self._read + pl.len(), dtype=pl.Int64)
+        at = pl.int_range(self._rows_read, self._rows_read + pl.len(), dtype=pl.Int64)
         columns = (column.alias(own) for own, column in self._columns.items())
         return changes.select(at.alias("at"), *columns, *texts, signs.alias(NET))
 
