@@ -6,7 +6,7 @@ import pyarrow as pa
 from pyspark.sql import types as spark_types
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from lakeview.model.errors import UnsupportedTableError
+from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.model.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
 
 # Types not in this table (time, uuid, timestamps in nanoseconds, variant, ...) have no faithful Spark type that a
@@ -40,8 +40,11 @@ def to_spark(schema: Schema) -> spark_types.StructType:
 def from_spark(schema: spark_types.StructType) -> Schema:
     """The schema of a table made from a DataFrame, every column nullable: Spark calls a literal not null.
 
-    Raises UnsupportedTableError that names the column whose type no table holds.
+    Raises UnsupportedTableError that names the column whose type no table holds, InvalidRequestError for rows without
+    a column, which no file would hold.
     """
+    if not schema.fields:
+        raise InvalidRequestError("the rows have no column", fix="select one", kind="no-columns")
     return Schema(tuple(Field(f.name, _from_spark(f.dataType, f.name)) for f in schema))
 
 

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import types as st
 
-from lakeview.model.errors import UnsupportedTableError
+from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.model.schema import ArrayType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
 from lakeview.spark.types import PRIMITIVES, arrow_schema, from_spark, to_spark
 
@@ -30,6 +30,11 @@ def test_all_is_nullable_on_both_sides() -> None:
     assert arrow_schema(to_spark(strict)) == pa.schema([("a", pa.struct([("b", pa.int64())]))])
     literal = st.StructType([st.StructField("one", st.IntegerType(), nullable=False)])
     assert from_spark(literal)["one"].nullable
+
+
+def test_rows_without_a_column_are_refused() -> None:
+    with pytest.raises(InvalidRequestError, match="no column"):
+        from_spark(st.StructType())
 
 
 def test_text_of_bounded_length_is_text() -> None:
