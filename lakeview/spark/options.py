@@ -110,8 +110,9 @@ class ReadOptions:
 class WriteOptions:
     """How a write becomes a commit.
 
-    `partitionBy`: comma list, when the table is created; `replaceWhere`: with mode overwrite, the condition of the rows
-    that go; `partitionOverwriteMode` dynamic: with mode overwrite, only partitions that rows fall into are replaced;
+    `partitionBy`: comma list, when the table is created, or is given other columns by `overwriteSchema`;
+    `replaceWhere`: with mode overwrite, the condition of the rows that go; `partitionOverwriteMode` dynamic:
+    with mode overwrite, only partitions that rows fall into are replaced;
     `overwriteSchema`: with mode overwrite, the table gets the columns of the rows; `txnAppId` and `txnVersion`: a write
     that names a version which the table has of this application changes nothing (for foreachBatch);
     `maxRecordsPerFile`: rows of a file at most; `mergeSchema`: new columns are added to the table; `operation`,
@@ -127,7 +128,7 @@ class WriteOptions:
     """
 
     path: str
-    partition_by: tuple[str, ...] = ()
+    partition_by: tuple[str, ...] | None = None
     replace_where: str | None = None
     merge_schema: bool = False
     operation: str = "WRITE"
@@ -174,7 +175,7 @@ class WriteOptions:
         options = known_options(options, _WRITING, "writing")
         write_options = WriteOptions(
             path=path_of(options),
-            partition_by=tuple(name.strip() for name in options.get("partitionby", "").split(",") if name.strip()),
+            partition_by=_names(options.get("partitionby")),
             replace_where=options.get("replacewhere"),
             merge_schema=flag(options, "mergeschema", default=False),
             operation=options.get("operation", "WRITE"),
@@ -276,6 +277,10 @@ def _elsewhere(name: str) -> str | None:
 
 def _closest(name: str, names: Mapping[str, str]) -> str:
     return next(iter(difflib.get_close_matches(name, names, 1, 0.8)), "")
+
+
+def _names(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _is_dynamic(options: Mapping[str, str]) -> bool:

@@ -89,7 +89,7 @@ class Replacement:
             self._check_partitions(adds)
             remove_replaced(transaction, options, of_rows=self.of_rows)
             if options.overwrite_schema and schema is not None:
-                transaction.replace_schema(schema)
+                transaction.replace_schema(schema, self.context.partition_columns)
             transaction.add(adds)
 
     def _check_partitions(self, adds: Sequence[AddFile]) -> None:

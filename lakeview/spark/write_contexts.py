@@ -22,13 +22,7 @@ from lakeview.storage import open_storage
 
 def context_of_new(options: WriteOptions, rows_schema: Schema) -> WriteContext:
     """How files of a table are written that the commit will create."""
-    for name in options.partition_by:
-        if name not in rows_schema:
-            raise InvalidRequestError(
-                f"partitionBy names {name}, which is no column of the rows",
-                fix=f"choose from {', '.join(rows_schema.names)}",
-                place=name,
-            )
+    partition_by = _partition_columns(options, rows_schema)
     if options.properties.get("delta.columnMapping.mode", "none").lower() != "none":
         raise UnsupportedTableError(
             "columns of a table that is not there yet cannot be mapped: files would have names that the table does not",
@@ -36,9 +30,23 @@ def context_of_new(options: WriteOptions, rows_schema: Schema) -> WriteContext:
             place="delta.columnMapping.mode",
             kind="unsupported-property",
         )
-    check_creatable(rows_schema, options.partition_by, options.properties, options.path)
+    check_creatable(rows_schema, partition_by, options.properties, options.path)
     root = open_storage(options.path, options=options.access.options).root
-    return write_context(root, rows_schema, options.partition_by, options.properties)
+    return write_context(root, rows_schema, partition_by, options.properties)
+
+
+def _partition_columns(options: WriteOptions, rows_schema: Schema) -> list[str]:
+    """The columns that partitionBy names, in the spelling of the rows, whose case means nothing."""
+    spellings = {name.casefold(): name for name in rows_schema.names}
+    names = options.partition_by or ()
+    unknown = [name for name in names if name.casefold() not in spellings]
+    if unknown:
+        raise InvalidRequestError(
+            f"partitionBy names {unknown[0]}, which is no column of the rows",
+            fix=f"choose from {', '.join(rows_schema.names)}",
+            place=unknown[0],
+        )
+    return [spellings[name.casefold()] for name in names]
 
 
 def context_of(table: DeltaTable, options: WriteOptions, rows_schema: Schema, *, overwrite: bool) -> WriteContext:
@@ -51,14 +59,16 @@ def context_of(table: DeltaTable, options: WriteOptions, rows_schema: Schema, *,
     transaction = table.transaction(options.operation)
     if options.overwrite_schema:
         transaction.remove()
-        transaction.replace_schema(rows_schema)
+        partition_by = None if options.partition_by is None else _partition_columns(options, rows_schema)
+        transaction.replace_schema(rows_schema, partition_by)
     elif options.merge_schema:
         evolve(transaction, rows_schema)
     context = replace(transaction.context(), fill_missing=options.merge_schema)
-    if options.partition_by and options.partition_by != context.partition_columns:
+    columns = context.partition_columns
+    if options.partition_by and [*map(str.casefold, options.partition_by)] != [*map(str.casefold, columns)]:
         raise InvalidRequestError(
-            f"{table.address} is partitioned by {', '.join(context.partition_columns) or 'nothing'}",
-            fix="leave partitionBy out: it is for a table that is created",
+            f"{table.address} is partitioned by {', '.join(columns) or 'nothing'}",
+            fix="leave partitionBy out: it is for a table that is created, or overwritten with overwriteSchema",
             place="partitionBy",
         )
     current = table.snapshot().properties

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -339,6 +340,25 @@ def test_a_commit_that_replaces_every_file_may_replace_the_schema(tmp_path: Path
     assert table.snapshot().schema == other
     assert table.scan().collect().to_dicts() == [{"city": 5}]
     assert table.scan(1).collect().columns == ["id", "city"]
+
+
+def test_a_commit_that_replaces_every_file_may_replace_the_partitions(tmp_path: Path) -> None:
+    day = Field("day", PrimitiveType("date"))
+    table = lv.create_table(
+        str(tmp_path / "t"), Schema((day, Field("id", PrimitiveType("long")))), partition_by=["day"]
+    )
+    table.append(pl.DataFrame({"day": [date(2026, 1, 1)], "id": [1]}))
+    failing = table.transaction()
+    failing.remove()
+    with pytest.raises(InvalidRequestError, match="partition column day is not in the schema"):
+        failing.replace_schema(Schema((Field("id", PrimitiveType("long")),)))
+    with table.transaction("WRITE") as txn:
+        txn.remove()
+        txn.replace_schema(txn.schema, ["id"])
+        txn.append(pl.DataFrame({"day": [date(2026, 1, 2)], "id": [2]}))
+    assert table.files()["partition"].to_list() == [{"id": 2}]
+    assert deltalake.DeltaTable(table.address).to_pyarrow_table().to_pylist() == table.scan().collect().to_dicts()
+    assert table.scan(1).collect().rows() == [(date(2026, 1, 1), 1)]
 
 
 def test_the_schema_of_files_that_stay_is_not_replaced(tmp_path: Path) -> None:

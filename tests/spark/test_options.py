@@ -59,6 +59,8 @@ def test_writing_takes_all_its_options() -> None:
     }
     parsed = WriteOptions.parse(given, overwrite=False)
     assert parsed.partition_by == ("month", "`day`")
+    unpartitioned = WriteOptions.parse({"path": "/lake/orders", "partitionBy": ""}, overwrite=True)
+    assert unpartitioned.partition_by == ()
     assert (parsed.merge_schema, parsed.statistics, parsed.user_metadata) == (True, "counts", "note")
     assert parsed.user_name == "mara"
     assert parsed.commit_timestamp == datetime(2026, 1, 2, 1, 4, 5, tzinfo=UTC)

@@ -188,11 +188,13 @@ def test_rows_that_a_condition_selects_are_replaced(spark: SparkSession, tmp_pat
     assert ids(address) == [0, 1, 2, 3, 4, 8, 9]
 
 
-def test_an_overwrite_may_bring_other_columns(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_overwrite_may_bring_other_columns_and_partitions(spark: SparkSession, tmp_path: Path) -> None:
     address = tmp_path / "numbers"
-    writing(numbers(spark, 0, 9)).save(str(address))
-    writing(spark.sql("SELECT 'a' AS id, 2 AS n"), "overwrite", overwriteSchema=True).save(str(address))
+    writing(numbers(spark, 0, 9), partitionBy="PART").save(str(address))
+    other = spark.sql("SELECT 'a' AS id, 2 AS n")
+    writing(other, "overwrite", overwriteSchema=True, partitionBy="N").save(str(address))
     assert lv.open_table(str(address)).scan().collect().rows() == [("a", 2)]
+    assert lv.open_table(str(address)).files()["partition"].to_list() == [{"n": 2}]
 
 
 def test_files_hold_as_many_rows_as_asked(spark: SparkSession, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -119,6 +119,11 @@ class Definition:
             schema, largest = with_column_ids(schema, int(configuration.get(MAX_ID) or 0))
             configuration[MAX_ID] = str(largest)
         self.change_metadata(schema_string=schema_text(schema), configuration=configuration)
+
+    def change_partitions(self, names: Sequence[str]) -> None:
+        """Replace the partition columns. InvalidRequestError for a table that is clustered."""
+        check_clustering(self.protocol.writer_features or (), names, self._address)
+        self.change_metadata(partition_columns=list(names))
 
     def change_properties(self, properties: Mapping[str, str | None]) -> None:
         """Set properties, or unset those that are None; what their features keep in others is set as well.

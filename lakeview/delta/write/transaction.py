@@ -13,6 +13,7 @@ import pyarrow as pa
 from lakeview.delta.log.actions import AddFile, Txn
 from lakeview.delta.properties import value
 from lakeview.delta.write.assignments import Assignments
+from lakeview.delta.write.create import check_schema
 from lakeview.delta.write.file_changes import paths_of
 from lakeview.delta.write.identity import Identity
 from lakeview.delta.write.live_files import LiveFile
@@ -218,20 +219,24 @@ class Transaction(WholeFiles):
         self.check_may_remove()
         self._row_by_row = self._only_deletes = False
 
-    def replace_schema(self, schema: Schema) -> None:
-        """Give the table another schema altogether, for the rows that come next.
+    def replace_schema(self, schema: Schema, partition_by: Sequence[str] | None = None) -> None:
+        """Give the table another schema altogether, for the rows that come next. `partition_by`: its partition columns
+        from now on; without, those that it has.
 
-        InvalidRequestError unless this commit has removed every file, whose columns the schema would have to keep.
+        InvalidRequestError unless this commit has removed every file, whose columns the schema would have to keep, and
+        for partition columns that the schema lacks.
         """
         rest = set(self._base.adds([])["key"]) - self.files.removed_paths
-        if rest or self.files.adds or self.definition.partition_columns:
+        if rest or self.files.adds:
             raise InvalidRequestError(
-                "the schema of a table can be replaced only by a commit that replaces all of its files first, and not "
-                "where it is partitioned",
+                "the schema of a table can be replaced only by a commit that replaces all of its files first",
                 fix="remove all files before, or evolve the schema",
                 kind="schema-change",
             )
+        partitions = self.definition.partition_columns if partition_by is None else list(partition_by)
+        check_schema(schema, partitions)
         self._change_schema(schema)
+        self.definition.change_partitions(partitions)
 
     def set_transaction(self, app_id: str, version: int, *, once: bool = False) -> bool:
         """Record how far an application has got, with this commit; false if it has got there before.
