@@ -145,3 +145,14 @@ def test_in_commit_times_count_from_the_commit_whose_feature_gives_the_property_
         "delta.inCommitTimestampEnablementVersion": "1",
         "delta.inCommitTimestampEnablementTimestamp": str(time),
     }
+
+
+def test_a_clustered_file_stays_one_when_rows_of_it_are_deleted(history: DeltaHistory) -> None:
+    writer = ["deletionVectors", "clustering", "domainMetadata"]
+    needed = protocol(3, 7, readerFeatures=["deletionVectors"], writerFeatures=writer)
+    table = opened(history, needed, enableDeletionVectors="true")
+    rows = {"id": pa.array([1, 2, 3], pa.int32())}
+    history.commit(history.data("f", rows, records=3, clusteringProvider="liquid"))
+    table.delete("id = 2")
+    added = recorded(table, "add")
+    assert (added["clusteringProvider"], added["deletionVector"]["cardinality"]) == ("liquid", 1)

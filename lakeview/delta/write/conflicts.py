@@ -13,7 +13,7 @@ from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.scan import may_hold
 from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.commits import Commit, only
-from lakeview.delta.log.file_actions import file_actions
+from lakeview.delta.log.file_actions import FILE_ACTIONS, file_actions
 from lakeview.delta.write.protocol_upgrade import supported_features
 from lakeview.delta.write.row_ids import DOMAIN
 from lakeview.model.errors import CommitConflictError
@@ -77,8 +77,8 @@ class Winner:
 
     @cached_property
     def file_changes(self) -> pl.DataFrame:
-        """FILE_ACTIONS of the commit."""
-        return file_actions([self.commit], self._storage.root)
+        """FILE_ACTIONS of the commit, and `clustering_provider`."""
+        return file_actions([self.commit], self._storage.root, [*FILE_ACTIONS, "clustering_provider"])
 
     @property
     def added(self) -> pl.DataFrame:

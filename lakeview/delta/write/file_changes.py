@@ -21,7 +21,7 @@ Key = tuple[str, str | None]
 REMOVAL_COLUMNS = ("size", "partition_values", "vector", "tags", "base_row_id", "default_row_commit_version")
 """What a remove action says of the file beside its path."""
 
-LIVE_COLUMNS = (*REMOVAL_COLUMNS, "modified", "stats")
+LIVE_COLUMNS = (*REMOVAL_COLUMNS, "modified", "stats", "clustering_provider")
 """What an add action says of the file beside its path."""
 
 
@@ -172,6 +172,7 @@ def add_of(row: Mapping[str, Any], **changes: Any) -> AddFile:
         deletion_vector=descriptor_of(row["vector"]),
         base_row_id=row["base_row_id"],
         default_row_commit_version=row["default_row_commit_version"],
+        clustering_provider=row["clustering_provider"],
     )
     return msgspec.structs.replace(add, **changes)
 
