@@ -62,6 +62,16 @@ def test_a_clone_has_the_rows_and_goes_its_own_way(tmp_path: Path, properties: d
         source.clone(str(tmp_path / "clone"))
 
 
+def test_a_clone_tracks_its_rows_by_its_own_log(tmp_path: Path) -> None:
+    source = lv.create_table(str(tmp_path / "a"), SCHEMA, properties={"delta.enableRowTracking": "true"})
+    source.append(rows(0, 2))
+    source.update({"id": "id + 1"}, "id = 0")
+    source.clone(str(tmp_path / "b"))
+    clone = lv.open_table(str(tmp_path / "b"), config=replace(settings(), roots=(str(tmp_path),)))
+    assert sorted(clone.scan(row_tracking=True).collect().rows()) == [(1, "n0", 0, 0), (1, "n1", 1, 0)]
+    assert clone.snapshot().domain_metadata.rows() == [("delta.rowTracking", '{"rowIdHighWaterMark":1}')]
+
+
 def test_a_clone_times_its_own_commits_and_a_table_that_is_not_written_has_none(
     tmp_path: Path, history: DeltaHistory
 ) -> None:

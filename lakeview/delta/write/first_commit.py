@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.partition_values import partition_columns
+from lakeview.delta.data.row_tracking import MATERIALIZED
 from lakeview.delta.data.schemas import schema_text
 from lakeview.delta.data.type_widening import type_changes
 from lakeview.delta.log.actions import AddFile, DomainMetadata, Metadata
@@ -26,6 +27,8 @@ from lakeview.delta.write.create import check_schema, lowest_protocol, put_first
 from lakeview.delta.write.definition import Definition
 from lakeview.delta.write.file_changes import LIVE_COLUMNS, add_of
 from lakeview.delta.write.folder_schema import common_schema
+from lakeview.delta.write.row_ids import DOMAIN as ROW_DOMAIN
+from lakeview.delta.write.row_ids import tracks_rows, with_row_ids
 from lakeview.delta.write.target import Target
 from lakeview.model.addresses import is_absolute, is_local
 from lakeview.model.clock import Clock
@@ -46,16 +49,25 @@ _EXACT = (pa.types.is_integer, pa.types.is_date)
 def clone(source: Target, target: Storage, clock: Clock) -> None:
     """Make a table at `target` of the files of another (a shallow clone): they stay where they are.
 
-    Reading the clone needs the source's folder among the allowed roots, where roots are configured. CommitConflictError
-    if there is a table at `target`, UnsupportedTableError for a source that is not written here.
+    Reading the clone needs the source's folder among the allowed roots, where roots are configured. Rows that are
+    tracked begin anew, with ids and commit versions of the clone's own log. CommitConflictError if there is a table at
+    `target`, UnsupportedTableError for a source that is not written here.
     """
     state = source.state()
-    Definition(state, source.storage.root).check_writable()
+    definition = Definition(state, source.storage.root)
+    definition.check_writable()
     now = milliseconds(clock())
     adds = [_from_elsewhere(row, source.storage.root) for row in state.adds(LIVE_COLUMNS).iter_rows(named=True)]
-    domains = [DomainMetadata(name, text) for name, text in state.domain_metadata().iter_rows()]
+    domains = [DomainMetadata(name, text) for name, text in state.domain_metadata().iter_rows() if name != ROW_DOMAIN]
     # the clone's own commits are timed from its first one on
     properties = {k: v for k, v in state.properties.items() if not k.startswith("delta.inCommitTimestampEnablement")}
+    if tracks_rows(definition):
+        # "the version number of the log entry containing the add action": the source's are of another log, and so are
+        # those in its files, which no property names any more
+        properties |= {key: f"_row-{uuid.uuid4()}" for key in MATERIALIZED.values() if key in properties}
+        fresh = [msgspec.structs.replace(add, base_row_id=None, default_row_commit_version=None) for add in adds]
+        adds, mark = with_row_ids(fresh, 0, -1)
+        domains += [] if mark is None else [mark]
     metadata = msgspec.structs.replace(state.metadata, id=str(uuid.uuid4()), created_time=now, configuration=properties)
     parameters = {"source": source.storage.root, "sourceVersion": str(state.version)}
     metrics = {"sourceTableSize": str(sum(a.size for a in adds)), "sourceNumOfFiles": str(len(adds))}
