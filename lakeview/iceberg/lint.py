@@ -20,6 +20,8 @@ from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.iceberg.metadata.types import struct_fields
 from lakeview.iceberg.metadata.versions import in_order
 from lakeview.iceberg.orphan_files import orphan_findings
+from lakeview.iceberg.schema_lint import schema_findings
+from lakeview.iceberg.spec_finding import spec_finding
 from lakeview.iceberg.state import State
 from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding, Severity
@@ -40,6 +42,7 @@ def check(state: State, now: datetime | None = None) -> list[Finding]:
         *_dangling(metadata),
         *_numbers(metadata),
         *_logs(metadata),
+        *schema_findings(metadata),
         *_readable(metadata, state.history.versions(listing["name"])),
         *orphan_findings(state, listing, now),
     ]
@@ -49,7 +52,7 @@ def check(state: State, now: datetime | None = None) -> list[Finding]:
             findings += _manifests(metadata, tree, current)
         except LakeviewError as error:
             findings.append(
-                _finding(
+                spec_finding(
                     "snapshot-not-examined",
                     Severity.BROKEN,
                     "The current snapshot cannot be examined",
@@ -64,17 +67,10 @@ def check(state: State, now: datetime | None = None) -> list[Finding]:
     return sorted(findings, key=lambda f: list(Severity).index(f.severity))
 
 
-def _finding(
-    finding_id: str, severity: Severity, claim: str, evidence: str, section: str, place: str | None = None
-) -> Finding:
-    remedy = None if severity is Severity.NOTE else "have the table repaired by the engine that owns it"
-    return Finding(finding_id, severity, claim, evidence, None, place, f"Iceberg spec, {section}", remedy, "timeline")
-
-
 def _refs(metadata: Metadata) -> Iterator[Finding]:
     for name, ref in sorted(metadata.refs.items()):
         if ref.snapshot_id not in metadata.snapshots:
-            yield _finding(
+            yield spec_finding(
                 "ref-without-snapshot",
                 Severity.BROKEN,
                 f"The {ref.type} {name} names a snapshot that is not there",
@@ -84,7 +80,7 @@ def _refs(metadata: Metadata) -> Iterator[Finding]:
             )
     main = metadata.refs.get("main")
     if main is not None and main.snapshot_id != metadata.current_snapshot_id:
-        yield _finding(
+        yield spec_finding(
             "main-not-current",
             Severity.BROKEN,
             "The branch main and the current snapshot differ",
@@ -98,7 +94,7 @@ def _dangling(metadata: Metadata) -> Iterator[Finding]:
     """Ids that name nothing: readers go on without, each in its own way."""
     for snapshot in in_order(metadata):
         if snapshot.schema_id is not None and snapshot.schema_id not in metadata.schemas:
-            yield _finding(
+            yield spec_finding(
                 "snapshot-schema-missing",
                 Severity.ATTENTION,
                 "A snapshot names a schema that is not there: it is read with the current one",
@@ -108,7 +104,7 @@ def _dangling(metadata: Metadata) -> Iterator[Finding]:
             )
     orders = {order.get("order-id") for order in metadata.sort_orders} | {0}
     if metadata.default_sort_order_id is not None and metadata.default_sort_order_id not in orders:
-        yield _finding(
+        yield spec_finding(
             "sort-order-missing",
             Severity.ATTENTION,
             "The default sort order is none of the table's: writers cannot keep it",
@@ -117,7 +113,7 @@ def _dangling(metadata: Metadata) -> Iterator[Finding]:
         )
     described = [s.get("snapshot-id") for s in (*metadata.statistics, *metadata.partition_statistics)]
     if missing := [i for i in described if not (isinstance(i, int) and i in metadata.snapshots)]:
-        yield _finding(
+        yield spec_finding(
             "statistics-file-without-snapshot",
             Severity.NOTE,
             "Statistics files belong to snapshots that are not there",
@@ -130,7 +126,7 @@ def _numbers(metadata: Metadata) -> Iterator[Finding]:
     snapshots = in_order(metadata)
     newest = max((s.sequence_number for s in snapshots), default=0)
     if newest > metadata.last_sequence_number:
-        yield _finding(
+        yield spec_finding(
             "sequence-number-not-given-out",
             Severity.BROKEN,
             "A snapshot has a sequence number that the table has not given out yet",
@@ -141,7 +137,7 @@ def _numbers(metadata: Metadata) -> Iterator[Finding]:
         for snapshot in snapshots:
             before = None if snapshot.parent is None else metadata.snapshots.get(snapshot.parent)
             if before is not None and before.sequence_number > snapshot.sequence_number:
-                yield _finding(
+                yield spec_finding(
                     "sequence-number-below-parent",
                     Severity.BROKEN,
                     "A snapshot has a lower sequence number than its parent",
@@ -156,7 +152,7 @@ def _ids(metadata: Metadata) -> Iterator[Finding]:
     """Ids in use are at most the last one that the metadata has given out."""
     column = max((i for s in metadata.schemas.values() for i in struct_fields(s.schema)), default=0)
     if metadata.last_column_id is not None and column > metadata.last_column_id:
-        yield _finding(
+        yield spec_finding(
             "column-id-not-given-out",
             Severity.BROKEN,
             "A column has an id that the table has not given out yet: the next column may get the same",
@@ -165,7 +161,7 @@ def _ids(metadata: Metadata) -> Iterator[Finding]:
         )
     part = max((f.field_id for s in metadata.specs.values() for f in s.fields), default=0)
     if metadata.last_partition_id is not None and part > metadata.last_partition_id:
-        yield _finding(
+        yield spec_finding(
             "partition-id-not-given-out",
             Severity.BROKEN,
             "A partition field has an id that the table has not given out yet",
@@ -178,7 +174,7 @@ def _logs(metadata: Metadata) -> Iterator[Finding]:
     times = [e.timestamp_ms for e in metadata.snapshot_log]
     back = [b for a, b in pairwise(times) if b < a]
     if back:
-        yield _finding(
+        yield spec_finding(
             "snapshot-log-backwards",
             Severity.NOTE,
             "The snapshot log runs backwards: writers' clocks disagree",
@@ -186,7 +182,7 @@ def _logs(metadata: Metadata) -> Iterator[Finding]:
             "Point in Time Reads",
         )
     if metadata.snapshot_log and metadata.snapshot_log[-1].snapshot_id != metadata.current_snapshot_id != NO_SNAPSHOT:
-        yield _finding(
+        yield spec_finding(
             "snapshot-log-not-current",
             Severity.ATTENTION,
             "The snapshot log does not end at the current snapshot: travelling to now leads elsewhere",
@@ -201,7 +197,7 @@ def _readable(metadata: Metadata, versions: pl.DataFrame) -> Iterator[Finding]:
         current = version == metadata.current_snapshot_id
         severity = Severity.BROKEN if current else Severity.ATTENTION if version in line else Severity.NOTE
         claim = "The current snapshot cannot be read" if current else "A snapshot cannot be read any more"
-        yield _finding("data-file-not-readable", severity, claim, str(reason), "Snapshots", str(version))
+        yield spec_finding("data-file-not-readable", severity, claim, str(reason), "Snapshots", str(version))
 
 
 def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterator[Finding]:
@@ -214,7 +210,7 @@ def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterat
     yield from _totals(current.summary, data, deletes)
     twice = data.filter(pl.col("path").is_duplicated())["path"].unique(maintain_order=True)
     if twice.len():
-        yield _finding(
+        yield spec_finding(
             "data-file-twice",
             Severity.BROKEN,
             "A data file is listed twice in the current snapshot: readers that do not look give its rows twice",
@@ -224,7 +220,7 @@ def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterat
     for column, words in (("size", "sizes"), ("records", "numbers of records")):
         impossible = entries.filter(pl.col(column).is_null())["path"]  # as the manifests' reader gives what cannot be
         if impossible.len():
-            yield _finding(
+            yield spec_finding(
                 "file-counts-impossible",
                 Severity.BROKEN,
                 f"Files of the current snapshot are listed with {words} that no file has",
@@ -233,7 +229,7 @@ def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterat
             )
     late = entries.filter(pl.col("sequence_number") > max(current.sequence_number, metadata.last_sequence_number))
     if late.height:
-        yield _finding(
+        yield spec_finding(
             "file-sequence-number-too-late",
             Severity.BROKEN,
             "A file has a later sequence number than its snapshot",
@@ -243,7 +239,7 @@ def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterat
     everywhere = [s.spec_id for s in metadata.specs.values() if s.is_unpartitioned]
     idle = deletes.height - len(applying(data, deletes, everywhere))
     if deletes.height and idle:
-        yield _finding(
+        yield spec_finding(
             "delete-files-without-data",
             Severity.NOTE,
             "Delete files apply to no data file any more",
@@ -258,7 +254,7 @@ def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterat
         low, high = sound_bounds(*bounds, field.type)
         wrong = data.filter((low > high).fill_null(False))
         if wrong.height:
-            yield _finding(
+            yield spec_finding(
                 "column-bounds-contradictory",
                 Severity.BROKEN,
                 f"Bounds of {leaf_name(path)} contradict each other: filters spare files that hold rows",
@@ -274,7 +270,7 @@ def _counts(manifests: pl.DataFrame, entries: pl.DataFrame) -> Iterator[Finding]
         counts = manifests[f"{word}_files_count"]
         number = entries.filter(pl.col("status") == status).height
         if not counts.has_nulls() and int(counts.sum()) != number:
-            yield _finding(
+            yield spec_finding(
                 "manifest-list-counts-differ",
                 Severity.ATTENTION,
                 f"The manifest list counts {word} files that its manifests do not: readers may pass one over",
@@ -291,7 +287,7 @@ def _totals(summary: Mapping[str, object], data: pl.DataFrame, deletes: pl.DataF
         text = summary.get(key)
         total = whole(text, None) if isinstance(text, str) else None
         if total is not None and total != number:
-            yield _finding(
+            yield spec_finding(
                 "summary-differs",
                 Severity.ATTENTION,
                 f"The summary of the current snapshot and its manifests differ in {key}",

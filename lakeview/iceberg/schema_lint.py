@@ -1,0 +1,107 @@
+"""Schemas to findings: changes of types that no reader need follow, ids and identifier fields that are not allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lakeview.iceberg.metadata.table_metadata import Metadata, RecordedSchema
+from lakeview.iceberg.metadata.types import struct_fields
+from lakeview.iceberg.spec_finding import spec_finding
+from lakeview.model.findings import Finding, Severity
+from lakeview.model.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType, leaf_name
+
+_HIGHEST_ID = 2**31 - 1 - 200
+_PROMOTIONS = {("integer", "long"), ("float", "double")}
+_PROMOTIONS_OF_VERSION_3 = {("date", "timestamp_ntz"), ("date", "timestamp_ns")}
+
+
+def schema_findings(metadata: Metadata) -> Iterator[Finding]:
+    """What the table's schemas contradict in the sections Schema Evolution, Reserved Field IDs and Identifier Field
+    IDs."""
+    current = metadata.schemas[metadata.current_schema_id]
+    written = {metadata.schema_of(s).schema_id for s in metadata.snapshots.values()} - {current.schema_id}
+    for schema_id in sorted(written):
+        yield from _changes(metadata.schemas[schema_id], current, metadata.format_version)
+    yield from _reserved(current)
+    yield from _identifiers(current)
+
+
+def _changes(before: RecordedSchema, current: RecordedSchema, version: int) -> Iterator[Finding]:
+    earlier = struct_fields(before.schema)
+    for field_id, (path, field) in struct_fields(current.schema).items():
+        old = earlier[field_id][1] if field_id in earlier else field
+        if not (_may_become(old.type, field.type, version) and _lengths(old) == _lengths(field)):
+            yield spec_finding(
+                "type-change-not-allowed",
+                Severity.BROKEN,
+                f"The type of {leaf_name(path)} was changed as no schema may be: readers refuse older files, or differ",
+                f"{old.type} in schema {before.schema_id}, {field.type} now",
+                "Schema Evolution",
+                leaf_name(path),
+            )
+
+
+def _may_become(before: DataType, after: DataType, version: int) -> bool:
+    """Whether values of one type are read as another; the fields of structs outside lists and maps are left out."""
+    match before, after:
+        case (StructType(), StructType()):
+            return True
+        case (ArrayType(old), ArrayType(new)):
+            return _inner(old, new, version)
+        case (MapType(old_key, old), MapType(key, new)):
+            return _inner(old_key, key, version) and _inner(old, new, version)
+        case (DecimalType(old_precision, old_scale), DecimalType(precision, scale)):
+            return old_scale == scale and old_precision <= precision
+        case (PrimitiveType(old_name), PrimitiveType(name)) if old_name != "void":
+            promotions = _PROMOTIONS | (_PROMOTIONS_OF_VERSION_3 if version >= 3 else set())
+            return old_name == name or (old_name, name) in promotions
+    return before == PrimitiveType("void") and version >= 3
+
+
+def _inner(before: DataType, after: DataType, version: int) -> bool:
+    if isinstance(before, StructType) and isinstance(after, StructType):
+        types = {f.id: f.type for f in before.fields}
+        return all(_inner(types.get(f.id, f.type), f.type, version) for f in after.fields)
+    return _may_become(before, after, version)
+
+
+def _lengths(field: Field) -> object:
+    return field.metadata.get("length")
+
+
+def _reserved(recorded: RecordedSchema) -> Iterator[Finding]:
+    for field_id, (path, _) in struct_fields(recorded.schema).items():
+        if field_id > _HIGHEST_ID:
+            yield spec_finding(
+                "field-id-reserved",
+                Severity.ATTENTION,
+                f"The column {leaf_name(path)} has an id that is reserved for metadata columns",
+                f"{field_id}, and ids of columns go up to {_HIGHEST_ID}",
+                "Reserved Field IDs",
+                leaf_name(path),
+            )
+
+
+def _identifiers(recorded: RecordedSchema) -> Iterator[Finding]:
+    fields = struct_fields(recorded.schema)
+    optional = {path for path, field in fields.values() if field.nullable}
+    for field_id in recorded.identifier_field_ids:
+        path, field = fields.get(field_id, ((), None))
+        if field is None:
+            why = "it is no column outside lists and maps"
+        elif field.type in (PrimitiveType("float"), PrimitiveType("double")) or not isinstance(
+            field.type, PrimitiveType | DecimalType
+        ):
+            why = f"it is a {field.type}"
+        elif any(path[:length] in optional for length in range(1, len(path) + 1)):
+            why = "it may be null"
+        else:
+            continue
+        yield spec_finding(
+            "identifier-field-not-allowed",
+            Severity.ATTENTION,
+            f"{leaf_name(path) if path else f'The field {field_id}'} cannot tell rows apart",
+            f"identifier field {field_id}: {why}",
+            "Identifier Field IDs",
+            leaf_name(path) if path else None,
+        )
