@@ -17,7 +17,13 @@ import pytest
 from pyarrow import orc
 
 import lakeview as lv
-from lakeview.model.errors import CorruptTableError, DataFileMissingError, InvalidRequestError, LakeviewError
+from lakeview.model.errors import (
+    CorruptTableError,
+    DataFileMissingError,
+    InvalidRequestError,
+    LakeviewError,
+    UnsupportedTableError,
+)
 from lakeview.rows.parquet import read_task
 from tests.builders.iceberg import IcebergHistory
 
@@ -394,6 +400,16 @@ def test_files_of_other_formats_are_read_by_id(tmp_path: Path, monkeypatch: pyte
     history.evolve([CAT, {**ID, "name": "number"}])
     found = lv.open_table(history.address).scan().collect()
     assert sorted(found.rows()) == [("a", 2), ("a", 4)]
+
+
+def test_times_of_orc_files_beyond_nanoseconds_are_not_called_corrupt(tmp_path: Path) -> None:
+    history = IcebergHistory(tmp_path / "t", [{"id": 1, "name": "at", "required": False, "type": "timestamp"}])
+    entry = history._file("a", pa.table({"at": [0]}), 0, {}) | {"file_format": "ORC"}
+    schema = pa.schema([pa.field("at", pa.timestamp("us"), metadata={"iceberg.id": "1"})])
+    orc.write_table(pa.table([pa.array([253_370_764_800_000_000], pa.int64())], schema=schema), history.root / "data/a")
+    history._commit("append", [entry], 0, {})
+    with pytest.raises(UnsupportedTableError, match="beyond the years 1677 to 2262"):
+        lv.open_table(history.address).scan().collect()
 
 
 @pytest.mark.parametrize(("micros", "wanted"), [(3_723_000_004, time(1, 2, 3, 4)), (-1, None)])

@@ -139,7 +139,16 @@ class IcebergSource:
             projection = self._projection(list(schema), task)
             names = [schema.names[i] for i in projection.read]
             for stripe in range(file.nstripes):
-                batch = file.read_stripe(stripe, columns=names or None)
+                try:
+                    batch = file.read_stripe(stripe, columns=names or None)
+                except pa.ArrowInvalid as error:  # pyarrow knows times of ORC files in nanoseconds alone
+                    if "nanosecond resolution" not in str(error):
+                        raise
+                    raise UnsupportedTableError(
+                        f"{task.path} holds times beyond the years 1677 to 2262, which are not read from ORC files",
+                        fix="have it rewritten as Parquet, or read the other columns", place=task.path,
+                        kind="unsupported-value",
+                    ) from error  # fmt: skip
                 columns = {schema.get_field_index(n): batch.column(batch.schema.get_field_index(n)) for n in names}
                 yield projection.of(columns, batch.num_rows, target)
 
