@@ -9,7 +9,7 @@ from io import BytesIO
 import polars as pl
 import streamlit as st
 
-from lakeview.model.printable import counted
+from lakeview.model.printable import count_text
 
 _OFFERED = "_downloads"
 
@@ -34,7 +34,7 @@ def offered() -> dict[str, pl.DataFrame]:
 def dialog(stem: str, frames: Mapping[str, pl.DataFrame]) -> None:
     """Three buttons a frame; the file is made when one is pressed."""
     for name, frame in frames.items():
-        extent = f"{counted(frame.height, 'row')}, {counted(frame.width, 'column')}"
+        extent = f"{count_text(frame.height, 'row')}, {count_text(frame.width, 'column')}"
         st.markdown(f"**{name}** &ensp; :small[:gray[{extent}]]")
         with st.container(horizontal=True):
             for kind, make in WRITERS.items():

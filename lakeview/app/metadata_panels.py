@@ -33,7 +33,7 @@ def branches(now: OpenTable) -> None:
     downloads.offer("branches and tags", refs)
     counts = dict(refs["kind"].value_counts().sort("kind").iter_rows())
     note = ", ".join(
-        views.units.counted(n, kind, "branches" if kind == "branch" else None) for kind, n in counts.items()
+        views.units.count_text(n, kind, "branches" if kind == "branch" else None) for kind, n in counts.items()
     )
     with card("Branches and tags", f"{note} · tick a row to see its commits, a dot to see the commit", key="branches"):
         graph = views.timeline.branch_graph.branch_graph(now.history, now.refs)
@@ -41,7 +41,7 @@ def branches(now: OpenTable) -> None:
         _branch_table(refs)
         log = now.snapshot_log
         if not log.is_empty():
-            label = f"Log of current versions: {views.units.counted(log.height, 'entry', 'entries')}"
+            label = f"Log of current versions: {views.units.count_text(log.height, 'entry', 'entries')}"
             with fold(label, "times", icon=":material/swap_vert:"):
                 _log_table(log)
 
@@ -110,7 +110,7 @@ def partition_specs(now: OpenTable) -> None:
         return
     use = views.files.manifests.spec_use(specs, now.manifests)
     downloads.offer("partition specs", use.drop("fields"))
-    specs_text = views.units.counted(use.height, "partition spec")
+    specs_text = views.units.count_text(use.height, "partition spec")
     note = f"{specs_text} · files keep the spec they were written with · rows before deletes"
     with card("Partition specs", note, key="partition-specs"):
         frame(

@@ -42,9 +42,9 @@ class Filters:
         return "timeline" if self.span is None else f"timeline-{self.span[0]:%Y%m%d%H%M}-{self.span[1]:%Y%m%d%H%M}"
 
 
-def count_text(commits: pl.DataFrame, timeline: pl.DataFrame) -> str:
+def commit_count_text(commits: pl.DataFrame, timeline: pl.DataFrame) -> str:
     """How many commits are listed, and of how many if filters leave some out."""
-    every = views.timeline.commits.count_text(timeline)
+    every = views.timeline.commits.commit_count_text(timeline)
     return f"{every if commits.height == timeline.height else f'{commits.height:,} of {every}'} · newest first"
 
 

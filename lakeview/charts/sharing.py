@@ -10,7 +10,7 @@ import polars as pl
 from lakeview.charts.marks import exact_count, peak, texts, whole_axis
 from lakeview.charts.palette import palette
 from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, time_axis
-from lakeview.views.units import counted, format_bytes
+from lakeview.views.units import count_text, format_bytes
 
 
 def reads_by_day_bars(days: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
@@ -24,7 +24,7 @@ def reads_by_day_bars(days: pl.DataFrame, *, dark: bool = False, width: Width = 
         pl.Series("on", [f"{day:%Y-%m-%d}" for day in days["day"]], dtype=pl.String),
         pl.Series("figure", texts(days["bytes"], format_bytes), dtype=pl.String),
         pl.Series("requests", texts(days["requests"], exact_count), dtype=pl.String),
-        pl.Series("who", [counted(r, "recipient") for r in days["recipients"]], dtype=pl.String),
+        pl.Series("who", [count_text(r, "recipient") for r in days["recipients"]], dtype=pl.String),
     )
     tooltip = [
         alt.Tooltip("on:N", title="day"),

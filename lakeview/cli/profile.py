@@ -12,7 +12,7 @@ from lakeview.cli.look import columns_option, rows_read, where_option
 from lakeview.cli.text import as_json
 from lakeview.cli.versions import version_number, version_option
 from lakeview.jobs import Progress, Request, SparkJobs
-from lakeview.model.printable import counted
+from lakeview.model.printable import count_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -57,7 +57,7 @@ def profile(
         click.echo(as_json({"rows": rows, "columns": frame.to_dicts()}))
         return
     echo_frame(_in_percent(frame.drop("distribution")), machine, "no columns")
-    click.echo(f"\n{counted(rows, 'row')}")
+    click.echo(f"\n{count_text(rows, 'row')}")
 
 
 def _in_percent(frame: pl.DataFrame) -> pl.DataFrame:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from lakeview.model.laws import Verdict
-from lakeview.model.printable import counted
+from lakeview.model.printable import count_text
 
 
 class Case(NamedTuple):
@@ -63,7 +63,7 @@ def each_commit(
     )
     for version, number, bad, doubtful, path, other in counts.iter_rows():
         if bad:
-            yield violated(version, f"{bad:,} of {counted(number, 'file')} {claim}", 0, bad, path)
+            yield violated(version, f"{bad:,} of {count_text(number, 'file')} {claim}", 0, bad, path)
         elif doubtful:
             yield unknowable(version, why, other)
         else:

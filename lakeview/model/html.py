@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from lakeview.model.column_values import least_records
-from lakeview.model.printable import counted
+from lakeview.model.printable import count_text
 from lakeview.model.version_names import name_of
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def snapshot_html(snapshot: Snapshot) -> str:
         f"<td>{'' if f.nullable else 'not null'}</td></tr>"
         for f in m.schema
     )
-    summary = f"<summary>{counted(len(m.schema), 'column')}</summary>"
+    summary = f"<summary>{count_text(len(m.schema), 'column')}</summary>"
     return f"<table>{rows}</table><details>{summary}<table>{columns}</table></details>"
 
 

@@ -39,7 +39,7 @@ def choices(name: str, names: Sequence[str]) -> str:
     return f"choose from {first_few(names, 20)}"
 
 
-def counted(number: int, one: str, many: str | None = None) -> str:
+def count_text(number: int, one: str, many: str | None = None) -> str:
     """`1 file`, `3,412 files`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 

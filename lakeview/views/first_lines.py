@@ -13,7 +13,7 @@ from lakeview.views.pruning.plan import ReadCost
 from lakeview.views.schema.column_history import last_change
 from lakeview.views.timeline.commits import on_branch
 from lakeview.views.units import (
-    counted,
+    count_text,
     format_age,
     format_bytes,
     format_date,
@@ -33,18 +33,17 @@ def timeline_line(timeline: pl.DataFrame, now: datetime) -> str:
         return ""
     last = line.row(-1, named=True)
     writers = line["writer"].drop_nulls().n_unique()
-    by = f" by {counted(writers, 'writer')}" if writers else ""
+    by = f" by {count_text(writers, 'writer')}" if writers else ""
     since = line["timestamp"].drop_nulls().min()
-    first = (
-        f"{counted(line.height, 'commit')}{by}{f' since {format_date(since)}' if isinstance(since, datetime) else ''}"
-    )
+    start = f" since {format_date(since)}" if isinstance(since, datetime) else ""
+    first = f"{count_text(line.height, 'commit')}{by}{start}"
     who = f", {last['writer']}" if last["writer"] else ""
     age = "" if last["timestamp"] is None else f", {format_age(now - last['timestamp'])} ago"
     bad = line.filter("suspicious")
     in_table = bad["taken_back_by"].null_count()
     some = f"{in_table:,} of them " if in_table < bad.height else ""
     state = f"{some}still in the table" if in_table else "repaired"
-    load = f"{counted(bad.height, 'bad load')}, {state}" if bad.height else "no bad load"
+    load = f"{count_text(bad.height, 'bad load')}, {state}" if bad.height else "no bad load"
     rows = _rows(last["records_added"], last["records_removed"])
     return f"{first}; the latest is {format_version(last['version'])}{who}{age}{rows}; {load}"
 
@@ -57,7 +56,7 @@ def _rows(added: int | None, removed: int | None) -> str:
 
 def schema_line(changes: pl.DataFrame, columns: int, schemas: pl.DataFrame) -> str:
     """How many columns there are, and what changed last: from SCHEMA_CHANGES between the newest two of SCHEMAS."""
-    have = counted(columns, "column")
+    have = count_text(columns, "column")
     if changes.is_empty():
         if schemas.height == 1 and not schemas["timestamp"].has_nulls():
             return f"{have}, {last_change(schemas)[0]}"
@@ -68,7 +67,7 @@ def schema_line(changes: pl.DataFrame, columns: int, schemas: pl.DataFrame) -> s
         for column, change in changes.select("column", "change").iter_rows()
     ]
     when = "" if timestamp is None else f" on {format_date(timestamp)}"
-    earlier = f"; {counted(schemas.height - 2, 'change')} before" if schemas.height > 2 else ""
+    earlier = f"; {count_text(schemas.height - 2, 'change')} before" if schemas.height > 2 else ""
     return f"{have}; changed last by {format_version(version)}{when}: {first_few(words)}{earlier}"
 
 
@@ -87,11 +86,11 @@ def filter_line(cost: ReadCost) -> str:
     if not cost.all_files:
         return "There are no data files to read"
     sizes = f"{format_bytes(cost.bytes)} of {format_bytes(cost.all_bytes)}"
-    return f"It reads at most {cost.files:,} of {counted(cost.all_files, 'file')}, {sizes}"
+    return f"It reads at most {cost.files:,} of {count_text(cost.all_files, 'file')}, {sizes}"
 
 
 def _of_files(row: dict[str, object]) -> str:
-    return f"{format_mean(max(1.0, float(str(row['reads']))))} of {counted(int(str(row['files'])), 'file')}"
+    return f"{format_mean(max(1.0, float(str(row['reads']))))} of {count_text(int(str(row['files'])), 'file')}"
 
 
 def files_line(findings: Sequence[Finding], files: int, size: int | None, ideal: int | None) -> str:
@@ -101,7 +100,7 @@ def files_line(findings: Sequence[Finding], files: int, size: int | None, ideal:
         return ""
     enough = "" if ideal is None or ideal >= files else f", where {ideal:,} would do"
     of = "" if size is None else f", {format_bytes(size)}"
-    return f"No problem found in the layout of {counted(files, 'file')}{of}{enough}"
+    return f"No problem found in the layout of {count_text(files, 'file')}{of}{enough}"
 
 
 def quality_line(findings: Sequence[Finding], timeline: pl.DataFrame) -> str:
@@ -127,4 +126,4 @@ def partitions_line(partitions: int, keys: Sequence[str], arrivals: pl.DataFrame
     written."""
     is_timed = len(keys) == 1 and arrivals.height > 1 and not arrivals["first_written"].has_nulls()
     nothing = "no gap, no skew and no late arrival" if is_timed else "no gap and no skew"
-    return f"{counted(partitions, 'partition')} by {', '.join(keys)}: {nothing} found"
+    return f"{count_text(partitions, 'partition')} by {', '.join(keys)}: {nothing} found"

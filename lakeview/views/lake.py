@@ -17,7 +17,7 @@ from lakeview.views.files.sizes import file_facts
 from lakeview.views.health.findings import OPEN, Evidence, findings, verdict
 from lakeview.views.retention.simulation import Retention
 from lakeview.views.timeline.readability import cadence
-from lakeview.views.units import counted
+from lakeview.views.units import count_text
 
 
 class LakeState(StrEnum):
@@ -197,7 +197,7 @@ def gap_notes(entries: pl.DataFrame) -> list[str]:
     no timestamps"]`."""
     gaps = entries.drop_nulls("retained_gap").group_by("retained_gap", maintain_order=True).agg("name")
     return [
-        f"{names[0] if len(names) == 1 else counted(len(names), 'table')}: {gap}" for gap, names in gaps.iter_rows()
+        f"{names[0] if len(names) == 1 else count_text(len(names), 'table')}: {gap}" for gap, names in gaps.iter_rows()
     ]
 
 
@@ -267,4 +267,4 @@ def lake_sentence(tables: pl.DataFrame) -> str:
         LakeState.UNREAD: ("not read", "not read"),
     }
     parts = [f"{n:,} {one if n == 1 else many}" for state, (one, many) in words.items() if (n := counts.get(state, 0))]
-    return f"{counted(tables.height, 'table')}: {', '.join(parts)}"
+    return f"{count_text(tables.height, 'table')}: {', '.join(parts)}"

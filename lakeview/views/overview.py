@@ -9,8 +9,8 @@ from datetime import datetime
 import polars as pl
 
 from lakeview.views.files.sizes import FileFacts
-from lakeview.views.timeline.commits import count_text, on_branch, up_to
-from lakeview.views.units import counted, format_bytes, format_change, format_count, format_version
+from lakeview.views.timeline.commits import commit_count_text, on_branch, up_to
+from lakeview.views.units import count_text, format_bytes, format_change, format_count, format_version
 
 _LONG_NAME = 9
 """Versions without a short name have both ends of their number for one."""
@@ -94,8 +94,8 @@ def span_title(timeline: pl.DataFrame) -> str:
 def span_note(timeline: pl.DataFrame) -> str:
     """How many commits, and by how many writers."""
     writers = timeline["writer"].drop_nulls().n_unique()
-    commits = count_text(timeline)
-    return f"{commits}, {counted(writers, 'writer')}" if writers else commits
+    commits = commit_count_text(timeline)
+    return f"{commits}, {count_text(writers, 'writer')}" if writers else commits
 
 
 def figure(exact: int | None, at_least: int | None, text: Callable[[int | None], str] = format_count) -> str:
@@ -118,7 +118,7 @@ def bytes_help(files: FileFacts) -> str:
     """How exact the number of live bytes is."""
     if not files.files_without_size:
         return "Bytes of the data files of this version, exact, from the log."
-    invalid = counted(files.files_without_size, "file is recorded", "files are recorded")
+    invalid = count_text(files.files_without_size, "file is recorded", "files are recorded")
     return f"{'At least' if files.least_bytes else 'Unknown'}: {invalid} with an invalid size."
 
 

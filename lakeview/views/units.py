@@ -13,7 +13,7 @@ from decimal import ROUND_HALF_UP, Decimal
 import polars as pl
 
 from lakeview.model.printable import ELLIPSIS
-from lakeview.model.printable import counted as counted
+from lakeview.model.printable import count_text as count_text
 from lakeview.model.version_names import name_of
 
 UNKNOWN = "unknown"

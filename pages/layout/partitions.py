@@ -14,7 +14,7 @@ if not snapshot.partition_columns:
     with card():
         nothing(
             f"{panels.short_name(now)} has no partitions.",
-            f"One folder holds {views.units.counted(snapshot.num_files, 'file')};"
+            f"One folder holds {views.units.count_text(snapshot.num_files, 'file')};"
             " statistics decide what a filter reads.",
             "files",
             "See its files",

@@ -45,7 +45,7 @@ if tabs["Commits"].open:
                 commits.ribbon_key(views.timeline.readability.readability_runs(ribbon))
                 stack(panels, key=filters.chart_key, on_pick=commits.pick_from_chart)
             with right:
-                with card("Commits", timeline_filters.count_text(filters.commits, timeline), key="commits"):
+                with card("Commits", timeline_filters.commit_count_text(filters.commits, timeline), key="commits"):
                     commits.commit_table(filters.commits, commit)
                 with card(key="drawer"):
                     drawer.drawer(now, timeline, commit)

@@ -144,6 +144,6 @@ def test_changes_are_read_from_the_commit_after_the_base() -> None:
 
 def test_commits_off_the_branch_are_counted_by_name() -> None:
     line = pl.concat([timeline((0, 1, 0), (1, 1, 1)), timeline((9, 7, 3), lane="off-branch")])
-    assert views.timeline.commits.count_text(line) == "3 commits, 1 off-branch"
-    assert views.timeline.commits.count_text(line.head(2)) == "2 commits"
+    assert views.timeline.commits.commit_count_text(line) == "3 commits, 1 off-branch"
+    assert views.timeline.commits.commit_count_text(line.head(2)) == "2 commits"
     assert views.overview.span_note(line).startswith("3 commits, 1 off-branch")

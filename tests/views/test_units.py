@@ -116,8 +116,8 @@ def test_changes_carry_their_sign() -> None:
 
 
 def test_counted_things() -> None:
-    assert [views.units.counted(n, "file") for n in (0, 1, 1204)] == ["0 files", "1 file", "1,204 files"]
-    assert views.units.counted(2, "entry", "entries") == "2 entries"
+    assert [views.units.count_text(n, "file") for n in (0, 1, 1204)] == ["0 files", "1 file", "1,204 files"]
+    assert views.units.count_text(2, "entry", "entries") == "2 entries"
 
 
 @pytest.mark.parametrize(

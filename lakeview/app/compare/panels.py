@@ -138,7 +138,7 @@ def settings_table(rows: pl.DataFrame, pair: Pair) -> None:
 
 def schema_note(changes: pl.DataFrame, pair: Pair) -> str:
     """How many fields changed, and of how many."""
-    changed = views.units.counted(changes.height, "change")
+    changed = views.units.count_text(changes.height, "change")
     return f"{changed} · {len(pair.after.schema):,} columns · matched by field id or name"
 
 
@@ -181,7 +181,7 @@ def partition_picture(rows: pl.DataFrame) -> None:
     if pictures:
         stack(pictures, key="partition-diff")
     else:
-        changed = views.units.counted(int(rows["files_redeleted"].sum()), "file")
+        changed = views.units.count_text(int(rows["files_redeleted"].sum()), "file")
         nothing("No file was added or removed.", f"Rows of {changed} were deleted, or brought back.")
     counts = {name: columns.number(name.replace("_", " ")) for name in rows.columns[1:]}
     with fold("As a table", "partitions-table"):

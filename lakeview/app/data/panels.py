@@ -48,7 +48,7 @@ class Reading:
     def files_text(self) -> str:
         """`32 of 1,200 files drawn by a seed`."""
         larger = "" if self.most is None else f", none of more than {views.units.format_bytes(self.most)}"
-        return f"{self.cost.files:,} of {views.units.counted(self.cost.all_files, 'file')} drawn by a seed{larger}"
+        return f"{self.cost.files:,} of {views.units.count_text(self.cost.all_files, 'file')} drawn by a seed{larger}"
 
 
 def gap(now: OpenTable, version: int) -> str | None:
@@ -181,7 +181,7 @@ def unreadable_text(now: OpenTable, request: Request) -> str:
 
 def nulls_note(now: OpenTable) -> str:
     """Where the shares come from."""
-    files = views.units.counted(now.snapshot.num_files, "file")
+    files = views.units.count_text(now.snapshot.num_files, "file")
     return f"{views.units.format_version(now.version)}, from the statistics of its {files}; no data is read"
 
 

@@ -70,9 +70,9 @@ def _sentence(request: Request, reading: Reading, rows: int) -> str:
     version = views.units.format_version(request.version)
     where = f" where {request.where}" if request.where else ""
     if reading.paths is None:
-        files = views.units.counted(reading.cost.files, "file")
-        return f"All {views.units.counted(rows, 'row')} of {version}{where}, in {files}"
-    return f"A sample of {version}{where}: the {views.units.counted(rows, 'row')} of {reading.files_text}"
+        files = views.units.count_text(reading.cost.files, "file")
+        return f"All {views.units.count_text(rows, 'row')} of {version}{where}, in {files}"
+    return f"A sample of {version}{where}: the {views.units.count_text(rows, 'row')} of {reading.files_text}"
 
 
 def with_schema(profile: pl.DataFrame, request: Request, reading: Reading, now: OpenTable) -> pl.DataFrame:
@@ -156,7 +156,9 @@ def _picked_value(spread: pl.DataFrame, request: Request) -> None:
     value = conditions.row(0, named=True)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="picked-value"):
         share = views.units.format_percent(value["share"])
-        text = f"**{escape(value['condition'])}** &ensp; {views.units.counted(value['count'], 'row')}, {share} of these"
+        text = (
+            f"**{escape(value['condition'])}** &ensp; {views.units.count_text(value['count'], 'row')}, {share} of these"
+        )
         st.markdown(text, width="content")
         where = f"({request.where}) AND {value['condition']}" if request.where else value["condition"]
         link("data", "Its rows", selection.link(version=request.version, where=where))

@@ -136,5 +136,5 @@ def _groups(file: PhysicalFile) -> None:
     }
     if name is None or rows["min_text"].null_count() == rows.height:
         del table_columns["min_text"], table_columns["max_text"]
-    with fold(views.units.counted(rows.height, "row group"), "row-groups", expanded=1 < rows.height <= 12):
+    with fold(views.units.count_text(rows.height, "row group"), "row-groups", expanded=1 < rows.height <= 12):
         frame(rows, table_columns, key="file-groups", height=10 * 28)

@@ -130,7 +130,7 @@ def _behind(now: OpenTable) -> str | None:
     newest_first = pickers.commit_dates(now)
     number = list(newest_first).index(str(now.version)) if str(now.version) in newest_first else None
     if number is not None:
-        return f"{views.units.counted(number, 'version')} behind the latest"
+        return f"{views.units.count_text(number, 'version')} behind the latest"
     with suppress(LakeviewError):  # a log that cannot be listed: the page says why
         if now.version not in now.versions["version"]:
             return None

@@ -65,7 +65,7 @@ def matrix(now: OpenTable) -> pl.DataFrame:
 
 def _causes(engines: pl.DataFrame, kind: str) -> None:
     """Each feature that stops some of them or leaves it open, with what enabled it."""
-    every = views.units.counted(engines.height, kind)
+    every = views.units.count_text(engines.height, kind)
     for cause, fail, unknown in views.engines.compatibility.causes(views.engines.compatibility.problems_first(engines)):
         counts = ", ".join(f"{count} {word}" for count, word in ((fail, "fail"), (unknown, "unknown")) if count)
         st.markdown(f"{escape(cause)} &ensp; :gray[of {every}: {counts}]")

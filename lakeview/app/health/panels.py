@@ -107,7 +107,7 @@ def _figures(retention: views.retention.simulation.Retention, done: views.retent
         st.metric(
             "Files",
             views.units.UNKNOWN if done.is_unknown else f"{done.files:,}",
-            f"of {views.units.counted(retention.files.height, 'old file')}",
+            f"of {views.units.count_text(retention.files.height, 'old file')}",
             delta_color="gray",
             delta_arrow="off",
         )
@@ -219,7 +219,7 @@ def history_cost(retention: views.retention.simulation.Retention, timeline: pl.D
         tile(
             "Kept for old versions",
             views.units.format_bytes(retention.retained_bytes),
-            views.units.counted(retention.files.height, "file"),
+            views.units.count_text(retention.files.height, "file"),
             help="Files that are no longer live and that a readable version needs.",
         )
     if cost.is_empty():
@@ -233,7 +233,9 @@ def doctor(now: OpenTable) -> list[Finding] | None:
     """The log doctor, asked by a button that carries its price; its answer stays while the link says so."""
     log = now.look.frames.of_log("log files")
     size = None if log.is_empty() else int(log["size"].sum())
-    price = f"reads {views.units.counted(log.height, 'file')}, {views.units.format_bytes(size)}, and lists the folder"
+    price = (
+        f"reads {views.units.count_text(log.height, 'file')}, {views.units.format_bytes(size)}, and lists the folder"
+    )
     is_asked = st.query_params.get(DOCTOR) == "1"
     if not is_asked:
         if st.button(f"Examine the log: {price}", type="primary", icon=":material/stethoscope:", key="examine"):

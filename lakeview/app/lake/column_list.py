@@ -24,9 +24,9 @@ def draw(every: pl.DataFrame, answer: DeltaGenerator) -> None:
             "Nulls above, %", 0.0, 100.0, step=5.0, key=linked("nulls-above", 0.0, read=float), width=150
         )
     matches = views.lake.matching_columns(every, name or "", nulls / 100 if nulls else None)
-    tables = views.units.counted(matches["table"].n_unique(), "table")
+    tables = views.units.count_text(matches["table"].n_unique(), "table")
     with answer:
-        first_line(f"{views.units.counted(matches.height, 'column')} of {tables}")
+        first_line(f"{views.units.count_text(matches.height, 'column')} of {tables}")
     st.markdown(f":small[:gray[{NOTE}; tick a row to open the table]]")
     if matches.is_empty():
         nothing("No column passes this search.", "Search for less of a name, or a smaller share of nulls.")

@@ -117,7 +117,7 @@ def _log_tile(now: OpenTable) -> None:
     tile(
         "Log size",
         views.units.format_bytes(views.overview.log_size(log)),
-        None if log.is_empty() else views.units.counted(log.height, "file"),
+        None if log.is_empty() else views.units.count_text(log.height, "file"),
         help="Bytes of the table's log: commits, checkpoints, metadata; from one listing.",
         trend=views.overview.samples(views.retention.cost.log_course(log), "bytes"),
         attention=_has_finding(now, "log-size") or _has_finding(now, "checkpoint-age"),
@@ -151,12 +151,12 @@ def verdict(findings: Sequence[Finding], timeline: pl.DataFrame) -> None:
     finding_lines(others, limit=MOST_FINDINGS - len(first), here="overview")
     rest = [f for f in others[MOST_FINDINGS - len(first) :] if f.severity is not Severity.PASS]
     if rest:
-        link("health", f"{views.units.counted(len(rest), 'more finding')}")
+        link("health", f"{views.units.count_text(len(rest), 'more finding')}")
 
 
 def schema_note(now: OpenTable) -> str:
     """How many columns, and when the schema last changed."""
-    count = views.units.counted(len(now.snapshot.schema), "column")
+    count = views.units.count_text(len(now.snapshot.schema), "column")
     return " · ".join([count, *views.schema.column_history.last_change(answers.schemas_up_to(now))])
 
 

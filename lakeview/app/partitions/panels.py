@@ -36,7 +36,7 @@ def tiles(now: OpenTable, sizes: pl.DataFrame, skew: views.partitions.sizes.Skew
             f"{now.snapshot.num_files:,} files",
             note=f"half of the bytes in {half:,}" if half else None,
         )
-        tile("Median", views.units.format_bytes(skew.median_bytes), views.units.counted(skew.median_files, "file"))
+        tile("Median", views.units.format_bytes(skew.median_bytes), views.units.count_text(skew.median_files, "file"))
         tile(
             "Largest",
             views.units.format_bytes(skew.largest_bytes),

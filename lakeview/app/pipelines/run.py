@@ -111,7 +111,7 @@ def _failed_rows(row: Mapping[str, Any]) -> None:
     condition = escape(shorten(row["condition"] or "a condition that is not recorded", _MOST_OF_A_CONDITION))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(
-            f"{views.units.counted(failed, 'row')} of {views.units.format_count(checked, exact=True)} failed "
+            f"{views.units.count_text(failed, 'row')} of {views.units.format_count(checked, exact=True)} failed "
             f"**{condition}**",
             width="content",
         )
@@ -126,7 +126,7 @@ def _failed_rows(row: Mapping[str, Any]) -> None:
         st.markdown(":gray[No failed row is recorded with it.]")
     else:
         display_rows.table(sample, key="failed-rows", height=8 * ROW_HEIGHT)
-        st.markdown(f":small[:gray[{views.units.counted(sample.height, 'row')} recorded as a sample]]")
+        st.markdown(f":small[:gray[{views.units.count_text(sample.height, 'row')} recorded as a sample]]")
 
 
 def _label(row: Mapping[str, Any]) -> str:

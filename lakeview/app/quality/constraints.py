@@ -29,7 +29,7 @@ def verdicts(now: OpenTable) -> views.quality.verdicts.ConstraintVerdicts:
 def note(now: OpenTable, rules: views.quality.verdicts.ConstraintVerdicts) -> str:
     """Where the verdicts come from."""
     more = f" of {rules.rules.height + rules.left_out:,}" if rules.left_out else ""
-    constraints = views.units.counted(rules.rules.height, "constraint")
+    constraints = views.units.count_text(rules.rules.height, "constraint")
     version = views.units.format_version(now.version)
     return f"{constraints}{more}, {version}: proved by the statistics of its files or left open; no data is read"
 

@@ -41,7 +41,7 @@ def alerts(findings: list[Finding]) -> None:
     """The first alerts one line each, the others folded."""
     finding_lines(findings, limit=ALERTS_SHOWN, here="quality")
     if len(findings) > ALERTS_SHOWN:
-        with fold(views.units.counted(len(findings) - ALERTS_SHOWN, "more finding"), "all-findings") as unfolded:
+        with fold(views.units.count_text(len(findings) - ALERTS_SHOWN, "more finding"), "all-findings") as unfolded:
             if unfolded.open:  # a hundred lines take a second to draw
                 finding_lines(findings[ALERTS_SHOWN:], limit=100, here="quality")
 

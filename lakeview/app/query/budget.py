@@ -41,7 +41,7 @@ class Cost:
     def text(self) -> str:
         """`3 files, 1.20 MiB`."""
         size = "of unknown size" if self.size is None else views.units.format_bytes(self.size)
-        return f"{views.units.counted(self.files, 'file')}, {size}"
+        return f"{views.units.count_text(self.files, 'file')}, {size}"
 
     @property
     def is_cheap(self) -> bool:
@@ -182,7 +182,7 @@ def amount(answer: Answer, limit: int, unit: str = "") -> str:
     """How many rows of all an answer has: `a part, 12`, `the first 100` or `all 60`; with a unit `all 1 row`."""
     rows = answer.rows.height
     which = "a part," if answer.counts.get("stopped") else "the first" if rows == limit else "all"
-    return f"{which} {views.units.counted(rows, unit) if unit else f'{rows:,}'}"
+    return f"{which} {views.units.count_text(rows, unit) if unit else f'{rows:,}'}"
 
 
 def answer(request: Request | SparkRequest, budget: Budget) -> Answer:
@@ -245,9 +245,9 @@ def _run(request: Request | SparkRequest, budget: Budget, queries: _Queries, key
 def say_if_stopped(answer: Answer, seconds: float) -> None:
     """One line above rows that are a part of what was asked for: it was cancelled, or its seconds were over."""
     if answer.counts.get("stopped"):
-        so_far = f"the {views.units.counted(answer.rows.height, 'row')} found so far"
+        so_far = f"the {views.units.count_text(answer.rows.height, 'row')} found so far"
         if "nulls" in answer.rows.columns and "rows" in answer.counts:  # of a profile
-            columns = views.units.counted(answer.rows.height, "column")
+            columns = views.units.count_text(answer.rows.height, "column")
             so_far = f"{answer.rows['nulls'].count():,} of {columns} read, not all with distributions"
         how, more = f"Stopped after {seconds:g} s", "allow it more seconds for all of them"
         if answer.counts.get("cancelled"):

@@ -76,7 +76,7 @@ def start_ahead(address: str) -> None:
 def rows_text(request: Request, rows: int) -> str:
     """`7 rows found`: those that passed a filter, of which reading reports no others; `7 rows read` without one."""
     verb = "read" if request.where is None and request.sql is None else "found"
-    return f"{views.units.counted(rows, 'row') if rows else 'no row'} {verb}"
+    return f"{views.units.count_text(rows, 'row') if rows else 'no row'} {verb}"
 
 
 def _watched(

@@ -57,7 +57,7 @@ def constraints(now: OpenTable) -> pl.DataFrame:
 
 def constraints_note(rules: pl.DataFrame) -> str:
     """How many constraints there are, and what they do."""
-    return f"{views.units.counted(rules.height, 'constraint')} · a write that violates one is refused"
+    return f"{views.units.count_text(rules.height, 'constraint')} · a write that violates one is refused"
 
 
 def constraints_table(rules: pl.DataFrame) -> None:

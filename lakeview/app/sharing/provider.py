@@ -124,7 +124,7 @@ def shares(configuration: ShareConfiguration) -> None:
         tile(
             "Tables shared",
             views.units.format_count(shared.height),
-            f"in {views.units.counted(shared['share'].n_unique(), 'share')}",
+            f"in {views.units.count_text(shared['share'].n_unique(), 'share')}",
         )
         tile(
             "Recipients",
@@ -229,7 +229,7 @@ def audit(configuration: ShareConfiguration) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         days = st.segmented_control("The last", list(_DAYS), default="30 days", required=True, key="audit-days")
         st.button(
-            f"Read the audit log: at most {views.units.counted(files.len(), 'file')}, {bytes_read}",
+            f"Read the audit log: at most {views.units.count_text(files.len(), 'file')}, {bytes_read}",
             type="primary",
             key="read-audit",
             on_click=lambda: st.session_state.update({_READ: True}),

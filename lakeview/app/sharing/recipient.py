@@ -82,13 +82,13 @@ def _browse(name: str, profile: Profile) -> None:
                 nothing("Nothing is shared.", "The server knows this profile, and grants it no share.")
                 return
             st.selectbox("Share", shares, key=linked(SHARE, shares[0], shares), label_visibility="collapsed")
-            st.markdown(f":small[:gray[{views.units.counted(len(shares), 'share')}]]")
+            st.markdown(f":small[:gray[{views.units.count_text(len(shares), 'share')}]]")
     share = st.session_state[SHARE]
     listing = _tables(profile.address, share)
     links = [f"{name}#{table.rpartition('#')[2]}" for table in listing["address"]]
     tables = listing.with_columns(address=pl.Series([uploads.own_address(link) for link in links], dtype=pl.String()))
     downloads.offer(f"tables of {share}", tables)
-    with card(f"Tables of {share}", f"{views.units.counted(tables.height, 'table')}: choose one to open it"):
+    with card(f"Tables of {share}", f"{views.units.count_text(tables.height, 'table')}: choose one to open it"):
         if tables.is_empty():
             nothing("There is no table.", "The share is there, and holds none yet.")
             return

@@ -72,8 +72,8 @@ def _demo_lake() -> None:
         demo.progress()
     elif offered:
         st.markdown(
-            f":gray[{views.units.counted(len(offered), 'table')} with planted problems: small files, a schema change, "
-            "a lost version, a late partition, a bad load. Works offline.]"
+            f":gray[{views.units.count_text(len(offered), 'table')} with planted problems: small files, a schema "
+            "change, a lost version, a late partition, a bad load. Works offline.]"
         )
         main = next((offer for offer in offered if offer.name == tables.DEMO_TABLE), offered[0])
         if st.button(f"Open {main.label}", type="primary", width="stretch", key="open-demo"):
@@ -230,6 +230,5 @@ def _at_a_glance(offer: tables.Offer) -> dict[str, Any]:
 
 def opening_note(line: pl.DataFrame) -> str:
     """What the opening picture shows."""
-    return (
-        f"{views.units.counted(line.height, 'version')}: every mark is a commit, the band shows which can still be read"
-    )
+    versions = views.units.count_text(line.height, "version")
+    return f"{versions}: every mark is a commit, the band shows which can still be read"

@@ -47,7 +47,7 @@ def audit(now: OpenTable, timeline: pl.DataFrame) -> None:
 def _cost(now: OpenTable) -> str:
     log = now.look.frames.of_log("log files")
     size = None if log.is_empty() else int(log["size"].sum())
-    return f"reads up to {views.units.counted(log.height, 'file')}, {views.units.format_bytes(size)}"
+    return f"reads up to {views.units.count_text(log.height, 'file')}, {views.units.format_bytes(size)}"
 
 
 def _violations(rows: pl.DataFrame, *, is_all_proven: bool) -> None:

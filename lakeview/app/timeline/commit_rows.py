@@ -37,7 +37,7 @@ def _preview(now: OpenTable, version: int) -> None:
         return
     if not cost.is_cheap:
         size = "of unknown size" if cost.size is None else views.units.format_bytes(cost.size)
-        st.markdown(f":gray[Its rows are in {views.units.counted(cost.files, 'file')}, {size}.]")
+        st.markdown(f":gray[Its rows are in {views.units.count_text(cost.files, 'file')}, {size}.]")
     else:
         with st.spinner("Reading rows", show_time=True):
             way, answer = "added", _first_rows(now, version, "added")

@@ -94,7 +94,7 @@ def _schema_change(now: OpenTable, before: int, version: int) -> None:
         values = " \N{RIGHTWARDS ARROW} ".join(escape(text) for text in (change["before"], change["after"]) if text)
         st.markdown(f":violet[:material/schema:] {change['change']} **{escape(change['column'])}** :gray[{values}]")
     more = changes.height - _MAX_CHANGES
-    label = f"{views.units.counted(more, 'more change')}" if more > 0 else "What it breaks"
+    label = f"{views.units.count_text(more, 'more change')}" if more > 0 else "What it breaks"
     if not changes.is_empty():
         link("schema", label, selected(version=version, base=before, tab="What changed"))
 
@@ -132,18 +132,18 @@ def _amount(row: Mapping[str, Any], what: str) -> str | None:
     records, files, size = (row[f"{kind}_{what}"] for kind in ("records", "files", "bytes"))
     if files is None:
         return None
-    parts = [views.units.counted(files, "file")]
+    parts = [views.units.count_text(files, "file")]
     if files:
         parts.append(views.units.format_bytes(size))
-        parts.append("rows unknown" if records is None else views.units.counted(records, "row"))
+        parts.append("rows unknown" if records is None else views.units.count_text(records, "row"))
     return ", ".join(parts)
 
 
 def _state(state: Mapping[str, Any]) -> str:
     records, least = state["records"], state["least_records"]
-    bound = f"at least {views.units.counted(least, 'row')}" if least else "rows unknown"
-    rows = bound if records is None else views.units.counted(records, "row")
-    files = "files unknown" if state["files"] is None else views.units.counted(state["files"], "file")
+    bound = f"at least {views.units.count_text(least, 'row')}" if least else "rows unknown"
+    rows = bound if records is None else views.units.count_text(records, "row")
+    files = "files unknown" if state["files"] is None else views.units.count_text(state["files"], "file")
     return f"{rows}, {files}, {views.units.format_bytes(state['bytes'])}"
 
 

@@ -34,7 +34,7 @@ def writers(now: OpenTable, timeline: pl.DataFrame) -> None:
     downloads.offer("writers", rows)
     with card("Commits by writer", "one lane a writer, colours and shapes as on the timeline", key="writer-lanes"):
         stack(charts.writers.writer_lanes(views.timeline.writers.writer_marks(timeline), dark=dark()), key="writers")
-    with card("Writers", f"{views.units.counted(rows.height, 'writer')} · as named in the commits"):
+    with card("Writers", f"{views.units.count_text(rows.height, 'writer')} · as named in the commits"):
         _writer_table(rows)
 
 
@@ -81,7 +81,7 @@ def file_lifetimes(now: OpenTable, timeline: pl.DataFrame) -> None:
     if isinstance(last, datetime):
         with card("File lifetimes", _LIVES_NOTE, key="file-lives"):
             stack(charts.lifetimes.life_bands(lifetimes.cohorts, last, dark=dark()), key="lives")
-    commits = views.units.counted(lifetimes.commits.height, "commit")
+    commits = views.units.count_text(lifetimes.commits.height, "commit")
     with card("Live files by commit", f"{commits} that wrote files"):
         _table(lifetimes.commits)
 

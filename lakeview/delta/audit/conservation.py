@@ -18,7 +18,7 @@ from lakeview.delta.log.file_events import IDENTITY
 from lakeview.delta.log.replay import table_protocol
 from lakeview.model.audit_cases import Case, proven, unknowable, violated
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
-from lakeview.model.printable import counted
+from lakeview.model.printable import count_text
 
 _MAX_COLUMNS = 200
 """Columns whose nulls are summed, in schema order: writers collect statistics of far fewer."""
@@ -28,7 +28,7 @@ def rearrangements_conserve_rows(run: Run) -> Iterator[Case]:
     """rearrangement-conserves-rows."""
     for version, rows_in, rows_out, unknown in _rearrangements(run).iter_rows():
         if unknown:
-            yield unknowable(version, f"{counted(unknown, 'file does', 'files do')} not count their rows")
+            yield unknowable(version, f"{count_text(unknown, 'file does', 'files do')} not count their rows")
         elif rows_in > rows_out and run.base is None:  # an add may be that of a file which was live before
             yield unknowable(version, run.unknown_past)
         elif rows_in != rows_out:
@@ -183,7 +183,7 @@ def row_counts_fit_operations(run: Run) -> Iterator[Case]:
             yield unknowable(version, "the commit does not report how many rows it changed")
         elif unknown_in or unknown_out:
             number = unknown_in + unknown_out
-            yield unknowable(version, f"{counted(number, 'file does', 'files do')} not count their rows")
+            yield unknowable(version, f"{count_text(number, 'file does', 'files do')} not count their rows")
         elif rows_in - rows_out != change:
             reason = f"the number of rows changed by {rows_in - rows_out:+,}, not by {change:+,}"
             yield violated(version, reason, rows_out + change, rows_in)

@@ -10,7 +10,7 @@ from lakeview.delta.lint.facts import KEY, LogFacts
 from lakeview.delta.lint.report import finding, some, versions
 from lakeview.delta.log.paths import commit_name
 from lakeview.model.findings import Finding, Severity
-from lakeview.model.printable import counted
+from lakeview.model.printable import count_text
 
 _ONE = {
     "protocols": ("protocol", "Protocol Evolution", Severity.BROKEN),
@@ -69,7 +69,7 @@ def once_a_file(facts: LogFacts) -> Iterator[Finding]:
             yield finding(
                 "file-action-out-of-turn",
                 Severity.NOTE if claim.startswith("removed") else Severity.BROKEN,
-                f"{counted(rows.height, 'file')} {'is' if rows.height == 1 else 'are'} {claim}",
+                f"{count_text(rows.height, 'file')} {'is' if rows.height == 1 else 'are'} {claim}",
                 f"at {versions(rows['version'].unique(maintain_order=True))}: "
                 f"{some(rows['path'].head(3).to_list(), rows.height)}",
                 section="Add File and Remove File",
@@ -86,7 +86,7 @@ def read_versions(facts: LogFacts) -> Iterator[Finding]:
         yield finding(
             "read-version-not-older",
             Severity.ATTENTION,
-            f"{counted(wrong.height, 'commit says it', 'commits say they')} read a version not older than "
+            f"{count_text(wrong.height, 'commit says it', 'commits say they')} read a version not older than "
             f"{'itself' if wrong.height == 1 else 'themselves'}",
             some(pairs, wrong.height),
             section="Commit Provenance Information",
@@ -111,7 +111,7 @@ def append_only(facts: LogFacts) -> Iterator[Finding]:
         yield finding(
             "append-only-files-removed",
             Severity.BROKEN,
-            f"{counted(wrong.height, 'file')} removed from an append-only table",
+            f"{count_text(wrong.height, 'file')} removed from an append-only table",
             f"at {versions(wrong['version'].unique(maintain_order=True))}: "
             f"{some(wrong['path'].head(3).to_list(), wrong.height)}",
             section="Append-only Tables",

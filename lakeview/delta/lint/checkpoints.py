@@ -16,7 +16,7 @@ from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.record_counts import records
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, UnsupportedTableError
 from lakeview.model.findings import Finding, Severity
-from lakeview.model.printable import counted
+from lakeview.model.printable import count_text
 
 _BUDGET = 256 << 20
 """Bytes of checkpoints that are compared, newest first; one at least."""
@@ -63,7 +63,9 @@ def compared(facts: LogFacts) -> str | None:
     if not facts.checkpoints:
         return None
     whole = sum(_base(facts, c) is not None for c in facts.checkpoints)
-    return f"{counted(len(facts.checkpoints), 'checkpoint')}, {whole:,} of them compared with a replay of the commits"
+    return (
+        f"{count_text(len(facts.checkpoints), 'checkpoint')}, {whole:,} of them compared with a replay of the commits"
+    )
 
 
 def _base(facts: LogFacts, files: CheckpointFiles) -> tuple[int, CheckpointFiles | None, int] | None:
@@ -117,13 +119,13 @@ def _files(facts: LogFacts, actual: Checkpoint, older: Checkpoint | None, first:
         yield "files", own.height, expected.height
     if missing.height:
         yield (
-            f"{counted(missing.height, 'file')} lost ({some(missing['path'].head(2).to_list(), missing.height)})",
+            f"{count_text(missing.height, 'file')} lost ({some(missing['path'].head(2).to_list(), missing.height)})",
             "gone",
             "live",
         )
     if extra.height:
         names = some(extra["path"].head(2).to_list(), extra.height)
-        yield f"{counted(extra.height, 'file')} too many ({names})", "live", "gone"
+        yield f"{count_text(extra.height, 'file')} too many ({names})", "live", "gone"
     both = own.join(expected, on=KEY, how="inner", nulls_equal=True, suffix="_log")
     for column in ("size", "records", "deleted_records"):
         wrong = both.filter(pl.col(column) != pl.col(f"{column}_log"))  # unknown on either side is no disagreement

@@ -17,7 +17,7 @@ from lakeview.delta.log.commits import parse_commit
 from lakeview.delta.log.file_actions import file_actions
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.findings import Finding, Severity
-from lakeview.model.printable import counted
+from lakeview.model.printable import count_text
 
 _NEWEST = 100
 """Checksum files that are compared, newest first; and compactions."""
@@ -39,7 +39,7 @@ def checksum_files(facts: LogFacts) -> Iterator[Finding]:
         yield finding(
             "checksum-disagrees",
             Severity.ATTENTION,
-            f"{counted(len(wrong), 'version checksum disagrees', 'version checksums disagree')} with the log",
+            f"{count_text(len(wrong), 'version checksum disagrees', 'version checksums disagree')} with the log",
             f"{versions(v for v, _ in wrong)}; v{wrong[0][0]}: {differing(wrong[0][1])}",
             section="Version Checksum File",
             place=f"{wrong[0][0]:020d}.crc",
@@ -49,7 +49,7 @@ def checksum_files(facts: LogFacts) -> Iterator[Finding]:
         yield finding(
             "checksum-unreadable",
             Severity.NOTE,
-            f"{counted(len(garbled), 'version checksum')} cannot be read",
+            f"{count_text(len(garbled), 'version checksum')} cannot be read",
             versions(garbled),
             section="Version Checksum File",
             place=f"{garbled[0]:020d}.crc",
@@ -126,12 +126,12 @@ def compactions(facts: LogFacts) -> Iterator[Finding]:
         twice = actions.height - actions.unique(KEY).height
         extra = actions.select(columns).join(expected.select(columns), on=columns, how="anti", nulls_equal=True).height
         if twice or extra:
-            odd.append(f"{name}: {counted(twice, 'file')} twice, {extra:,} not as the commits leave them")
+            odd.append(f"{name}: {count_text(twice, 'file')} twice, {extra:,} not as the commits leave them")
     if odd:
         yield finding(
             "log-compaction-not-reconciled",
             Severity.ATTENTION,
-            f"{counted(len(odd), 'log compaction is', 'log compactions are')} not reconciled",
+            f"{count_text(len(odd), 'log compaction is', 'log compactions are')} not reconciled",
             some(odd, limit=1),
             section="Log Compaction Files",
             place=odd[0].partition(":")[0],
@@ -141,7 +141,7 @@ def compactions(facts: LogFacts) -> Iterator[Finding]:
         yield finding(
             "log-compaction-unreadable",
             Severity.ATTENTION,
-            f"{counted(len(unreadable), 'log compaction')} cannot be read",
+            f"{count_text(len(unreadable), 'log compaction')} cannot be read",
             some(unreadable),
             section="Log Compaction Files",
             place=unreadable[0],

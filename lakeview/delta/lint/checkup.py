@@ -25,7 +25,7 @@ from lakeview.delta.log.checkpoints import UNREADABLE
 from lakeview.delta.log.table_log import TableLog
 from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding, Severity
-from lakeview.model.printable import counted
+from lakeview.model.printable import count_text
 
 Check = Callable[[LogFacts], Iterator[Finding]]
 
@@ -44,32 +44,32 @@ class Area:
 
 
 def _live(facts: LogFacts) -> str | None:
-    return None if facts.live is None else counted(facts.live.height, "live file")
+    return None if facts.live is None else count_text(facts.live.height, "live file")
 
 
 def _protocol(facts: LogFacts) -> str | None:
     latest = facts.latest_protocol
     if latest is None:
         return None
-    features = counted(len(facts.features), "feature")
+    features = count_text(len(facts.features), "feature")
     return f"reader {latest.min_reader_version}, writer {latest.min_writer_version}, {features}"
 
 
 def _commits(facts: LogFacts) -> str | None:
     numbers = facts.commits["version"]
-    return f"{counted(numbers.len(), 'commit')}, v{numbers[0]} to v{numbers[-1]}" if numbers.len() else None
+    return f"{count_text(numbers.len(), 'commit')}, v{numbers[0]} to v{numbers[-1]}" if numbers.len() else None
 
 
 def _actions(facts: LogFacts) -> str | None:
-    return counted(facts.events.height, "file action") if facts.commits.height else None
+    return count_text(facts.events.height, "file action") if facts.commits.height else None
 
 
 def _checkpoints(facts: LogFacts) -> str | None:
-    return counted(len(facts.checkpoints), "complete checkpoint") if facts.checkpoints else None
+    return count_text(len(facts.checkpoints), "complete checkpoint") if facts.checkpoints else None
 
 
 def _schema(facts: LogFacts) -> str | None:
-    return None if facts.schema is None else counted(len(facts.schema), "column")
+    return None if facts.schema is None else count_text(len(facts.schema), "column")
 
 
 AREAS = (

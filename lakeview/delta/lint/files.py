@@ -18,7 +18,7 @@ from lakeview.model import limits
 from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.findings import Finding, Severity
-from lakeview.model.printable import counted
+from lakeview.model.printable import count_text
 from lakeview.model.schema import Field
 from lakeview.storage.leftovers import age, leftovers
 
@@ -37,7 +37,7 @@ def paths(facts: LogFacts) -> Iterator[Finding]:
     yield finding(
         "files-outside-table",
         Severity.NOTE if cloned else Severity.ATTENTION,
-        f"{counted(outside.height, 'live file lies', 'live files lie')} outside the table",
+        f"{count_text(outside.height, 'live file lies', 'live files lie')} outside the table",
         some(outside["path"].head(3).to_list(), outside.height) + ("; the table is a clone" if cloned else ""),
         section=_ADD,
         place=outside["path"][0],
@@ -63,7 +63,7 @@ def stored(facts: LogFacts) -> Iterator[Finding]:
         yield finding(
             "live-files-missing",
             Severity.BROKEN,
-            f"{counted(missing.height, 'live file is', 'live files are')} missing from the store",
+            f"{count_text(missing.height, 'live file is', 'live files are')} missing from the store",
             f"{some(missing['path'].sort().head(3).to_list(), missing.height)}; of {live.height:,} live files",
             section="Data Files",
             place=missing["path"].sort()[0],
@@ -80,7 +80,7 @@ def stored(facts: LogFacts) -> Iterator[Finding]:
         yield finding(
             "live-files-without-size",
             Severity.BROKEN,
-            f"{counted(those.height, 'live file')} of {what}",
+            f"{count_text(those.height, 'live file')} of {what}",
             some(those["path"].head(3).to_list(), those.height),
             section=_ADD,
             place=those["path"][0],
@@ -93,7 +93,7 @@ def stored(facts: LogFacts) -> Iterator[Finding]:
         yield finding(
             "live-files-other-size",
             Severity.ATTENTION,
-            f"{counted(other.height, 'live file has', 'live files have')} another size than the log says",
+            f"{count_text(other.height, 'live file has', 'live files have')} another size than the log says",
             f"{row['path']}: {row['stored']:,} bytes stored, {row['size']:,} recorded",
             section=_ADD,
             place=row["path"],
@@ -125,7 +125,8 @@ def _vector_files(live: pl.DataFrame, present: pl.DataFrame, root: str) -> Itera
         yield finding(
             "deletion-vector-files-missing",
             Severity.BROKEN,
-            f"{counted(len(missing), 'deletion vector file is', 'deletion vector files are')} missing from the store",
+            f"{count_text(len(missing), 'deletion vector file is', 'deletion vector files are')} missing from the"
+            " store",
             f"{some(sorted(missing))}; for {missing[first]}",
             section="Deletion Vectors",
             place=first,
@@ -136,7 +137,7 @@ def _vector_files(live: pl.DataFrame, present: pl.DataFrame, root: str) -> Itera
         yield finding(
             "deletion-vector-unreadable",
             Severity.BROKEN,
-            f"{counted(len(broken), 'deletion vector descriptor')} cannot be read",
+            f"{count_text(len(broken), 'deletion vector descriptor')} cannot be read",
             broken[0],
             section="Deletion Vectors",
             place="deletionVector",
@@ -167,7 +168,8 @@ def orphans(facts: LogFacts) -> Iterator[Finding]:
         yield finding(
             "orphan-files",
             Severity.NOTE,
-            f"{counted(alone.height, 'file')} in the folder {'is' if alone.height == 1 else 'are'} named by no commit",
+            f"{count_text(alone.height, 'file')} in the folder {'is' if alone.height == 1 else 'are'} named by no"
+            " commit",
             f"{int(alone['size'].sum()):,} bytes; {age(facts.now)}: "
             f"{some(alone['name'].head(3).to_list(), alone.height)}",
             section="Data Files",
@@ -207,7 +209,7 @@ def partition_values(facts: LogFacts) -> Iterator[Finding]:
     if lacking.height:
         yield finding("partition-value-missing",
             Severity.BROKEN,
-            f"{counted(lacking.height, 'live file lacks', 'live files lack')} a partition value",
+            f"{count_text(lacking.height, 'live file lacks', 'live files lack')} a partition value",
             f"{some(lacking['path'].head(3).to_list(), lacking.height)}; partition columns: {some(sorted(names))}",
             section="Partition Value Serialization", place=lacking["path"][0],
             remedy="readers take it as null or fail: write these files again", page="partitions",
@@ -216,7 +218,7 @@ def partition_values(facts: LogFacts) -> Iterator[Finding]:
     if extra.height:
         yield finding("partition-value-superfluous",
             Severity.ATTENTION,
-            f"{counted(extra['path'].n_unique(), 'live file has', 'live files have')} values for columns that are no"
+            f"{count_text(extra['path'].n_unique(), 'live file has', 'live files have')} values for columns that are no"
             " partition columns",
             f"{some(extra['keys'].unique().sort().to_list())}: {some(extra['path'].head(2).to_list(), extra.height)}",
             section="Partition Value Serialization", place=extra["path"][0],
@@ -239,9 +241,9 @@ def _unreadable(live: pl.DataFrame, field: Field) -> Iterator[Finding]:
         yield finding(
             "partition-value-of-other-type",
             Severity.BROKEN,
-            f"{counted(bad.len(), 'partition value')} of {field.name} {'is' if bad.len() == 1 else 'are'} no"
+            f"{count_text(bad.len(), 'partition value')} of {field.name} {'is' if bad.len() == 1 else 'are'} no"
             f" {field.type}",
-            f"{some([repr(v) for v in bad.sort().head(3)], bad.len())}; in {counted(files.height, 'file')}",
+            f"{some([repr(v) for v in bad.sort().head(3)], bad.len())}; in {count_text(files.height, 'file')}",
             section="Partition Value Serialization",
             place=files["path"][0],
             remedy="rows of these files cannot be read: write them again",
@@ -260,7 +262,7 @@ def keys_once(facts: LogFacts) -> Iterator[Finding]:
         yield finding(
             "file-live-twice",
             Severity.BROKEN,
-            f"{counted(names.len(), 'file is', 'files are')} live with two deletion vectors at once",
+            f"{count_text(names.len(), 'file is', 'files are')} live with two deletion vectors at once",
             some(names.head(3).to_list(), names.len()),
             section=_ADD,
             place=names[0],

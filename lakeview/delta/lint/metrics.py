@@ -11,7 +11,7 @@ from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import differing, finding, some
 from lakeview.delta.log.paths import commit_name
 from lakeview.model.findings import Finding, Severity
-from lakeview.model.printable import counted
+from lakeview.model.printable import count_text
 
 
 def agree_with_actions(facts: LogFacts) -> Iterator[Finding]:
@@ -36,7 +36,8 @@ def agree_with_actions(facts: LogFacts) -> Iterator[Finding]:
         yield finding(
             "metrics-count-empty-files",
             Severity.NOTE,
-            f"{counted(len(empty), 'commit counts', 'commits count')} more files than {_its(len(empty))} actions add",
+            f"{count_text(len(empty), 'commit counts', 'commits count')} more files than {_its(len(empty))} actions"
+            " add",
             f"{some([text for _, text in empty], limit=1)}; Spark counts files without rows that it then leaves out",
             section="Commit Provenance Information",
             place=commit_name(empty[0][0]),
@@ -45,7 +46,7 @@ def agree_with_actions(facts: LogFacts) -> Iterator[Finding]:
         yield finding(
             "metrics-disagree",
             Severity.ATTENTION,
-            f"{counted(len(wrong), 'commit did', 'commits did')} something else than {_its(len(wrong))} metrics say",
+            f"{count_text(len(wrong), 'commit did', 'commits did')} something else than {_its(len(wrong))} metrics say",
             some([text for _, text in wrong]),
             section="Commit Provenance Information",
             place=commit_name(wrong[0][0]),

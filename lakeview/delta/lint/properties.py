@@ -8,7 +8,7 @@ from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import finding, some
 from lakeview.delta.properties import FEATURE_VALUES, PROPERTIES, is_known, nearest
 from lakeview.model.findings import Finding, Severity
-from lakeview.model.printable import counted
+from lakeview.model.printable import count_text
 
 
 def names(facts: LogFacts) -> Iterator[Finding]:
@@ -19,7 +19,7 @@ def names(facts: LogFacts) -> Iterator[Finding]:
         yield finding(
             "property-misspelt",
             Severity.ATTENTION,
-            f"{counted(len(slips), 'property is', 'properties are')} misspelt and without effect",
+            f"{count_text(len(slips), 'property is', 'properties are')} misspelt and without effect",
             some([f"{k} (meant: {near})" for k, near in slips.items()]),
             section="Table Properties",
             place="metaData.configuration",
@@ -31,7 +31,7 @@ def names(facts: LogFacts) -> Iterator[Finding]:
         yield finding(
             "property-unknown",
             Severity.NOTE,
-            f"{counted(len(rest), 'delta property is', 'delta properties are')} known to no engine",
+            f"{count_text(len(rest), 'delta property is', 'delta properties are')} known to no engine",
             some(rest),
             section="Table Properties",
             place="metaData.configuration",
@@ -51,7 +51,7 @@ def values(facts: LogFacts) -> Iterator[Finding]:
         yield finding(
             "property-value-refused",
             Severity.ATTENTION,
-            f"{counted(len(wrong), 'property has a value', 'properties have values')} that engines refuse or ignore",
+            f"{count_text(len(wrong), 'property has a value', 'properties have values')} that engines refuse or ignore",
             some(wrong),
             section="Table Properties",
             place="metaData.configuration",

@@ -9,7 +9,7 @@ from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import finding, some
 from lakeview.delta.log.actions import Protocol
 from lakeview.model.findings import Finding, Severity
-from lakeview.model.printable import counted
+from lakeview.model.printable import count_text
 from lakeview.model.schema import PrimitiveType
 from lakeview.model.type_tree import nodes
 
@@ -86,7 +86,7 @@ def _one_list_only(protocol: Protocol) -> Iterator[Finding]:
     if writer == 7 and (lonely := [f for f in own if f not in for_writers]):
         yield finding("reader-feature-not-for-writers",
             Severity.BROKEN,
-            f"{counted(len(lonely), 'reader feature is', 'reader features are')} missing from writerFeatures",
+            f"{count_text(len(lonely), 'reader feature is', 'reader features are')} missing from writerFeatures",
             some(lonely), section=_SECTION, place="protocol",
             remedy="writers may break what they do not know of: list them for writers too",
         )  # fmt: skip
@@ -95,8 +95,8 @@ def _one_list_only(protocol: Protocol) -> Iterator[Finding]:
     if half := [f for f in others if f in READER_AND_WRITER and f not in for_readers]:
         yield finding("writer-feature-not-for-readers",
             Severity.BROKEN,
-            f"{counted(len(half), 'feature that readers need is', 'features that readers need are')} listed for writers"
-            " only",
+            f"{count_text(len(half), 'feature that readers need is', 'features that readers need are')} listed for"
+            " writers only",
             some(half), section=_SECTION, place="protocol", remedy="list them for readers too",
         )  # fmt: skip
 
@@ -146,7 +146,7 @@ class Use:
         """A deletion vector on a live file."""
         live = self._facts.live
         many = 0 if live is None else live.height - live["deletion_vector"].null_count()
-        return f"{counted(many, 'file')} with deletion vectors" if many else None
+        return f"{count_text(many, 'file')} with deletion vectors" if many else None
 
     def constraint(self) -> str | None:
         """A CHECK constraint."""
@@ -233,7 +233,7 @@ def _undeclared(signs: Mapping[str, str | None], declared: frozenset[str], proto
             yield finding(
                 "feature-undeclared",
                 Severity.BROKEN if real else Severity.ATTENTION,
-                f"{counted(len(names), 'feature is', 'features are')} used and not declared: {some(list(names))}",
+                f"{count_text(len(names), 'feature is', 'features are')} used and not declared: {some(list(names))}",
                 f"{some(list(names.values()))}; reader {protocol.min_reader_version}, writer "
                 f"{protocol.min_writer_version}",
                 section="Table Features",
@@ -249,7 +249,7 @@ def _unused(signs: Mapping[str, str | None], facts: LogFacts) -> Iterator[Findin
         yield finding(
             "feature-unused",
             Severity.NOTE,
-            f"{counted(len(unused), 'feature is', 'features are')} declared and not used",
+            f"{count_text(len(unused), 'feature is', 'features are')} declared and not used",
             some(unused, limit=6),
             section="Table Features",
             place="protocol",
@@ -269,7 +269,7 @@ def domains_declared(facts: LogFacts) -> Iterator[Finding]:
         "domain-without-feature",
         Severity.ATTENTION,
         "Metadata domains in a table without the feature domainMetadata",
-        f"{counted(len(facts.domains), 'action')}; first {action.domain} at v{version}",
+        f"{count_text(len(facts.domains), 'action')}; first {action.domain} at v{version}",
         section="Domain Metadata",
         place="protocol",
         remedy="add the feature: writers that do not know of it drop the domains",

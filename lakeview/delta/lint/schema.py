@@ -12,7 +12,7 @@ from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import finding, some
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.findings import Finding, Severity
-from lakeview.model.printable import counted
+from lakeview.model.printable import count_text
 from lakeview.model.schema import POLARS_TYPES, DataType, Field, PrimitiveType, leaf_name
 from lakeview.model.type_tree import fields_below, nodes
 
@@ -50,14 +50,14 @@ def names_and_types(facts: LogFacts) -> Iterator[Finding]:
     twice = [path for path, _ in _shared(facts, lambda f: f.name.lower())]
     if twice:
         yield finding("column-name-twice",
-            Severity.BROKEN, f"{counted(len(twice), 'column name')} given twice, but for case", some(twice),
+            Severity.BROKEN, f"{count_text(len(twice), 'column name')} given twice, but for case", some(twice),
             section=_SECTION, place=twice[0], remedy="rename one of them: most engines tell no case apart",
             page="schema",
         )  # fmt: skip
     unknown = [f"{node.name}: {node.type}" for node in nodes(facts.schema) if _is_unknown(node.type)]
     if unknown:
         yield finding("column-type-unknown",
-            Severity.ATTENTION, f"{counted(len(unknown), 'column')} of a type no specification knows", some(unknown),
+            Severity.ATTENTION, f"{count_text(len(unknown), 'column')} of a type no specification knows", some(unknown),
             section=_SECTION, place=unknown[0].partition(":")[0],
             remedy="rows of it can only be read by the engine that wrote them", page="schema",
         )  # fmt: skip
@@ -100,7 +100,7 @@ def _ids_and_names(fields: Sequence[tuple[str, Field]], physical: Sequence[str])
     bare = [path for path, f in fields if f.id is None or f.physical_name is None]
     if bare:
         yield finding("column-mapping-missing",
-            Severity.BROKEN, f"{counted(len(bare), 'column lacks', 'columns lack')} a mapping id or physical name",
+            Severity.BROKEN, f"{count_text(len(bare), 'column lacks', 'columns lack')} a mapping id or physical name",
             some(bare), section=section, place=bare[0],
             remedy="the writer ignores column mapping: restore the metaData action before it", page="schema",
         )  # fmt: skip
@@ -108,14 +108,15 @@ def _ids_and_names(fields: Sequence[tuple[str, Field]], physical: Sequence[str])
     same = [f"{path} (id {f.id})" for path, f in fields if f.id is not None and ids[f.id] > 1]
     if same:
         yield finding("column-mapping-id-shared",
-            Severity.BROKEN, f"{counted(len(same), 'column shares its', 'columns share their')} mapping id", some(same),
+            Severity.BROKEN, f"{count_text(len(same), 'column shares its', 'columns share their')} mapping id",
+            some(same),
             section=section, place=same[0], remedy="ids are unique in the whole schema: restore the metaData action",
             page="schema",
         )  # fmt: skip
     if physical:
         yield finding("physical-name-shared",
             Severity.BROKEN,
-            f"{counted(len(physical), 'column shares its', 'columns share their')} physical name",
+            f"{count_text(len(physical), 'column shares its', 'columns share their')} physical name",
             some(physical), section=section, place=physical[0],
             remedy="physical names are unique: restore the metaData action", page="schema",
         )  # fmt: skip

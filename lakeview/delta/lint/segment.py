@@ -19,7 +19,7 @@ from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, commit_name
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.findings import Finding, Severity
-from lakeview.model.printable import counted
+from lakeview.model.printable import count_text
 
 _REPORTED_ELSEWHERE = ("versions-not-contiguous", "unsupported-reader-feature", "too-large")
 """Why a version cannot be rebuilt, where a gap says so already, or where the fault is not the log's."""
@@ -55,7 +55,7 @@ def commits_complete(facts: LogFacts) -> Iterator[Finding]:
         yield finding(
             "commit-unreadable",
             Severity.ATTENTION if harmless else Severity.BROKEN,
-            f"{counted(bad.height, 'commit')} cannot be read",
+            f"{count_text(bad.height, 'commit')} cannot be read",
             some(bad["trouble"].head(1).to_list(), bad.height, limit=1),
             section="Delta Log Entries",
             place=commit_name(bad["version"][0]),

@@ -12,7 +12,7 @@ from lakeview.delta.lint.report import finding, short, some
 from lakeview.model.contradictions import ALL_NULL
 from lakeview.model.contradictions import contradictions as find_contradictions
 from lakeview.model.findings import Finding, Severity
-from lakeview.model.printable import counted
+from lakeview.model.printable import count_text
 
 _SECTION = "Per-file Statistics"
 _NEGATIVE = r'"numRecords"\s*:\s*-|"nullCount"\s*:\s*\{[^}]*:\s*-\d'
@@ -43,7 +43,7 @@ def present(facts: LogFacts) -> Iterator[Finding]:
     negative = live.filter(pl.col("stats").str.contains(_NEGATIVE))
     if negative.height:
         yield finding("negative-counts",
-            Severity.BROKEN, f"{counted(negative.height, 'live file')} with a negative number of rows or nulls",
+            Severity.BROKEN, f"{count_text(negative.height, 'live file')} with a negative number of rows or nulls",
             some(negative["path"].head(3).to_list(), negative.height), section=_SECTION, place=negative["path"][0],
             remedy="write the statistics of these files again", page="files",
         )  # fmt: skip
@@ -69,7 +69,7 @@ def vectors(facts: LogFacts) -> Iterator[Finding]:
     ):
         if rows.height:
             yield finding("deletion-vector-cardinality",
-                Severity.BROKEN, f"{counted(rows.height, 'live file')} with {claim}",
+                Severity.BROKEN, f"{count_text(rows.height, 'live file')} with {claim}",
                 f"{short(rows['path'][0])} {evidence.format(**rows.row(0, named=True))}",
                 section="Deletion Vectors", place=rows["path"][0],
                 remedy="the counts of this table are wrong: write the file again", page="files",
@@ -77,7 +77,7 @@ def vectors(facts: LogFacts) -> Iterator[Finding]:
     silent = marked.filter(pl.col("records").is_null())
     if silent.height:
         yield finding("deletion-vector-without-row-count",
-            Severity.BROKEN, f"{counted(silent.height, 'live file')} with a deletion vector and no numRecords",
+            Severity.BROKEN, f"{count_text(silent.height, 'live file')} with a deletion vector and no numRecords",
             some(silent["path"].head(3).to_list(), silent.height), section="Deletion Vectors",
             place=silent["path"][0], remedy="write the file again: how many rows are left is unknown", page="files",
         )  # fmt: skip
@@ -97,7 +97,7 @@ def contradictions(facts: LogFacts) -> Iterator[Finding]:
         yield finding(
             "statistics-contradictory",
             Severity.ATTENTION if claim == ALL_NULL else Severity.BROKEN,
-            f"Statistics contradict themselves: {counted(int(cases['files'].sum()), 'column')} of files {claim}",
+            f"Statistics contradict themselves: {count_text(int(cases['files'].sum()), 'column')} of files {claim}",
             f"{first['column']} in {short(first['path'])}: {first['text']}",
             section=_SECTION,
             place=first["path"],
@@ -120,7 +120,7 @@ def tight(facts: LogFacts) -> Iterator[Finding]:
         yield finding(
             "bounds-claimed-tight",
             Severity.NOTE,
-            f"{counted(loose.height, 'file has', 'files have')} deleted rows and say their bounds are tight",
+            f"{count_text(loose.height, 'file has', 'files have')} deleted rows and say their bounds are tight",
             some(loose["path"].head(3).to_list(), loose.height),
             section=_SECTION,
             place=loose["path"][0],

@@ -11,7 +11,7 @@ from lakeview.delta.lint.report import finding, versions
 from lakeview.delta.log.paths import commit_name
 from lakeview.delta.log.times import asks_for_in_commit_times
 from lakeview.model.findings import Finding, Severity
-from lakeview.model.printable import counted
+from lakeview.model.printable import count_text
 
 _SECOND = 1000
 
@@ -29,7 +29,7 @@ def file_times(facts: LogFacts) -> Iterator[Finding]:
         yield finding(
             "commit-times-decrease",
             Severity.ATTENTION if largest >= _SECOND else Severity.NOTE,
-            f"{counted(wrong.height, 'commit is', 'commits are')} dated before the one before",
+            f"{count_text(wrong.height, 'commit is', 'commits are')} dated before the one before",
             f"{versions(wrong['version'])}; by up to {largest / _SECOND:,.3f} s",
             section="Commit Provenance Information",
             place=commit_name(wrong["version"][0]),
@@ -54,7 +54,7 @@ def in_commit_times(facts: LogFacts) -> Iterator[Finding]:
         yield finding(
             "in-commit-timestamp-missing",
             Severity.BROKEN,
-            f"{counted(missing.height, 'commit lacks', 'commits lack')} the in-commit timestamp the table asks for",
+            f"{count_text(missing.height, 'commit lacks', 'commits lack')} the in-commit timestamp the table asks for",
             versions(missing["version"]),
             section=section,
             place=commit_name(missing["version"][0]),
@@ -65,7 +65,7 @@ def in_commit_times(facts: LogFacts) -> Iterator[Finding]:
         yield finding(
             "commit-info-not-first",
             Severity.ATTENTION,
-            f"commitInfo is not the first action of {counted(late.height, 'commit')}",
+            f"commitInfo is not the first action of {count_text(late.height, 'commit')}",
             f"{versions(late['version'])}; readers look for the time in the first line only",
             section=section,
             place=commit_name(late["version"][0]),
@@ -77,7 +77,7 @@ def in_commit_times(facts: LogFacts) -> Iterator[Finding]:
         yield finding(
             "in-commit-timestamps-decrease",
             Severity.BROKEN,
-            f"In-commit timestamps do not increase at {counted(wrong.height, 'commit')}",
+            f"In-commit timestamps do not increase at {count_text(wrong.height, 'commit')}",
             versions(wrong["version"]),
             section=section,
             place=commit_name(wrong["version"][0]),

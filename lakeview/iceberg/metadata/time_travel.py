@@ -10,7 +10,7 @@ from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT, SnapshotEntry
 from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.model.column_values import moment
 from lakeview.model.errors import VersionNotFoundError
-from lakeview.model.printable import counted
+from lakeview.model.printable import count_text
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import TableMetadata, TableProtocol, milliseconds
 from lakeview.model.table_body import check_point
@@ -47,7 +47,7 @@ def entry_of(metadata: Metadata, address: str, version: int) -> SnapshotEntry:
     entry = metadata.snapshots.get(version)
     if entry is None:
         raise VersionNotFoundError(
-            f"{address} has no snapshot {version}; it holds {counted(len(metadata.snapshots), 'snapshot')}",
+            f"{address} has no snapshot {version}; it holds {count_text(len(metadata.snapshots), 'snapshot')}",
             fix="choose one from the table's history",
         )
     return entry

@@ -14,7 +14,7 @@ from lakeview.iceberg.metadata.locations import Locations
 from lakeview.iceberg.metadata.refs import ancestors
 from lakeview.iceberg.metadata.types import struct_fields
 from lakeview.iceberg.table import IcebergTable
-from lakeview.model.printable import counted
+from lakeview.model.printable import count_text
 from lakeview.model.schema import Field, PrimitiveType
 from lakeview.model.snapshot import milliseconds
 from lakeview.model.type_tree import nodes
@@ -75,7 +75,7 @@ class IcebergSource(Source):
         """One version. 400 names what plain Parquet cannot tell."""
         snapshot = self._table.snapshot(version)
         if snapshot.delete_files.height:
-            deletes = counted(snapshot.delete_files.height, "delete file")
+            deletes = count_text(snapshot.delete_files.height, "delete file")
             raise unsupported(f"the table has {deletes}, which Delta Sharing cannot describe")
         _require_words(snapshot.schema)
         self._require_names()

@@ -9,7 +9,7 @@ import polars as pl
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.laws import LAWS
 from lakeview.views.audit.summary import violations
-from lakeview.views.units import counted, format_version
+from lakeview.views.units import count_text, format_version
 
 _COUNTS_ONLY = frozenset(
     {"metrics-equal-actions", "summary-adds-up", "in-commit-timestamps-increase", "sequence-numbers-increase"}
@@ -30,7 +30,7 @@ def _finding(rows: pl.DataFrame) -> Finding:
     first: dict[str, Any] = rows.row(0, named=True)
     law = LAWS[first["law"]]
     commits = rows["version"].n_unique()
-    others = f", and {counted(commits - 1, 'further commit')}" if commits > 1 else ""
+    others = f", and {count_text(commits - 1, 'further commit')}" if commits > 1 else ""
     operation = f" {first['operation']}" if first["operation"] else ""
     figures = f": expected {first['expected']}, found {first['found']}" if first["expected"] is not None else ""
     path = f" ({first['path']})" if first["path"] else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from lakeview.model.laws import LAWS, Verdict
-from lakeview.views.units import counted
+from lakeview.views.units import count_text
 
 LAW_COUNTS = pl.Schema(
     {
@@ -102,7 +102,7 @@ def sentence(audit: pl.DataFrame) -> str:
     bad = counts.get(Verdict.VIOLATED.value, 0)
     claim = "no violation"
     if bad:
-        claim = f"{counted(bad, 'violation')} in {counted(wrong['version'].n_unique(), 'commit')}"
+        claim = f"{count_text(bad, 'violation')} in {count_text(wrong['version'].n_unique(), 'commit')}"
     unknown, sure = counts.get(Verdict.UNKNOWABLE.value, 0), counts.get(Verdict.PROVEN.value, 0)
-    commits = counted(audit["version"].n_unique(), "commit")
-    return f"{commits}: {claim}, {counted(unknown, 'verdict')} unknowable, {sure:,} proven"
+    commits = count_text(audit["version"].n_unique(), "commit")
+    return f"{commits}: {claim}, {count_text(unknown, 'verdict')} unknowable, {sure:,} proven"

@@ -8,7 +8,7 @@ import polars as pl
 
 from lakeview.model.frames import CHANGES
 from lakeview.views.sums import total_of
-from lakeview.views.units import counted
+from lakeview.views.units import count_text
 
 NET = "_difference"
 """How often more, or less, a version has a row than its base."""
@@ -51,8 +51,8 @@ def extent(difference: RowDifference, plan: pl.DataFrame) -> str:
     """Of which rows a difference is: `exact, of 40 rows read`, `a part, of 40 of 60 rows of 2 files read`; `plan`:
     CHANGES_PLAN."""
     if difference.undecided is None:
-        return f"exact, of {counted(difference.rows_read, 'row')} read"
-    rows, files = total_of(plan["rows"]), counted(plan.height, "file")
+        return f"exact, of {count_text(difference.rows_read, 'row')} read"
+    rows, files = total_of(plan["rows"]), count_text(plan.height, "file")
     of_all = "" if rows is None else f" of {rows:,}"
     return f"a part, of {difference.rows_read:,}{of_all} rows of {files} read"
 
@@ -61,7 +61,7 @@ def undecided_text(difference: RowDifference) -> str:
     """What is open about the rows of a part, empty if nothing is."""
     if not difference.undecided:
         return ""
-    are = f"{counted(difference.undecided, 'row')} more {'is' if difference.undecided == 1 else 'are'}"
+    are = f"{count_text(difference.undecided, 'row')} more {'is' if difference.undecided == 1 else 'are'}"
     return f"{are} in one version so far; a file of the other that was not read may have the same row."
 
 

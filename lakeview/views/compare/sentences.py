@@ -12,7 +12,7 @@ from lakeview.views.compare.versions import FileDifference, file_difference, par
 from lakeview.views.files.rows import rows_text
 from lakeview.views.schema.diff import diff_schemas
 from lakeview.views.units import (
-    counted,
+    count_text,
     format_bytes,
     format_change,
     format_count,
@@ -29,7 +29,7 @@ def sentence(before: Snapshot, after: Snapshot, timeline: pl.DataFrame | None = 
     parts = [_rows(difference, between), *_columns(before, after), *_file_words(difference)]
     changed = settings_difference(before, after).filter(pl.col("change") != "same").height
     if changed:
-        parts.append(f"{counted(changed, 'setting')} changed")
+        parts.append(f"{count_text(changed, 'setting')} changed")
     table = after.name or after.location.rstrip("/").rpartition("/")[2]
     sides = [f"{format_version(s.version)} ({format_date(s.timestamp)})" for s in (before, after)]
     by = "" if between is None else _by(between)
@@ -51,13 +51,15 @@ def _rows(difference: FileDifference, between: pl.DataFrame | None) -> str:
 def _columns(before: Snapshot, after: Snapshot) -> list[str]:
     changes = diff_schemas(before.schema, after.schema).group_by("change", maintain_order=True).len()
     words = {"added": "added", "dropped": "dropped", "renamed": "renamed", "type": "with another type"}
-    parts = [f"{counted(count, 'column')} {words[change]}" for change, count in changes.iter_rows() if change in words]
+    parts = [
+        f"{count_text(count, 'column')} {words[change]}" for change, count in changes.iter_rows() if change in words
+    ]
     return parts or ["the same columns"]
 
 
 def _file_words(difference: FileDifference) -> list[str]:
     deletes = [
-        f"{counted(count, 'delete file')} {word}"
+        f"{count_text(count, 'delete file')} {word}"
         for count, word in ((difference.deletes_added, "written"), (difference.deletes_removed, "removed"))
         if count
     ]
@@ -70,7 +72,8 @@ def _file_words(difference: FileDifference) -> list[str]:
     ]
     changed = [(count, words) for count, words in sides if count]
     files = [
-        f"{f'{count:,}' if place else counted(count, 'file')} {words}" for place, (count, words) in enumerate(changed)
+        f"{f'{count:,}' if place else count_text(count, 'file')} {words}"
+        for place, (count, words) in enumerate(changed)
     ]
     return [*files, *deletes]
 
@@ -80,7 +83,7 @@ def _by(between: pl.DataFrame) -> str:
         return ""
     writers = between["writer"].drop_nulls().unique(maintain_order=True).to_list()
     who = f" by {first_few(writers)}" if writers else ""
-    return f"; in {counted(between.height, 'commit')}{who}{_bad_loads(between)}"
+    return f"; in {count_text(between.height, 'commit')}{who}{_bad_loads(between)}"
 
 
 def _bad_loads(between: pl.DataFrame) -> str:

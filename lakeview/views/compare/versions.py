@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from lakeview.model.column_values import live_records
-from lakeview.model.printable import counted
+from lakeview.model.printable import count_text
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.compare.row_change import row_change_bounds
 from lakeview.views.sums import flows, total, zero_without_files
@@ -97,7 +97,7 @@ def partition_contents(snapshot: Snapshot, name: str) -> pl.DataFrame:
     """`partition_text`, and the live files and rows of each as text under `name`: `1 file, 993 rows`."""
     sizes = _files(snapshot).group_by("partition_text").agg(files=pl.len(), rows=total("live"))
     texts = [
-        counted(files, "file") + ("" if rows is None else f", {counted(rows, 'row')}")
+        count_text(files, "file") + ("" if rows is None else f", {count_text(rows, 'row')}")
         for files, rows in sizes.select("files", "rows").iter_rows()
     ]
     return sizes.select("partition_text", pl.Series(name, texts, dtype=pl.String))

@@ -12,7 +12,7 @@ import polars as pl
 from lakeview.model.schema import quoted
 from lakeview.views.data.aggregates import Facts, Frequencies, PolarsAggregates, has_bins
 from lakeview.views.data.preview import Condition, where_text
-from lakeview.views.units import counted
+from lakeview.views.units import count_text
 from lakeview.views.values import FEW_DIGITS, value_text
 
 DISTRIBUTIONS = pl.Schema(
@@ -71,7 +71,7 @@ def _values(facts: Facts, frequencies: Frequencies) -> list[tuple[str, str, int,
     rows = [("value", _label(value), count, _equal(facts.name, value)) for value, count in frequencies.top]
     rest = facts.rows - facts.nulls - facts.nans - sum(count for _, count in frequencies.top)
     if rest:
-        rows.append(("others", counted(frequencies.distinct - len(frequencies.top), "other"), rest, None))
+        rows.append(("others", count_text(frequencies.distinct - len(frequencies.top), "other"), rest, None))
     return rows
 
 

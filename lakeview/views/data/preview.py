@@ -10,7 +10,7 @@ import polars as pl
 
 from lakeview.model.errors import InvalidRequestError
 from lakeview.predicates.printing import polars_literal, polars_name
-from lakeview.views.units import counted
+from lakeview.views.units import count_text
 
 _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 OPERATORS = (*_COMPARISONS, "in", "contains", "starts with", "is null", "is not null")
@@ -63,5 +63,5 @@ def plan_text(plan: pl.DataFrame) -> str:
     """How many files of PLAN a filter may read, and how many are skipped by what."""
     skipped = dict(plan.filter(~pl.col("kept"))["reason"].value_counts().iter_rows())
     reasons = ", ".join(f"{count:,} by {reason}" for reason, count in sorted(skipped.items()))
-    text = f"{int(plan['kept'].sum()):,} of {counted(plan.height, 'file')} may hold such rows"
+    text = f"{int(plan['kept'].sum()):,} of {count_text(plan.height, 'file')} may hold such rows"
     return f"{text}; skipped: {reasons}" if reasons else text

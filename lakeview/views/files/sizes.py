@@ -13,7 +13,7 @@ from lakeview.model.column_values import least_records
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.sums import at_least, total
 from lakeview.views.thresholds import SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW
-from lakeview.views.units import BYTE_UNITS, EN_DASH, counted, format_percent
+from lakeview.views.units import BYTE_UNITS, EN_DASH, count_text, format_percent
 from lakeview.views.values import bound_texts, statistic
 
 FILE_SIZES = pl.Schema(
@@ -99,9 +99,9 @@ class FileFacts:
     def deleted_records_text(self) -> str:
         """How many rows are deleted, or at most so many where that is all that the log tells."""
         if self.deleted_records is not None:
-            return counted(self.deleted_records, "row")
+            return count_text(self.deleted_records, "row")
         most = self.most_deleted_records
-        return "rows unknown" if most is None else f"\N{LESS-THAN OR EQUAL TO} {counted(most, 'row')}"
+        return "rows unknown" if most is None else f"\N{LESS-THAN OR EQUAL TO} {count_text(most, 'row')}"
 
 
 def file_sizes(files: pl.DataFrame) -> pl.DataFrame:

@@ -27,7 +27,7 @@ from lakeview.views.retention.remedies import restore_command
 from lakeview.views.retention.simulation import Retention
 from lakeview.views.timeline.commits import timeline, up_to
 from lakeview.views.timeline.readability import NO_NEWER_EVENTS, ON_TIME
-from lakeview.views.units import counted
+from lakeview.views.units import count_text
 
 MOST_RULES_NAMED = 3
 
@@ -164,7 +164,7 @@ def rule_findings(verdicts: ConstraintVerdicts) -> list[Finding]:
         claim = f"{violated.height:,} of the table's constraints are violated"
     texts = [
         f"{row['rule']} in {'' if row['certainty'] == 'exact' else 'at least '}"
-        f"{counted(row['files_violating'], 'file')}, {counted(row['records_violating'], 'row')} or more"
+        f"{count_text(row['files_violating'], 'file')}, {count_text(row['records_violating'], 'row')} or more"
         for row in violated.head(MOST_RULES_NAMED).iter_rows(named=True)
     ]
     more = f"; and {violated.height - MOST_RULES_NAMED:,} more" if violated.height > MOST_RULES_NAMED else ""

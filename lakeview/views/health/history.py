@@ -14,7 +14,7 @@ from lakeview.views.health.kinds import UNREADABLE, finding
 from lakeview.views.partitions.sizes import partition_sizes
 from lakeview.views.partitions.writes import partition_arrivals
 from lakeview.views.timeline.readability import LATE, ON_TIME, cadence, readability, readability_runs, runs_text
-from lakeview.views.units import counted, format_age, format_moment, format_version
+from lakeview.views.units import count_text, format_age, format_moment, format_version
 
 _NO_REASON = "the log does not record why"
 
@@ -92,7 +92,7 @@ def arrival_findings(arrivals: pl.DataFrame | None) -> list[Finding]:
     if late.is_empty():
         return []
     row = late.row(0, named=True)
-    more = f"; {counted(late.height - 1, 'other partition')} late too" if late.height > 1 else ""
+    more = f"; {count_text(late.height - 1, 'other partition')} late too" if late.height > 1 else ""
     first = f"{format_version(row['first_version'])} on {format_moment(row['first_written'])} UTC"
     claim = f"{row['partition_text']} arrived {row['note']}"
     evidence = f"first rows by {first}, after later ones{more}"

@@ -25,7 +25,7 @@ from lakeview.views.thresholds import (
     SMALL_TABLE_BYTES,
     TARGET_HIGH,
 )
-from lakeview.views.units import counted, format_bytes, format_percent
+from lakeview.views.units import count_text, format_bytes, format_percent
 
 
 def file_findings(snapshot: Snapshot) -> list[Finding]:
@@ -55,7 +55,7 @@ def _small_files(snapshot: Snapshot, facts: FileFacts) -> list[Finding]:
     share = facts.small_bytes / facts.bytes if facts.bytes and facts.small_bytes is not None else None
     evidence = (
         f"{format_percent(share)} of the bytes, {format_percent(many / facts.files)} of the requests; "
-        f"{counted(ideal, 'file')} of up to {format_bytes(TARGET_HIGH)} would hold the table"
+        f"{count_text(ideal, 'file')} of up to {format_bytes(TARGET_HIGH)} would hold the table"
     )
     skew = partition_skew(partition_sizes(snapshot))
     run = command("compact", snapshot)
@@ -90,8 +90,8 @@ def _deleted_rows(snapshot: Snapshot, facts: FileFacts) -> list[Finding]:
         return []
     heavy = deleted / rows >= DELETED_SHARE
     figures = (
-        counted(files, "file"),
-        counted(deleted, "row"),
+        count_text(files, "file"),
+        count_text(deleted, "row"),
         f"{format_percent(deleted / rows)} of the table",
     )
     evidence = ", ".join(f"{bound}{figure}" for figure in figures)
@@ -113,7 +113,7 @@ def _delete_files(snapshot: Snapshot) -> list[Finding]:
     if deletes < DELETE_FILES_MIN or deletes < DELETE_FILES_TIMES * data:
         return []
     claim = f"{deletes:,} files only delete rows"
-    evidence = f"with {counted(data, 'data file')}, {format_bytes(total_of(snapshot.delete_files['size']))}"
+    evidence = f"with {count_text(data, 'data file')}, {format_bytes(total_of(snapshot.delete_files['size']))}"
     run = command("apply_deletes", snapshot)
     return [finding("delete-files-pile-up", Severity.ATTENTION, claim, evidence, command=run)]
 
@@ -129,14 +129,14 @@ def statistics_findings(snapshot: Snapshot, statistics: pl.DataFrame | None) -> 
         silent, what = files_without_statistics(statistics).select(path="_path"), "no statistics"
         unknown = "how many of their values are null is"
     if silent.is_empty():
-        evidence = counted(files.height, "file")
+        evidence = count_text(files.height, "file")
         return [finding("files-with-row-counts", Severity.PASS, "Every file has a row count", evidence)]
     size = total_of(files["size"])
     silent_bytes = total_of(files.join(silent.select("path"), on="path", how="semi")["size"])
     share = silent_bytes / size if size and silent_bytes is not None else None
     skipping = "only partition values can skip them" if snapshot.partition_columns else "no filter can skip them"
     have = "has" if silent.height == 1 else "have"
-    claim = f"{silent.height:,} of {counted(files.height, 'file')} {have} {what}"
+    claim = f"{silent.height:,} of {count_text(files.height, 'file')} {have} {what}"
     evidence = f"{format_percent(share)} of the bytes; {skipping}, and {unknown} unknown"
     return [finding("files-without-statistics", _weight(snapshot), claim, evidence)]
 
@@ -149,10 +149,10 @@ def contradiction_findings(snapshot: Snapshot, contradictions: pl.DataFrame | No
     if wrong.is_empty():
         return []
     row = wrong.row(0, named=True)
-    of = f"{row['files']:,} of {counted(snapshot.num_files, 'file')}"
+    of = f"{row['files']:,} of {count_text(snapshot.num_files, 'file')}"
     claim = f"Statistics of {row['column']} contradict themselves in {of}"
     others = wrong.height - 1
-    more = f"; {counted(others, 'other contradiction')}" if others else ""
+    more = f"; {count_text(others, 'other contradiction')}" if others else ""
     evidence = f"{row['text']} in {row['path'].rsplit('/', 1)[-1]}{more}"
     return [
         finding("column-statistics-contradictory", Severity.BROKEN, claim, evidence, row["path"], column=row["column"])
@@ -166,7 +166,7 @@ def partition_findings(snapshot: Snapshot) -> list[Finding]:
     skew = partition_skew(sizes)
     if skew.files_ratio is not None and skew.files_ratio >= SKEW_TIMES and skew.partitions > 2:
         claim = f"{skew.most_files} has {skew.files_ratio:,.0f} times the files of its siblings"
-        evidence = f"{counted(skew.most_files_count, 'file')}; median of all {skew.median_files:,}"
+        evidence = f"{count_text(skew.most_files_count, 'file')}; median of all {skew.median_files:,}"
         findings.append(finding("partition-file-skew", _weight(snapshot), claim, evidence, skew.most_files))
     if skew.bytes_ratio is not None and skew.bytes_ratio >= SKEW_TIMES and skew.partitions > 2:
         claim = f"{skew.largest} has {skew.bytes_ratio:,.0f} times the bytes of its siblings"
@@ -180,7 +180,7 @@ def partition_findings(snapshot: Snapshot) -> list[Finding]:
         findings.append(finding("small-partitions", Severity.ATTENTION, claim, evidence))
     missing = missing_partitions(snapshot)
     if missing:
-        claim = f"{counted(len(missing), 'partition')} missing in the sequence"
-        evidence = f"{first_few(missing)}, between {counted(sizes.height, 'partition')} that are there"
+        claim = f"{count_text(len(missing), 'partition')} missing in the sequence"
+        evidence = f"{first_few(missing)}, between {count_text(sizes.height, 'partition')} that are there"
         findings.append(finding("partitions-missing", Severity.ATTENTION, claim, evidence, missing[0]))
     return findings

@@ -23,7 +23,7 @@ from lakeview.views.thresholds import (
     TOMBSTONES_TIMES,
 )
 from lakeview.views.timeline.readability import cadence
-from lakeview.views.units import counted, format_age, format_bytes, format_percent
+from lakeview.views.units import count_text, format_age, format_bytes, format_percent
 
 
 def log_findings(snapshot: Snapshot, log: pl.DataFrame | None = None) -> list[Finding]:
@@ -51,7 +51,7 @@ def _history(snapshot: Snapshot, retention: Retention, now: datetime) -> list[Fi
     share = None if whole is None else size / whole
     is_costly = share is not None and share >= HISTORY_SHARE and size >= HISTORY_BYTES
     severity, claim = Severity.ATTENTION if is_costly else Severity.PASS, f"History costs {format_bytes(size)}"
-    evidence = f"{format_percent(share)} of the bytes retained, {counted(retention.files.height, 'file')}"
+    evidence = f"{format_percent(share)} of the bytes retained, {count_text(retention.files.height, 'file')}"
     run = cleanup_command(snapshot, retention.policy, retention.policy.keep, now) if is_costly else None
     return [finding("history-cost", severity, claim, evidence, command=run)]
 
@@ -109,7 +109,7 @@ def _checkpoint(snapshot: Snapshot, log: pl.DataFrame) -> list[Finding]:
     is_stale = since >= CHECKPOINT_TIMES * interval
     severity, state = (Severity.ATTENTION, "stale") if is_stale else (Severity.PASS, "recent")
     evidence = (
-        f"{counted(since, 'commit')} since {'the first' if last < 0 else f'v{last}'}; expected every {interval:,}"
+        f"{count_text(since, 'commit')} since {'the first' if last < 0 else f'v{last}'}; expected every {interval:,}"
     )
     claim = f"The checkpoint is {state}"
     if last < 0:
@@ -121,7 +121,7 @@ def _log_size(snapshot: Snapshot, log: pl.DataFrame) -> list[Finding]:
     size, live = int(log["size"].sum()), snapshot.size_bytes
     is_large = live is not None and size >= LOG_BYTES and size >= LOG_SHARE * live
     share = f", {format_percent(size / live)} of the live bytes" if live else ""
-    evidence = f"{counted(log.height, 'file')}{share}"
+    evidence = f"{count_text(log.height, 'file')}{share}"
     severity = Severity.ATTENTION if is_large else Severity.PASS
     return [finding("log-size", severity, f"The log takes {format_bytes(size)}", evidence)]
 
@@ -131,5 +131,5 @@ def _tombstones(snapshot: Snapshot) -> list[Finding]:
     if removed < TOMBSTONES_MIN or removed < TOMBSTONES_TIMES * live:
         return []
     claim = "The log lists more removed files than live ones"
-    evidence = f"{counted(removed, 'removed file')}, {live:,} live"
+    evidence = f"{count_text(removed, 'removed file')}, {live:,} live"
     return [finding("tombstones-exceed-files", Severity.ATTENTION, claim, evidence)]

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from lakeview.model.printable import shorten
-from lakeview.views.units import counted, format_age, format_version
+from lakeview.views.units import count_text, format_age, format_version
 
 _MOST_OF_AN_ERROR = 240
 _MOST_ROWS = 1_000
@@ -83,9 +83,11 @@ def _sentence(run: Mapping[str, Any], last_success: datetime | None, now: dateti
             what = f"the last run {status} {ended}"
     if run["error"]:
         what += f" ({shorten(' '.join(run['error'].split()), _MOST_OF_AN_ERROR)})"
-    what += f": {counted(run['rows_out'], 'row')} of {counted(run['datasets'], 'table')} published"
+    what += f": {count_text(run['rows_out'], 'row')} of {count_text(run['datasets'], 'table')} published"
     if run["rows_failed"]:
-        what += f"; {counted(run['rows_failed'], 'row')} failed {counted(run['expectations_failed'], 'expectation')}"
+        what += (
+            f"; {count_text(run['rows_failed'], 'row')} failed {count_text(run['expectations_failed'], 'expectation')}"
+        )
     if run["status"] != "succeeded" and last_success is None:
         what += "; no run has succeeded yet"
     elif run["status"] != "succeeded":

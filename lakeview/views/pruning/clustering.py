@@ -15,7 +15,7 @@ from lakeview.model.schema import ArrayType, MapType, Schema, leaf_name
 from lakeview.views.schema.columns import spread_evenly
 from lakeview.views.schema.null_shares import counts_of
 from lakeview.views.timeline.live_intervals import with_positions
-from lakeview.views.units import counted
+from lakeview.views.units import count_text
 from lakeview.views.values import bound_texts
 
 CLUSTERING = pl.Schema(
@@ -98,7 +98,7 @@ def coverage_note(clustering: pl.DataFrame) -> str:
     everywhere = int(((clustering["unknown"] == 0) & clustering["reads"].is_not_null()).sum())
     nowhere = int(clustering["reads"].is_null().sum())
     some = clustering.height - everywhere - nowhere
-    count = counted(clustering.height, "column")
+    count = count_text(clustering.height, "column")
     have = "has" if everywhere == 1 else "have"
     return f"of {count}: {everywhere:,} {have} min and max in every file, {some:,} in some, {nowhere:,} in none"
 

@@ -19,7 +19,7 @@ from lakeview.views.quality.trends import event_column, far_back, lag_trend, row
 from lakeview.views.timeline.commits import up_to
 from lakeview.views.timeline.loads import BAD_LOAD, LATE_PARTITION
 from lakeview.views.timeline.readability import LATE, NO_NEWER_EVENTS, ON_TIME
-from lakeview.views.units import counted, format_age, format_count, format_moment, format_percent, format_version
+from lakeview.views.units import count_text, format_age, format_count, format_moment, format_percent, format_version
 
 NO_CHANGES = pl.DataFrame(schema=SUDDEN)
 _OF_DATA = frozenset(
@@ -113,7 +113,7 @@ def normal_finding(changes: pl.DataFrame) -> list[Finding]:
     if not judged:
         return []
     columns = changes["column"].n_unique()
-    evidence = f"{counted(changes['version'].n_unique(), 'load')}, {counted(judged, 'column')}"
+    evidence = f"{count_text(changes['version'].n_unique(), 'load')}, {count_text(judged, 'column')}"
     if judged < columns:
         evidence += f"; {columns - judged:,} of {columns:,} without enough statistics"
     return [finding("loads-as-expected", Severity.PASS, "No anomalous loads", evidence)]
@@ -179,7 +179,7 @@ def _by_version(rows: pl.DataFrame) -> list[tuple[int, pl.DataFrame]]:
 def _nulls(rows: pl.DataFrame) -> _Reason:
     rows = rows.sort(pl.col("null_share") - pl.col("usual"), descending=True, maintain_order=True)
     first = rows.row(0, named=True)
-    of = "" if first["records"] is None else f" of {counted(first['records'], 'row')}"
+    of = "" if first["records"] is None else f" of {count_text(first['records'], 'row')}"
     text = (
         f"{first['column']} is null in {format_percent(first['null_share'])}{of}, "
         f"expected {format_percent(first['usual'])}"
@@ -207,7 +207,7 @@ def _number(value: float) -> str:
 def _losses(losses: pl.DataFrame) -> list[tuple[int, _Reason]]:
     """Overwrites that leave far fewer rows than there were."""
     return [
-        (version, (f"replaces {counted(before, 'row')} by {records:,}", None))
+        (version, (f"replaces {count_text(before, 'row')} by {records:,}", None))
         for version, records, before in losses.select("version", "records", "records_before").iter_rows()
     ]
 
@@ -217,14 +217,14 @@ def _repeats(changes: pl.DataFrame, timeline: pl.DataFrame) -> list[tuple[int, _
     return [
         (
             version,
-            (f"the same {counted(records, 'row')} as {format_version(earlier)}, it seems: {_equal(columns)}", None),
+            (f"the same {count_text(records, 'row')} as {format_version(earlier)}, it seems: {_equal(columns)}", None),
         )
         for version, earlier, records, columns in repeated_loads(changes, timeline).iter_rows()
     ]
 
 
 def _equal(columns: int) -> str:
-    return f"nulls, min and max are equal in {counted(columns, 'column')}"
+    return f"nulls, min and max are equal in {count_text(columns, 'column')}"
 
 
 def _volumes(timeline: pl.DataFrame) -> list[tuple[int, _Reason]]:
@@ -259,12 +259,13 @@ def _lags(changes: pl.DataFrame, timeline: pl.DataFrame) -> list[tuple[int, _Rea
     ]
     back = far_back(changes, column).iter_rows()
     return lags + [
-        (load, (f"{column} goes back {counted(round(days), 'day')} before the commit", column)) for load, days in back
+        (load, (f"{column} goes back {count_text(round(days), 'day')} before the commit", column))
+        for load, days in back
     ]
 
 
 def _lag(days: float, more: float) -> str:
     """How a newest event lies, so many days before its load, `more` than the loads around."""
     if days < 0:
-        return f"reaches {counted(round(-days), 'day')} beyond the commit"
-    return f"is {counted(round(more), 'day')} later than expected"
+        return f"reaches {count_text(round(-days), 'day')} beyond the commit"
+    return f"is {count_text(round(more), 'day')} later than expected"

@@ -12,7 +12,7 @@ from lakeview.views.health.kinds import finding
 from lakeview.views.quality.trends import event_column, lag_days, usual_of_history
 from lakeview.views.thresholds import BASELINE_MIN, LATE_TIMES
 from lakeview.views.timeline.readability import NO_NEWER_EVENTS
-from lakeview.views.units import counted, format_age, format_moment, format_version
+from lakeview.views.units import count_text, format_age, format_moment, format_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def data_lateness(changes: pl.DataFrame) -> str:
     gap = news.gaps.median()
     stands_still = not isinstance(gap, timedelta) or news.since > gap
     late = news.moment + (news.since if stands_still else timedelta()) - news.newest
-    return f"{counted(round(late / timedelta(days=1)), 'day')} late"
+    return f"{count_text(round(late / timedelta(days=1)), 'day')} late"
 
 
 def event_news(changes: pl.DataFrame) -> EventNews | None:
@@ -93,7 +93,7 @@ def lateness_findings(changes: pl.DataFrame) -> list[Finding]:
     if news is None or not news.stands_still:
         return []
     claim = (
-        f"No newer {news.column} for {format_age(news.since)}, though {counted(news.loads_since, 'load')} came since"
+        f"No newer {news.column} for {format_age(news.since)}, though {count_text(news.loads_since, 'load')} came since"
     )
     usual = format_age(news.gap(0.5))
     evidence = f"{format_moment(news.newest)} came with {format_version(news.version)}; expected every {usual}"

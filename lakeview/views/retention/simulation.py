@@ -18,7 +18,7 @@ from lakeview.views.retention.refs import version_ages
 from lakeview.views.sums import total_of
 from lakeview.views.timeline.live_intervals import Stays, with_positions
 from lakeview.views.timeline.readability import RIBBON, readability, readability_runs, runs_text
-from lakeview.views.units import counted
+from lakeview.views.units import count_text
 
 VERSION_NEEDS = pl.Schema(
     {**RIBBON, "position": pl.Int64(), "readable": pl.Boolean(), "needs_ms": pl.Int64()},
@@ -60,7 +60,7 @@ class Retention:
         if self.policy.rule == "removed files":
             return "removed files"
         return (
-            f"versions of all {counted(self.refs, 'branch or tag', 'branches and tags')}"
+            f"versions of all {count_text(self.refs, 'branch or tag', 'branches and tags')}"
             if self.refs > 1
             else "versions"
         )
@@ -195,7 +195,7 @@ def cleanup_sentence(done: Simulation) -> str:
     """What a cleanup means for the data: `Current data is safe; 3 old versions go, v1, v4 and 2 older ranges`."""
     if not done.versions:
         return "Current data is safe; every version stays readable"
-    versions = counted(done.versions, "old version goes", "old versions go")
+    versions = count_text(done.versions, "old version goes", "old versions go")
     return f"Current data is safe; {versions}{'' if done.lost_versions is None else f', {done.lost_versions}'}"
 
 

@@ -6,7 +6,7 @@ import polars as pl
 
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.schema.columns import SCHEMA_TREE
-from lakeview.views.units import counted, format_percent
+from lakeview.views.units import count_text, format_percent
 
 COLUMN_TREE = pl.Schema({**SCHEMA_TREE, "label": pl.String(), "rules": pl.String(), "distinct": pl.Int64()})
 """SCHEMA_TREE with `label`, the name indented by its depth; the column's rules in words and an estimate of its distinct
@@ -46,7 +46,7 @@ def column_tree(tree: pl.DataFrame, rules: pl.DataFrame, distinct: pl.DataFrame)
 def column_counts(tree: pl.DataFrame) -> list[str]:
     """How many top-level columns SCHEMA_TREE has and, if any, how many nested ones: `["4 columns", "2 nested"]`."""
     nested = tree.filter(pl.col("depth") > 0).height
-    return [counted(tree.height - nested, "column"), *([f"{nested:,} nested"] if nested else [])]
+    return [count_text(tree.height - nested, "column"), *([f"{nested:,} nested"] if nested else [])]
 
 
 def range_note(tree: pl.DataFrame) -> list[str]:

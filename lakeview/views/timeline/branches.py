@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
-from lakeview.views.units import counted, format_age_ms
+from lakeview.views.units import count_text, format_age_ms
 
 BRANCHES = pl.Schema(
     {
@@ -57,7 +57,7 @@ def branches(refs: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
 
 def _keeps(versions: int | None, version_age: int | None, ref_age: int | None) -> str | None:
     parts = [
-        None if versions is None else f"at least {counted(versions, 'version')}",
+        None if versions is None else f"at least {count_text(versions, 'version')}",
         None if version_age is None else f"versions for {format_age_ms(version_age)}",
         None if ref_age is None else f"goes after {format_age_ms(ref_age)}",
     ]

@@ -13,7 +13,7 @@ from lakeview.model.column_values import formatted
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.timeline.loads import BAD_LOAD, LATE_PARTITION, mark_loads
 from lakeview.views.timeline.trend import states
-from lakeview.views.units import counted
+from lakeview.views.units import count_text
 
 TIMELINE = pl.Schema(
     {
@@ -84,10 +84,10 @@ def on_branch(timeline: pl.DataFrame) -> pl.DataFrame:
     return timeline.filter(pl.col("lane") != "off-branch")
 
 
-def count_text(timeline: pl.DataFrame) -> str:
+def commit_count_text(timeline: pl.DataFrame) -> str:
     """How many commits TIMELINE has: `17 commits, 4 off-branch`."""
     off_branch = timeline.height - on_branch(timeline).height
-    return f"{counted(timeline.height, 'commit')}{f', {off_branch:,} off-branch' if off_branch else ''}"
+    return f"{count_text(timeline.height, 'commit')}{f', {off_branch:,} off-branch' if off_branch else ''}"
 
 
 def up_to(timeline: pl.DataFrame, version: int) -> pl.DataFrame:

@@ -9,7 +9,7 @@ import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.thresholds import BASELINE_MIN, BASELINE_WINDOW, CADENCE_SPAN, JOB_GAP, LATE_TIMES
-from lakeview.views.units import counted, format_range
+from lakeview.views.units import count_text, format_range
 
 RIBBON = pl.Schema(
     {"version": pl.Int64(), "timestamp": UTC_MILLIS, "until": UTC_MILLIS, "state": pl.String(), "reason": pl.String()}
@@ -71,7 +71,7 @@ def runs_text(runs: pl.DataFrame, state: str, *, limit: int = 3) -> str | None:
         return None
     if len(labels) <= limit + 1:
         return ", ".join(labels)
-    return f"{', '.join(labels[-limit:])} and {counted(len(labels) - limit, 'older range')}"
+    return f"{', '.join(labels[-limit:])} and {count_text(len(labels) - limit, 'older range')}"
 
 
 @dataclass(frozen=True, slots=True)
