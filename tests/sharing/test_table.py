@@ -232,6 +232,16 @@ def test_refreshing_costs_one_request_and_files_are_listed_again_only_after_a_ch
     assert table.snapshot().num_records == 1
 
 
+def test_a_table_that_was_recreated_with_fewer_versions_is_read_anew(
+    server: SharingServer, profile: Path, orders: SharedStory
+) -> None:
+    table = opened(profile)
+    assert table.snapshot(0).schema.names == ["id", "note", "day"]
+    server.share(NAME, {"other": "long"}).holds()
+    assert table.refresh() is True
+    assert table.snapshot().schema.names == ["other"]
+
+
 @pytest.mark.parametrize("history", [True, False])
 def test_a_table_that_moves_on_while_it_is_looked_at(
     history: bool, profile: Path, server: SharingServer, orders: SharedStory

@@ -118,11 +118,13 @@ class SharedTable(OneLine):
         return self._latest
 
     def refresh(self) -> bool:
-        """True if there is a newer version; costs one request."""
+        """True if there is a newer version, or an older one: another table has taken its place. Costs one request."""
         version = self.client.version(self.name)
         with self._lock:
             before, self._latest = self._latest, version
-        return version > before
+            if version < before:
+                self._states.clear()
+        return version != before
 
     def snapshot(self, version: int | None = None, *, at: datetime | None = None, ref: str | None = None) -> Snapshot:
         """The table at a version or a moment, where its history is shared; the latest without either.
