@@ -229,6 +229,7 @@ def test_what_will_not_change_is_asked_once(
     with pytest.raises(error, match=r"say <b>please</b> now") as caught:
         client(server).metadata(ORDERS)
     assert caught.value.kind == kind
+    assert ("the endpoint that the server moved to" in str(caught.value.fix)) is (status == 302)
     assert server.count("/metadata") == 1
 
 

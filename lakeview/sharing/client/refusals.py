@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _ERROR_BODY = 64 << 10
+MOVED = (301, 302, 303, 307, 308)
+_FIXES = {
+    400: "change the request, or ask the provider of the share to change the table, as the server says",
+    **dict.fromkeys(MOVED, "ask whoever shares the data for a profile with the endpoint that the server moved to"),
+}
+"""What to do about a status, where the operator of the server is not the one to ask."""
+
 _PERMANENT = (501, 505)
 """Not Implemented, HTTP Version Not Supported."""
 
@@ -78,9 +85,7 @@ def failure(response: httpx.Response, body: bytes, what: str) -> LakeviewError |
             return RetryLaterError(error, wait)
     return SharingError(
         f"the server refused {what} ({status}){words}",
-        fix="change the request, or ask the provider of the share to change the table, as the server says"
-        if status == 400
-        else "ask the operator of the server",
+        fix=_FIXES.get(status, "ask the operator of the server"),
         kind="sharing-refused",
     )
 

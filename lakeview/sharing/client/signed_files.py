@@ -23,7 +23,7 @@ from lakeview.model.snapshot import milliseconds
 from lakeview.sharing.client.file_lines import SignedUrl
 from lakeview.sharing.client.http import Http, redacted_url, redirect_target
 from lakeview.sharing.client.range_file import BLOCK, Blocks, RangeFile
-from lakeview.sharing.client.refusals import RetryLaterError, failure
+from lakeview.sharing.client.refusals import MOVED, RetryLaterError, failure
 from lakeview.storage.interface import LISTING, Storage
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ _WHOLE = 64 << 20
 """A store that sends no ranges has to send whole files: up to this size they are taken."""
 _REFUSED = (400, 401, 403)
 """What stores answer to a URL that is no longer good: S3 and Azure 403, Google 400."""
-_MOVED = (301, 302, 303, 307, 308)
 _HOPS = 3
 
 
@@ -172,7 +171,7 @@ class SignedFiles(Storage):
             self._http.check_url(url, f"the URL of file {path}", handed_out=True)
             headers = {"Range": f"bytes={start}-{start + length - 1}", "Accept-Encoding": "identity"}
             with self._http.stream("GET", url, headers=headers) as response:
-                if response.status_code not in _MOVED or "location" not in response.headers:
+                if response.status_code not in MOVED or "location" not in response.headers:
                     return self._read_body(response, location, path, start, length)
                 url = redirect_target(url, response.headers["location"])
         raise SharingError(f"file {path} is moved about without end", fix="ask whoever shares the data", place=path)
