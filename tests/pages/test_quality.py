@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 import pyarrow as pa
 import pytest
 
+from lakeview.app.quality import panels
 from tests.builders.actions import Action, metadata, protocol
 from tests.builders.feeds import ids_file
 from tests.builders.history import DeltaHistory
@@ -25,6 +26,15 @@ def test_the_bad_load_its_writer_and_its_repair_are_named(spoilt: Path) -> None:
     said = text(app)
     assert "v10: delay is null in 100.0 % of 20 rows, expected 20.0 %" in said
     assert "days ago, 2026-03-11 06:00 UTC; repaired by v11, li, 1 day later" in said
+
+
+def test_the_heatmap_of_many_loads_is_of_some_of_them_and_says_so(
+    spoilt: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(panels, "MOST_LOADS", 3)
+    app = open_page("quality", spoilt)
+    loads = len(app.dataframe[0].value)
+    assert f"2 of {loads} loads, the newest anomalies among them" in text(app)
 
 
 def test_loads_that_are_alike_raise_no_alarm(good: Path) -> None:

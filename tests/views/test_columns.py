@@ -186,6 +186,7 @@ def test_null_shares_by_version_mark_what_is_far_from_usual() -> None:
 
 def test_versions_are_spread_with_both_ends() -> None:
     assert views.schema.columns.spread_evenly(range(5), 24) == [0, 1, 2, 3, 4]
+    assert views.schema.columns.spread_evenly(range(5), 1) == [4]
     spread = views.schema.columns.spread_evenly(range(1000), 24)
     assert (len(spread), spread[0], spread[-1]) == (24, 0, 999)
 

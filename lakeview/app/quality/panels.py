@@ -23,7 +23,8 @@ from lakeview.model.printable import choices, shorten
 TABS = ("Each load", QUALITY_WHOLE_TABLE, "By partition")
 LOAD = "load"
 """The parameter of the link with the version of the load that was picked."""
-MOST_CELLS, MOST_COLUMNS = 4_800, 40
+MOST_CELLS, MOST_COLUMNS, MOST_LOADS = 4_800, 40, 240
+"""Of the heatmap of null shares: the cells of more loads are narrower than the gaps between them."""
 ALERTS_SHOWN = 7
 MOST_SHOWN = 40
 """Letters of a name that a link has wrong."""
@@ -126,16 +127,21 @@ def _panel(
 
 
 def heatmap(now: OpenTable, loads: pl.DataFrame, column: str) -> None:
-    """Null share by column and load: at most MOST_CELLS of them. A click chooses the column and the load."""
+    """Null share by column and load: at most MOST_CELLS of them, of MOST_LOADS loads. A click chooses the column and
+    the load."""
     odd_first = loads.select("column", odd=pl.col("sudden")).sort("odd", descending=True, maintain_order=True)
     names = odd_first["column"].unique(maintain_order=True).head(MOST_COLUMNS)
     few = loads.filter(pl.col("column").is_in(names.implode()))
     first = first_versions(now.look.frames, now.newest)
     order = now.look.timeline()["version"]
-    shares = views.quality.column_loads.null_shares_by_load(few, MOST_CELLS // max(1, names.len()), first, order)
+    most = min(MOST_CELLS // max(1, names.len()), MOST_LOADS)
+    shares = views.quality.column_loads.null_shares_by_load(few, most, first, order)
     if shares["null_share"].is_null().all():
         nothing("No null share is known.", "The writers left statistics out.", "files")
     else:
+        every, drawn = few["version"].n_unique(), shares["version"].n_unique()
+        if every > most:
+            st.markdown(f":small[:gray[{drawn:,} of {every:,} loads, the newest anomalies among them]]")
         load = _picked_load(shares, column)
         pictures = charts.columns.null_heatmap(shares, selection=load, first=first, dark=dark())
         stack(pictures, key="load-nulls", on_pick=_pick_cell)

@@ -100,9 +100,11 @@ def schema_tree(
 
 
 def spread_evenly(versions: Sequence[int], limit: int = 24) -> list[int]:
-    """At most `limit` of the versions, evenly spread, the first and last among them."""
+    """At most `limit` of the versions, evenly spread, the first and last among them; the last where it is one."""
     if len(versions) <= limit:
         return list(versions)
+    if limit == 1:
+        return [versions[-1]]
     step = (len(versions) - 1) / (limit - 1)
     return [versions[round(i * step)] for i in range(limit)]
 
