@@ -43,6 +43,12 @@ def test_summing_commits_gives_the_same_states_as_lifetimes() -> None:
     assert by_lifetimes.equals(views.timeline.commits.timeline(story.frame()).select("version", *STATE))
 
 
+def test_states_after_a_commit_that_is_missing_are_unknown() -> None:
+    story = Story().append(10).append(20).append(30).append(40)
+    rest = story.frame().filter(pl.col("version") != 2)
+    assert views.timeline.commits.timeline(rest)["records"].to_list() == [10, 30, None]
+
+
 def test_unknown_rows_make_the_state_unknown_only_while_the_file_lives() -> None:
     story = Story().append(100).append(None).append(5).delete(1)
     line = views.timeline.commits.timeline(story.frame(), story.lifetimes())

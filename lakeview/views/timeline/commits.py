@@ -192,13 +192,15 @@ def _lane() -> pl.Expr:
 
 
 def _states_summed(ordered: pl.DataFrame) -> pl.DataFrame:
-    """States by adding up commits: unknown from the first commit that does not say, and without the first commit."""
+    """States by adding up commits: unknown from the first commit that does not say, from the first that is missing, and
+    without the first commit."""
     is_first = (pl.col("version") == 0) | (pl.col("parent").is_null() & (pl.col("position") == 0))
     from_first = not ordered.head(1).filter(is_first).is_empty()
+    follows = (pl.col("parent") == pl.col("version").shift(1)).fill_null(value=True)
 
     def running(kind: str) -> pl.Expr:
         change = pl.col(f"{kind}_added") - pl.col(f"{kind}_removed")
-        is_known = change.is_not_null().cum_min() & pl.lit(from_first)
+        is_known = (change.is_not_null() & follows).cum_min() & pl.lit(from_first)
         return pl.when(is_known).then(change.cast(pl.Int128).cum_sum()).cast(pl.Int64, strict=False)
 
     unknown = pl.lit(None, dtype=pl.Int64)
