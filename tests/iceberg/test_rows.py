@@ -402,6 +402,20 @@ def test_files_of_other_formats_are_read_by_id(tmp_path: Path, monkeypatch: pyte
     assert sorted(found.rows()) == [("a", 2), ("a", 4)]
 
 
+def test_a_column_of_an_orc_file_may_be_called_as_a_part_of_another(tmp_path: Path) -> None:
+    inner = {"type": "struct", "fields": [{"id": 3, "name": "b", "required": False, "type": "long"}]}
+    columns = [{"id": 1, "name": "a.b", "required": False, "type": "long"}]
+    columns.append({"id": 2, "name": "a", "required": False, "type": inner})
+    history = IcebergHistory(tmp_path / "t", columns)
+    entry = history._file("a", pa.table({"a": [0]}), 0, {}) | {"file_format": "ORC"}
+    part = pa.struct([pa.field("b", pa.int64(), metadata={"iceberg.id": "3"})])
+    types: dict[str, pa.DataType] = {"a.b": pa.int64(), "a": part}
+    fields = [pa.field(name, t, metadata={"iceberg.id": str(i)}) for i, (name, t) in enumerate(types.items(), 1)]
+    orc.write_table(pa.Table.from_pylist([{"a.b": 7, "a": {"b": 1}}], pa.schema(fields)), history.root / "data" / "a")
+    history._commit("append", [entry], 0, {})
+    assert lv.open_table(history.address).scan().collect().rows() == [(7, {"b": 1})]
+
+
 def test_times_of_orc_files_beyond_nanoseconds_are_not_called_corrupt(tmp_path: Path) -> None:
     history = IcebergHistory(tmp_path / "t", [{"id": 1, "name": "at", "required": False, "type": "timestamp"}])
     entry = history._file("a", pa.table({"at": [0]}), 0, {}) | {"file_format": "ORC"}

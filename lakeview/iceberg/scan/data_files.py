@@ -138,9 +138,11 @@ class IcebergSource:
             schema = file.schema
             projection = self._projection(list(schema), task)
             names = [schema.names[i] for i in projection.read]
+            # pyarrow takes `a.b` for a part of `a` where a file has both
+            selection = None if any("." in name for name in names) else names or None
             for stripe in range(file.nstripes):
                 try:
-                    batch = file.read_stripe(stripe, columns=names or None)
+                    batch = file.read_stripe(stripe, columns=selection)
                 except pa.ArrowInvalid as error:  # pyarrow knows times of ORC files in nanoseconds alone
                     if "nanosecond resolution" not in str(error):
                         raise
