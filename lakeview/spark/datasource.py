@@ -91,8 +91,10 @@ class LakeviewDataSource(DataSource):
 
 def register(spark: SparkSession) -> None:
     """Make `format("lakeview")` known to a session, and have Spark show no storage option in plans and event logs;
-    `lakeview.spark.session` has done so."""
+    `lakeview.spark.session` has done so. Each thread that writes or starts a stream needs the call."""
     spark.dataSource.register(LakeviewDataSource)
+    # Spark 4.3 looks up what a thread writes with in its active session, which pyspark sets by this call alone
+    spark.createDataFrame([], "none int")
     pattern = spark.conf.get(_REDACTED_OPTIONS) or ""
     if _STORAGE_OPTIONS not in pattern:
         spark.conf.set(_REDACTED_OPTIONS, f"{pattern}|{_STORAGE_OPTIONS}".removeprefix("|"))

@@ -5,12 +5,14 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from lakeview.model.errors import InvalidRequestError, LakeviewError
+from lakeview.spark.datasource import register
 from lakeview.spark.gateway import SECURITY_FLAG, VECTOR_FLAG, launch_command, scala_version, spark_home, start_gateway
 from lakeview.spark.java import Java, find_java
 from lakeview.spark.sessions import session, settings
@@ -111,6 +113,16 @@ def test_listens_on_loopback_only(spark: SparkSession) -> None:
 
 def test_a_second_session_is_the_first(spark: SparkSession) -> None:
     assert session("another") is spark
+
+
+def test_a_thread_has_an_active_session_for_its_writes_once_it_calls_register(spark: SparkSession) -> None:
+    def active() -> tuple[bool, bool]:
+        before = SparkSession.getActiveSession()
+        register(spark)
+        return before is not None, SparkSession.getActiveSession() is not None
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(active).result() == (False, True)
 
 
 def test_a_python_with_a_classic_session_connects_to_no_server(spark: SparkSession) -> None:
