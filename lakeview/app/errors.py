@@ -110,8 +110,8 @@ def _tables_near(folder: str) -> None:
         if not matches.is_empty():
             st.markdown("**Tables in its folders** &ensp; :small[:gray[two levels deep; tick a row to open the table]]")
             table_columns = {"name": columns.text("table"), "format": columns.text("format")}
-            opened = row_link("near-tables", matches, "overview", lambda row: {"table": row["address"]})
-            frame(matches.with_columns(pl.col("format").str.to_titlecase()), table_columns, key="near-tables", **opened)
+            links = row_link("near-tables", matches, "overview", lambda row: {"table": row["address"]})
+            frame(matches.with_columns(pl.col("format").str.to_titlecase()), table_columns, key="near-tables", **links)
 
 
 def public_text(text: str, typed: str = "") -> str:

@@ -18,7 +18,7 @@ from lakeview.model.printable import shorten
 
 TABLE, VERSION, BASE, REF = "table", "version", "base", "ref"
 _OWN = (TABLE, VERSION, BASE, REF)
-_REMEMBERED, _CHOSEN = "_selection", "_chosen_selection"
+_REMEMBERED, _SELECTION = "_selection", "_chosen_selection"
 _MOST_SHOWN = 40
 _TAB = "tab"
 _DIGITS = 24
@@ -85,7 +85,7 @@ def settle(selection: Selection | None = None) -> None:
     if selection is not None:
         st.session_state[_REMEMBERED] = selection
     _write((_parameters() or remembered().parameters()) if selection is None else selection.parameters())
-    st.session_state.pop(_CHOSEN, None)
+    st.session_state.pop(_SELECTION, None)
 
 
 def select_version(version: int | None) -> None:
@@ -150,16 +150,16 @@ def _value_of(key: str, default: str | Sequence[str], options: Collection[str] |
 
 
 def _choose(parameters: Mapping[str, str]) -> None:
-    st.session_state[_CHOSEN] = (_of_url(), dict(parameters))
+    st.session_state[_SELECTION] = (_of_url(), dict(parameters))
 
 
 def _parameters() -> Mapping[str, str]:
     """What was chosen since the URL was written, unless the browser has gone elsewhere; else what the URL says."""
     parameters = _of_url()
-    origin, choice = st.session_state.get(_CHOSEN, (parameters, parameters))
+    origin, choice = st.session_state.get(_SELECTION, (parameters, parameters))
     if origin == parameters:
         return choice  # type: ignore[no-any-return]  # as _choose put it there
-    del st.session_state[_CHOSEN]
+    del st.session_state[_SELECTION]
     return parameters
 
 

@@ -189,5 +189,5 @@ def open_selected(on_wait: Callable[[], object]) -> OpenTable | None:
 
 def current() -> OpenTable:
     """What `open_selected` opened in this run."""
-    opened: OpenTable = st.session_state[_STATE]
-    return opened
+    table: OpenTable = st.session_state[_STATE]
+    return table

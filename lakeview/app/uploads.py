@@ -24,12 +24,17 @@ _NAME_CHARACTERS = 60
 _NAME = r"(?P<purpose>uploaded|served){mark}(?P<token>[\w-]{{22}}){mark}(?P<name>[\w.-]*[\w-])"
 _LINK = re.compile(rf"(?<![\w./-]){_NAME.format(mark='/')}")
 _FILE = re.compile(rf"[^\s'\"#]*{_PREFIX}\w+[\\/]{_NAME.format(mark='-')}")
-_GONE, _EXPIRED = "no-profile", "expired-profile"
+_NO_PROFILE, _EXPIRED = "no-profile", "expired-profile"
 _FIXES = {
     ("uploaded", _EXPIRED): "ask the provider of the share for a new profile, and upload that",
-    ("uploaded", _GONE): "upload the profile again: uploads are removed when the app ends, and the oldest of very many "
-    "before",
-    ("served", _GONE): "share the demo lake again, by the button on the Sharing page: it is served until the app ends",
+    (
+        "uploaded",
+        _NO_PROFILE,
+    ): "upload the profile again: uploads are removed when the app ends, and the oldest of very many before",
+    (
+        "served",
+        _NO_PROFILE,
+    ): "share the demo lake again, by the button on the Sharing page: it is served until the app ends",
 }
 """What to do, by the file's purpose and the kind of the error."""
 
@@ -67,7 +72,7 @@ def address(name: str, *, must_exist: bool = True) -> str:
     file = folder() / "-".join(match.group("purpose", "token", "name"))
     if must_exist and not file.exists():
         reason = "is not here any more" if match["purpose"] == "uploaded" else "is not served any more"
-        raise NotATableError(f"the profile {public_text(match[0])} {reason}", place=match[0], kind=_GONE)
+        raise NotATableError(f"the profile {public_text(match[0])} {reason}", place=match[0], kind=_NO_PROFILE)
     return f"{file}{name[match.end() :]}"
 
 

@@ -12,15 +12,15 @@ from typing import Any
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-_PAGE, _SEEN, _DEFAULTS = "_held_on", "_held", "_defaults"
+_PAGE, _LINKS, _DEFAULTS = "_held_on", "_held", "_defaults"
 
 
 def begin(page: str) -> None:
     """To be called once a run: another page's widgets are others, even under the same keys."""
     if st.session_state.get(_PAGE) != page:
-        for key in st.session_state.get(_SEEN, {}):
+        for key in st.session_state.get(_LINKS, {}):
             st.session_state.pop(key, None)
-        st.session_state[_PAGE], st.session_state[_SEEN], st.session_state[_DEFAULTS] = page, {}, {}
+        st.session_state[_PAGE], st.session_state[_LINKS], st.session_state[_DEFAULTS] = page, {}, {}
 
 
 def linked(
@@ -38,7 +38,7 @@ def linked(
     and raises ValueError for what is none.
     """
     texts = None if options is None else {_text(option): option for option in options}
-    links: dict[str, list[str]] = st.session_state.setdefault(_SEEN, {})
+    links: dict[str, list[str]] = st.session_state.setdefault(_LINKS, {})
     url = st.query_params.get_all(key)
     link = links[key] if key in links and _is_part() else url
     _follow_default(key, default, link)

@@ -99,8 +99,8 @@ _TOOLTIP = (alt.Tooltip("figure:N", title="rows"), alt.Tooltip("part:N", title="
 
 
 def _title(rows: pl.DataFrame) -> str:
-    aside = [
+    shares = [
         f"{format_percent(share)} {label}"
         for label, share in rows.filter(pl.col("kind").is_in(["null", "nan"])).select("label", "share").iter_rows()
     ]
-    return " · ".join([rows["column"][0], *aside])
+    return " · ".join([rows["column"][0], *shares])

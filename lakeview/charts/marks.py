@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from lakeview.charts.theme import PICKED, AnyChart
+from lakeview.charts.theme import SELECTION, AnyChart
 from lakeview.views.units import format_count
 
 SHORT_COUNTS = "datum.value % 1 ? '' : replace(format(datum.value, '~s'), /[kMG]$/, ' $&')"
@@ -34,7 +34,7 @@ def tooltips(fields: Iterable[tuple[str, str]]) -> list[alt.Tooltip]:
 
 def picks(*fields: str) -> alt.Parameter:
     """A selection by click of the marks that share the values of these fields."""
-    return alt.selection_point(name=PICKED, fields=list(fields), on="click", empty=False)
+    return alt.selection_point(name=SELECTION, fields=list(fields), on="click", empty=False)
 
 
 def peak(values: pl.Series) -> float:

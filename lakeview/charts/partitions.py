@@ -43,9 +43,9 @@ def partition_bars(
     there = sizes.filter(pl.col("files") > 0)
     visible = sizes
     if sizes.height > _MOST_BARS:
-        placed = sizes.with_row_index("place")
-        missing = placed.filter(pl.col("files") == 0).head(_MOST_BARS // 2)
-        largest = placed.filter(pl.col("files") > 0).sort("bytes", descending=True).head(_MOST_BARS - missing.height)
+        places = sizes.with_row_index("place")
+        missing = places.filter(pl.col("files") == 0).head(_MOST_BARS // 2)
+        largest = places.filter(pl.col("files") > 0).sort("bytes", descending=True).head(_MOST_BARS - missing.height)
         visible = pl.concat([largest, missing]).sort("place").drop("place")
     rows = _rows(visible, arrivals, p, of=there)
     gaps = visible.height - visible.filter(pl.col("files") > 0).height

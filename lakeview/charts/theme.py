@@ -25,7 +25,7 @@ _FINER = timedelta(seconds=2)
 """Of the ticks within one second Vega draws one, so there are no more ticks than seconds; of a span below this the
 first alone has a label, for all would say the same second."""
 
-PICKED = "picked"
+SELECTION = "picked"
 BRUSHED = "brushed"
 
 

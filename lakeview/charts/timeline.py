@@ -16,7 +16,7 @@ from lakeview.charts.palette import Palette, palette
 from lakeview.charts.ribbon import ribbon_chart
 from lakeview.charts.theme import (
     BRUSHED,
-    PICKED,
+    SELECTION,
     AnyChart,
     Width,
     byte_unit,
@@ -271,7 +271,7 @@ def _hover(rows: pl.DataFrame, x: alt.X, shared: _Shared) -> AnyChart:
     )
     if not shared.pick:
         return chart
-    click = alt.selection_point(name=PICKED, fields=["version"], on="click", clear="dblclick", empty=False)
+    click = alt.selection_point(name=SELECTION, fields=["version"], on="click", clear="dblclick", empty=False)
     clickable: alt.Chart = chart.encode(opacity=alt.when(click).then(alt.value(0.25)).otherwise(alt.value(0)))
     return clickable.add_params(click)
 

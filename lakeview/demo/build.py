@@ -64,7 +64,7 @@ def build(path: str | Path, *, now: datetime, progress: Progress = lambda _: Non
             say(f"{next(numbers):2}/{total} {name}: written")
 
         # what this process does while Spark is at work in its own
-        with ThreadPoolExecutor(max_workers=1) as aside, ExitStack() as at_end:
+        with ThreadPoolExecutor(max_workers=1) as thread, ExitStack() as at_end:
             at_end.callback(given_up.set)
             say("starting Spark")
             server = local_server(
@@ -76,10 +76,10 @@ def build(path: str | Path, *, now: datetime, progress: Progress = lambda _: Non
                 shuffle_partitions=2,
             )
             # not before: a start sets variables of this process, and native code that reads one meanwhile may crash
-            flights = aside.submit(read_flights, calendar.shift)
-            writes = [aside.submit(write, *_claims(folder, calendar))]
+            flights = thread.submit(read_flights, calendar.shift)
+            writes = [thread.submit(write, *_claims(folder, calendar))]
             tables = _iceberg_tables(server.spark, place, folder, calendar)
-            writes += [aside.submit(write, name, commits) for name, commits in tables]
+            writes += [thread.submit(write, name, commits) for name, commits in tables]
             source = to_spark(server.spark, flights.result(), Path(scratch))
             say(f"{flights.result().height:,} flights read")
             lake = Lake(folder, server, source, write_pipeline(folder))

@@ -25,7 +25,7 @@ from pyiceberg.utils.concurrent import ExecutorFactory
 from lakeview.iceberg.metadata.locate import HINT, metadata_number
 
 NAMESPACE = "demo"
-_RECORDED, _WRITTEN = "lakeview.demo.recorded", "lakeview.demo.folder"
+_RECORD, _FOLDER = "lakeview.demo.recorded", "lakeview.demo.folder"
 
 
 class StoryCatalog(InMemoryCatalog):
@@ -38,7 +38,7 @@ class StoryCatalog(InMemoryCatalog):
     place: str
 
     def __init__(self, recorded: Path, folder: Path) -> None:
-        places = {_RECORDED: str(recorded), _WRITTEN: str(folder)}
+        places = {_RECORD: str(recorded), _FOLDER: str(folder)}
         io = f"{Moved.__module__}.{Moved.__qualname__}"
         super().__init__("demo", warehouse=str(recorded), **{PY_IO_IMPL: io}, **places)
         self.place = str(recorded)
@@ -109,7 +109,7 @@ class Moved(PyArrowFileIO):
     @staticmethod
     def parse_location(location: str, properties: Properties = EMPTY_DICT) -> tuple[str, str, str]:
         """As the library's, in the folder that the files lie in for now."""
-        recorded, folder = properties[_RECORDED], properties[_WRITTEN]
+        recorded, folder = properties[_RECORD], properties[_FOLDER]
         if location.startswith(f"{recorded}/"):
             location = folder + location.removeprefix(recorded)
         return PyArrowFileIO.parse_location(location, properties)

@@ -65,19 +65,19 @@ def open_table(
         from lakeview.sharing.client.table import open_shared
 
         return open_shared(address, storage_options=storage_options, config=config)
-    opened = open_storage(address, options=storage_options, config=config, decode=True)
-    explicit = is_metadata_name(opened.root)
+    storage = open_storage(address, options=storage_options, config=config, decode=True)
+    explicit = is_metadata_name(storage.root)
     try:
         if not explicit:
-            return DeltaTable(opened)
-        return _iceberg(opened, storage_options, config, relocate)
+            return DeltaTable(storage)
+        return _iceberg(storage, storage_options, config, relocate)
     except NotATableError as error:
         if explicit:
             raise
         try:
-            return _iceberg(opened, storage_options, config, relocate)
+            return _iceberg(storage, storage_options, config, relocate)
         except NotATableError:
-            raise _no_table(opened, table_above(opened, storage_options, config)) from error
+            raise _no_table(storage, table_above(storage, storage_options, config)) from error
 
 
 def _iceberg(

@@ -108,10 +108,10 @@ def without_unmapped_counts(snapshot: Snapshot, statistics: pl.DataFrame) -> pl.
 def _births(frames: TableFrames) -> tuple[dict[births.Identity, int], int]:
     """The position of each column's first schema, and of the oldest schema."""
     changes = frames.schemas.select("version").tail(MAX_SCHEMAS)
-    placed = changes.join(frames.history.select("version", "position"), on="version", maintain_order="left")
-    if placed.is_empty():
+    positions = changes.join(frames.history.select("version", "position"), on="version", maintain_order="left")
+    if positions.is_empty():
         return {}, births.NEVER
-    schemas = [(position, _schema(frames, version)) for version, position in placed.iter_rows()]
+    schemas = [(position, _schema(frames, version)) for version, position in positions.iter_rows()]
     return births.births(schemas), schemas[0][0]
 
 

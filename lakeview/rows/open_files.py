@@ -126,9 +126,9 @@ def split_rows(rows: pa.Table, keys: pl.DataFrame) -> Iterator[tuple[dict[str, A
     -0.0 and 0.0 are two values, which polars takes for one.
     """
     # by place: polars takes a name like ^x$ for a pattern, and all rows for one group
-    placed = [values.alias(f"{i}") for i, values in enumerate(keys)]
-    signs = [(1 / values < 0).alias(f"-{values.name}") for values in placed if values.dtype.is_float()]
-    signed_keys = pl.DataFrame([*placed, *signs])
+    columns = [values.alias(f"{i}") for i, values in enumerate(keys)]
+    signs = [(1 / values < 0).alias(f"-{values.name}") for values in columns if values.dtype.is_float()]
+    signed_keys = pl.DataFrame([*columns, *signs])
     groups = signed_keys.with_row_index("row").group_by(signed_keys.columns, maintain_order=True).agg("row")
     firsts = keys[groups["row"].list.first()]
     for values, (indices,) in zip(firsts.iter_rows(named=True), groups.select("row").iter_rows(), strict=True):

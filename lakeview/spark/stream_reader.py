@@ -37,18 +37,18 @@ class LakeviewStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.schema = schema
         self._version = version
         self._until: int | None = None
-        self._opened: StreamFiles | SnapshotStream | None = None
+        self._source: StreamFiles | SnapshotStream | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Executors read files that they are given, and open no log."""
-        return {**self.__dict__, "_opened": None}
+        return {**self.__dict__, "_source": None}
 
     @property
     def files(self) -> StreamFiles | SnapshotStream:
         """The table as the stream sees it, opened once."""
-        if self._opened is None:
-            self._opened = _stream(self.options, self._version, self.schema.fieldNames())
-        return self._opened
+        if self._source is None:
+            self._source = _stream(self.options, self._version, self.schema.fieldNames())
+        return self._source
 
     def initialOffset(self) -> dict[str, Any]:
         """Where a query without a checkpoint begins."""

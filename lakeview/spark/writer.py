@@ -75,7 +75,7 @@ class LakeviewWriter(DataSourceArrowWriter):
         """
         if self.ignored:
             return FilesWritten([], 0, self.definition)
-        rows = _Counted(self.replacement.checked(map(in_utc, iterator)))
+        rows = _Counter(self.replacement.checked(map(in_utc, iterator)))
         counts_only = self.options.statistics is Statistics.COUNTS
         adds = write_files(
             replace(self.context, indexed=frozenset()) if counts_only else self.context,
@@ -203,7 +203,7 @@ def _file_messages(messages: Sequence[WriterCommitMessage | None]) -> list[Files
     return [message for message in messages if isinstance(message, FilesWritten)]
 
 
-class _Counted:
+class _Counter:
     """Batches, counted while they pass."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:

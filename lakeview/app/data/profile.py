@@ -169,7 +169,7 @@ def _picked_value(spread: pl.DataFrame, request: Request) -> None:
 
 
 def _pick_bar(conditions: list[str | None], chart: str) -> None:
-    marks = st.session_state[chart].get("selection", {}).get(charts.theme.PICKED)
+    marks = st.session_state[chart].get("selection", {}).get(charts.theme.SELECTION)
     positions = [row["position"] for row in marks or () if isinstance(row, Mapping) and "position" in row]
     _pick(conditions, positions)
 

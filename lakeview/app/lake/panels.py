@@ -140,9 +140,9 @@ def _table(entries: pl.DataFrame) -> None:
     for name, of in (("format", "format"), ("small", "small_share")):
         if rows.height > 1 and rows[of].n_unique() == 1:  # there is no difference to see
             del sizes[name]
-    opened = row_link("lake", rows, "overview", lambda row: session.link_to(row["address"]))
+    links = row_link("lake", rows, "overview", lambda row: session.link_to(row["address"]))
     st.markdown(":small[:gray[tick a row to open the table]]")
-    for key, table_columns, options in (("lake", worth, opened), ("lake-figures", sizes, {})):
+    for key, table_columns, options in (("lake", worth, links), ("lake-figures", sizes, {})):
         frame(cells, table_columns, key=key, height=16 * ROW_HEIGHT, unknown="unknown", **options)
     if notes := views.lake.gap_notes(rows):
         st.markdown(f":small[:gray[old bytes unknown &ensp; {escape('; '.join(notes))}]]")

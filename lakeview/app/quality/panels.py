@@ -166,7 +166,7 @@ def _picked_load(shares: pl.DataFrame, column: str) -> tuple[str, int] | None:
 
 
 def _pick_cell(chart: str) -> None:
-    for cell in st.session_state[chart].get("selection", {}).get(charts.theme.PICKED) or ():
+    for cell in st.session_state[chart].get("selection", {}).get(charts.theme.SELECTION) or ():
         if isinstance(cell, Mapping) and {"column", "commit"} <= cell.keys():
             st.query_params["column"], st.query_params[LOAD] = str(cell["column"]), str(cell["commit"])
 

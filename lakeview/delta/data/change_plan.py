@@ -42,8 +42,8 @@ def change_files(commits: Sequence[Commit], actions: pl.DataFrame) -> pl.DataFra
     CorruptTableError for a cdc action that cannot be read.
     """
     recorded = [(c.version, cdc) for c in commits for cdc in cdc_actions(c)]
-    aside = {version for version, _ in recorded} | {c.version for c in commits if merged_nothing(c)}
-    inferred = _inferred(actions.filter(~pl.col("version").is_in(aside)))
+    recorded_versions = {version for version, _ in recorded} | {c.version for c in commits if merged_nothing(c)}
+    inferred = _inferred(actions.filter(~pl.col("version").is_in(recorded_versions)))
     return pl.concat([_recorded(recorded), inferred]).sort("version", maintain_order=True).with_columns(sizes())
 
 

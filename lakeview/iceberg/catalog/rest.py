@@ -20,7 +20,7 @@ from requests import HTTPError, Session
 _SECONDS = (10, 60)
 """How long a connection and an answer may take: pyiceberg itself waits for ever."""
 
-_MADE, _NOT_MET = 200, 409
+_OK, _CONFLICT = 200, 409
 """The status of a change that is made, and of one whose requirements are not met."""
 
 _REFUSALS = frozenset((400, 401, 403, 404, 405, 406, 410, 411, 413, 414, 415, 419, 422, 429))
@@ -91,8 +91,8 @@ class LocatingRestCatalog(RestCatalog):
             headers={"Content-Type": "application/json"},
             allow_redirects=False,
         )
-        if answer.status_code in (_MADE, _NOT_MET):
-            return answer.status_code == _MADE
+        if answer.status_code in (_OK, _CONFLICT):
+            return answer.status_code == _OK
         if answer.status_code not in _REFUSALS:
             raise ServerError(f"it answered with the status {answer.status_code}")
         try:

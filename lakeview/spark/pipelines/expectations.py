@@ -24,7 +24,7 @@ from lakeview.spark.types import from_spark
 FAILED = "\1failed"
 """The column that tells which expectations a row fails: their numbers."""
 
-_RANK, _KNOWN = "\1rank", "\1known"
+_RANK, _EXISTING = "\1rank", "\1known"
 _SAMPLE_CHARACTERS = 2000
 
 
@@ -159,11 +159,11 @@ def _unique(
     ranked = rows.withColumn(_RANK, f.row_number().over(window))
     fails = counts & (_column(_RANK) > 1)
     if published is not None:
-        others = [f"{_KNOWN} {i}" for i in range(len(keys))]
+        others = [f"{_EXISTING} {i}" for i in range(len(keys))]
         there = published.select(*[key.alias(other) for key, other in zip(keys, others, strict=True)]).distinct()
         same = [key == _column(other) for key, other in zip(keys, others, strict=True)]
-        ranked = ranked.join(there.withColumn(_KNOWN, f.lit(True)), reduce(Column.__and__, same), "left")
-        fails |= counts & _column(_KNOWN).isNotNull()
+        ranked = ranked.join(there.withColumn(_EXISTING, f.lit(True)), reduce(Column.__and__, same), "left")
+        fails |= counts & _column(_EXISTING).isNotNull()
     marked = f.when(fails, f.concat(_column(FAILED), f.array(f.lit(number)))).otherwise(_column(FAILED))
     return ranked.withColumn(FAILED, marked).select(*[_column(name) for name in rows.columns])
 

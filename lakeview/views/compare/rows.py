@@ -120,15 +120,15 @@ class RowDifferenceSum:
         if not self._waiting:
             return
         keys = [f"{own}_text" if own in self._maps else own for own in self._columns]
-        placed = pl.concat([self._sums, *self._waiting])
+        net_rows = pl.concat([self._sums, *self._waiting])
         self._waiting, self._waiting_bytes = [], 0
         # the place of a row instead of `maintain_order`, no column twice: 300,000 rows of 23 columns took 4 GiB more
         sums = (
-            placed.lazy()
+            net_rows.lazy()
             .group_by(*keys)
             .agg(*(pl.col(own).first() for own in self._maps), pl.col(NET).sum(), pl.col("at").min())
             .filter(pl.col(NET) != 0)
-            .select(placed.columns)
+            .select(net_rows.columns)
         )
         self._sums = sums.collect(engine="streaming")
 

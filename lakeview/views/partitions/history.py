@@ -43,8 +43,8 @@ def partition_history(
     own = lifetimes.filter(pl.col("path").is_in(there.implode()))
     removals = lifetimes.filter(~pl.col("path").is_in(files["path"].implode()))
     if not removals.is_empty():
-        placed = in_folders(removals, partitions)
-        own = pl.concat([own, placed.filter(pl.col("partition_text") == partition).select(own.columns)])
+        placements = in_folders(removals, partitions)
+        own = pl.concat([own, placements.filter(pl.col("partition_text") == partition).select(own.columns)])
     order = "position" if "position" in commits.columns else "version"
     line = commits.sort(order) if order == "position" else commits
     writer = "writer" if "writer" in line.columns else "user"

@@ -158,9 +158,13 @@ def _with_partition(files: pl.DataFrame, lifetimes: pl.DataFrame, where: pl.Expr
     stays = lifetimes.filter(where)
     partitions = files.select("path", "partition_text")
     matches = partitions.filter(pl.col("path").is_in(stays["path"].implode())).unique("path")
-    placed = stays.join(matches, on="path")
+    in_partitions = stays.join(matches, on="path")
     removed = stays.join(matches, on="path", how="anti")
-    return placed if removed.is_empty() else pl.concat([placed, in_folders(removed, partitions.drop_nulls())])
+    return (
+        in_partitions
+        if removed.is_empty()
+        else pl.concat([in_partitions, in_folders(removed, partitions.drop_nulls())])
+    )
 
 
 def in_folders(removed: pl.DataFrame, partitions_of_files: pl.DataFrame) -> pl.DataFrame:

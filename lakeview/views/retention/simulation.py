@@ -126,26 +126,28 @@ def retention(
             kind="unknown-readability",
         )
     readable = versions.reverse()["readable"]
-    placed = readability(versions).with_columns(readable, position=pl.int_range(pl.len(), dtype=pl.Int64))
-    stays = with_positions(lifetimes, placed["version"]).select(
+    readable_versions = readability(versions).with_columns(readable, position=pl.int_range(pl.len(), dtype=pl.Int64))
+    stays = with_positions(lifetimes, readable_versions["version"]).select(
         "path", "deletion_vector", "size", removed_by="removed", added="from", removed="to"
     )
-    required_files = _required_files(stays, placed)
+    required_files = _required_files(stays, readable_versions)
     if policy.rule == "old versions":
-        needs = version_ages(placed, commits, refs, policy, now)
+        needs = version_ages(readable_versions, commits, refs, policy, now)
         files = _files_by_versions(required_files, needs)
         bound = "files of branches, of deletes and of metadata are not counted"
     else:
         # most of many files were never removed: nothing of theirs is due
         ended = stays.filter(pl.col("removed").is_not_null())["path"]
-        aged = _aged(stays.filter(pl.col("path").is_in(ended.implode())), placed, tombstones, now)
+        aged = _aged(stays.filter(pl.col("path").is_in(ended.implode())), readable_versions, tombstones, now)
         needs = (
-            Stays(aged, placed["position"]).extremes({"needs_ms": ("max", aged["needs_ms"])})["needs_ms"].fill_null(0)
+            Stays(aged, readable_versions["position"])
+            .extremes({"needs_ms": ("max", aged["needs_ms"])})["needs_ms"]
+            .fill_null(0)
         )
         ages = aged.group_by("path").agg(pl.col("path_ms").first())
         files = required_files.join(ages, on="path", how="left", maintain_order="left").with_columns(needs_ms="path_ms")
         bound = "files that the log no longer names are not counted"
-    with_needs = placed.with_columns(needs_ms=pl.when("readable").then(needs).otherwise(None))
+    with_needs = readable_versions.with_columns(needs_ms=pl.when("readable").then(needs).otherwise(None))
     live = lifetimes.filter(pl.col("removed").is_null())
     if live["deletion_vector"].null_count() < live.height:  # else no file stays twice
         live = live.unique("path")

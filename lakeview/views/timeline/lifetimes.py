@@ -100,9 +100,9 @@ def file_lives(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame:
     commits = timeline.filter(pl.col("lane") != "off-branch")  # commits.on_branch, whose module imports this one
     line = commits.select("version", "timestamp", "lane").with_row_index("place")
     stays = lifetimes.select("path", "added", "removed", "size").hstack(continued(lifetimes))
-    placed = with_positions(stays, line["version"]).with_columns(pl.col("from").fill_null(0))
+    spans = with_positions(stays, line["version"]).with_columns(pl.col("from").fill_null(0))
     parted = pl.col("goes_on") | pl.col("went_on")
-    whole, parts = placed.filter(~parted), placed.filter(parted).sort("path", "from")
+    whole, parts = spans.filter(~parted), spans.filter(parted).sort("path", "from")
     life = (~pl.col("went_on") | (pl.col("path") != pl.col("path").shift(1)).fill_null(value=True)).cum_sum()
     joined = parts.group_by(life.alias("life")).agg(
         pl.col("from", "added", "size").first(), pl.col("to", "removed").last()

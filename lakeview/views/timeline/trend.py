@@ -65,8 +65,8 @@ def trend(lifetimes: pl.DataFrame, versions: pl.Series | None = None) -> pl.Data
 
 def states(lifetimes: pl.DataFrame, versions: pl.Series) -> pl.DataFrame:
     """TREND from LIFETIMES for versions whose ids may be in any order; `version` is the position among them."""
-    placed = with_positions(lifetimes, versions).with_columns(added="from", removed="to")
-    return trend(placed, pl.int_range(versions.len(), eager=True))
+    spans = with_positions(lifetimes, versions).with_columns(added="from", removed="to")
+    return trend(spans, pl.int_range(versions.len(), eager=True))
 
 
 def _versions(lifetimes: pl.DataFrame, versions: pl.Series | None) -> pl.Series:
