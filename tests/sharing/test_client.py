@@ -239,6 +239,13 @@ def test_a_server_that_echoes_the_token_shows_it_to_nobody(server: SharingServer
     assert "dss_wrong-token" not in f"{caught.value!r}{caught.value}"
 
 
+def test_a_stream_that_echoes_the_token_shows_it_to_nobody(server: SharingServer) -> None:
+    body = HEAD + json.dumps({"endStreamAction": {"errorMessage": f"no {TOKEN}"}}).encode()
+    server.answer_with("POST", 200, body, VERSION)
+    with pytest.raises(SharingError, match=r"the server broke off: no \*\*\*"):
+        client(server).query(ORDERS, QueryRequest())
+
+
 def test_a_page_in_place_of_an_error_is_not_shown(server: SharingServer) -> None:
     server.answer_with("/metadata", 403, b"<html><script>alert(1)</script></html>")
     with pytest.raises(AccessDeniedError) as caught:

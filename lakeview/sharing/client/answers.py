@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -85,8 +85,11 @@ class _Page:
     end: EndStreamAction | None = None
 
 
-def read_answer(lines: Iterable[bytes], version: int, *, must_end: bool = False) -> Answer:
-    """The lines of one page. `must_end`: the server said that an endStreamAction comes last.
+def read_answer(
+    lines: Iterable[bytes], version: int, *, must_end: bool = False, mask: Callable[[str], str] = str
+) -> Answer:
+    """The lines of one page. `must_end`: the server said that an endStreamAction comes last; `mask` hides secrets in
+    what it says went wrong.
 
     SharingError for lines that break the protocol, a stream that stops before its end, and what the server says went
     wrong while it wrote; UnsupportedTableError for a protocol newer than ours.
@@ -98,7 +101,7 @@ def read_answer(lines: Iterable[bytes], version: int, *, must_end: bool = False)
         _take(page, _parse(data, number), number)
     if page.end is not None and page.end.error_message:
         raise SharingError(
-            f"the server broke off: {server_text(page.end.error_message)}",
+            f"the server broke off: {server_text(mask(page.end.error_message))}",
             fix="try again; if it goes on, ask the operator of the server",
             kind="sharing-broke-off",
         )

@@ -219,7 +219,7 @@ class SharingClient:
             must_end = parse_capabilities(response.headers.get(CAPABILITIES_HEADER)).end_stream is True
             self.ends_streams = self.ends_streams or must_end
             number = _version_of(response) if version is None or VERSION_HEADER in response.headers else version
-            return read_answer(self.http.lines(response), number, must_end=must_end)
+            return read_answer(self.http.lines(response), number, must_end=must_end, mask=self._mask)
 
         return self._send(_Call(method, path, what, parameters, json, capabilities=True), read)
 
@@ -255,10 +255,13 @@ class SharingClient:
     def _failed(self, response: httpx.Response, body: bytes, call: _Call) -> LakeviewError | RetryLaterError:
         if response.status_code == 405:
             return SharingError(f"the server knows no {call.method} of {call.what}", kind="method-not-allowed")
-        text = body.decode(errors="replace")
+        return failure(response, self._mask(body.decode(errors="replace")).encode(), call.what)
+
+    def _mask(self, text: str) -> str:
+        """A text of the server without the secrets that it was sent."""
         for secret in self._credentials.secrets:
             text = secret.hidden_in(text)
-        return failure(response, text.encode(), call.what)
+        return text
 
 
 def _version_of(response: httpx.Response) -> int:
