@@ -134,6 +134,23 @@ def test_a_new_column_has_no_default(history: DeltaHistory) -> None:
         table.evolve(Schema((*table.snapshot().schema.fields, column)))
 
 
+@pytest.mark.parametrize(
+    ("type_", "said", "words"),
+    [
+        ("variant", {"delta.generationExpression": "parse_json(s)"}, "neither generated nor has a default"),
+        ("variant", {"CURRENT_DEFAULT": "parse_json('1')"}, "neither generated nor has a default"),
+        ("long", {"delta.identity.start": 1, "delta.identity.step": 0}, "a step of 0"),
+    ],
+)
+def test_no_column_has_a_rule_that_its_type_does_not_take(
+    history: DeltaHistory, type_: str, said: dict[str, Any], words: str
+) -> None:
+    table = opened(history, protocol())
+    columns = Schema((*table.snapshot().schema.fields, Field("v", PrimitiveType(type_), metadata=said)))
+    with pytest.raises(InvalidRequestError, match=words):
+        lv.create_table(f"{history.address}/new", columns)
+
+
 def test_in_commit_times_count_from_the_commit_whose_feature_gives_the_property_its_force(
     history: DeltaHistory,
 ) -> None:

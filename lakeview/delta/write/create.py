@@ -14,7 +14,7 @@ from lakeview.delta.log.commits import encode_actions
 from lakeview.delta.log.paths import LOG_FOLDER, commit_name
 from lakeview.delta.log.times import asks_for_in_commit_times
 from lakeview.delta.write.column_ids import MAX_ID, check_unique, with_column_ids
-from lakeview.delta.write.evolution import check_types
+from lakeview.delta.write.evolution import check_column_metadata, check_types
 from lakeview.delta.write.property_checks import check_reserved_columns, check_settable
 from lakeview.delta.write.rules import active_features, check_clustering, with_required
 from lakeview.delta.write.writer import ENGINE
@@ -125,6 +125,7 @@ def check_creatable(schema: Schema, partition_by: Sequence[str], properties: Map
 def check_schema(schema: Schema, partition_by: Sequence[str]) -> None:
     """InvalidRequestError or UnsupportedTableError for columns and partitions that no table can have."""
     check_types(schema)
+    check_column_metadata(schema)
     unknown = [c for c in partition_by if c not in schema]
     if unknown:
         raise InvalidRequestError(

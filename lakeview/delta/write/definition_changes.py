@@ -10,7 +10,13 @@ import polars as pl
 from lakeview.delta.data.column_rules import clustering_columns, recorded_rules
 from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.properties import PROPERTIES, Effect
-from lakeview.delta.write.evolution import check_evolution, check_types, keep_metadata, merge_schemas
+from lakeview.delta.write.evolution import (
+    check_column_metadata,
+    check_evolution,
+    check_types,
+    keep_metadata,
+    merge_schemas,
+)
 from lakeview.delta.write.existing_rows import HasValue, Satisfies, check_rows, condition_of_rule, counterexamples
 from lakeview.delta.write.file_changes import LIVE_COLUMNS
 from lakeview.delta.write.pending_commit import PendingCommit
@@ -233,6 +239,7 @@ class DefinitionChanges(PendingCommit):
 
     def _change_schema(self, schema: Schema) -> None:
         check_types(schema)
+        check_column_metadata(schema)
         self._touched = True
         check_reserved_columns(schema, self.definition.properties)
         self.definition.change_schema(schema)

@@ -57,6 +57,24 @@ def check_types(schema: Schema) -> None:
             )
 
 
+def check_column_metadata(schema: Schema) -> None:
+    """InvalidRequestError for a rule that the protocol does not allow its column: a variant that is generated or has a
+    default (Variant Data Type, Default Columns), an identity column that never counts on (Identity Columns)."""
+    for node in nodes(schema):
+        metadata = {} if node.field is None else node.field.metadata
+        default = str(metadata.get("CURRENT_DEFAULT", "NULL")).strip().upper()
+        if node.type == VARIANT and ("delta.generationExpression" in metadata or default != "NULL"):
+            raise _not_allowed(node.name, "a variant, which is neither generated nor has a default other than NULL")
+        if metadata.get("delta.identity.step") == 0:
+            raise _not_allowed(node.name, "an identity column with a step of 0, which gives every row one value")
+
+
+def _not_allowed(name: str, why: str) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"column {name} is {why}", fix="leave that out of the column's metadata", place=name, kind="column-metadata"
+    )
+
+
 def check_evolution(old: Schema, new: Schema) -> None:
     """InvalidRequestError unless all of the old schema stays and every new column, or field of a struct, is nullable.
 
