@@ -121,6 +121,12 @@ def _numbers(effect: Effect, least: int, *names: str, fix: str | None = None) ->
 
 _CODECS = ("none", "uncompressed", "snappy", "gzip", "lzo", "lz4", "lz4_raw", "lz4raw", "brotli", "zstd")
 CODEC = "delta.parquet.compression.codec"
+FORMAT_VERSION = "delta.parquet.format.version"
+
+
+def _format_version(text: str) -> str | None:
+    return text if re.fullmatch(r"1\.0\.0|2\.\d+\.\d+", text, re.ASCII) else None
+
 
 PROPERTIES: Mapping[str, Property] = {
     **_switches(
@@ -136,6 +142,7 @@ PROPERTIES: Mapping[str, Property] = {
         for name in ("deletedFileRetentionDuration", "logRetentionDuration", "setTransactionRetentionDuration")
     },
     CODEC: Property(_one_of(*_CODECS), f"one of {', '.join(_CODECS)}", Effect.HONOURED),
+    FORMAT_VERSION: Property(_format_version, "1.0.0 or 2.x.y", Effect.HONOURED),
     "delta.targetFileSize": Property(_size, "a size such as 128mb", Effect.HONOURED),
     # this writer's commits are serializable, which is the strictest of the three
     "delta.isolationLevel": Property(
@@ -164,7 +171,7 @@ PROPERTIES: Mapping[str, Property] = {
     **_switches(Effect.ENGINE, "castIcebergTimeType", "enableVariantShredding", "ignoreProtocolDefaults",
                 "rowTrackingSuspended"),
     **_texts(
-        Effect.ENGINE, "clusteringColumns", "liquid.clusteringColumns", "generateSymlink", "parquet.format.version",
+        Effect.ENGINE, "clusteringColumns", "liquid.clusteringColumns", "generateSymlink",
         "rowTracking.materializedRowCommitVersionColumnName", "rowTracking.materializedRowIdColumnName",
         "stats.skipping",
     ),

@@ -213,6 +213,24 @@ def test_files_are_compressed_as_the_table_says(tmp_path: Path, codec: str, reco
     assert pa.table(deltalake.DeltaTable(str(tmp_path)).to_pyarrow_table()).num_rows == 100
 
 
+@pytest.mark.parametrize(("version", "page_type"), [(None, 0), ("1.0.0", 0), ("2.12.0", 3)])
+def test_files_have_the_data_pages_that_the_table_says(tmp_path: Path, version: str | None, page_type: int) -> None:
+    made(tmp_path, {} if version is None else {"delta.parquet.format.version": version}).append(ROWS)
+    (file,) = data_files(tmp_path)
+    start = pq.read_metadata(file).row_group(0).column(0).data_page_offset
+    # a page's header begins with its type, in Thrift's compact protocol: DATA_PAGE is 0, DATA_PAGE_V2 is 3
+    assert file.read_bytes()[start : start + 2] == bytes([0x15, 2 * page_type])
+    assert pa.table(deltalake.DeltaTable(str(tmp_path)).to_pyarrow_table()).num_rows == 100
+
+
+def test_a_version_of_data_pages_that_there_is_not_stops_the_write(history: DeltaHistory) -> None:
+    history.create({"id": "long"}, properties={"delta.parquet.format.version": "3.0"})
+    table = lv.open_table(history.address)
+    assert isinstance(table, DeltaTable)
+    with pytest.raises(UnsupportedTableError, match=r"is '3\.0', which no version of data pages is"):
+        table.append(pl.DataFrame({"id": [1]}))
+
+
 def test_files_get_about_as_large_as_the_table_says(tmp_path: Path) -> None:
     table = made(tmp_path, {"delta.targetFileSize": "64kb", "delta.parquet.compression.codec": "none"})
     table.append(pa.table({"text": [f"{i * 7919 % 100_003:0200d}" for i in range(3_000)]}))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from typing import Literal
 
 from lakeview.delta.data.file_statistics import STRING_PREFIX
 from lakeview.delta.data.statistics import physical_leaves
 from lakeview.delta.properties import value
-from lakeview.delta.write.property_checks import codec
+from lakeview.delta.write.property_checks import codec, page_version
 from lakeview.delta.write.row_rules import RowRules, row_rules
 from lakeview.model.schema import Field, Schema, leaf_name
 from lakeview.rows.open_files import ROWS_PER_FILE
@@ -26,7 +27,7 @@ class WriteContext:
     cut to `string_prefix`; `compression`: as Arrow calls it; `target_bytes`: about how large a file may get;
     `random_prefix`: so many random characters name its folder, instead of partition values; `fill_missing`: fields of
     structs that the rows lack are null. `tracked`: the columns that keep ids of rows that move (row tracking).
-    `change_data`: the rows are what a commit changes, not part of the table.
+    `change_data`: the rows are what a commit changes, not part of the table. `page_version`: of Parquet's data pages.
     """
 
     root: str
@@ -42,6 +43,7 @@ class WriteContext:
     rules: RowRules | None = None
     tracked: tuple[Field, ...] = ()
     change_data: bool = False
+    page_version: Literal["1.0", "2.0"] = "1.0"
 
     def folder_prefix(self) -> str:
         """So many random letters and digits as begin a file's path; empty where partition values do."""
@@ -69,6 +71,7 @@ def write_context(
         indexed=indexed_leaves(schema, partition_columns, properties, clustering),
         string_prefix=STRING_PREFIX if prefix is None else prefix,
         compression=codec(properties),
+        page_version=page_version(properties),
         target_bytes=value(properties, "delta.targetFileSize"),
         random_prefix=min(length, 12) if mapped or value(properties, "delta.randomizeFilePrefixes") else 0,
         rules=row_rules(schema, properties, partition_columns),

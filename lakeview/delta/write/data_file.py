@@ -69,6 +69,7 @@ class DataFile:
                 self._buffer,
                 stored.schema,
                 compression=context.compression,
+                data_page_version=context.page_version,
                 version="2.6",
                 coerce_timestamps="us",
                 use_dictionary=repeating_columns(stored),

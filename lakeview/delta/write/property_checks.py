@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from lakeview.delta.data.row_tracking import MATERIALIZED
-from lakeview.delta.properties import CODEC, FEATURE_VALUES, PROPERTIES, Effect, is_known, nearest, value
+from lakeview.delta.properties import (
+    CODEC,
+    FEATURE_VALUES,
+    FORMAT_VERSION,
+    PROPERTIES,
+    Effect,
+    is_known,
+    nearest,
+    value,
+)
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.model.frames import CHANGES
+from lakeview.model.printable import shorten
 from lakeview.model.schema import Schema
 
 _OWN_CODECS: Mapping[str, str] = {
@@ -113,6 +123,22 @@ def codec(properties: Mapping[str, str]) -> str:
             kind="unsupported-property",
         )
     return _OWN_CODECS[name]
+
+
+def page_version(properties: Mapping[str, str]) -> Literal["1.0", "2.0"]:
+    """The version of the data pages of Parquet files, 1.0 where nothing is set.
+
+    UnsupportedTableError for a format version that no protocol has: "writers SHOULD validate this property and abort".
+    """
+    text = properties.get(FORMAT_VERSION, "1.0.0")
+    if value({FORMAT_VERSION: text}, FORMAT_VERSION) is None:
+        raise UnsupportedTableError(
+            f"{FORMAT_VERSION} is {shorten(text, 40)!r}, which no version of data pages is",
+            fix="set it to 1.0.0 or 2.12.0",
+            place=FORMAT_VERSION,
+            kind="unsupported-property",
+        )
+    return "2.0" if text.startswith("2") else "1.0"
 
 
 def _bad_value(name: str, text: object, expected: str) -> InvalidRequestError:
