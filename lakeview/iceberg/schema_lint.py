@@ -19,8 +19,8 @@ def schema_findings(metadata: Metadata) -> Iterator[Finding]:
     """What the table's schemas contradict in the sections Schema Evolution, Reserved Field IDs and Identifier Field
     IDs."""
     current = metadata.schemas[metadata.current_schema_id]
-    written = {metadata.schema_of(s).schema_id for s in metadata.snapshots.values()} - {current.schema_id}
-    for schema_id in sorted(written):
+    schema_ids = {metadata.schema_of(s).schema_id for s in metadata.snapshots.values()} - {current.schema_id}
+    for schema_id in sorted(schema_ids):
         yield from _changes(metadata.schemas[schema_id], current, metadata.format_version)
     yield from _reserved(current)
     yield from _identifiers(current)
