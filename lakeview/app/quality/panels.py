@@ -139,9 +139,9 @@ def heatmap(now: OpenTable, loads: pl.DataFrame, column: str) -> None:
     if shares["null_share"].is_null().all():
         nothing("No null share is known.", "The writers left statistics out.", "files")
     else:
-        every, loads = few["version"].n_unique(), shares["version"].n_unique()
-        if every > most:
-            st.markdown(f":small[:gray[{loads:,} of {every:,} loads, the newest anomalies among them]]")
+        total, count = few["version"].n_unique(), shares["version"].n_unique()
+        if total > most:
+            st.markdown(f":small[:gray[{count:,} of {total:,} loads, the newest anomalies among them]]")
         load = _picked_load(shares, column)
         pictures = charts.columns.null_heatmap(shares, selection=load, first=first, dark=dark())
         stack(pictures, key="load-nulls", on_pick=_pick_cell)
