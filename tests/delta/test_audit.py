@@ -26,9 +26,9 @@ PROPERTIES: dict[str, str | None] = {"delta.enableInCommitTimestamps": "true"}
 MARK = "delta.rowTracking"
 
 
-def said(version: int, operation: str, read: int | None = None, **more: Any) -> Action:
+def commit_info(version: int, operation: str, version_read: int | None = None, **more: Any) -> Action:
     body = {"operation": operation, "inCommitTimestamp": 1_000 + version, "engineInfo": "Engine/1.0", **more}
-    return info(**body if read is None else {**body, "readVersion": read})
+    return info(**body if version_read is None else {**body, "readVersion": version_read})
 
 
 def file(
@@ -56,64 +56,66 @@ def good() -> Log:
     moved = {"data_change": False}
     return {
         0: [
-            said(0, "CREATE TABLE"),
+            commit_info(0, "CREATE TABLE"),
             protocol(3, 7, readerFeatures=["deletionVectors"], writerFeatures=WRITER),
             metadata(properties=PROPERTIES),
         ],
         1: [
-            said(1, "WRITE", 0, operationParameters={"mode": "Append"}, operationMetrics={"numOutputRows": "15"}),
+            commit_info(
+                1, "WRITE", 0, operationParameters={"mode": "Append"}, operationMetrics={"numOutputRows": "15"}
+            ),
             file("a", 10, 2, base=0),
             file("b", 5, 1, base=10),
             mark(14),
         ],
         2: [
-            said(2, "DELETE", 1, operationMetrics={"numDeletedRows": "2"}),
+            commit_info(2, "DELETE", 1, operationMetrics={"numDeletedRows": "2"}),
             remove("a"),
             file("a", 10, 2, base=0, vector=FIRST),
         ],
         3: [
-            said(3, "DELETE", 2, operationMetrics={"numDeletedRows": "1"}),
+            commit_info(3, "DELETE", 2, operationMetrics={"numDeletedRows": "1"}),
             remove("a", deletionVector=FIRST),
             file("a", 10, 2, base=0, vector=SECOND),
         ],
-        4: [said(4, "WRITE", 3, operationParameters={"mode": "Append"}), file("c", 10, base=15), mark(24)],
+        4: [commit_info(4, "WRITE", 3, operationParameters={"mode": "Append"}), file("c", 10, base=15), mark(24)],
         5: [
-            said(5, "OPTIMIZE", 4, operationMetrics={"numAddedFiles": "1", "numRemovedFiles": "2"}),
+            commit_info(5, "OPTIMIZE", 4, operationMetrics={"numAddedFiles": "1", "numRemovedFiles": "2"}),
             remove("b", **moved),
             remove("c", **moved),
             file("d", 15, 1, base=25, **moved),
             mark(39),
         ],
-        6: [said(6, "UPDATE", 5), remove("d"), file("e", 15, base=40)],
+        6: [commit_info(6, "UPDATE", 5), remove("d"), file("e", 15, base=40)],
         7: [
-            said(7, "RESTORE", 6, operationParameters={"version": "4"}),
+            commit_info(7, "RESTORE", 6, operationParameters={"version": "4"}),
             remove("e"),
             file("b", 5, 1, base=10),
             file("c", 10, base=15),
         ],
         8: [
-            said(8, "WRITE", 7, operationParameters={"mode": "Overwrite"}),
+            commit_info(8, "WRITE", 7, operationParameters={"mode": "Overwrite"}),
             remove("a", deletionVector=SECOND),
             remove("b"),
             remove("c"),
             file("f", 3),
         ],
-        9: [said(9, "WRITE", 8, isBlindAppend=True), txn("app", 1), file("g", 1)],
+        9: [commit_info(9, "WRITE", 8, isBlindAppend=True), txn("app", 1), file("g", 1)],
         10: [
-            said(10, "OPTIMIZE", 8),
+            commit_info(10, "OPTIMIZE", 8),
             protocol(3, 7, readerFeatures=["deletionVectors"], writerFeatures=[*WRITER, "checkConstraints"]),
             metadata(properties={**PROPERTIES, "delta.appendOnly": "true"}),
             remove("f", **moved),
             file("h", 3, **moved),
         ],
-        11: [said(11, "WRITE", 10, isBlindAppend=True), txn("app", 2), file("i", 1)],
+        11: [commit_info(11, "WRITE", 10, isBlindAppend=True), txn("app", 2), file("i", 1)],
     }
 
 
 def body(log: Log, version: int, kind: str, path: str | None = None) -> dict[str, Any]:
     """The action of a commit to be changed."""
-    found = [a[kind] for a in log[version] if kind in a and path in (None, a[kind].get("path"))]
-    changed: dict[str, Any] = found[0]
+    actions = [a[kind] for a in log[version] if kind in a and path in (None, a[kind].get("path"))]
+    changed: dict[str, Any] = actions[0]
     return changed
 
 
@@ -181,26 +183,26 @@ def table(path: Path, log: Log) -> lv.Table:
     return lv.open_table(history.address)
 
 
-def violations(found: pl.DataFrame) -> list[tuple[str, int]]:
-    wrong = found.filter(pl.col("verdict") == "violated")
+def violations(verdicts: pl.DataFrame) -> list[tuple[str, int]]:
+    wrong = verdicts.filter(pl.col("verdict") == "violated")
     return list(zip(wrong["law"], wrong["version"], strict=True))
 
 
 def test_a_good_log_is_proven_law_by_law(tmp_path: Path) -> None:
-    found = table(tmp_path, good()).audit()
-    assert found.schema == AUDIT
-    assert violations(found) == []
-    assert found["verdict"].unique().to_list() == ["proven"]
-    assert set(found["law"]) == {law.id for law in LAWS.values() if law.table_format == DELTA}
+    verdicts = table(tmp_path, good()).audit()
+    assert verdicts.schema == AUDIT
+    assert violations(verdicts) == []
+    assert verdicts["verdict"].unique().to_list() == ["proven"]
+    assert set(verdicts["law"]) == {law.id for law in LAWS.values() if law.table_format == DELTA}
 
 
 @pytest.mark.parametrize(("plant", "law", "version"), VIOLATIONS)
 def test_a_planted_violation_is_found(plant: Callable[[Log], object], law: str, version: int, tmp_path: Path) -> None:
     log = copy.deepcopy(good())
     plant(log)
-    found = table(tmp_path, log).audit()
-    assert (law, version) in violations(found)
-    row = found.filter((pl.col("law") == law) & (pl.col("version") == version)).row(0, named=True)
+    verdicts = table(tmp_path, log).audit()
+    assert (law, version) in violations(verdicts)
+    row = verdicts.filter((pl.col("law") == law) & (pl.col("version") == version)).row(0, named=True)
     assert row["reason"]
     assert row["engine"] == "Engine/1.0"
 
@@ -219,8 +221,8 @@ def test_an_application_that_goes_back_is_named(tmp_path: Path) -> None:
 
 
 def test_a_range_of_commits(tmp_path: Path) -> None:
-    found = table(tmp_path, good()).audit(3, 5)
-    assert found["version"].unique(maintain_order=True).to_list() == [3, 4, 5]
+    verdicts = table(tmp_path, good()).audit(3, 5)
+    assert verdicts["version"].unique(maintain_order=True).to_list() == [3, 4, 5]
 
 
 PARTITIONED = [
@@ -251,8 +253,8 @@ def test_what_a_delete_read_was_unchanged(
     history.commit(
         info(**{"operation": "DELETE", "readVersion": 1, "operationParameters": parameters, **more}), remove("o")
     )
-    found = lv.open_table(history.address).audit()
-    row = found.filter((pl.col("version") == 3) & (pl.col("law") == "reads-unchanged")).row(0, named=True)
+    verdicts = lv.open_table(history.address).audit()
+    row = verdicts.filter((pl.col("version") == 3) & (pl.col("law") == "reads-unchanged")).row(0, named=True)
     assert row["verdict"] == verdict
 
 
@@ -264,8 +266,8 @@ def test_files_of_a_log_that_was_cleaned_up(checkpoint: bool, path: str, verdict
     if checkpoint:
         history.checkpoint()
     history.commit(info(operation="DELETE"), remove(path)).commit(file("b", 1)).checkpoint().without(0, 1)
-    found = lv.open_table(history.address).audit(end=2)
-    assert found.filter(pl.col("law") == "remove-names-live-file")["verdict"].to_list() == [verdict]
+    verdicts = lv.open_table(history.address).audit(end=2)
+    assert verdicts.filter(pl.col("law") == "remove-names-live-file")["verdict"].to_list() == [verdict]
 
 
 @pytest.mark.parametrize(("cleaned", "verdict"), [(False, "proven"), (True, "unknowable")])
@@ -273,8 +275,8 @@ def test_statistics_added_to_a_file_multiply_no_rows(cleaned: bool, verdict: str
     history = DeltaHistory(tmp_path / "t").create().commit(file("a", 2)).commit(file("a", 2, data_change=False))
     if cleaned:
         history.checkpoint().without(0, 1)
-    found = lv.open_table(history.address).audit()
-    assert found.filter(pl.col("law") == "rearrangement-conserves-rows")["verdict"].to_list() == [verdict]
+    verdicts = lv.open_table(history.address).audit()
+    assert verdicts.filter(pl.col("law") == "rearrangement-conserves-rows")["verdict"].to_list() == [verdict]
 
 
 @pytest.mark.parametrize(("given_at", "verdicts"), [(1, []), (4, ["violated"]), (None, ["violated"])])
@@ -285,8 +287,8 @@ def test_row_ids_of_files_from_before_a_log_that_was_cleaned_up(
     history.commit(info(operation="DELETE"), remove("a")).checkpoint().commit(mark(5))
     more = {} if given_at is None else {"defaultRowCommitVersion": given_at}
     history.commit(info(operation="RESTORE"), file("a", 1, base=0, **more)).without(0, 1, 2)
-    found = lv.open_table(history.address).audit()
-    assert found.filter(pl.col("law") == "row-ids-unique")["verdict"].to_list() == verdicts
+    laws = lv.open_table(history.address).audit()
+    assert laws.filter(pl.col("law") == "row-ids-unique")["verdict"].to_list() == verdicts
 
 
 def test_what_deltalake_writes_is_not_convicted(tmp_path: Path) -> None:
@@ -297,21 +299,21 @@ def test_what_deltalake_writes_is_not_convicted(tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     for start in (0, 10, 20):
         deltalake.write_deltalake(path, rows(start, start + 10), mode="append", partition_by=["day"])
-    written = deltalake.DeltaTable(path)
-    written.delete("day = 1 and id > 15")
-    written.update(updates={"v": "'z'"}, predicate="id = 3")
+    table_of_deltalake = deltalake.DeltaTable(path)
+    table_of_deltalake.delete("day = 1 and id > 15")
+    table_of_deltalake.update(updates={"v": "'z'"}, predicate="id = 3")
     source = pa.table({"id": [3, 100], "day": [0, 1], "v": ["a", "b"]})
-    merge = written.merge(source, "s.id = t.id", source_alias="s", target_alias="t")
+    merge = table_of_deltalake.merge(source, "s.id = t.id", source_alias="s", target_alias="t")
     merge.when_matched_update_all().when_not_matched_insert_all().execute()
-    written.optimize.compact()
-    written.optimize.z_order(["id"])
-    written.restore(3)
+    table_of_deltalake.optimize.compact()
+    table_of_deltalake.optimize.z_order(["id"])
+    table_of_deltalake.restore(3)
     deltalake.write_deltalake(path, rows(0, 9), mode="overwrite", predicate="day = 0 or day > 0")
     deltalake.write_deltalake(path, rows(0, 5), mode="overwrite")
     deltalake.DeltaTable(path).vacuum(0, enforce_retention_duration=False, dry_run=False)
-    found = lv.open_table(path).audit()
-    assert violations(found) == []
-    unknown = found.filter(pl.col("verdict") == "unknowable").select("operation", "law").unique().rows()
+    verdicts = lv.open_table(path).audit()
+    assert violations(verdicts) == []
+    unknown = verdicts.filter(pl.col("verdict") == "unknowable").select("operation", "law").unique().rows()
     assert set(unknown) <= {("WRITE", "reads-unchanged"), ("WRITE", "metrics-equal-actions")}
 
 
@@ -326,5 +328,5 @@ def test_a_transaction_records_the_condition_of_a_delete(tmp_path: Path) -> None
             merge.merge(pl.DataFrame({"id": [9]}), "id").when_not_matched_insert().execute()
     table = lv.open_table(address)
     assert json.loads(table.commit(3)["action"][0])["operationParameters"] == {"predicate": '["id = 0"]'}
-    found = table.audit().filter((pl.col("version") == 3) & (pl.col("law") == "reads-unchanged"))
-    assert found["verdict"].to_list() == ["unknowable"]
+    condition = table.audit().filter((pl.col("version") == 3) & (pl.col("law") == "reads-unchanged"))
+    assert condition["verdict"].to_list() == ["unknowable"]

@@ -24,8 +24,10 @@ def test_partition_values_are_the_logs(history: DeltaHistory) -> None:
     feed(history, {"id": "long", "day": "date"}, partition_by=("day",))
     history.commit(ids_file(history, "a", 1, partition={"day": "2026-03-01"}))
     history.commit(ids_file(history, "b", 2, partition={"day": None}))
-    told = history.data("_change_data/c", {"id": [1], "_change_type": ["delete"]}, partition={"day": "2026-03-01"})
-    history.commit(remove("a", partitionValues={"day": "2026-03-01"}), cdc(told))
+    change_file = history.data(
+        "_change_data/c", {"id": [1], "_change_type": ["delete"]}, partition={"day": "2026-03-01"}
+    )
+    history.commit(remove("a", partitionValues={"day": "2026-03-01"}), cdc(change_file))
     history.commit(remove("b", partitionValues={"day": None}))
     assert changes(history, 0) == [
         ("delete", 3, 1, date(2026, 3, 1)), ("delete", 4, 2, None), ("insert", 1, 1, date(2026, 3, 1)),
@@ -68,8 +70,8 @@ def test_filters_spare_files_by_version_time_kind_and_partition(history: DeltaHi
 
     def read(where: pl.Expr) -> tuple[list[int], int]:
         before = table.storage.requests["open"]
-        found = scan.filter(where).collect()
-        return sorted(found["id"]), table.storage.requests["open"] - before
+        tasks = scan.filter(where).collect()
+        return sorted(tasks["id"]), table.storage.requests["open"] - before
 
     assert read(pl.col("_commit_version") > 5) == ([1, 6], 2)
     assert read(pl.col("_commit_version").is_in([2, 3])) == ([2, 3], 2)
@@ -89,11 +91,11 @@ def test_filters_spare_files_by_version_time_kind_and_partition(history: DeltaHi
 def test_the_plan_tells_what_reading_costs(history: DeltaHistory) -> None:
     with_vectors(history).commit(*move(None, deleting(1)))
     history.commit(*move(deleting(1), deleting(1, 2)))
-    told = cdc(history.data("_change_data/c", {"id": [5], "_change_type": ["insert"]}))
-    history.commit(ids_file(history, "g", 5), told)
+    change_file = cdc(history.data("_change_data/c", {"id": [5], "_change_type": ["insert"]}))
+    history.commit(ids_file(history, "g", 5), change_file)
     history.remove("f")  # the plan reads no data file
     plan = opened(history).changes_plan(1)
-    size = told["cdc"]["size"]
+    size = change_file["cdc"]["size"]
     assert plan.schema == CHANGES_PLAN
     assert plan.drop("size").rows() == [
         (1, "insert", "f", 5, "feed"), (2, "delete", "f", 1, "feed"), (3, "delete", "f", None, "feed"),
@@ -144,14 +146,14 @@ def test_a_feed_that_begins_and_ends_within_the_range(history: DeltaHistory) -> 
 def test_row_groups_of_which_no_row_changed_are_not_read(history: DeltaHistory) -> None:
     buffer = BytesIO()
     pq.write_table(pa.table({"id": range(30_000)}), buffer, row_group_size=5_000, compression="none")
-    held = pq.ParquetFile(buffer).metadata.row_group(2).column(0)
+    chunk = pq.ParquetFile(buffer).metadata.row_group(2).column(0)
     data = bytearray(buffer.getvalue())
-    data[held.data_page_offset : held.data_page_offset + 16] = b"\xff" * 16  # to read this group is an error
+    data[chunk.data_page_offset : chunk.data_page_offset + 16] = b"\xff" * 16  # to read this group is an error
     with_vectors(history).write("big", bytes(data))
     history.commit(add("big", records=30_000))
-    gone = [0, 4_999, 5_000, 15_000, 29_999]
-    after = deleting(*gone)
+    deleted_ids = [0, 4_999, 5_000, 15_000, 29_999]
+    after = deleting(*deleted_ids)
     history.commit(remove("big"), add("big", records=30_000, deletionVector=after))
-    assert [row[2] for row in changes(history, 3)] == sorted(gone, key=repr)
+    assert [row[2] for row in changes(history, 3)] == sorted(deleted_ids, key=repr)
     with pytest.raises(CorruptTableError):
         changes(history, 2)

@@ -17,7 +17,7 @@ from tests.builders.history import START, STEP, DeltaHistory
 from tests.builders.mapped import field, mapped
 
 
-def counted(history: DeltaHistory, last: int) -> DeltaHistory:
+def write_versions(history: DeltaHistory, last: int) -> DeltaHistory:
     """Each version but the first adds the row that is its number."""
     feed(history)
     for version in range(1, last + 1):
@@ -45,15 +45,15 @@ def counted(history: DeltaHistory, last: int) -> DeltaHistory:
 def test_a_range_of_versions_or_moments(
     history: DeltaHistory, start: int | datetime, end: int | datetime | None, ids: list[int]
 ) -> None:
-    table = opened(counted(history, 4))
-    found = table.changes(start, end).collect()
-    assert sorted(found["id"]) == ids
-    assert found.columns == ["id", *CHANGES.names()]
+    table = opened(write_versions(history, 4))
+    rows = table.changes(start, end).collect()
+    assert sorted(rows["id"]) == ids
+    assert rows.columns == ["id", *CHANGES.names()]
     assert table.changes_plan(start, end).height == len(ids)
 
 
 def test_the_range_is_pinned_when_it_is_asked_for(history: DeltaHistory) -> None:
-    table = opened(counted(history, 1))
+    table = opened(write_versions(history, 1))
     scan = table.changes(0)
     history.commit(ids_file(history, "f2", 2))
     assert table.refresh()
@@ -82,7 +82,7 @@ def test_the_range_is_pinned_when_it_is_asked_for(history: DeltaHistory) -> None
 def test_a_range_that_cannot_be_meant(
     history: DeltaHistory, start: Any, end: Any, error: type[Exception], why: str
 ) -> None:
-    table = opened(counted(history, 4))
+    table = opened(write_versions(history, 4))
     for ask in (table.changes, table.changes_plan):
         with pytest.raises(error, match=why.replace("(", r"\(")):
             ask(start, end)
@@ -92,7 +92,7 @@ def test_a_range_that_cannot_be_meant(
 
 
 def test_commits_that_were_cleaned_up_are_named(history: DeltaHistory) -> None:
-    counted(history, 5).checkpoint(3).without(0, 1, 2)
+    write_versions(history, 5).checkpoint(3).without(0, 1, 2)
     table = opened(history)
     with pytest.raises(VersionNotFoundError, match="no longer has 2 commits from 1 to 2") as caught:
         table.changes(1)
@@ -103,7 +103,7 @@ def test_commits_that_were_cleaned_up_are_named(history: DeltaHistory) -> None:
 
 
 def test_gaps_are_found_by_what_is_there(history: DeltaHistory) -> None:
-    counted(history, 2).checkpoint(2)
+    write_versions(history, 2).checkpoint(2)
     history.checkpoint(10**18 - 1, actions=history.reconciled(2))
     history.commit(ids_file(history, "far", 9), version=10**18)
     table = opened(history)
@@ -114,14 +114,14 @@ def test_gaps_are_found_by_what_is_there(history: DeltaHistory) -> None:
 
 
 def test_a_log_of_a_checkpoint_alone_tells_no_changes(history: DeltaHistory) -> None:
-    counted(history, 2).checkpoint(2).without(0, 1, 2)
+    write_versions(history, 2).checkpoint(2).without(0, 1, 2)
     with pytest.raises(VersionNotFoundError, match="no longer has commit 2") as caught:
         opened(history).changes(2)
     assert caught.value.fix == "compare two versions by their rows"
 
 
 def test_a_corrupt_commit_costs_the_ranges_it_lies_in(history: DeltaHistory) -> None:
-    counted(history, 1).raw_commit(b'{"add":').checkpoint(2, actions=history.reconciled(1))
+    write_versions(history, 1).raw_commit(b'{"add":').checkpoint(2, actions=history.reconciled(1))
     history.commit(ids_file(history, "f3", 3))
     table = opened(history)
     with pytest.raises(CorruptTableError, match=r"commit 00000000000000000002\.json cannot be read"):
@@ -143,9 +143,9 @@ def test_types_widened_within_the_range_are_the_wider_ones(history: DeltaHistory
     feed(history, {"id": "integer"})
     history.commit(history.data("a", pl.DataFrame({"id": [1]}, schema={"id": pl.Int32}).to_arrow()))
     history.commit(metadata({"id": "long"}), ids_file(history, "b", 2**40))
-    found = opened(history).changes(0).collect()
-    assert found.schema["id"] == pl.Int64
-    assert sorted(found["id"]) == [1, 2**40]
+    rows = opened(history).changes(0).collect()
+    assert rows.schema["id"] == pl.Int64
+    assert sorted(rows["id"]) == [1, 2**40]
 
 
 NESTED = {"a": {"type": "array", "elementType": struct_of(x="long"), "containsNull": True}}
@@ -231,8 +231,8 @@ def test_rows_removed_with_other_columns_have_those_that_are_left(history: Delta
 
 
 def test_times_of_many_commits_are_those_of_history(history: DeltaHistory) -> None:
-    table = opened(counted(history, 40))
+    table = opened(write_versions(history, 40))
     times = dict(table.history().select("version", "timestamp").iter_rows())
-    told = table.changes(7, 33).select("_commit_version", "_commit_timestamp").collect()
-    assert dict(told.iter_rows()) == {v: times[v] for v in range(7, 34)}
+    expected = table.changes(7, 33).select("_commit_version", "_commit_timestamp").collect()
+    assert dict(expected.iter_rows()) == {v: times[v] for v in range(7, 34)}
     assert times[7] - START == timedelta(minutes=70)

@@ -40,8 +40,8 @@ def test_added_rows_are_inserted_and_removed_rows_deleted(address: str) -> None:
 def test_where_changes_are_recorded_only_the_record_counts(history: DeltaHistory) -> None:
     feed(history).commit(ids_file(history, "a", 1, 2))
     kinds = ["update_preimage", "update_postimage"]
-    told = cdc(history.data("_change_data/c", {"id": [2, 7], "_change_type": kinds}))
-    history.commit(remove("a"), ids_file(history, "b", 1, 7), told)
+    change_file = cdc(history.data("_change_data/c", {"id": [2, 7], "_change_type": kinds}))
+    history.commit(remove("a"), ids_file(history, "b", 1, 7), change_file)
     assert changes(history, 2) == [("update_postimage", 2, 7), ("update_preimage", 2, 2)]
 
 
@@ -120,8 +120,8 @@ def test_files_of_changes_can_be_read_by_another_process(history: DeltaHistory) 
     table = opened(history)
     scan = change_scan(table.log, table.state, 1, 3)
     tasks = pickle.loads(pickle.dumps(list(scan.tasks(None))))
-    told = [(row["_change_type"], row["id"]) for task in tasks for b in read_task(task) for row in b.to_pylist()]
-    assert told == [*(("insert", i) for i in range(5)), ("delete", 1), ("delete", 2), ("delete", 3)]
+    changes = [(row["_change_type"], row["id"]) for task in tasks for b in read_task(task) for row in b.to_pylist()]
+    assert changes == [*(("insert", i) for i in range(5)), ("delete", 1), ("delete", 2), ("delete", 3)]
 
 
 # -- what is told beside the rows
@@ -130,10 +130,10 @@ def test_files_of_changes_can_be_read_by_another_process(history: DeltaHistory) 
 def test_the_time_is_the_one_that_time_travel_uses(history: DeltaHistory) -> None:
     feed(history).commit(ids_file(history, "a", 1)).commit(ids_file(history, "b", 2))
     history.dated(2, START)  # before the first: monotonised
-    found = opened(history).changes(0).sort("id").collect()
+    rows = opened(history).changes(0).sort("id").collect()
     times = dict(opened(history).history().select("version", "timestamp").iter_rows())
-    assert found["_commit_timestamp"].dtype == pl.Datetime("us", "UTC")
-    assert found["_commit_timestamp"].to_list() == [times[1], times[2]]
+    assert rows["_commit_timestamp"].dtype == pl.Datetime("us", "UTC")
+    assert rows["_commit_timestamp"].to_list() == [times[1], times[2]]
     assert times[1] == START + STEP
     assert times[2] == times[1] + timedelta(milliseconds=1)
 
@@ -141,33 +141,33 @@ def test_the_time_is_the_one_that_time_travel_uses(history: DeltaHistory) -> Non
 def test_times_that_commits_carry_inside(history: DeltaHistory) -> None:
     own = {"delta.enableInCommitTimestamps": "true", **FED}
     first = protocol(1, 7, writerFeatures=["inCommitTimestamp", "changeDataFeed"])
-    told = [START + version * timedelta(days=1) for version in range(3)]
-    for version, at in enumerate(told):
-        said = info(inCommitTimestamp=int(at.timestamp() * 1000))
+    expected = [START + version * timedelta(days=1) for version in range(3)]
+    for version, at in enumerate(expected):
+        commit_info = info(inCommitTimestamp=int(at.timestamp() * 1000))
         file = ids_file(history, f"f{version}", version)
-        history.commit(said, *([] if version else [first, metadata({"id": "long"}, properties=dict(own))]), file)
-    found = opened(history).changes(1).sort("id").collect()
-    assert found["_commit_timestamp"].to_list() == told[1:]
+        history.commit(commit_info, *([] if version else [first, metadata({"id": "long"}, properties=dict(own))]), file)
+    rows = opened(history).changes(1).sort("id").collect()
+    assert rows["_commit_timestamp"].to_list() == expected[1:]
 
 
 def test_times_that_a_copy_flattened_are_the_writers(history: DeltaHistory) -> None:
     feed(history)
     for version in (0, 1, 2):
-        said = info(timestamp=int((START + version * timedelta(days=30)).timestamp() * 1000))
+        commit_info = info(timestamp=int((START + version * timedelta(days=30)).timestamp() * 1000))
         first = [protocol(1, 4), metadata({"id": "long"}, properties=dict(FED))]
         actions = [ids_file(history, f"f{version}", version)] if version else first
-        history.commit(said, *actions, version=version).dated(version, START + timedelta(milliseconds=version))
-    found = opened(history).changes(1).sort("id").collect()
-    assert found["_commit_timestamp"].to_list() == [START + timedelta(days=30), START + timedelta(days=60)]
+        history.commit(commit_info, *actions, version=version).dated(version, START + timedelta(milliseconds=version))
+    rows = opened(history).changes(1).sort("id").collect()
+    assert rows["_commit_timestamp"].to_list() == [START + timedelta(days=30), START + timedelta(days=60)]
 
 
 def test_columns_of_the_table_that_bear_such_names_are_suffixed(history: DeltaHistory) -> None:
     columns = {"_change_type": "string", "_change_type_": "long", "_commit_version": "long"}
     history.create(columns)
     history.commit(history.data("f", {"_change_type": ["mine"], "_change_type_": [1], "_commit_version": [2]}))
-    found = opened(history).changes(0).collect()
-    assert found.columns == ["_change_type__", "_change_type_", "_commit_version_", *CHANGES.names()]
-    assert found.row(0)[:5] == ("mine", 1, 2, "insert", 1)
+    change_rows = opened(history).changes(0).collect()
+    assert change_rows.columns == ["_change_type__", "_change_type_", "_commit_version_", *CHANGES.names()]
+    assert change_rows.row(0)[:5] == ("mine", 1, 2, "insert", 1)
 
 
 @pytest.mark.parametrize("mode", ["name", "id"])
@@ -177,10 +177,10 @@ def test_columns_are_mapped_in_change_files_as_well(history: DeltaHistory, mode:
     day = {"col-2": "2026-03-01"}
     schema = pa.schema([held(pa.int64(), 1)])
     history.commit(history.data("a", pa.table({"col-1": [1]}, schema=schema), partition=day))
-    told = pa.table(
+    rows = pa.table(
         {"col-1": [1], "_change_type": ["delete"]}, schema=schema.append(pa.field("_change_type", "string"))
     )
-    history.commit(remove("a"), cdc(history.data("_change_data/c", told, partition=day)))
+    history.commit(remove("a"), cdc(history.data("_change_data/c", rows, partition=day)))
     assert changes(history, 1) == [("delete", 2, 1, date(2026, 3, 1)), ("insert", 1, 1, date(2026, 3, 1))]
 
 
@@ -220,7 +220,7 @@ def test_change_files_that_do_not_say_the_kind_are_corrupt(history: DeltaHistory
 def test_rows_and_their_changes_give_the_next_rows(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    history = with_vectors(DeltaHistory(told := Path(tmp_path_factory.mktemp("law")) / "table"))
+    history = with_vectors(DeltaHistory(folder := Path(tmp_path_factory.mktemp("law")) / "table"))
     live: dict[str, frozenset[int] | None] = {"f": None}
     for version in range(2, 2 + data.draw(st.integers(1, 6))):
         actions: list[Action] = []
@@ -246,4 +246,4 @@ def test_rows_and_their_changes_give_the_next_rows(
     rows = Counter(table.scan(start - 1).collect()["id"])
     for kind, row in table.changes(start, end).select("_change_type", "id").collect().iter_rows():
         rows[row] += 1 if kind == "insert" else -1
-    assert {r: n for r, n in rows.items() if n} == dict(Counter(table.scan(end).collect()["id"])), told
+    assert {r: n for r, n in rows.items() if n} == dict(Counter(table.scan(end).collect()["id"])), folder

@@ -15,30 +15,30 @@ from lakeview.delta.table import DeltaTable
 
 
 @pytest.fixture(params=[pytest.param([], id="unpartitioned"), pytest.param(["day"], id="partitioned")])
-def told(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A table that was appended to, updated, deleted from, merged into, compacted and overwritten."""
-    address = str(tmp_path / "told")
+    place = str(tmp_path / "changed")
     rows = pa.table({"id": pa.array(range(8), pa.int64()), "day": ["x", "y"] * 4, "n": [i / 2 for i in range(8)]})
     deltalake.write_deltalake(
-        address, rows, partition_by=request.param or None, configuration={"delta.enableChangeDataFeed": "true"}
+        place, rows, partition_by=request.param or None, configuration={"delta.enableChangeDataFeed": "true"}
     )
-    table = deltalake.DeltaTable(address)
+    table = deltalake.DeltaTable(place)
     table.update({"n": "n + 100"}, predicate="id < 3")
     table.delete("id = 4")
-    deltalake.write_deltalake(address, rows.slice(0, 2), mode="append")
-    table = deltalake.DeltaTable(address)
+    deltalake.write_deltalake(place, rows.slice(0, 2), mode="append")
+    table = deltalake.DeltaTable(place)
     fresh = pa.table({"id": pa.array([5, 50], pa.int64()), "day": ["y", "x"], "n": [-1.0, -2.0]})
     merge = table.merge(fresh, "t.id = s.id", source_alias="s", target_alias="t")
     merge.when_matched_update_all().when_not_matched_insert_all().execute()
     table.optimize.compact()
-    deltalake.write_deltalake(address, rows.slice(6, 1), mode="overwrite")
-    return address
+    deltalake.write_deltalake(place, rows.slice(6, 1), mode="overwrite")
+    return place
 
 
 def rows_of(frame: pl.DataFrame) -> list[str]:
     """Rows of changes without their time: engines take it from different places."""
-    wanted = ["id", "day", "n", "_change_type", "_commit_version"]
-    return sorted(map(repr, frame.select(wanted).cast({"_commit_version": pl.Int64}).rows()))
+    columns = ["id", "day", "n", "_change_type", "_commit_version"]
+    return sorted(map(repr, frame.select(columns).cast({"_commit_version": pl.Int64}).rows()))
 
 
 def ours(address: str, start: int, end: int | None = None) -> pl.DataFrame:
@@ -48,15 +48,15 @@ def ours(address: str, start: int, end: int | None = None) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize(("start", "end"), [(0, None), (0, 2), (1, 4), (2, 2), (5, 6)])
-def test_the_rows_are_those_of_deltalake(told: str, start: int, end: int | None) -> None:
-    theirs = deltalake.DeltaTable(told).load_cdf(starting_version=start, ending_version=end).read_all()
-    assert rows_of(ours(told, start, end)) == rows_of(pl.DataFrame(pa.table(theirs)))
+def test_the_rows_are_those_of_deltalake(address: str, start: int, end: int | None) -> None:
+    theirs = deltalake.DeltaTable(address).load_cdf(starting_version=start, ending_version=end).read_all()
+    assert rows_of(ours(address, start, end)) == rows_of(pl.DataFrame(pa.table(theirs)))
 
 
 @pytest.mark.parametrize(("start", "end"), [(0, None), (0, 2), (1, 4), (2, 2), (5, 6)])
-def test_the_rows_are_those_of_the_kernel(told: str, start: int, end: int | None) -> None:
-    theirs = polars_deltalake.scan_cdf(told, start_version=start, end_version=end).collect()
-    found = ours(told, start, end)
-    assert rows_of(found) == rows_of(theirs)
+def test_the_rows_are_those_of_the_kernel(address: str, start: int, end: int | None) -> None:
+    theirs = polars_deltalake.scan_cdf(address, start_version=start, end_version=end).collect()
+    rows = ours(address, start, end)
+    assert rows_of(rows) == rows_of(theirs)
     times = dict(theirs.select("_commit_version", pl.col("_commit_timestamp").dt.epoch("ms")).iter_rows())
-    assert dict(found.select("_commit_version", pl.col("_commit_timestamp").dt.epoch("ms")).iter_rows()) == times
+    assert dict(rows.select("_commit_version", pl.col("_commit_timestamp").dt.epoch("ms")).iter_rows()) == times

@@ -38,23 +38,23 @@ def written_parts(table: DeltaTable, most_parts: int) -> tuple[CheckpointPlan, l
 def changed_table(address: Path, properties: dict[str, str], checkpoint: int | None) -> DeltaTable:
     """Partitions, deletion vectors, tombstones, a txn; a checkpoint in so many parts behind which commits lie."""
     rows = pl.DataFrame({"id": range(8), "part": ["a", None, "b c", "a", "%", "b c", "d", "e"]})
-    made = lv.create_table(
+    table = lv.create_table(
         str(address),
         rows.to_arrow().schema,
         partition_by=["part"],
         properties={"delta.enableDeletionVectors": "true", **properties},
     )
-    assert isinstance(made, DeltaTable)
-    made.append(rows)
-    made.append(rows)
-    made.delete("id = 2")
+    assert isinstance(table, DeltaTable)
+    table.append(rows)
+    table.append(rows)
+    table.delete("id = 2")
     if checkpoint is not None:
-        made.checkpoint(parts=checkpoint or None)
-    made.delete("id < 2 OR id = 5")
-    with made.transaction() as txn:
+        table.checkpoint(parts=checkpoint or None)
+    table.delete("id < 2 OR id = 5")
+    with table.transaction() as txn:
         txn.set_transaction("app", 3)
         txn.append(rows[:2])
-    return made
+    return table
 
 
 KINDS: dict[str, tuple[dict[str, str], int | None]] = {
@@ -121,8 +121,8 @@ def test_parts_of_other_writers_tables_are_those_of_one_process(golden: GoldenTa
     if plan.is_present:
         return
     finish_parts(table, plan, parts)
-    found, expected = (DeltaTable(opened(folder).storage).state(version) for folder in (ours, theirs))
+    state, expected = (DeltaTable(opened(folder).storage).state(version) for folder in (ours, theirs))
     of_adds = ["size", "modified", "partition_values", "stats", "tags", "vector"]
     for side, columns in (("adds", of_adds), ("removes", ["size", "modified", "partition_values", "vector"])):
-        rows = [getattr(of, side)(columns).select("path", *columns) for of in (found, expected)]
+        rows = [getattr(of, side)(columns).select("path", *columns) for of in (state, expected)]
         assert sorted(map(str, rows[0].rows())) == sorted(map(str, rows[1].rows()))

@@ -99,8 +99,8 @@ def whole_history(address: Path) -> DeltaHistory:
         add("p=1/a%20b.parquet", partition={"p": "1"}, stats={"numRecords": 9}, baseRowId=5, defaultRowCommitVersion=1),
         add("p=2/c.parquet", partition={"p": None}),
     )
-    gone = {"domainMetadata": {"domain": "gone", "configuration": "", "removed": True}}
-    return history.commit(WHOLE_ADD, WHOLE_REMOVE, gone, {"cdc": {"path": "x", "partitionValues": {}, "size": 1}})
+    domain = {"domainMetadata": {"domain": "gone", "configuration": "", "removed": True}}
+    return history.commit(WHOLE_ADD, WHOLE_REMOVE, domain, {"cdc": {"path": "x", "partitionValues": {}, "size": 1}})
 
 
 def test_every_field_of_every_action_is_in_the_checkpoint(tmp_path: Path) -> None:
@@ -122,8 +122,13 @@ def test_every_field_of_every_action_is_in_the_checkpoint(tmp_path: Path) -> Non
 def test_a_protocol_without_features_has_none_in_the_checkpoint(tmp_path: Path) -> None:
     DeltaHistory(tmp_path).create()
     write_checkpoint(opened(tmp_path))
-    (found,) = checkpoint_rows(tmp_path, 0, "protocol")
-    assert found == {"minReaderVersion": 1, "minWriterVersion": 2, "readerFeatures": None, "writerFeatures": None}
+    (protocol_action,) = checkpoint_rows(tmp_path, 0, "protocol")
+    assert protocol_action == {
+        "minReaderVersion": 1,
+        "minWriterVersion": 2,
+        "readerFeatures": None,
+        "writerFeatures": None,
+    }
 
 
 @pytest.mark.parametrize(("age", "remaining"), [(6, ["new", "old", "undated"]), (8, ["new", "undated"])])
@@ -182,9 +187,9 @@ def test_statistics_survive_checkpoints_without_documents_and_become_documents_a
     write_checkpoint(opened(tmp_path))
     assert "stats" not in checkpoint_rows(tmp_path, 1, "add")[0]
     without_commits(tmp_path, 1)
-    found = state(tmp_path, documents=False)
+    state_after = state(tmp_path, documents=False)
     # of large decimals in structs a reader cannot tell whether they passed through a double: their bounds are wider
-    assert {k: v for k, v in found.items() if k != "statistics"} == {
+    assert {k: v for k, v in state_after.items() if k != "statistics"} == {
         k: v for k, v in replayed.items() if k != "statistics"
     }
     history.commit(metadata(TYPES), version=2)
@@ -217,9 +222,9 @@ def test_structs_name_columns_physically_and_hold_the_indexed_ones(tmp_path: Pat
     low = {"col-1": 1, "col-2": {"col-3": 2, "col-4": 3}, "col-6": 4}
     history.commit(add("f", partition={"col-5": "7"}, stats={"numRecords": 1, "minValues": low, "maxValues": low}))
     write_checkpoint(opened(tmp_path))
-    (found,) = checkpoint_rows(tmp_path, 1, "add")
-    assert found["stats_parsed"]["minValues"] == {"col-2": {"col-3": 2}, "col-6": 4}
-    assert found["partitionValues_parsed"] == {"col-5": 7}
+    (add_file,) = checkpoint_rows(tmp_path, 1, "add")
+    assert add_file["stats_parsed"]["minValues"] == {"col-2": {"col-3": 2}, "col-6": 4}
+    assert add_file["partitionValues_parsed"] == {"col-5": 7}
 
 
 # -- in which files
@@ -258,15 +263,15 @@ def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_checkpoint_is_the_same_bytes_whatever_the_log_was_replayed_from(tmp_path: Path) -> None:
     busy_history(tmp_path)
     file = tmp_path / log_name(7, "checkpoint.parquet")
-    found = set()
+    contents = set()
     for base in (None, 2, 5):
         if base is not None:
             write_checkpoint(opened(tmp_path), base)
         write_checkpoint(opened(tmp_path), 7)
-        found.add(file.read_bytes())
+        contents.add(file.read_bytes())
         file.unlink()
-    assert len(found) == 1
-    (whole,) = found
+    assert len(contents) == 1
+    (whole,) = contents
     assert pq.ParquetFile(BytesIO(whole)).num_row_groups > 5
 
 
@@ -277,13 +282,13 @@ def test_few_actions_that_are_read_at_once_give_the_bytes_of_many(
     busy_history(tmp_path, properties={"delta.checkpoint.writeStatsAsStruct": structs})
     write_checkpoint(opened(tmp_path), 5)
     file = tmp_path / log_name(7, "checkpoint.parquet")
-    found = []
+    contents = []
     for most in (32_768, 0):
         monkeypatch.setattr("lakeview.delta.write.checkpoint.sorted_actions.GROUP_ROWS", most)
         write_checkpoint(opened(tmp_path), 7)
-        found.append(file.read_bytes())
+        contents.append(file.read_bytes())
         file.unlink()
-    assert found[0] == found[1]
+    assert contents[0] == contents[1]
 
 
 @pytest.mark.usefixtures("small_groups")
@@ -328,8 +333,8 @@ def test_a_version_has_one_checkpoint_that_the_kernel_reads(
     busy_history(tmp_path)
     for parts in requested:
         write_checkpoint(opened(tmp_path), 4, parts=parts)
-    found = sorted(path.name for path in (tmp_path / "_delta_log").glob("*.checkpoint.*"))
-    assert found == [f"{4:020d}.{name}" for name in names]
+    names_found = sorted(path.name for path in (tmp_path / "_delta_log").glob("*.checkpoint.*"))
+    assert names_found == [f"{4:020d}.{name}" for name in names]
 
 
 @pytest.mark.parametrize("parts", [0, -1, 10_001, 10**9])
@@ -410,8 +415,8 @@ def test_others_read_a_table_from_its_checkpoint_alone(tmp_path: Path, propertie
     expected = [1, 2, 7, 10, 11, 12]
     assert sorted(opened(tmp_path).scan().collect()["id"]) == expected
     if "delta.checkpointPolicy" not in properties:  # polars' own reader refuses the feature
-        found = pl.scan_delta(str(tmp_path)).collect()  # noqa: TID251 (another reader, as an oracle)
-        assert sorted(found["id"]) == expected
+        rows = pl.scan_delta(str(tmp_path)).collect()  # noqa: TID251 (another reader, as an oracle)
+        assert sorted(rows["id"]) == expected
     for oracle in ORACLES.values():
         assert sorted(oracle(str(tmp_path), 4)["id"].to_pylist()) == expected
 
@@ -503,8 +508,10 @@ def test_a_checkpoint_of_a_golden_table_equals_its_replay(tmp_path: Path, golden
     for file in before.difference(theirs):
         if re.match(r"\d{20}\.", file.name):
             file.unlink()
-    found = state(tmp_path)
-    assert set(found["removes"]) <= set(replayed["removes"]), "expired ones are dropped"
+    state_after = state(tmp_path)
+    assert set(state_after["removes"]) <= set(replayed["removes"]), "expired ones are dropped"
     documents = opened(tmp_path).state().properties.get("delta.checkpoint.writeStatsAsJson") != "false"
     uncompared = {"removes"} if documents else {"removes", "adds"}
-    assert {k: found[k] for k in found.keys() - uncompared} == {k: replayed[k] for k in replayed.keys() - uncompared}
+    assert {k: state_after[k] for k in state_after.keys() - uncompared} == {
+        k: replayed[k] for k in replayed.keys() - uncompared
+    }

@@ -31,8 +31,8 @@ def opened(address: object) -> DeltaTable:
 
 
 def figures(folder: Path, version: int) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / log_name(version, "crc")).read_bytes())
-    return found
+    document: dict[str, Any] = json.loads((folder / log_name(version, "crc")).read_bytes())
+    return document
 
 
 def has_sound_copies(folder: Path) -> bool:
@@ -48,14 +48,18 @@ def test_a_checksum_counts_and_defines_the_table(tmp_path: Path) -> None:
     assert isinstance(table, DeltaTable)
     table.append(pl.DataFrame({"id": [1, 2]}))
     assert table.write_checksum()
-    found = figures(tmp_path, 1)
+    document = figures(tmp_path, 1)
     commit = json.loads((tmp_path / log_name(1)).read_text().splitlines()[0])["commitInfo"]
     snapshot = table.snapshot()
-    assert (found["numFiles"], found["tableSizeBytes"]) == (1, snapshot.size_bytes)
-    assert (found["numMetadata"], found["numProtocol"]) == (1, 1)
-    assert (found["txnId"], found["inCommitTimestampOpt"]) == (commit["txnId"], commit["inCommitTimestamp"])
-    assert found["metadata"]["id"] == snapshot.id
-    assert found["protocol"] == {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["inCommitTimestamp"]}
+    assert (document["numFiles"], document["tableSizeBytes"]) == (1, snapshot.size_bytes)
+    assert (document["numMetadata"], document["numProtocol"]) == (1, 1)
+    assert (document["txnId"], document["inCommitTimestampOpt"]) == (commit["txnId"], commit["inCommitTimestamp"])
+    assert document["metadata"]["id"] == snapshot.id
+    assert document["protocol"] == {
+        "minReaderVersion": 1,
+        "minWriterVersion": 7,
+        "writerFeatures": ["inCommitTimestamp"],
+    }
     assert has_sound_copies(tmp_path)
     for oracle in ORACLES.values():
         assert sorted(oracle(str(tmp_path), 1)["id"].to_pylist()) == [1, 2]
@@ -95,8 +99,8 @@ def test_a_checksum_follows_that_of_the_version_before(
 ) -> None:
     table = counted_history(tmp_path, *actions)
     assert write_checksum(table, reconciled=True)
-    found = figures(tmp_path, 2)
-    assert (found["numFiles"], found["tableSizeBytes"]) == totals
+    document = figures(tmp_path, 2)
+    assert (document["numFiles"], document["tableSizeBytes"]) == totals
 
 
 OTHER_TABLE = {"numFiles": 9, "tableSizeBytes": 9, "metadata": {**metadata()["metaData"], "id": "another"}}
@@ -136,20 +140,20 @@ def test_actions_of_others_are_not_taken_for_reconciled(tmp_path: Path) -> None:
 
 def test_a_compaction_holds_what_its_commits_add_up_to(tmp_path: Path) -> None:
     moved = {"domainMetadata": {"domain": "d", "configuration": "1", "removed": False}}
-    gone = {"domainMetadata": {"domain": "d", "configuration": "", "removed": True}}
+    domain = {"domainMetadata": {"domain": "d", "configuration": "", "removed": True}}
     unknown = add("b c", stats={"numRecords": 2}, fieldOfTomorrow={"x": 1})
     unknown["add"]["path"] = "b%20c"
     history = (
         DeltaHistory(tmp_path).create().commit(add("a"), add("old"), info(operation="WRITE"), txn("app", 1), moved)
     )
     history.commit(remove("a", at=1), add("a", deletionVector=VECTOR), txn("app", 2), metadata(name="new"))
-    history.commit(remove(f"file:{tmp_path}/old", at=1), unknown, gone, cdc(add("c")), protocol(1, 3))
+    history.commit(remove(f"file:{tmp_path}/old", at=1), unknown, domain, cdc(add("c")), protocol(1, 3))
     name = opened(tmp_path).compact_log(1, 3)
     assert name == f"{1:020d}.{3:020d}.compacted.json"
     lines = [json.loads(line) for line in (tmp_path / "_delta_log" / name).read_text().splitlines()]
     assert lines == [
         remove("a", at=1), add("a", deletionVector=VECTOR), txn("app", 2), metadata(name="new"),
-        remove(f"file:{tmp_path}/old", at=1), unknown, gone, protocol(1, 3),
+        remove(f"file:{tmp_path}/old", at=1), unknown, domain, protocol(1, 3),
     ]  # fmt: skip
     assert has_sound_copies(tmp_path)
     assert opened(tmp_path).compact_log(1, 3) == name, "again"

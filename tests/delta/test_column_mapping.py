@@ -62,8 +62,8 @@ NESTED_ROWS = [
 
 
 def rows(address: str, **scan: Any) -> list[dict[str, Any]]:
-    found = lv.open_table(address).scan(**scan).collect()
-    return [{k: _pairs(v) for k, v in row.items()} for row in found.to_arrow().to_pylist(maps_as_pydicts=None)]
+    frame = lv.open_table(address).scan(**scan).collect()
+    return [{k: _pairs(v) for k, v in row.items()} for row in frame.to_arrow().to_pylist(maps_as_pydicts=None)]
 
 
 def _pairs(value: Any) -> Any:
@@ -121,8 +121,8 @@ def test_what_a_file_lacks_is_null_at_every_level(history: DeltaHistory, mode: s
 
 
 def test_a_physical_name_counts_in_its_own_case_only(history: DeltaHistory) -> None:
-    kept = field("Day", "long", 2, **{"delta.columnMapping.physicalName": "Day"})
-    history.commit(*mapped("name", field("id", "long", 1), kept))
+    column = field("Day", "long", 2, **{"delta.columnMapping.physicalName": "Day"})
+    history.commit(*mapped("name", field("id", "long", 1), column))
     history.commit(history.data("f", {"COL-1": [1], "day": [2]}))
     assert rows(history.address) == [{"id": None, "Day": 2}], "a name from before the mapping is matched in any case"
 
@@ -153,21 +153,21 @@ def test_partition_values_and_statistics_go_by_physical_names(history: DeltaHist
         stats = {"numRecords": 1, "minValues": low, "maxValues": low, "nullCount": {physical(3): {physical(4): 0}}}
         file = table((held(pa.int64(), 1), [n]), (whole, [{physical(4): 10 * n}]))
         history.commit(history.data(f"f{n}", file, partition={physical(2): str(n), "day": "9"}, stats=stats))
-    found = lv.open_table(history.address)
-    assert found.snapshot().files.sort("path")["partition_text"].to_list() == ["day=1", "day=2"]
-    assert found.statistics(columns=["s"]).sort("_path")["s.a"].struct.field("min").to_list() == [10, 20]
-    assert found.statistics()["id"].struct.field("max").sort().to_list() == [1, 2]
+    table_again = lv.open_table(history.address)
+    assert table_again.snapshot().files.sort("path")["partition_text"].to_list() == ["day=1", "day=2"]
+    assert table_again.statistics(columns=["s"]).sort("_path")["s.a"].struct.field("min").to_list() == [10, 20]
+    assert table_again.statistics()["id"].struct.field("max").sort().to_list() == [1, 2]
     for where, reason in (("day = 1", "partition"), ("id = 1", "statistics"), ("s.a = 10", "statistics")):
-        plan = found.plan(where).filter(~found.plan(where)["kept"])
+        plan = table_again.plan(where).filter(~table_again.plan(where)["kept"])
         assert plan.select("path", "reason").rows() == [("f2", reason)], where
-    assert found.scan().filter(day=1).collect().rows() == [(1, 1, {"a": 10})]
+    assert table_again.scan().filter(day=1).collect().rows() == [(1, 1, {"a": 10})]
 
 
 DELTA_7 = {"readerFeatures": ["columnMapping"], "writerFeatures": ["columnMapping"]}
 
 
 @pytest.mark.parametrize(
-    ("action", "mode", "read"),
+    ("action", "mode", "reader_version"),
     [
         pytest.param(protocol(1, 2), "name", 1, id="reader version 1 knows no mapping"),
         pytest.param(protocol(1, 7, writerFeatures=["columnMapping"]), "id", 1, id="a feature of writers only"),
@@ -180,17 +180,17 @@ DELTA_7 = {"readerFeatures": ["columnMapping"], "writerFeatures": ["columnMappin
     ],
 )
 def test_the_mode_counts_only_where_the_protocol_knows_it(
-    history: DeltaHistory, action: Action, mode: str | None, read: int
+    history: DeltaHistory, action: Action, mode: str | None, reader_version: int
 ) -> None:
     _, described = mapped("name", field("id", "long", 1))
     described["metaData"]["configuration"] = {"delta.columnMapping.mode": mode}
     history.commit(action, described).commit(history.data("f", {"id": [1], physical(1): [2]}))
-    assert rows(history.address) == [{"id": read}]
+    assert rows(history.address) == [{"id": reader_version}]
 
 
-def without(given: Json, key: str) -> Json:
+def without(document: Json, key: str) -> Json:
     """A field without one of the two things mapping needs."""
-    return given | {"metadata": {k: v for k, v in given["metadata"].items() if not k.endswith(key)}}
+    return document | {"metadata": {k: v for k, v in document["metadata"].items() if not k.endswith(key)}}
 
 
 INNER = field("x", "long", 2)
@@ -249,8 +249,8 @@ def test_an_id_is_not_needed_by_name(history: DeltaHistory) -> None:
 
 def test_each_version_is_read_by_its_own_mapping(history: DeltaHistory) -> None:
     history.commit(protocol(2, 5), metadata({"id": "long"})).commit(history.data("f", {"id": [1]}))
-    kept = field("renamed", "long", 1, **{"delta.columnMapping.physicalName": "id"})
-    history.commit(mapped("name", kept)[1]).commit(history.data("g", {"id": [2]}))
+    column = field("renamed", "long", 1, **{"delta.columnMapping.physicalName": "id"})
+    history.commit(mapped("name", column)[1]).commit(history.data("g", {"id": [2]}))
     assert rows(history.address, version=1) == [{"id": 1}]
     assert sorted(r["renamed"] for r in rows(history.address)) == [1, 2]
 

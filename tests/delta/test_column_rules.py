@@ -16,9 +16,9 @@ from tests.builders.mapped import Json, array, field, mapped, struct
 
 
 def rules(history: DeltaHistory) -> list[tuple[Any, ...]]:
-    found = lv.open_table(history.address).snapshot().rules
-    assert found.schema == RULES
-    return found.rows()
+    facts = lv.open_table(history.address).snapshot().rules
+    assert facts.schema == RULES
+    return facts.rows()
 
 
 def plain(name: str, type_: Any = "long", **more: Any) -> Json:
@@ -30,7 +30,7 @@ INVARIANT = json.dumps({"expression": {"expression": "x > 3"}})
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("field_metadata", "expected"),
     [
         pytest.param({"CURRENT_DEFAULT": "0"}, [("default", "0")], id="a default"),
         pytest.param({"CURRENT_DEFAULT": "NULL", "EXISTS_DEFAULT": "1"}, [("default", "NULL")], id="a default of null"),
@@ -65,8 +65,8 @@ INVARIANT = json.dumps({"expression": {"expression": "x > 3"}})
         pytest.param({"CURRENT_DEFAULT": {"odd": [1]}}, [("default", '{"odd": [1]}')], id="what is no text"),
     ],
 )
-def test_a_column_tells_its_rules(history: DeltaHistory, given: Json, expected: list[tuple[str, str]]) -> None:
-    history.commit(protocol(), metadata(schema=json.dumps(struct(plain("x", **given)))))
+def test_a_column_tells_its_rules(history: DeltaHistory, field_metadata: Json, expected: list[tuple[str, str]]) -> None:
+    history.commit(protocol(), metadata(schema=json.dumps(struct(plain("x", **field_metadata)))))
     assert rules(history) == [("x", kind, None, rule) for kind, rule in expected]
 
 

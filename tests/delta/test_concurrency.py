@@ -317,10 +317,10 @@ def test_who_may_follow_whom(tmp_path: Path, ours: Step, winner: Step, kind: str
     assert error.fix == "refresh the table and do it again on what is there now"
     assert mine.version is None
     assert not table.refresh()
-    left = {p for p in tmp_path.rglob("*.parquet") if p.is_file()}
-    assert left <= on_disk
+    files_before = {p for p in tmp_path.rglob("*.parquet") if p.is_file()}
+    assert files_before <= on_disk
     live = {tmp_path / p for p in table.snapshot().files["path"] if "compacted" not in p}
-    assert live <= left, "only our own files are discarded"
+    assert live <= files_before, "only our own files are discarded"
 
 
 def test_without_partitions_every_append_could_have_been_read(tmp_path: Path) -> None:

@@ -101,9 +101,9 @@ def test_fields_may_be_added_at_every_depth_and_rows_without_them_have_null(tmp_
         txn.evolve(Schema.from_arrow(wider))
         txn.append(pa.table({"id": pa.array([4, 5, 6]), where: new}))
         txn.append(pa.table({"id": pa.array([7, 8, 9]), where: old}), fill_missing=True)
-    found = lv.open_table(str(tmp_path)).scan().collect().sort("id").to_arrow()[where].to_pylist()
-    assert found[:3] == found[3:6] == found[6:]
-    assert "'b': None" in str(found[1])
+    values = lv.open_table(str(tmp_path)).scan().collect().sort("id").to_arrow()[where].to_pylist()
+    assert values[:3] == values[3:6] == values[6:]
+    assert "'b': None" in str(values[1])
     with pytest.raises(InvalidRequestError, match=r"the rows have no field .*\.b"):
         table.append(pa.table({"id": pa.array([1, 2, 3]), where: old}))
 
@@ -121,8 +121,8 @@ def test_the_fields_of_a_maps_key_stay_as_they_are(tmp_path: Path) -> None:
 
 def test_names_are_found_without_their_case_and_kept_in_the_tables() -> None:
     schema = Schema.from_arrow(pa.schema([("Id", pa.int64()), ("S", pa.struct([("A", pa.int64())]))]))
-    given = batch(s=pa.array([{"a": 2}]), ID=pa.array([1]))
-    assert conform_batch(given, schema).to_pylist() == [{"Id": 1, "S": {"A": 2}}]
+    batch_given = batch(s=pa.array([{"a": 2}]), ID=pa.array([1]))
+    assert conform_batch(batch_given, schema).to_pylist() == [{"Id": 1, "S": {"A": 2}}]
     twice = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], names=["id", "ID"])
     with pytest.raises(InvalidRequestError, match="two columns of the rows id and ID differ only by case"):
         conform_batch(twice, schema)
@@ -198,10 +198,10 @@ ALTERED: list[tuple[pa.Array, pa.DataType, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("array", "type_", "shown"), ALTERED, ids=[f"{a.type} as {t}" for a, t, _ in ALTERED])
+@pytest.mark.parametrize(("array", "type_", "type_name"), ALTERED, ids=[f"{a.type} as {t}" for a, t, _ in ALTERED])
 @pytest.mark.parametrize("depth", ["column", "struct", "list", "map"])
 def test_a_value_that_would_be_altered_is_refused_with_its_row(
-    array: pa.Array, type_: pa.DataType, shown: str, depth: str
+    array: pa.Array, type_: pa.DataType, type_name: str, depth: str
 ) -> None:
     whole, path = array, "x"
     match depth:
@@ -217,7 +217,7 @@ def test_a_value_that_would_be_altered_is_refused_with_its_row(
     with pytest.raises(InvalidRequestError) as caught:
         conform_batch(batch(x=whole), Schema.from_arrow(pa.schema([("x", type_)])), first=10)
     assert (caught.value.kind, caught.value.place) == ("type-mismatch", path)
-    assert f"row 11 (counted from 0) holds {shown}" in caught.value.message
+    assert f"row 11 (counted from 0) holds {type_name}" in caught.value.message
     assert caught.value.message.startswith(f"column {path} is {array.type} and does not fit ")
 
 
@@ -268,9 +268,9 @@ def test_times_are_not_shifted_and_the_fix_says_so() -> None:
 
 
 def test_the_same_type_costs_nothing() -> None:
-    given = batch(id=pa.array([1, 2]))
-    found = conform_batch(given, Schema.from_arrow(given.schema))
-    assert found.column(0).buffers()[1].address == given.column(0).buffers()[1].address
+    rows = batch(id=pa.array([1, 2]))
+    result = conform_batch(rows, Schema.from_arrow(rows.schema))
+    assert result.column(0).buffers()[1].address == rows.column(0).buffers()[1].address
 
 
 def test_values_below_a_null_do_not_count() -> None:

@@ -139,13 +139,13 @@ def test_of_a_local_file_only_the_part_of_a_column_that_is_needed_is_read(
 ) -> None:
     numbers = pa.table({"x": pa.arange(0, 500_000)})
     pq.write_table(numbers, tmp_path / "f", compression="none", use_dictionary=False, row_group_size=500_000)
-    read: list[int] = []
+    sizes: list[int] = []
 
     class Counted(BytesIO):
         def read(self, size: int | None = -1) -> bytes:
-            found = super().read(size)
-            read.append(len(found))
-            return found
+            data = super().read(size)
+            sizes.append(len(data))
+            return data
 
     monkeypatch.setattr(
         LocalStorage, "open", lambda self, path, _size: Counted(Path(self.local_path(path)).read_bytes())
@@ -154,5 +154,5 @@ def test_of_a_local_file_only_the_part_of_a_column_that_is_needed_is_read(
     size = (tmp_path / "f").stat().st_size
     batches = read_task(FileTask(str(tmp_path), "f", Schema.from_arrow(numbers.schema), {}, size), storage)
     assert next(batches).column(0)[-1].as_py() == 65_535
-    assert sum(read) < size / 2, "the row group is in memory whole"
+    assert sum(sizes) < size / 2, "the row group is in memory whole"
     assert sum(b.num_rows for b in batches) == 500_000 - 65_536

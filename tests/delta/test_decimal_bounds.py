@@ -37,10 +37,10 @@ def test_a_bound_that_deltalake_rounds_spares_no_file_that_holds_the_value(
     table = lv.open_table(str(tmp_path / "t"))
     for where in (pl.col("x") == value, pl.col("x") <= value, pl.col("x") >= value):
         assert table.scan().filter(where).collect()["x"].to_list() == [value]
-    told = table.statistics()["x"].struct.unnest().row(0, named=True)
-    assert told["min"] is None or told["min"] <= value
-    assert told["max"] is None or told["max"] >= value
-    assert not told["exact"]
+    bounds = table.statistics()["x"].struct.unnest().row(0, named=True)
+    assert bounds["min"] is None or bounds["min"] <= value
+    assert bounds["max"] is None or bounds["max"] >= value
+    assert not bounds["exact"]
 
 
 @given(st.integers(-(10**30) + 1, 10**30 - 1), st.integers(0, 30))
@@ -72,9 +72,9 @@ def test_a_bound_is_exact_where_no_double_can_have_rounded_it(
 ) -> None:
     stats = f'{{"numRecords":1,"minValues":{{"x":{text}}},"maxValues":{{"x":{text}}},"nullCount":{{"x":0}}}}'
     history.create({"x": type_}).commit(history.data("f", {"x": [Decimal(1)]}, stats=stats))
-    told = lv.open_table(history.address).statistics()["x"].struct.unnest().row(0, named=True)
-    assert told["exact"] is exact
+    bounds = lv.open_table(history.address).statistics()["x"].struct.unnest().row(0, named=True)
+    assert bounds["exact"] is exact
     if exact:
-        assert told["min"] == told["max"] == Decimal(text)
+        assert bounds["min"] == bounds["max"] == Decimal(text)
     else:
-        assert told["min"] < Decimal(text) < told["max"]
+        assert bounds["min"] < Decimal(text) < bounds["max"]

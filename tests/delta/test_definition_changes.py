@@ -40,7 +40,7 @@ def rows(first: int, count: int = 3) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def made(address: Path, properties: dict[str, str] | None = None, **more: Any) -> DeltaTable:
+def make_table(address: Path, properties: dict[str, str] | None = None, **more: Any) -> DeltaTable:
     table = lv.create_table(str(address), SCHEMA, properties=properties, **more)
     assert isinstance(table, DeltaTable)
     table.append(rows(0))
@@ -48,12 +48,12 @@ def made(address: Path, properties: dict[str, str] | None = None, **more: Any) -
 
 
 def again(table: lv.Table) -> DeltaTable:
-    found = lv.open_table(table.address)
-    assert isinstance(found, DeltaTable)
-    return found
+    table_again = lv.open_table(table.address)
+    assert isinstance(table_again, DeltaTable)
+    return table_again
 
 
-def held(table: lv.Table) -> list[dict[str, Any]]:
+def all_rows(table: lv.Table) -> list[dict[str, Any]]:
     frame = again(table).scan().collect()
     return frame.sort(frame.columns[0]).to_dicts()
 
@@ -69,7 +69,7 @@ def sound(table: lv.Table) -> bool:
 def test_mapped_columns_are_renamed_and_dropped_without_their_files(
     tmp_path: Path, partition_by: tuple[str, ...]
 ) -> None:
-    table = made(tmp_path, partition_by=partition_by)
+    table = make_table(tmp_path, partition_by=partition_by)
     before = {p: p.read_bytes() for p in tmp_path.rglob("*.parquet")}
     table.set_properties(MAPPED)
     table.rename_column("city", "town")
@@ -77,19 +77,19 @@ def test_mapped_columns_are_renamed_and_dropped_without_their_files(
     parameters = json.loads(table.history(1)["parameters"][0])
     assert parameters == {"oldColumnPath": "at.y", "newColumnPath": "at.z"}
     table.drop_column("tags")
-    assert held(table)[0] == {"id": 0, "town": "Rome", "at": {"x": 0, "z": "y"}}
+    assert all_rows(table)[0] == {"id": 0, "town": "Rome", "at": {"x": 0, "z": "y"}}
     assert {p: p.read_bytes() for p in tmp_path.rglob("*.parquet")} == before
     new = pl.DataFrame({"id": [9], "town": ["Bern"], "at": [{"x": 1, "z": None}]})
     again(table).append(new.with_columns(pl.col("id").cast(pl.Int32)))
     table.add_column("tags", TEXT, comment="another one")
-    assert [r["id"] for r in held(table)] == [0, 1, 2, 9]
-    assert {r["tags"] for r in held(table)} == {None}, "a name that comes back is another column"
+    assert [r["id"] for r in all_rows(table)] == [0, 1, 2, 9]
+    assert {r["tags"] for r in all_rows(table)} == {None}, "a name that comes back is another column"
     assert again(table).scan(1).collect().columns == ["id", "city", "at", "tags"]
     assert sound(table)
 
 
 def test_columns_have_types_of_polars_arrow_or_by_name(tmp_path: Path) -> None:
-    table = made(tmp_path, {"delta.enableTypeWidening": "true"})
+    table = make_table(tmp_path, {"delta.enableTypeWidening": "true"})
     assert table.add_column("weight", pl.Float64) == 2
     assert table.add_column("kind", "string") == 3
     assert table.widen_column("id", "bigint") == 4
@@ -110,28 +110,28 @@ def test_columns_have_types_of_polars_arrow_or_by_name(tmp_path: Path) -> None:
 
 def test_a_schema_of_rows_leaves_columns_of_the_table_as_they_are(tmp_path: Path) -> None:
     """Of mapped columns it has no physical names: under new ones all rows were null."""
-    table = made(tmp_path, MAPPED)
+    table = make_table(tmp_path, MAPPED)
     table.set_comment("city", "where")
-    before, read = table.snapshot().schema, table.scan().collect()
-    more = pl.Schema({**read.schema, "seen": pl.Date()})
-    assert [table.evolve(read.schema), table.evolve(before), table.evolve(more)] == [None, None, 3]
+    before, rows_read = table.snapshot().schema, table.scan().collect()
+    more = pl.Schema({**rows_read.schema, "seen": pl.Date()})
+    assert [table.evolve(rows_read.schema), table.evolve(before), table.evolve(more)] == [None, None, 3]
     assert again(table).snapshot().schema.fields[:-1] == before.fields
-    assert again(table).scan().collect().drop("seen").equals(read)
+    assert again(table).scan().collect().drop("seen").equals(rows_read)
     assert table.evolve(Schema.from_arrow(again(table).snapshot().schema.to_arrow())) == 4
-    assert again(table).scan().collect().drop("seen").equals(read)
+    assert again(table).scan().collect().drop("seen").equals(rows_read)
     assert "comment" not in again(table).snapshot().schema["city"].metadata
 
 
 def test_mapping_of_a_table_with_the_schema_of_a_mapped_one(tmp_path: Path) -> None:
     """Its physical names were taken for those of the files, and all rows were null."""
-    table = lv.create_table(tmp_path / "copy", made(tmp_path / "mapped", MAPPED).snapshot().schema)
+    table = lv.create_table(tmp_path / "copy", make_table(tmp_path / "mapped", MAPPED).snapshot().schema)
     table.append(rows(0))
     table.set_properties(MAPPED)
     assert again(table).scan().collect().equals(rows(0))
 
 
 def test_a_column_of_another_mapped_table_gets_an_id_of_this_one(tmp_path: Path) -> None:
-    table = made(tmp_path / "here", MAPPED)
+    table = make_table(tmp_path / "here", MAPPED)
     other = lv.create_table(tmp_path / "there", {"more": "long"}, properties=MAPPED).snapshot().schema["more"]
     assert table.evolve(Schema((*table.snapshot().schema, other))) == 2
     fields = again(table).snapshot().schema.fields
@@ -141,7 +141,7 @@ def test_a_column_of_another_mapped_table_gets_an_id_of_this_one(tmp_path: Path)
 
 @pytest.mark.parametrize("wrong", ["String", ArrayType("Int64"), StructType((Field("a", pl.Int64),))])  # type: ignore[arg-type]  # on purpose
 def test_what_is_no_type_changes_nothing(tmp_path: Path, wrong: Any) -> None:
-    table = made(tmp_path)
+    table = make_table(tmp_path)
     whole = Schema((*table.snapshot().schema, Field("more", PrimitiveType("Strin") if wrong == "String" else wrong)))
     with pytest.raises(UnsupportedTableError, match="is not written to Delta tables"):
         table.evolve(whole)
@@ -149,7 +149,7 @@ def test_what_is_no_type_changes_nothing(tmp_path: Path, wrong: Any) -> None:
 
 
 def test_types_widen_and_older_files_are_read_as_the_new_type(tmp_path: Path) -> None:
-    table = made(tmp_path, {"delta.enableTypeWidening": "true"})
+    table = make_table(tmp_path, {"delta.enableTypeWidening": "true"})
     table.widen_column("id", LONG)
     table.widen_column("at.x", INTEGER)
     table.widen_column("tags.element", DecimalType(20, 2))
@@ -158,13 +158,13 @@ def test_types_widen_and_older_files_are_read_as_the_new_type(tmp_path: Path) ->
             {"tags": pl.List(pl.Decimal(20, 2))}
         )
     )
-    assert [(r["id"], r["at"]["x"]) for r in held(table)] == [(0, 0), (1, 1), (2, 2), (2**40, 2**20)]
+    assert [(r["id"], r["at"]["x"]) for r in all_rows(table)] == [(0, 0), (1, 1), (2, 2), (2**40, 2**20)]
     assert again(table).plan("id > 5")["kept"].sum() == 1
     assert sound(table)
 
 
 def test_columns_move_and_are_described(tmp_path: Path) -> None:
-    table = made(tmp_path)
+    table = make_table(tmp_path)
     with table.transaction("CHANGE COLUMN") as txn:
         txn.reorder_columns(["city", "tags"])
         txn.set_comment("at.x", "how far")
@@ -195,24 +195,24 @@ UPGRADES: list[tuple[str, dict[str, str], list[str], bool]] = [
 def test_a_property_brings_the_protocol_that_it_needs_and_the_table_goes_on(
     tmp_path: Path, properties: dict[str, str], features: list[str], readers: bool
 ) -> None:
-    table = made(tmp_path)
+    table = make_table(tmp_path)
     table.set_properties(properties)
-    found = table.snapshot().protocol
-    assert found.writer_features is not None
-    assert set(found.writer_features) == {"appendOnly", "invariants", *features}
-    assert (found.min_reader_version, found.min_writer_version) == (3 if readers else 1, 7)
+    table_protocol = table.snapshot().protocol
+    assert table_protocol.writer_features is not None
+    assert set(table_protocol.writer_features) == {"appendOnly", "invariants", *features}
+    assert (table_protocol.min_reader_version, table_protocol.min_writer_version) == (3 if readers else 1, 7)
     other = again(table)
     other.append(rows(10))
     other.delete("id = 1")
     other.update({"city": "'Bern'"}, "id = 10")
-    assert [r["id"] for r in held(table)] == [0, 2, 10, 11, 12]
+    assert [r["id"] for r in all_rows(table)] == [0, 2, 10, 11, 12]
     if "rowTracking" in features:
         ids = again(table).scan(row_tracking=True).collect()["_row_id"]
         assert ids.null_count() == 0
         assert ids.n_unique() == 5
     if "inCommitTimestamp" in features:
-        told = table.snapshot().properties
-        assert told["delta.inCommitTimestampEnablementVersion"] == "2"
+        table_properties = table.snapshot().properties
+        assert table_properties["delta.inCommitTimestampEnablementVersion"] == "2"
         sources = again(table).history().sort("version")["timestamp_source"].to_list()
         assert sources[:3] == ["file", "file", "in-commit"]
         assert again(table).history().sort("version")["timestamp"].is_sorted()
@@ -220,7 +220,7 @@ def test_a_property_brings_the_protocol_that_it_needs_and_the_table_goes_on(
 
 
 def test_features_are_named_on_request_and_properties_go(tmp_path: Path) -> None:
-    table = made(tmp_path, {"a": "1", "b": "2"})
+    table = make_table(tmp_path, {"a": "1", "b": "2"})
     with table.transaction("UPGRADE PROTOCOL") as txn:
         txn.upgrade_protocol(["deletionVectors"])
     assert "deletionVectors" in (table.snapshot().protocol.reader_features or ())
@@ -232,7 +232,7 @@ def test_features_are_named_on_request_and_properties_go(tmp_path: Path) -> None
 
 
 def test_a_constraint_is_added_once_its_rows_satisfy_it_and_goes_again(tmp_path: Path) -> None:
-    table = made(tmp_path)
+    table = make_table(tmp_path)
     with pytest.raises(
         ConstraintViolationError, match=r"2 rows of the table break the constraint c \(id > 1\); one of them: id = 0"
     ):
@@ -245,7 +245,7 @@ def test_a_constraint_is_added_once_its_rows_satisfy_it_and_goes_again(tmp_path:
         opened.append(rows(-3))
     opened.drop_constraint("C")
     again(table).append(rows(-3))
-    assert len(held(table)) == 6
+    assert len(all_rows(table)) == 6
 
 
 def after_rows(change: Any) -> Any:
@@ -291,7 +291,7 @@ REFUSED: list[tuple[str, Any, type[LakeviewError], str]] = [
 def test_what_the_table_does_not_bear_is_refused(
     tmp_path: Path, change: Any, error: type[LakeviewError], words: str
 ) -> None:
-    table = made(tmp_path)
+    table = make_table(tmp_path)
     with pytest.raises(error, match=words):
         change(table)
     kinds = again(table).history()["operation"].to_list()
@@ -317,7 +317,7 @@ USED: list[tuple[str, Any, str]] = [
 
 @pytest.mark.parametrize(("change", "words"), [u[1:] for u in USED], ids=[u[0] for u in USED])
 def test_columns_in_use_stay(tmp_path: Path, change: Any, words: str) -> None:
-    table = made(tmp_path, MAPPED | {"delta.constraints.c": "id >= 0"}, partition_by=["city"])
+    table = make_table(tmp_path, MAPPED | {"delta.constraints.c": "id >= 0"}, partition_by=["city"])
     with pytest.raises(InvalidRequestError, match=words):
         change(table)
 
@@ -337,7 +337,7 @@ def test_the_rule_of_a_column_goes_with_it(tmp_path: Path) -> None:
 
 
 def test_row_tracking_begins_for_rows_of_the_same_commit_too(tmp_path: Path) -> None:
-    table = made(tmp_path)
+    table = make_table(tmp_path)
     with table.transaction() as txn:
         txn.append(rows(10))
         txn.set_properties({"delta.enableRowTracking": "true"})
@@ -353,7 +353,7 @@ def test_fields_called_as_steps_of_lists_widen(tmp_path: Path) -> None:
     table.append(pl.DataFrame({"s": [{"value": 1, "element": [{"key": 2}]}]}, Schema((Field("s", inner),)).to_polars()))
     for path in ("s.value", "s.element.element.key"):
         table.widen_column(path, LONG)
-    assert held(table) == [{"s": {"value": 1, "element": [{"key": 2}]}}]
+    assert all_rows(table) == [{"s": {"value": 1, "element": [{"key": 2}]}}]
     assert str(table.snapshot().schema["s"].type) == "struct<value: long, element: array<struct<key: long>>>"
 
 
@@ -439,7 +439,7 @@ def test_columns_with_names_of_the_change_feed_and_the_feed_exclude_each_other(t
     feed, name = {"delta.enableChangeDataFeed": "true"}, "_Change_Type"
     with pytest.raises(InvalidRequestError, match="the change data feed uses"):
         lv.create_table(str(tmp_path / "new"), Schema((Field("id", LONG), Field(name, TEXT))), properties=feed)
-    fed, plain = made(tmp_path / "fed", feed), made(tmp_path / "plain")
+    fed, plain = make_table(tmp_path / "fed", feed), make_table(tmp_path / "plain")
     plain.add_column(name, TEXT)
     calls: list[Callable[[], object]] = [lambda: fed.add_column(name, TEXT), lambda: plain.set_properties(feed)]
     for call in calls:
@@ -463,7 +463,7 @@ def test_a_renamed_column_keeps_its_statistics(columns: str, after: str) -> None
 
 
 def test_a_rename_changes_the_list_of_columns_with_statistics(tmp_path: Path) -> None:
-    table = made(tmp_path, MAPPED | {"delta.dataSkippingStatsColumns": "at.x,city"})
+    table = make_table(tmp_path, MAPPED | {"delta.dataSkippingStatsColumns": "at.x,city"})
     table.rename_column("at.x", "very odd")
     assert table.snapshot().properties["delta.dataSkippingStatsColumns"] == "at.`very odd`,city"
 
@@ -482,7 +482,7 @@ WRONG: dict[str, Callable[[Any], object]] = {
 
 @pytest.mark.parametrize("call", WRONG.values(), ids=WRONG)
 def test_a_value_of_another_type_changes_nothing(tmp_path: Path, call: Callable[[Any], object]) -> None:
-    table = made(tmp_path, MAPPED)
+    table = make_table(tmp_path, MAPPED)
     with pytest.raises(InvalidRequestError):
         call(table)
     assert again(table).latest_version == 1
@@ -495,4 +495,4 @@ def test_one_name_is_as_good_as_a_list_of_names(tmp_path: Path) -> None:
     changes = pl.DataFrame({"id": [2, 3], "city": ["Bern", "Bern"]})
     table.merge(changes, "id").when_matched_update().when_not_matched_insert().execute()
     assert table.optimize(z_order_by="id") is not None
-    assert [row["city"] for row in held(table)] == ["Oslo", "Bern", "Bern"]
+    assert [row["city"] for row in all_rows(table)] == ["Oslo", "Bern", "Bern"]

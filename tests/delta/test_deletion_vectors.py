@@ -124,18 +124,20 @@ def test_a_prefix_that_leaves_the_table_is_refused(history: DeltaHistory, prefix
 
 def test_positions_count_over_row_groups_and_batches(history: DeltaHistory) -> None:
     rows = 150_000
-    gone = {0, 65_535, 65_536, 99_999, 100_000, rows - 1, *range(20_000, 30_000)}
+    dead_ids = {0, 65_535, 65_536, 99_999, 100_000, rows - 1, *range(20_000, 30_000)}
     buffer = BytesIO()
     pq.write_table(pa.table({"id": range(rows), "t": ["x"] * rows}), buffer, row_group_size=7_777)
     history.write("f", buffer.getvalue())
     history.commit(
-        WITH_VECTORS, metadata({"id": "long", "t": "string"}), add("f", records=rows, deletionVector=deleting(*gone))
+        WITH_VECTORS,
+        metadata({"id": "long", "t": "string"}),
+        add("f", records=rows, deletionVector=deleting(*dead_ids)),
     )
     scan = lv.open_table(history.address).scan()
-    left = set(range(rows)) - gone
-    assert scan.select("id").collect()["id"].to_list() == sorted(left)
-    assert scan.select(pl.len()).collect().item() == len(left)
-    assert scan.filter(pl.col("id") >= 99_998).collect()["id"].to_list() == sorted(i for i in left if i >= 99_998)
+    live_ids = set(range(rows)) - dead_ids
+    assert scan.select("id").collect()["id"].to_list() == sorted(live_ids)
+    assert scan.select(pl.len()).collect().item() == len(live_ids)
+    assert scan.filter(pl.col("id") >= 99_998).collect()["id"].to_list() == sorted(i for i in live_ids if i >= 99_998)
     assert scan.head(3).collect()["id"].to_list() == [1, 2, 3]
 
 
@@ -187,8 +189,8 @@ def test_filters_see_bounds_that_are_only_bounds(history: DeltaHistory) -> None:
     assert table.scan().filter(pl.col("id") == 1).collect().height == 0
     assert table.scan().filter(pl.col("id") != 1).collect()["id"].to_list() == [3]
     assert table.scan().filter(pl.col("id").is_not_null()).collect().height == 1
-    told = table.statistics()["id"].struct.unnest()
-    assert (told["exact"][0], told["null_count_exact"][0]) == (False, False)
+    bounds = table.statistics()["id"].struct.unnest()
+    assert (bounds["exact"][0], bounds["null_count_exact"][0]) == (False, False)
 
 
 def test_tasks_travel_with_their_vectors(history: DeltaHistory) -> None:
@@ -224,18 +226,18 @@ def test_of_a_file_of_many_vectors_only_the_one_asked_for_is_read(
     masked(history, {**relative(NAME, vector, 2), "offset": offsets[-2]}).write(FILE, data)
     table = lv.open_table(history.address)
     assert isinstance(table, DeltaTable)
-    read: list[int] = []
+    sizes: list[int] = []
     real = type(table.storage).read_range
 
-    def counted(storage: Storage, path: str, start: int, length: int) -> bytes:
-        found = real(storage, path, start, length)
-        read.append(len(found))
-        return found
+    def read_and_count(storage: Storage, path: str, start: int, length: int) -> bytes:
+        part = real(storage, path, start, length)
+        sizes.append(len(part))
+        return part
 
-    monkeypatch.setattr(type(table.storage), "read_range", counted)
+    monkeypatch.setattr(type(table.storage), "read_range", read_and_count)
     assert table.scan().collect()["id"].to_list() == [0, 2, 4, 5, 6, 7, 8, 9]
-    assert len(read) == parts
-    assert sum(read) == 1 + 4 + len(vector) + 4
+    assert len(sizes) == parts
+    assert sum(sizes) == 1 + 4 + len(vector) + 4
 
 
 # -- what is broken
@@ -248,8 +250,8 @@ def test_a_file_that_is_gone_is_named_and_only_rows_need_it(history: DeltaHistor
     with pytest.raises(DataFileMissingError, match=FILE) as caught:
         table.scan().collect()
     assert caught.value.place == FILE
-    told = table.versions().row(0, named=True)
-    assert (told["readable"], told["reason"]) == (
+    facts = table.versions().row(0, named=True)
+    assert (facts["readable"], facts["reason"]) == (
         False, "1 of its data files and deletion vectors is missing from the store",
     )  # fmt: skip
 

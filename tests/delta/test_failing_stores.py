@@ -84,6 +84,6 @@ def test_a_store_that_fails_at_any_write_leaves_the_table_and_the_folder_as_they
             continue
         break
     assert after > 0
-    found = lv.open_table(str(tmp_path))
-    assert found.snapshot().version == version + 1
-    assert [f for f in found.check() if f.severity in GRAVE] == []
+    table_again = lv.open_table(str(tmp_path))
+    assert table_again.snapshot().version == version + 1
+    assert [f for f in table_again.check() if f.severity in GRAVE] == []

@@ -33,9 +33,9 @@ def needing(*reader: str, writer: tuple[str, ...] = ()) -> Action:
     return protocol(3, 7, readerFeatures=list(reader), writerFeatures=[*reader, *writer])
 
 
-def column(name: str, type_: Any, **said: Any) -> dict[str, Any]:
+def column(name: str, type_: Any, **metadata_of_column: Any) -> dict[str, Any]:
     """A field of the schemaString with metadata."""
-    return {"name": name, "type": type_, "nullable": True, "metadata": said}
+    return {"name": name, "type": type_, "nullable": True, "metadata": metadata_of_column}
 
 
 def schema(*fields: dict[str, Any]) -> str:
@@ -43,66 +43,68 @@ def schema(*fields: dict[str, Any]) -> str:
     return json.dumps({"type": "struct", "fields": list(fields)})
 
 
-def plain(history: DeltaHistory, needed: Action) -> DeltaHistory:
+def plain(history: DeltaHistory, protocol_action: Action) -> DeltaHistory:
     """One column, one row, the feature declared and no more."""
-    return history.commit(needed, metadata(LONG)).commit(history.data("f", {"id": [1]}, records=1))
+    return history.commit(protocol_action, metadata(LONG)).commit(history.data("f", {"id": [1]}, records=1))
 
 
 # -- what readers must understand
 
 
 def mapped_by(mode: str) -> Build:
-    def build(history: DeltaHistory, needed: Action) -> DeltaHistory:
+    def build(history: DeltaHistory, protocol_action: Action) -> DeltaHistory:
         of_file = pa.table([pa.array([7])], schema=pa.schema([held(pa.int64(), 3, None if mode == "name" else "any")]))
         declared = mapped(mode, field("id", "long", 3))[1]
-        return history.commit(needed, declared).commit(history.data("f", of_file, records=1))
+        return history.commit(protocol_action, declared).commit(history.data("f", of_file, records=1))
 
     return build
 
 
-def masked(history: DeltaHistory, needed: Action) -> DeltaHistory:
+def masked(history: DeltaHistory, protocol_action: Action) -> DeltaHistory:
     """70,000 rows of which 69,999 are deleted: full blocks, which are bitmap containers."""
-    gone = [n for n in range(70_000) if n != 65_600]
+    deleted_ids = [n for n in range(70_000) if n != 65_600]
     add = history.data(
-        "f", {"id": list(range(70_000))}, records=70_000, deletionVector=inline(portable(gone), len(gone))
+        "f", {"id": list(range(70_000))}, records=70_000, deletionVector=inline(portable(deleted_ids), len(deleted_ids))
     )
-    return history.commit(needed, metadata(LONG), add)
+    return history.commit(protocol_action, metadata(LONG), add)
 
 
-def zoneless(history: DeltaHistory, needed: Action) -> DeltaHistory:
+def zoneless(history: DeltaHistory, protocol_action: Action) -> DeltaHistory:
     of_file = pa.table({"id": pa.array([1], pa.timestamp("us"))})
-    return history.commit(needed, metadata({"id": "timestamp_ntz"})).commit(history.data("f", of_file))
+    return history.commit(protocol_action, metadata({"id": "timestamp_ntz"})).commit(history.data("f", of_file))
 
 
-def v2_checkpoint(history: DeltaHistory, needed: Action) -> DeltaHistory:
-    history.commit(needed, metadata(LONG)).commit(history.data("f", {"id": [1]}, records=1))
+def v2_checkpoint(history: DeltaHistory, protocol_action: Action) -> DeltaHistory:
+    history.commit(protocol_action, metadata(LONG)).commit(history.data("f", {"id": [1]}, records=1))
     lines = [{"checkpointMetadata": {"version": 1}}, *history.reconciled(1)]
     name = log_name(1, "checkpoint.0a1b2c3d-0000-4000-8000-0a1b2c3d4e5f.json")
     return history.write(name, "\n".join(json.dumps(line) for line in lines).encode()).without(0)
 
 
-def widened(history: DeltaHistory, needed: Action) -> DeltaHistory:
+def widened(history: DeltaHistory, protocol_action: Action) -> DeltaHistory:
     change = {"fromType": "integer", "toType": "long", "tableVersion": 1}
     wide = metadata(schema=schema(column("id", "long", **{"delta.typeChanges": [change]})))
     narrow = history.data("f", {"id": pa.array([1], pa.int32())}, records=1)
-    return history.commit(needed, metadata({"id": "integer"}), narrow).commit(wide)
+    return history.commit(protocol_action, metadata({"id": "integer"}), narrow).commit(wide)
 
 
-def variant(history: DeltaHistory, needed: Action) -> DeltaHistory:
+def variant(history: DeltaHistory, protocol_action: Action) -> DeltaHistory:
     value, names = spark_variant({"a": [1, None]})
     of_file = pa.table({"id": pa.array([{"metadata": names, "value": value}], BINARIES)})
-    return history.commit(needed, metadata({"id": "variant"})).commit(history.data("f", of_file, records=1))
+    return history.commit(protocol_action, metadata({"id": "variant"})).commit(history.data("f", of_file, records=1))
 
 
-def shredded(history: DeltaHistory, needed: Action) -> DeltaHistory:
+def shredded(history: DeltaHistory, protocol_action: Action) -> DeltaHistory:
     kind = pa.struct([("metadata", pa.binary()), ("value", pa.binary()), ("typed_value", pa.int64())])
     of_file = pa.table({"id": pa.array([{"metadata": spark_variant(1)[1], "value": None, "typed_value": 34}], kind)})
-    return history.commit(needed, metadata({"id": "variant"})).commit(history.data("f", of_file, records=1))
+    return history.commit(protocol_action, metadata({"id": "variant"})).commit(history.data("f", of_file, records=1))
 
 
-def a_point(history: DeltaHistory, needed: Action) -> DeltaHistory:
+def a_point(history: DeltaHistory, protocol_action: Action) -> DeltaHistory:
     of_file = pa.table({"id": pa.array([b"\x01\x01"])})
-    return history.commit(needed, metadata({"id": "geometry(OGC:CRS84)"})).commit(history.data("f", of_file, records=1))
+    return history.commit(protocol_action, metadata({"id": "geometry(OGC:CRS84)"})).commit(
+        history.data("f", of_file, records=1)
+    )
 
 
 READ: dict[str, tuple[Build, object]] = {
@@ -126,9 +128,9 @@ READ: dict[str, tuple[Build, object]] = {
 def test_a_reader_feature_is_read(history: DeltaHistory, feature: str) -> None:
     build, value = READ[feature]
     table = lv.open_table(build(history, needing(feature)).address)
-    found = table.scan().collect()
-    assert found.rows() == [(value,)]
-    assert found.columns == ["id"]
+    rows = table.scan().collect()
+    assert rows.rows() == [(value,)]
+    assert rows.columns == ["id"]
     assert table.snapshot().num_files == 1
     assert table.snapshot().protocol.reader_features == (feature,)
     assert table.versions().filter("readable")["version"].max() == table.snapshot().version
@@ -195,14 +197,16 @@ def test_a_reader_feature_is_refused_by_name_and_the_log_shown(history: DeltaHis
 # -- what only writers must understand
 
 
-def told(*fields: dict[str, Any], **properties: str | None) -> Build:
+def of_metadata(*fields: dict[str, Any], **properties: str | None) -> Build:
     """A table with these fields and properties."""
 
-    def build(history: DeltaHistory, needed: Action) -> DeltaHistory:
-        found = {name.replace("_", "."): value for name, value in properties.items()}
+    def build(history: DeltaHistory, protocol_action: Action) -> DeltaHistory:
+        delta_properties = {name.replace("_", "."): value for name, value in properties.items()}
         of_schema = schema(*(fields or (column("id", "long"),)))
         history.commit(
-            info(operation="CREATE", inCommitTimestamp=_ICT), needed, metadata(schema=of_schema, properties=found)
+            info(operation="CREATE", inCommitTimestamp=_ICT),
+            protocol_action,
+            metadata(schema=of_schema, properties=delta_properties),
         )
         return history.commit(info(inCommitTimestamp=_ICT + 5), history.data("f", {"id": [1]}, records=1))
 
@@ -212,9 +216,9 @@ def told(*fields: dict[str, Any], **properties: str | None) -> Build:
 def with_domain(domain: str, configuration: str) -> Build:
     """A table that something is kept beside."""
 
-    def build(history: DeltaHistory, needed: Action) -> DeltaHistory:
-        kept = {"domainMetadata": {"domain": domain, "configuration": configuration, "removed": False}}
-        return plain(history, needed).commit(kept)
+    def build(history: DeltaHistory, protocol_action: Action) -> DeltaHistory:
+        domain_action = {"domainMetadata": {"domain": domain, "configuration": configuration, "removed": False}}
+        return plain(history, protocol_action).commit(domain_action)
 
     return build
 
@@ -225,26 +229,26 @@ _IDENTITY = {"delta.identity.start": 1, "delta.identity.step": 1, "delta.identit
 _INVARIANT = json.dumps({"expression": {"expression": "id > 0"}})
 
 WRITERS: dict[str, Build] = {
-    "appendOnly": told(delta_appendOnly="true"),
-    "invariants": told(column("id", "long", **{"delta.invariants": _INVARIANT})),
-    "checkConstraints": told(delta_constraints_positive="id > 0"),
-    "generatedColumns": told(column("id", "long", **{"delta.generationExpression": "1"})),
-    "allowColumnDefaults": told(column("id", "long", CURRENT_DEFAULT="0")),
-    "identityColumns": told(column("id", "long", **_IDENTITY)),
-    "changeDataFeed": told(delta_enableChangeDataFeed="true"),
-    "inCommitTimestamp": told(delta_enableInCommitTimestamps="true"),
+    "appendOnly": of_metadata(delta_appendOnly="true"),
+    "invariants": of_metadata(column("id", "long", **{"delta.invariants": _INVARIANT})),
+    "checkConstraints": of_metadata(delta_constraints_positive="id > 0"),
+    "generatedColumns": of_metadata(column("id", "long", **{"delta.generationExpression": "1"})),
+    "allowColumnDefaults": of_metadata(column("id", "long", CURRENT_DEFAULT="0")),
+    "identityColumns": of_metadata(column("id", "long", **_IDENTITY)),
+    "changeDataFeed": of_metadata(delta_enableChangeDataFeed="true"),
+    "inCommitTimestamp": of_metadata(delta_enableInCommitTimestamps="true"),
     "domainMetadata": with_domain("theirs", "anything"),
     "rowTracking": with_domain("delta.rowTracking", '{"rowIdHighWaterMark":0}'),
     "clustering": with_domain(*_CLUSTERED),
     "liquid": with_domain(*_CLUSTERED),
-    "icebergCompatV1": told(delta_enableIcebergCompatV1="true"),
-    "icebergCompatV2": told(delta_enableIcebergCompatV2="true"),
-    "icebergCompatV3": told(delta_enableIcebergCompatV3="true"),
-    "icebergWriterCompatV1": told(delta_enableIcebergWriterCompatV1="true"),
+    "icebergCompatV1": of_metadata(delta_enableIcebergCompatV1="true"),
+    "icebergCompatV2": of_metadata(delta_enableIcebergCompatV2="true"),
+    "icebergCompatV3": of_metadata(delta_enableIcebergCompatV3="true"),
+    "icebergWriterCompatV1": of_metadata(delta_enableIcebergWriterCompatV1="true"),
     "materializePartitionColumns": plain,
-    "collations": told(column("id", "long"), column("c", "string", __COLLATIONS={"c": "ICU.de_CI"})),
-    "collations-preview": told(column("id", "long"), column("c", "string", __COLLATIONS={"c": "ICU.de_CI"})),
-    "checkpointProtection": told(delta_requireCheckpointProtectionBeforeVersion="1"),
+    "collations": of_metadata(column("id", "long"), column("c", "string", __COLLATIONS={"c": "ICU.de_CI"})),
+    "collations-preview": of_metadata(column("id", "long"), column("c", "string", __COLLATIONS={"c": "ICU.de_CI"})),
+    "checkpointProtection": of_metadata(delta_requireCheckpointProtectionBeforeVersion="1"),
     "a feature of tomorrow": plain,
 }
 """Features that ask nothing of a reader: a table that uses each."""
@@ -267,8 +271,8 @@ def test_a_writer_feature_stops_no_reader(history: DeltaHistory, feature: str) -
     assert table.scan().select("id").collect().rows() == [(1,)]
     assert table.snapshot().num_records == 1
     assert table.versions()["readable"].all()
-    shown = table.snapshot().rules.rows()
-    assert (SHOWN[feature] in shown) if feature in SHOWN else not [rule for rule in shown if rule[1] != "collation"]
+    rules = table.snapshot().rules.rows()
+    assert (SHOWN[feature] in rules) if feature in SHOWN else not [rule for rule in rules if rule[1] != "collation"]
 
 
 def test_in_commit_timestamps_are_the_times_of_versions(history: DeltaHistory) -> None:

@@ -49,15 +49,15 @@ def test_a_clone_has_the_rows_and_goes_its_own_way(tmp_path: Path, properties: d
     source.delete("id = 2")
     source.clone(str(tmp_path / "clone"))
     config = replace(settings(), roots=(str(tmp_path),))
-    found = lv.open_table(str(tmp_path / "clone"), config=config)
-    assert isinstance(found, DeltaTable)
-    assert sorted(found.scan().collect()["id"]) == [0, 1, 3, 4]
-    found.append(rows(10))
-    found.delete("id = 0")
-    assert sorted(found.scan().collect()["id"]) == [1, 3, 4, *range(10, 15)]
+    table = lv.open_table(str(tmp_path / "clone"), config=config)
+    assert isinstance(table, DeltaTable)
+    assert sorted(table.scan().collect()["id"]) == [0, 1, 3, 4]
+    table.append(rows(10))
+    table.delete("id = 0")
+    assert sorted(table.scan().collect()["id"]) == [1, 3, 4, *range(10, 15)]
     assert sorted(lv.open_table(source.address).scan().collect()["id"]) == [0, 1, 3, 4]
-    assert found.snapshot().id != source.snapshot().id
-    assert found.history()["operation"].to_list()[-1] == "CLONE"
+    assert table.snapshot().id != source.snapshot().id
+    assert table.history()["operation"].to_list()[-1] == "CLONE"
     with pytest.raises(CommitConflictError, match="holds a table already"):
         source.clone(str(tmp_path / "clone"))
 
@@ -79,8 +79,8 @@ def test_a_clone_times_its_own_commits_and_a_table_that_is_not_written_has_none(
     source.append(rows(0))
     source.set_properties({"delta.enableInCommitTimestamps": "true"})
     source.clone(str(tmp_path / "clone"))
-    found = lv.open_table(str(tmp_path / "clone"), config=replace(settings(), roots=(str(tmp_path),)))
-    assert found.history()["timestamp_source"].to_list() == ["in-commit"]
+    table = lv.open_table(str(tmp_path / "clone"), config=replace(settings(), roots=(str(tmp_path),)))
+    assert table.history()["timestamp_source"].to_list() == ["in-commit"]
     history.commit(protocol(1, 7, writerFeatures=["timeMachine"]), metadata())
     other = lv.open_table(history.address)
     assert isinstance(other, DeltaTable)
@@ -150,8 +150,8 @@ def test_days_beyond_the_calendar_have_no_bounds(tmp_path: Path) -> None:
     """Python has no date for them, and the conversion ended in OverflowError."""
     far = pa.array([-800_000, 3_000_000], pa.int32()).cast(pa.date32())
     folder(tmp_path, a=pa.table({"far": far, "day": [date(1, 1, 1), date(9999, 12, 31)]}))
-    found = lv.convert_to_delta(tmp_path).statistics()
-    bounds = {name: (found[name].struct["min"][0], found[name].struct["max"][0]) for name in ("far", "day")}
+    statistics = lv.convert_to_delta(tmp_path).statistics()
+    bounds = {name: (statistics[name].struct["min"][0], statistics[name].struct["max"][0]) for name in ("far", "day")}
     assert bounds == {"far": (None, None), "day": (date(1, 1, 1), date(9999, 12, 31))}
 
 
@@ -160,9 +160,9 @@ def test_folders_tell_partitions_in_the_types_that_are_given(tmp_path: Path) -> 
         (tmp_path / f"day={day}" / "_n=7").mkdir(parents=True)
         pq.write_table(rows(first), tmp_path / f"day={day}/_n=7/f.parquet")
     table = lv.convert_to_delta(tmp_path, partition_by=pa.schema([("day", pa.date32()), ("_n", pa.int32())]))
-    found = table.scan().collect().sort("id")
-    assert found["day"].to_list() == [date(2026, 1, 1)] * 5 + [None] * 5
-    assert found["_n"].unique().to_list() == [7]
+    rows_read = table.scan().collect().sort("id")
+    assert rows_read["day"].to_list() == [date(2026, 1, 1)] * 5 + [None] * 5
+    assert rows_read["_n"].unique().to_list() == [7]
     assert table.snapshot().partition_columns == ["day", "_n"]
 
 
@@ -174,14 +174,14 @@ def test_statistics_are_counted_again_where_they_are_missing_or_wrong(tmp_path: 
     table.delete("id = 12")
     assert table.snapshot().num_records is None
     assert table.recompute_statistics() == 4
-    found = lv.open_table(str(tmp_path))
-    assert isinstance(found, DeltaTable)
-    assert found.snapshot().num_records == 9
-    assert found.plan("id = 3")["kept"].sum() == 1
-    assert sorted(found.scan().collect()["id"]) == [0, 1, 2, 3, 4, 10, 11, 13, 14]
-    assert found.recompute_statistics() is None
-    assert found.history(1)["data_change"].to_list() == [False]
-    assert [f for f in found.check() if f.severity in GRAVE] == []
+    table_again = lv.open_table(str(tmp_path))
+    assert isinstance(table_again, DeltaTable)
+    assert table_again.snapshot().num_records == 9
+    assert table_again.plan("id = 3")["kept"].sum() == 1
+    assert sorted(table_again.scan().collect()["id"]) == [0, 1, 2, 3, 4, 10, 11, 13, 14]
+    assert table_again.recompute_statistics() is None
+    assert table_again.history(1)["data_change"].to_list() == [False]
+    assert [f for f in table_again.check() if f.severity in GRAVE] == []
 
 
 REFUSED: list[tuple[str, dict[str, pa.Table], dict[str, Any], type[LakeviewError], str]] = [

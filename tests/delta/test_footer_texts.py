@@ -35,8 +35,8 @@ def test_texts_have_the_bounds_and_nulls_that_comparing_them_gives(name: str, te
     with pq.ParquetWriter(file, rows.schema, metadata_collector=footers) as writer:
         writer.write_table(rows, row_group_size=2)
     columns = text_columns(rows.schema)
-    found = FileStatistics()
-    found.add(rows, columns)
+    statistics = FileStatistics()
+    statistics.add(rows, columns)
     for column, nulls, bounds in text_bounds(file.getvalue(), footers[0], columns):
-        found.add_column(column, nulls, bounds)
-    assert found.text() == file_statistics(rows)
+        statistics.add_column(column, nulls, bounds)
+    assert statistics.text() == file_statistics(rows)

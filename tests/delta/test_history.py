@@ -85,11 +85,11 @@ SAID: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("said", "shown"), [s[1:] for s in SAID], ids=[f"a commit {s[0]}" for s in SAID])
-def test_provenance_is_shown_as_recorded(history: DeltaHistory, said: dict[str, Any], shown: dict[str, Any]) -> None:
-    history.commit(info(**said), protocol(), metadata())
+@pytest.mark.parametrize(("body", "expected"), [s[1:] for s in SAID], ids=[f"a commit {s[0]}" for s in SAID])
+def test_provenance_is_shown_as_recorded(history: DeltaHistory, body: dict[str, Any], expected: dict[str, Any]) -> None:
+    history.commit(info(**body), protocol(), metadata())
     row = lv.open_table(history.address).history().row(0, named=True)
-    assert {name: row[name] for name in shown} == shown
+    assert {name: row[name] for name in expected} == expected
     assert (row["version"], row["position"], row["parent"]) == (0, 0, None)
     assert (row["schema_changed"], row["protocol_changed"]) == (True, True)
 
@@ -105,8 +105,8 @@ def test_of_a_corrupt_commit_nothing_is_known_and_its_flags_are_false(history: D
 
 def test_lifetimes_tell_each_stay(history: DeltaHistory) -> None:
     story(history).commit(add("./a", size=11, records=5)).commit(remove("a%20b")).commit(add("c", size=31, records=4))
-    shown = lv.open_table(history.address).lifetimes().drop("deletion_vector")
-    assert sorted(shown.rows(), key=str) == sorted(
+    lifetimes = lv.open_table(history.address).lifetimes().drop("deletion_vector")
+    assert sorted(lifetimes.rows(), key=str) == sorted(
         [
             ("a", 1, 2, 10, 1),
             ("b", 1, None, 20, 2),
@@ -121,18 +121,18 @@ def test_lifetimes_tell_each_stay(history: DeltaHistory) -> None:
 
 def test_lifetimes_of_files_from_before_the_log_begin_nowhere(history: DeltaHistory) -> None:
     story(history).checkpoint(2).without(0, 1, 2)
-    shown = lv.open_table(history.address).lifetimes().select("path", "added", "removed", "records")
-    assert sorted(shown.rows(), key=str) == [("b", None, None, 2), ("c", None, None, 3), ("d", 3, 4, None)]
+    lifetimes = lv.open_table(history.address).lifetimes().select("path", "added", "removed", "records")
+    assert sorted(lifetimes.rows(), key=str) == [("b", None, None, 2), ("c", None, None, 3), ("d", 3, 4, None)]
 
 
 def test_schemas_are_told_where_they_changed(history: DeltaHistory) -> None:
     history.create({"a": "long"}).commit(metadata({"a": "long"}, properties={"k": "v"}))
     history.commit(metadata({"a": "long", "b": "string"})).commit(metadata({"a": "long"}))
     table = lv.open_table(history.address)
-    told = table.schemas()
-    assert told["version"].to_list() == [0, 2, 3]
-    assert [len(json.loads(text)["fields"]) for text in told["schema"]] == [1, 2, 1]
-    assert told["timestamp"].is_sorted()
+    schemas = table.schemas()
+    assert schemas["version"].to_list() == [0, 2, 3]
+    assert [len(json.loads(text)["fields"]) for text in schemas["schema"]] == [1, 2, 1]
+    assert schemas["timestamp"].is_sorted()
     history.checkpoint(2).without(0, 1, 2)
     assert lv.open_table(history.address).schemas()["version"].to_list() == [2, 3]
 
@@ -152,45 +152,45 @@ REASONS = "version", "readable", "reason"
 
 
 def readable(table: lv.Table) -> dict[int, str | None]:
-    found = table.versions()
-    assert (found["readable"] == found["reason"].is_null()).all()
-    return dict(found.select("version", "reason").iter_rows())
+    versions = table.versions()
+    assert (versions["readable"] == versions["reason"].is_null()).all()
+    return dict(versions.select("version", "reason").iter_rows())
 
 
 def test_every_reason_why_a_version_cannot_be_read(history: DeltaHistory) -> None:
     story(history)
     assert set(readable(lv.open_table(history.address)).values()) == {None}
     history.remove("a")
-    told = readable(lv.open_table(history.address))
-    assert {v for v, reason in told.items() if reason} == {1}
-    assert told[1] == "1 of its data files is missing from the store"
+    reasons = readable(lv.open_table(history.address))
+    assert {v for v, reason in reasons.items() if reason} == {1}
+    assert reasons[1] == "1 of its data files is missing from the store"
     history.remove("b")
-    told = readable(lv.open_table(history.address))
-    assert told[1] == "2 of its data files are missing from the store"
-    assert told[5] == "1 of its data files is missing from the store"
+    reasons = readable(lv.open_table(history.address))
+    assert reasons[1] == "2 of its data files are missing from the store"
+    assert reasons[5] == "1 of its data files is missing from the store"
     history.write("a", b"").write("b", b"").without(3)
-    told = readable(lv.open_table(history.address))
-    assert {told[v] for v in (4, 5)} == {"commit 3 is missing from the log"}
-    assert told[2] is None
+    reasons = readable(lv.open_table(history.address))
+    assert {reasons[v] for v in (4, 5)} == {"commit 3 is missing from the log"}
+    assert reasons[2] is None
     history.checkpoint(2).without(0)
-    told = readable(lv.open_table(history.address))
-    assert told[1] == "the log starts at version 1, and no checkpoint lies at or below it"
-    assert told[2] is None
+    reasons = readable(lv.open_table(history.address))
+    assert reasons[1] == "the log starts at version 1, and no checkpoint lies at or below it"
+    assert reasons[2] is None
 
 
 def test_versions_are_told_without_a_look_at_the_files(history: DeltaHistory) -> None:
     story(history).checkpoint(2).without(0, 1, 2, 4)
     table = lv.open_table(history.address)
     assert isinstance(table, DeltaTable)
-    listed = table.storage.requests["list"]
-    told = table.versions(look=False)
-    assert table.storage.requests["list"] == listed
+    listings = table.storage.requests["list"]
+    versions = table.versions(look=False)
+    assert table.storage.requests["list"] == listings
     looked = table.versions()
-    assert table.storage.requests["list"] == listed + 1
-    assert told["version"].to_list() == [5, 3, 2]
-    assert told.schema == looked.schema
-    assert told.select("version", "timestamp").equals(looked.select("version", "timestamp"))
-    assert told.select("readable", "reason").null_count().row(0) == (3, 3)
+    assert table.storage.requests["list"] == listings + 1
+    assert versions["version"].to_list() == [5, 3, 2]
+    assert versions.schema == looked.schema
+    assert versions.select("version", "timestamp").equals(looked.select("version", "timestamp"))
+    assert versions.select("readable", "reason").null_count().row(0) == (3, 3)
 
 
 @pytest.mark.parametrize("version", range(6))
@@ -198,12 +198,12 @@ def test_what_is_said_to_be_readable_is_and_the_rest_is_not(history: DeltaHistor
     story(history).checkpoint(2).without(1, 4)
     history.write(log_name(5, "checkpoint.parquet"), parquet_actions(history.reconciled(5)))
     table = lv.open_table(history.address)
-    told = readable(table)
+    reasons = readable(table)
     if version in (1, 4):
-        assert told.get(version) is None
-        assert version not in told
+        assert reasons.get(version) is None
+        assert version not in reasons
         return
-    if told[version] is None:
+    if reasons[version] is None:
         assert table.snapshot(version).num_files >= 0
     else:
         with pytest.raises(CorruptTableError):
@@ -213,8 +213,8 @@ def test_what_is_said_to_be_readable_is_and_the_rest_is_not(history: DeltaHistor
 def test_a_base_that_cannot_be_read_is_a_reason(history: DeltaHistory) -> None:
     story(history).write(log_name(2, "checkpoint.parquet"), b"garbage").without(0, 1)
     table = lv.open_table(history.address)
-    told = readable(table)
-    assert all(reason is not None and "checkpoint 00000000000000000002" in reason for reason in told.values())
+    reasons = readable(table)
+    assert all(reason is not None and "checkpoint 00000000000000000002" in reason for reason in reasons.values())
     assert table.history().height == 4
     assert table.schemas().height == 0
 
@@ -239,12 +239,12 @@ def test_versions_that_a_scan_refuses_by_what_the_log_shows_are_not_readable(his
     history.create({"a": "long"}).commit(metadata(schema=json.dumps(widened))).commit(metadata({"a": "long"}))
     history.commit(metadata({"a": "long"}, provider="csv"))
     table = lv.open_table(history.address)
-    told = readable(table)
-    assert (told[0], told[2]) == (None, None)
+    reasons = readable(table)
+    assert (reasons[0], reasons[2]) == (None, None)
     for version in (1, 3):
         with pytest.raises(UnsupportedTableError) as caught:
             table.scan(version)
-        assert caught.value.message.replace(history.address, "it") == told[version]
+        assert caught.value.message.replace(history.address, "it") == reasons[version]
 
 
 GAPS: list[tuple[str, tuple[int, ...], tuple[int, ...]]] = [
@@ -271,8 +271,8 @@ def test_a_checkpoint_bridges_a_gap_in_the_commits(
     table = lv.open_table(history.without(*missing).address)
     assert isinstance(table, DeltaTable)
     lives, schemas = table.lifetimes(), table.schemas()
-    told = readable(table)
-    sound = [version for version, reason in told.items() if reason is None]
+    reasons = readable(table)
+    sound = [version for version, reason in reasons.items() if reason is None]
     assert {7, *checkpoints} <= set(sound)
     for version in sound:
         there = (pl.col("added").fill_null(-1) <= version) & (pl.col("removed").fill_null(99) > version)
@@ -281,7 +281,7 @@ def test_a_checkpoint_bridges_a_gap_in_the_commits(
         text = schemas.filter(pl.col("version") <= version)["schema"][-1]
         assert [f["name"] for f in json.loads(text)["fields"]] == snapshot.schema.names
     history.remove("late")
-    gone = readable(lv.open_table(history.address))
-    assert gone[7] == "1 of its data files is missing from the store"
+    expected = readable(lv.open_table(history.address))
+    assert expected[7] == "1 of its data files is missing from the store"
     statistics = table.lifetimes(["a"])
     assert statistics.drop("statistics").equals(lives)

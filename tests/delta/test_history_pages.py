@@ -96,14 +96,14 @@ def test_a_page_looks_for_what_it_removed_no_further_than_it_must(history: Delta
     store = Watched(history.address)
     page = DeltaTable(store).history(1, before=42)
     assert page.row(0, named=True)["records_removed"] == 38
-    read = [s for s in store.seen if s.endswith(".json")]
-    assert log_name(38) in read
-    assert log_name(30) not in read
+    paths_read = [s for s in store.seen if s.endswith(".json")]
+    assert log_name(38) in paths_read
+    assert log_name(30) not in paths_read
     store.seen.clear()
     page = DeltaTable(store).history(1)
     assert page.row(0, named=True)["records_removed"] == 5, "the checkpoint knows"
-    read = [s for s in store.seen if s.endswith(".json")]
-    assert log_name(30) not in read
+    paths_read = [s for s in store.seen if s.endswith(".json")]
+    assert log_name(30) not in paths_read
     assert log_name(30, "checkpoint.parquet") in store.seen
 
 

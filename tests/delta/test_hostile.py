@@ -29,19 +29,19 @@ from tests.builders.parquet_footers import with_footer
 
 def everything(address: str, config: Config | None = None) -> list[str]:
     """Ask a table for all it has; the messages of what it refuses. Anything but a LakeviewError goes through."""
-    said: list[str] = []
+    messages: list[str] = []
 
     def ask(question: Callable[[], Any]) -> Any:
         try:
             return question()
         except LakeviewError as error:
             assert len(str(error)) < 2_000, "an error is for people"  # noqa: PT017 (either answer is right)
-            said.append(error.kind)
+            messages.append(error.kind)
             return None
 
     table = ask(lambda: lv.open_table(address, config=config))
     if table is None:
-        return said
+        return messages
     for question in (
         table.history, table.versions, table.schemas, table.lifetimes, table.files, table.statistics, table.refresh,
         lambda: table.commit(table.latest_version), lambda: table.commit(0),
@@ -50,7 +50,7 @@ def everything(address: str, config: Config | None = None) -> list[str]:
         lambda: table.snapshot().transactions, lambda: table.snapshot().domain_metadata,
     ):  # fmt: skip
         ask(question)
-    return said
+    return messages
 
 
 OUTSIDE: dict[str, str] = {

@@ -29,7 +29,7 @@ def opened(history: DeltaHistory) -> DeltaTable:
     return table
 
 
-def told(history: DeltaHistory) -> DeltaHistory:
+def write_versions(history: DeltaHistory) -> DeltaHistory:
     history.create({"id": "long", "path": "string", "s": struct(deep="long")})
     history.commit(add("a", stats=stats(1, 5)), add("b", stats=stats(3, 9, 2)))
     history.commit(remove("a"), add("c%20d", stats=stats(-4, 0)))
@@ -40,31 +40,31 @@ def told(history: DeltaHistory) -> DeltaHistory:
 
 @pytest.mark.parametrize("base", ["commits", "a checkpoint"])
 def test_each_version_is_what_its_own_statistics_say(history: DeltaHistory, base: str) -> None:
-    told(history)
+    write_versions(history)
     if base == "a checkpoint":
         history.checkpoint(2).without(0, 1, 2)
     table = opened(history)
     columns = ["id", "path", "s.deep"]
     versions = table.versions().filter("readable")["version"]
-    found = trend(table.lifetimes(columns), versions)
-    assert found["version"].to_list() == sorted(versions.to_list())
-    for row in found.to_dicts():
+    trend_rows = trend(table.lifetimes(columns), versions)
+    assert trend_rows["version"].to_list() == sorted(versions.to_list())
+    for row in trend_rows.to_dicts():
         own = table.statistics(row["version"], columns)
         snapshot = table.snapshot(row["version"])
         assert (row["files"], row["bytes"]) == (snapshot.num_files, snapshot.size_bytes)
         assert row["records"] == snapshot.num_records
         for name in columns:
             values = own[name].struct.unnest()
-            known = values.filter(~(pl.col("null_count") == 9).fill_null(value=False))
-            whole = not known["min"].has_nulls()
-            assert row["statistics"][name]["min"] == (known["min"].min() if whole else None)
-            assert row["statistics"][name]["max"] == (known["max"].max() if whole else None)
+            with_statistics = values.filter(~(pl.col("null_count") == 9).fill_null(value=False))
+            whole = not with_statistics["min"].has_nulls()
+            assert row["statistics"][name]["min"] == (with_statistics["min"].min() if whole else None)
+            assert row["statistics"][name]["max"] == (with_statistics["max"].max() if whole else None)
             nulls = values["null_count"]
             assert row["statistics"][name]["null_count"] == (None if nulls.has_nulls() else nulls.sum())
 
 
 def test_the_statistics_stand_in_a_struct_where_no_name_meets_another(history: DeltaHistory) -> None:
-    table = opened(told(history))
+    table = opened(write_versions(history))
     lives = table.lifetimes(["path", "s"])
     assert lives.columns == [*table.lifetimes().columns, "statistics"]
     assert lives["statistics"].struct.fields == ["path", "s.deep"]
@@ -86,9 +86,9 @@ def test_columns_of_odd_names_have_a_trend(history: DeltaHistory) -> None:
     values = {name: i for i, name in enumerate(names)}
     history.create(dict.fromkeys(names, "long"))
     history.commit(add("a", stats={"numRecords": 1, "minValues": values, "maxValues": values, "nullCount": {}}))
-    found = trend(opened(history).lifetimes(["^x$", "version", "`a.b`", "*"]))
-    told = found["statistics"][0]
-    assert {name: column["max"] for name, column in told.items()} == {"^x$": 0, "version": 1, "`a.b`": 2, "*": 3}
+    rows = trend(opened(history).lifetimes(["^x$", "version", "`a.b`", "*"]))
+    statistics = rows["statistics"][0]
+    assert {name: column["max"] for name, column in statistics.items()} == {"^x$": 0, "version": 1, "`a.b`": 2, "*": 3}
 
 
 def test_a_file_that_a_checkpoint_names_twice_has_one_life(history: DeltaHistory) -> None:

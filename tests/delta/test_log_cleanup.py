@@ -38,15 +38,15 @@ def opened(address: object) -> DeltaTable:
     return table
 
 
-def told(
+def make_table(
     folder: Path, checkpoints: tuple[int, ...] = (3, 6), features: tuple[str, ...] = (), **properties: str
 ) -> DeltaTable:
     """Ten versions, each ten days older than the next, v9 of today: v6 is 30 days and 16 hours old. Each adds a
     file; some have checkpoints. Properties by their names without `delta.`"""
-    named: dict[str, str | None] = {f"delta.{name}": text for name, text in properties.items()}
+    delta_properties: dict[str, str | None] = {f"delta.{name}": text for name, text in properties.items()}
     reader = [f for f in features if f == "v2Checkpoint"]
     first = protocol(3, 7, readerFeatures=reader, writerFeatures=list(features)) if features else protocol()
-    history = DeltaHistory(folder).commit(first, metadata(properties=named), add("f0"), at=NOW - 90 * DAY)
+    history = DeltaHistory(folder).commit(first, metadata(properties=delta_properties), add("f0"), at=NOW - 90 * DAY)
     for version in range(1, 10):
         history.commit(add(f"f{version}"), at=NOW - (9 - version) * 10 * DAY - timedelta(hours=16))
     for version in range(10):
@@ -68,7 +68,7 @@ def files_by_version(folder: Path) -> dict[int, int | None]:
 
 
 def test_what_lies_before_the_newest_old_checkpoint_is_deleted(tmp_path: Path) -> None:
-    table = told(tmp_path)
+    table = make_table(tmp_path)
     history = DeltaHistory(tmp_path)
     for name in (log_name(5, "crc"), log_name(6, "crc"), f"_delta_log/{4:020d}.{5:020d}.compacted.json",
                  f"_delta_log/{6:020d}.{8:020d}.compacted.json", f"_delta_log/{7:020d}.{8:020d}.compacted.json",
@@ -85,9 +85,9 @@ def test_what_lies_before_the_newest_old_checkpoint_is_deleted(tmp_path: Path) -
         f"{2:020d}.checkpoint.0000000001.0000000002.parquet",
     ]  # fmt: skip
     assert sorted(plan["name"]) == sorted(expected)
-    found = clean_log(table, dry_run=False, clock=clock)
-    assert found["name"].equals(plan["name"])
-    assert found["deleted"].all()
+    deletions = clean_log(table, dry_run=False, clock=clock)
+    assert deletions["name"].equals(plan["name"])
+    assert deletions["deleted"].all()
     assert log_files(tmp_path) == [name for name in before if name not in expected]
     assert files_by_version(tmp_path) == {6: 7, 7: 8, 8: 9, 9: 10}
     assert clean_log(table, dry_run=False, clock=clock).is_empty(), "the same table object sees what is gone"
@@ -117,25 +117,25 @@ OLDEST: dict[str, tuple[dict[str, Any], dict[str, Any], int]] = {
 def test_the_oldest_version_that_stays(
     tmp_path: Path, table: dict[str, Any], request_: dict[str, Any], oldest: int
 ) -> None:
-    clean_log(told(tmp_path, **table), dry_run=False, clock=clock, **request_)
+    clean_log(make_table(tmp_path, **table), dry_run=False, clock=clock, **request_)
     assert files_by_version(tmp_path) == {version: version + 1 for version in range(oldest, 10)}
 
 
 def test_days_are_whole_ones(tmp_path: Path) -> None:
-    table = told(tmp_path)
+    table = make_table(tmp_path)
     DeltaHistory(tmp_path).dated(6, (NOW - 30 * DAY).replace(hour=0, minute=1))  # the cutoff is midnight before
     assert clean_log(opened(tmp_path), clock=clock)["version"].max() == 2
     assert table.latest_version == 9
 
 
 def test_times_of_files_that_go_back_are_those_of_time_travel(tmp_path: Path) -> None:
-    told(tmp_path)
+    make_table(tmp_path)
     DeltaHistory(tmp_path).dated(4, NOW)  # which makes every later version as young
     assert clean_log(opened(tmp_path), clock=clock)["version"].max() == 2
 
 
 def test_in_commit_times_win_over_those_of_files(tmp_path: Path) -> None:
-    told(tmp_path, checkpoints=())
+    make_table(tmp_path, checkpoints=())
     at = int(NOW.timestamp() * 1000)
     history = DeltaHistory(tmp_path)
     history.commit(
@@ -150,13 +150,13 @@ def test_in_commit_times_win_over_those_of_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"PAR1 no more"], ids=["empty", "torn"])
 def test_nothing_is_deleted_on_the_word_of_a_broken_checkpoint(tmp_path: Path, content: bytes) -> None:
-    told(tmp_path, (3, 6, 8))
+    make_table(tmp_path, (3, 6, 8))
     DeltaHistory(tmp_path).write(log_name(6, "checkpoint.parquet"), content)
     assert clean_log(opened(tmp_path), clock=clock)["version"].max() == 2
 
 
 def test_sidecars_go_with_their_checkpoints_but_not_those_in_use_or_young(tmp_path: Path) -> None:
-    table = told(tmp_path, features=("v2Checkpoint",), checkpointPolicy="v2")
+    table = make_table(tmp_path, features=("v2Checkpoint",), checkpointPolicy="v2")
     folder = tmp_path / "_delta_log/_sidecars"
     old = {p.name for p in folder.iterdir()}
     write_checkpoint(opened(tmp_path), 9)
@@ -166,24 +166,24 @@ def test_sidecars_go_with_their_checkpoints_but_not_those_in_use_or_young(tmp_pa
     for file in folder.iterdir():
         at = (NOW - (timedelta(hours=14) if file.name == "young.parquet" else 3 * DAY)).timestamp()
         os.utime(file, (at, at))
-    named = {name for files in opened(tmp_path).log.checkpoints() if files.version > 3
+    names = {name for files in opened(tmp_path).log.checkpoints() if files.version > 3
              for name in opened(tmp_path).log.checkpoint(files).sidecars}  # fmt: skip
     clean_log(opened(tmp_path), dry_run=False, clock=clock)
-    assert {p.name for p in folder.iterdir()} == named | {"young.parquet"}
-    assert len(old - named) == 1
+    assert {p.name for p in folder.iterdir()} == names | {"young.parquet"}
+    assert len(old - names) == 1
     assert files_by_version(tmp_path) == {6: 7, 7: 8, 8: 9, 9: 10}
     assert table.snapshot().num_files == 10
 
 
 def test_a_checkpoint_whose_sidecar_is_gone_is_no_base(tmp_path: Path) -> None:
-    table = told(tmp_path, (3, 6, 8), ("v2Checkpoint",), checkpointPolicy="v2")
+    table = make_table(tmp_path, (3, 6, 8), ("v2Checkpoint",), checkpointPolicy="v2")
     (newest,) = table.log.checkpoint(table.log.checkpoints()[-2]).sidecars
     DeltaHistory(tmp_path).remove(f"_delta_log/_sidecars/{newest}")
     assert clean_log(opened(tmp_path), clock=clock)["version"].max() == 2
 
 
 def test_what_a_killed_writer_left_in_the_log_goes(tmp_path: Path) -> None:
-    table = told(tmp_path, ())
+    table = make_table(tmp_path, ())
     name = f".{5:020d}.json.0123456789abcdef0123456789abcdef.tmp"
     DeltaHistory(tmp_path).write(f"_delta_log/{name}", b"x")
     at = (NOW - 3 * DAY).timestamp()
@@ -201,7 +201,7 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("table", "request_", "kind"), REFUSED.values(), ids=REFUSED)
 def test_a_cleanup_is_refused(tmp_path: Path, table: dict[str, Any], request_: dict[str, Any], kind: str) -> None:
-    opened_table = told(tmp_path, **table)
+    opened_table = make_table(tmp_path, **table)
     before = log_files(tmp_path)
     with pytest.raises(InvalidRequestError) as caught:
         clean_log(opened_table, dry_run=False, clock=clock, **request_)
@@ -210,7 +210,7 @@ def test_a_cleanup_is_refused(tmp_path: Path, table: dict[str, Any], request_: d
 
 
 def test_a_table_that_must_not_be_written_is_not_cleaned(tmp_path: Path) -> None:
-    table = told(tmp_path, (), ("timeMachine",))
+    table = make_table(tmp_path, (), ("timeMachine",))
     with pytest.raises(UnsupportedTableError, match="timeMachine"):
         clean_log(table, dry_run=False, clock=clock)
 
@@ -230,7 +230,7 @@ class CrashingStorage(LocalStorage):
 
 
 def test_a_crash_at_any_step_leaves_every_newer_version_readable(tmp_path: Path) -> None:
-    told(tmp_path / "whole")
+    make_table(tmp_path / "whole")
     for step in range(1, 20):
         folder = tmp_path / str(step)
         shutil.copytree(tmp_path / "whole", folder)
@@ -255,8 +255,8 @@ def test_others_read_what_is_left(tmp_path: Path) -> None:
     for file in (tmp_path / "_delta_log").iterdir():
         os.utime(file, (10**9, 10**9 + int(file.name[:20]) if file.name[:20].isdecimal() else 10**9))
     table = opened(tmp_path)
-    found = table.clean_log(keep_versions=[3], dry_run=False)
-    assert found["name"].to_list() == [f"{v:020d}.json" for v in (0, 1)]
+    deletions = table.clean_log(keep_versions=[3], dry_run=False)
+    assert deletions["name"].to_list() == [f"{v:020d}.json" for v in (0, 1)]
     for version, expected in ((3, [1, 2, 3]), (4, [1, 2, 3, 4])):
         for oracle in ORACLES.values():
             assert sorted(oracle(str(tmp_path), version)["id"].to_pylist()) == expected
@@ -265,10 +265,10 @@ def test_others_read_what_is_left(tmp_path: Path) -> None:
 
 
 def test_a_hint_that_names_what_goes_goes_first(tmp_path: Path) -> None:
-    told(tmp_path)
+    make_table(tmp_path)
     history = DeltaHistory(tmp_path).hint({"version": 3, "size": 5})
-    found = clean_log(opened(tmp_path), dry_run=False, clock=clock)
-    assert found.row(0)[:3] == ("_last_checkpoint", "hint", None)
+    deletions = clean_log(opened(tmp_path), dry_run=False, clock=clock)
+    assert deletions.row(0)[:3] == ("_last_checkpoint", "hint", None)
     assert "_last_checkpoint" not in log_files(tmp_path)
     assert len(deltalake.DeltaTable(str(tmp_path)).file_uris()) == 10
     write_checkpoint(opened(tmp_path), 9)
@@ -278,7 +278,7 @@ def test_a_hint_that_names_what_goes_goes_first(tmp_path: Path) -> None:
 
 
 def test_a_table_that_has_cleaned_its_log_goes_on(tmp_path: Path) -> None:
-    table = told(tmp_path, (3,), ("v2Checkpoint",), checkpointPolicy="v2")
+    table = make_table(tmp_path, (3,), ("v2Checkpoint",), checkpointPolicy="v2")
     assert table.snapshot().num_files == 10, "from the checkpoint that will be gone"
     write_checkpoint(table, 9)
     clean_log(table, dry_run=False, clock=lambda: NOW + 50_000 * DAY)
@@ -288,7 +288,7 @@ def test_a_table_that_has_cleaned_its_log_goes_on(tmp_path: Path) -> None:
 
 
 def test_what_others_wrote_since_the_table_was_opened_is_known(tmp_path: Path) -> None:
-    told(tmp_path, (3,), ("v2Checkpoint",), checkpointPolicy="v2")
+    make_table(tmp_path, (3,), ("v2Checkpoint",), checkpointPolicy="v2")
     table = opened(tmp_path)
     assert table.log.files.height == 11
     write_checkpoint(opened(tmp_path), 7)  # of a version that a refresh does not list again

@@ -47,18 +47,18 @@ def files(start: int, end: int, **more: Any) -> list[dict[str, Any]]:
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[int], list[str]]]:
     """(row groups, columns) of every read of a Parquet file."""
-    seen: list[tuple[list[int], list[str]]] = []
+    requests: list[tuple[list[int], list[str]]] = []
     original = pq.ParquetFile.iter_batches
 
-    def watched(self: pq.ParquetFile, *arguments: Any, **named: Any) -> Any:
-        seen.append((list(named["row_groups"]), sorted(named["columns"])))
-        return original(self, *arguments, **named)
+    def watched(self: pq.ParquetFile, *arguments: Any, **keywords: Any) -> Any:
+        requests.append((list(keywords["row_groups"]), sorted(keywords["columns"])))
+        return original(self, *arguments, **keywords)
 
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", watched)
-    return seen
+    return requests
 
 
-def written(history: DeltaHistory, groups: list[list[dict[str, Any]]]) -> DeltaTable:
+def write_checkpoint(history: DeltaHistory, groups: list[list[dict[str, Any]]]) -> DeltaTable:
     history.create().write(log_name(0, "checkpoint.parquet"), checkpoint(groups))
     table = lv.open_table(history.address)
     assert isinstance(table, DeltaTable)
@@ -69,7 +69,7 @@ def test_opening_reads_the_one_row_group_that_says_what_the_table_is(
     history: DeltaHistory, reads: list[tuple[list[int], list[str]]]
 ) -> None:
     groups = [files(0, 5), files(5, 10), [*files(10, 12), protocol(), metadata()], files(12, 20)]
-    snapshot = written(history, groups).snapshot()
+    snapshot = write_checkpoint(history, groups).snapshot()
     assert snapshot.schema.names == ["id", "city"]
     assert reads == [([2], ["metaData", "protocol"])]
     assert snapshot.num_files == 20
@@ -77,7 +77,7 @@ def test_opening_reads_the_one_row_group_that_says_what_the_table_is(
 
 def test_a_listing_reads_the_leaves_it_shows(history: DeltaHistory, reads: list[tuple[list[int], list[str]]]) -> None:
     removed = [{"remove": {"path": f"r{i}", "dataChange": True}} for i in range(5)]
-    table = written(history, [files(0, 5, records=1), removed, [protocol(), metadata()]])
+    table = write_checkpoint(history, [files(0, 5, records=1), removed, [protocol(), metadata()]])
     table.snapshot()
     reads.clear()
     assert table.files(columns=["path", "size"]).height == 5
@@ -95,7 +95,7 @@ def test_counts_come_from_structs_where_they_are_whole(
     history: DeltaHistory, reads: list[tuple[list[int], list[str]]]
 ) -> None:
     parsed = {"numRecords": 4, "minValues": {"id": 1}}
-    table = written(history, [files(0, 5, stats_parsed=parsed, records=3), [protocol(), metadata()]])
+    table = write_checkpoint(history, [files(0, 5, stats_parsed=parsed, records=3), [protocol(), metadata()]])
     table.snapshot()
     reads.clear()
     assert table.files(columns=["records"])["records"].to_list() == [4] * 5
@@ -105,7 +105,7 @@ def test_counts_come_from_structs_where_they_are_whole(
 def test_a_listing_serves_the_lives_of_files_as_well(
     history: DeltaHistory, reads: list[tuple[list[int], list[str]]]
 ) -> None:
-    written(history, [files(0, 5, records=1), [protocol(), metadata()]])
+    write_checkpoint(history, [files(0, 5, records=1), [protocol(), metadata()]])
     history.without(0)
     table = lv.open_table(history.address)
     assert table.snapshot().files.height == 5
@@ -119,19 +119,19 @@ def test_statistics_that_were_read_count_the_rows_as_well(
 ) -> None:
     texts = ['{"numRecords":7}', '{"numRecords":8,', '{"minValues":{}}', f'{{"numRecords":{2**60}}}', "no JSON"]
     adds = [{"add": {**add(f"f{i}")["add"], "stats": text}} for i, text in enumerate(texts)]
-    table = written(history, [[*adds, *files(5, 6)], [protocol(), metadata()]])
-    counted = lv.open_table(history.address).files(columns=["path", "records"])
-    assert counted["records"].to_list() == [7, 8, None, None, None, None]
+    table = write_checkpoint(history, [[*adds, *files(5, 6)], [protocol(), metadata()]])
+    counts = lv.open_table(history.address).files(columns=["path", "records"])
+    assert counts["records"].to_list() == [7, 8, None, None, None, None]
     table.statistics()
     reads.clear()
-    assert table.files(columns=["path", "records"]).equals(counted)
+    assert table.files(columns=["path", "records"]).equals(counts)
     assert reads == []
 
 
 def test_counts_of_both_kinds_add_up(history: DeltaHistory) -> None:
     parsed = {"numRecords": 4}
     mixed = [*files(0, 2, stats_parsed=parsed), *files(2, 4, records=3), *files(4, 5)]
-    table = written(history, [mixed, [protocol(), metadata()]])
+    table = write_checkpoint(history, [mixed, [protocol(), metadata()]])
     assert table.files(columns=["path", "records"])["records"].to_list() == [4, 4, 3, 3, None]
 
 
@@ -140,25 +140,25 @@ def test_the_halves_of_a_large_checkpoint_are_read_at_once_and_in_order(
 ) -> None:
     monkeypatch.setattr(checkpoint_parquet, "_MANY_ROWS", 3)
     groups = [files(0, 2, records=1), files(2, 5, records=2), [protocol(), metadata()], files(5, 9), files(9, 11)]
-    table = written(history, groups)
+    table = write_checkpoint(history, groups)
     table.snapshot()
     reads.clear()
-    found = table.files(columns=["path", "size", "records"])
-    assert found["path"].to_list() == [f"f{i}" for i in range(11)]
-    assert found["records"].to_list() == [1, 1, 2, 2, 2, *[None] * 6]
+    file_rows = table.files(columns=["path", "size", "records"])
+    assert file_rows["path"].to_list() == [f"f{i}" for i in range(11)]
+    assert file_rows["records"].to_list() == [1, 1, 2, 2, 2, *[None] * 6]
     assert sorted(groups for groups, _ in reads) == [[0, 1], [3, 4]]
-    assert table.statistics()["_path"].to_list() == found["path"].to_list()
+    assert table.statistics()["_path"].to_list() == file_rows["path"].to_list()
 
 
 def test_what_is_known_of_other_files_is_not_put_beside_these(history: DeltaHistory) -> None:
-    written(history, [files(0, 3, records=1), [protocol(), metadata()]])
+    write_checkpoint(history, [files(0, 3, records=1), [protocol(), metadata()]])
     storage = open_storage(history.address)
     (place,) = TableLog(storage).checkpoints()
-    known = Checkpoint(storage, place).adds(["size"])
+    sizes = Checkpoint(storage, place).adds(["size"])
     last = LastListing()
-    last.set(place, known.with_columns(path=pl.col("path") + "-before"))  # as of a file that was written anew
-    found = Checkpoint(storage, place, last).adds(["size", "records"])
-    assert found.select("path", "size", "records").rows() == [(f"f{i}", i, 1) for i in range(3)]
+    last.set(place, sizes.with_columns(path=pl.col("path") + "-before"))  # as of a file that was written anew
+    file_rows = Checkpoint(storage, place, last).adds(["size", "records"])
+    assert file_rows.select("path", "size", "records").rows() == [(f"f{i}", i, 1) for i in range(3)]
 
 
 def test_the_newest_metadata_is_found_without_reading_older_commits(history: DeltaHistory) -> None:
@@ -193,8 +193,8 @@ def test_reading_a_log_brings_no_pandas(history: DeltaHistory) -> None:
         "table.snapshot().files, table.history(), table.versions()\n"
         "print('pandas' in sys.modules)"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "False"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == "False"
 
 
 def copied(history: DeltaHistory) -> DeltaHistory:

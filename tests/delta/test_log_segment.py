@@ -219,10 +219,10 @@ def test_a_broken_commit_is_named_with_its_line_and_leaves_the_rest_readable(
         assert caught.value.message.startswith(f"commit 00000000000000000002.json cannot be read at {place}: ")
         assert caught.value.place == "00000000000000000002.json:3"
         assert caught.value.fix is not None
-        told = table.history()
-        assert told["version"].to_list() == [4, 3, 2, 1, 0]
-        assert told["files_added"].to_list() == [1, 1, None, 1, 0]
-        assert told["records_added"].to_list() == [4, 3, None, 1, 0]
+        commits = table.history()
+        assert commits["version"].to_list() == [4, 3, 2, 1, 0]
+        assert commits["files_added"].to_list() == [1, 1, None, 1, 0]
+        assert commits["records_added"].to_list() == [4, 3, None, 1, 0]
     with pytest.raises(CorruptTableError):
         table.commit(2)
     assert table.schemas().height == 1

@@ -45,7 +45,9 @@ def rows(numbers: list[int], price: float, name: str) -> pl.DataFrame:
     )
 
 
-def made(address: Path, properties: dict[str, str] | None = None, partition_by: tuple[str, ...] = ()) -> DeltaTable:
+def make_table(
+    address: Path, properties: dict[str, str] | None = None, partition_by: tuple[str, ...] = ()
+) -> DeltaTable:
     table = lv.create_table(str(address), SCHEMA, properties=properties, partition_by=partition_by)
     assert isinstance(table, DeltaTable)
     table.append(rows(list(range(30)), 0.0, "a"))
@@ -53,7 +55,7 @@ def made(address: Path, properties: dict[str, str] | None = None, partition_by: 
     return table
 
 
-def held(table: lv.Table) -> list[Row]:
+def all_rows(table: lv.Table) -> list[Row]:
     return sorted(lv.open_table(table.address).scan().collect().to_dicts(), key=lambda r: (r["id"], r["price"]))
 
 
@@ -67,7 +69,7 @@ def metrics(table: DeltaTable) -> dict[str, int]:
 def test_an_upsert_updates_what_is_there_and_inserts_the_rest(
     tmp_path: Path, properties: dict[str, str], partition_by: tuple[str, ...]
 ) -> None:
-    table = made(tmp_path, properties, partition_by)
+    table = make_table(tmp_path, properties, partition_by)
     source = rows([5, 35, 100, 101], 1000.0, "new")
     version = table.merge(source, ["id"]).when_matched_update().when_not_matched_insert().execute()
     expected = {
@@ -75,9 +77,9 @@ def test_an_upsert_updates_what_is_there_and_inserts_the_rest(
     }
     expected |= {r["id"]: r for r in source.to_dicts()}
     assert version is not None
-    assert held(table) == list(expected.values())
-    counted = metrics(table)
-    assert (counted["numSourceRows"], counted["numTargetRowsInserted"], counted["numTargetRowsUpdated"]) == (4, 2, 2)
+    assert all_rows(table) == list(expected.values())
+    figures = metrics(table)
+    assert (figures["numSourceRows"], figures["numTargetRowsInserted"], figures["numTargetRowsUpdated"]) == (4, 2, 2)
     if FEED.items() <= properties.items():
         changes = table.changes(version).collect().sort("id", "_change_type", descending=[False, True])
         assert changes.select("id", "_change_type").rows() == [
@@ -89,34 +91,34 @@ def test_an_upsert_updates_what_is_there_and_inserts_the_rest(
 
 def by_hand(target: list[Row], source: list[Row]) -> list[Row]:
     """What the merge of the test below makes, row by row."""
-    found, met = [], set()
+    rows_read, met = [], set()
     for row in target:
         other = next((s for s in source if s["id"] == row["id"] and row["price"] < 55), None)
         if other is None:
             if row["part"] == 2 and row["id"] > 40:
                 continue
-            found.append(row if row["id"] != 1 else {**row, "name": "stray"})
+            rows_read.append(row if row["id"] != 1 else {**row, "name": "stray"})
             continue
         met.add(other["id"])
         if other["name"] is None:
             continue
         if other["price"] > 1010:
-            found.append({**row, "price": row["price"] + other["price"], "name": other["name"].upper()})
+            rows_read.append({**row, "price": row["price"] + other["price"], "name": other["name"].upper()})
         else:
-            found.append(row)
+            rows_read.append(row)
     new = [s for s in source if s["id"] not in met and s["price"] < 1100]
-    return sorted([*found, *({**s, "name": "late"} for s in new)], key=lambda r: (r["id"], r["price"]))
+    return sorted([*rows_read, *({**s, "name": "late"} for s in new)], key=lambda r: (r["id"], r["price"]))
 
 
 @pytest.mark.parametrize(("properties", "partition_by"), TABLES.values(), ids=list(TABLES))
 def test_every_clause_with_a_condition_does_what_a_loop_over_the_rows_does(
     tmp_path: Path, properties: dict[str, str], partition_by: tuple[str, ...]
 ) -> None:
-    table = made(tmp_path, properties, partition_by)
-    drawn = random.Random(7)
+    table = make_table(tmp_path, properties, partition_by)
+    rng = random.Random(7)
     for _ in range(3):
-        before = held(table)
-        numbers = drawn.sample(range(120), 25)
+        before = all_rows(table)
+        numbers = rng.sample(range(120), 25)
         source = rows(numbers, 1000.0, "n").with_columns(
             name=pl.when(pl.col("id") % 5 == 0).then(None).otherwise("name")
         )
@@ -131,12 +133,12 @@ def test_every_clause_with_a_condition_does_what_a_loop_over_the_rows_does(
         merge.when_not_matched_by_source_delete(where="part = 2 AND target.id > 40")
         merge.when_not_matched_by_source_update({"name": "'stray'"}, where="id = 1")
         merge.execute()
-        assert held(table) == by_hand(before, source.to_dicts())
+        assert all_rows(table) == by_hand(before, source.to_dicts())
     if not MAPPED.items() <= properties.items():
         other = deltalake.DeltaTable(str(tmp_path))
         query = deltalake.QueryBuilder().register("t", other).execute("select count(*) n, sum(price) s from t")
-        counted = pl.DataFrame(query.read_all())
-        assert counted.row(0) == (len(held(table)), pytest.approx(sum(r["price"] for r in held(table))))
+        figures = pl.DataFrame(query.read_all())
+        assert figures.row(0) == (len(all_rows(table)), pytest.approx(sum(r["price"] for r in all_rows(table))))
 
 
 @pytest.mark.parametrize("properties", [{}, VECTORS, FEED | TRACKED], ids=["plain", "with vectors", "fed and tracked"])
@@ -144,29 +146,30 @@ def test_every_clause_with_a_condition_does_what_a_loop_over_the_rows_does(
 def test_each_matched_row_of_a_large_file_meets_its_own_source_row(
     tmp_path: Path, properties: dict[str, str], does: str
 ) -> None:
-    ids, gone = pl.int_range(150_000, eager=True).alias("id"), [0, 70_007]  # three batches, rows missing in two of them
+    ids = pl.int_range(150_000, eager=True).alias("id")
+    missing_ids = [0, 70_007]  # three batches, rows missing in two of them
     table = lv.create_table(
         str(tmp_path), ids.to_frame().with_columns(price=0).to_arrow().schema, properties=properties
     )
     assert isinstance(table, DeltaTable)
     table.append(ids.to_frame().with_columns(price=pl.col("id") * 10))
-    table.delete(pl.col("id").is_in(gone))
+    table.delete(pl.col("id").is_in(missing_ids))
     keys = ids.gather_every(7).sample(fraction=1.0, shuffle=True, seed=1)
     merge = table.merge(pl.DataFrame([keys, (keys * 3).alias("price")]), ["id"])
     (merge.when_matched_update() if does == "update" else merge.when_matched_delete()).execute()
-    left = ids.to_frame().filter(~pl.col("id").is_in(gone)).with_columns(price=pl.col("id") * 10)
+    remaining_rows = ids.to_frame().filter(~pl.col("id").is_in(missing_ids)).with_columns(price=pl.col("id") * 10)
     met = pl.col("id") % 7 == 0
-    updated = left.with_columns(price=pl.when(met).then(pl.col("id") * 3).otherwise("price"))
-    expected = updated if does == "update" else left.filter(~met)
-    found = table.scan().collect()
-    assert found.sort("id").equals(expected)
+    updated = remaining_rows.with_columns(price=pl.when(met).then(pl.col("id") * 3).otherwise("price"))
+    expected = updated if does == "update" else remaining_rows.filter(~met)
+    rows_read = table.scan().collect()
+    assert rows_read.sort("id").equals(expected)
     if not properties:
-        assert found["id"].is_sorted(), "rows of a file that is written again keep their places"
-    assert metrics(table)[f"numTargetRows{does.capitalize()}d"] == left.filter(met).height
+        assert rows_read["id"].is_sorted(), "rows of a file that is written again keep their places"
+    assert metrics(table)[f"numTargetRows{does.capitalize()}d"] == remaining_rows.filter(met).height
 
 
 def test_files_that_hold_no_key_are_not_read(tmp_path: Path) -> None:
-    table = made(tmp_path)
+    table = make_table(tmp_path)
     other = lv.open_table(str(tmp_path))
     assert isinstance(other, DeltaTable)
     other.merge(rows([35], 0.0, "x"), ["id"]).when_matched_update().execute()
@@ -178,7 +181,7 @@ def test_files_that_hold_no_key_are_not_read(tmp_path: Path) -> None:
 
 
 def test_source_rows_that_match_one_row_are_refused_by_their_key(tmp_path: Path) -> None:
-    table = made(tmp_path)
+    table = make_table(tmp_path)
     source = pl.concat([rows([5, 6], 0.0, "x"), rows([6], 9.0, "y")])
     with pytest.raises(
         InvalidRequestError, match=r"2 rows of the source match one row of the table \(id = 6\)"
@@ -186,25 +189,25 @@ def test_source_rows_that_match_one_row_are_refused_by_their_key(tmp_path: Path)
         table.merge(source, ["id"]).when_matched_update().execute()
     assert caught.value.kind == "ambiguous-merge"
     table.merge(source, ["id"]).when_matched_delete().when_not_matched_insert().execute()
-    assert len(held(table)) == 58, "a source row that matched is not inserted, whichever of its like did the work"
+    assert len(all_rows(table)) == 58, "a source row that matched is not inserted, whichever of its like did the work"
 
 
 def test_keys_of_another_type_match_what_they_equal_and_nothing_else(tmp_path: Path) -> None:
-    table = made(tmp_path)
+    table = make_table(tmp_path)
     source = pl.DataFrame({"id": [1.5, 2.0, None, float("nan")]})
     table.merge(source, ["id"]).when_matched_delete().execute()
-    assert [r["id"] for r in held(table)][:4] == [0, 1, 3, 4]
+    assert [r["id"] for r in all_rows(table)][:4] == [0, 1, 3, 4]
 
 
 def test_a_column_of_the_source_may_be_two_keys_of_different_types(tmp_path: Path) -> None:
-    table = made(tmp_path)
+    table = make_table(tmp_path)
     source = pl.DataFrame({"k": [0.0, 1.0, 1.5, 3.0]})
     table.merge(source, "target.id = source.k AND target.part = source.k").when_matched_delete().execute()
-    assert [r["id"] for r in held(table)][:3] == [2, 3, 4]
+    assert [r["id"] for r in all_rows(table)][:3] == [2, 3, 4]
 
 
 def test_null_keys_match_nothing_and_are_inserted(tmp_path: Path) -> None:
-    table = made(tmp_path)
+    table = make_table(tmp_path)
     source = rows([1], 0.0, "x").with_columns(id=pl.lit(None, pl.Int64))
     for _ in range(2):
         table.merge(source, ["id"]).when_matched_update().when_not_matched_insert().execute()
@@ -221,10 +224,10 @@ def test_a_key_may_be_called_what_polars_takes_for_a_pattern(tmp_path: Path) -> 
 
 
 def test_a_condition_without_equal_columns_compares_every_pair(tmp_path: Path) -> None:
-    table = made(tmp_path)
+    table = make_table(tmp_path)
     source = pl.DataFrame({"low": [3], "high": [5]})
     table.merge(source, "target.id BETWEEN source.low AND source.high").when_matched_delete().execute()
-    assert [r["id"] for r in held(table)][:4] == [0, 1, 2, 6]
+    assert [r["id"] for r in all_rows(table)][:4] == [0, 1, 2, 6]
 
 
 REFUSED: list[tuple[str, Any, str]] = [
@@ -253,7 +256,7 @@ REFUSED: list[tuple[str, Any, str]] = [
 
 @pytest.mark.parametrize(("merge", "words"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
 def test_what_cannot_be_meant_is_refused_and_leaves_nothing(tmp_path: Path, merge: Any, words: str) -> None:
-    table = made(tmp_path)
+    table = make_table(tmp_path)
     before = table.storage.walk()["name"].to_list()
     with pytest.raises(InvalidRequestError, match=words):
         merge(table)
@@ -261,11 +264,11 @@ def test_what_cannot_be_meant_is_refused_and_leaves_nothing(tmp_path: Path, merg
 
 
 def test_rows_that_a_merge_makes_keep_the_rules(tmp_path: Path) -> None:
-    table = made(tmp_path, {"delta.constraints.c": "price < 100"})
+    table = make_table(tmp_path, {"delta.constraints.c": "price < 100"})
     for clause in ("when_matched_update", "when_not_matched_insert"):
         with pytest.raises(ConstraintViolationError, match="constraint c"):
             getattr(table.merge(rows([5, 70], 1000.0, "x"), ["id"]), clause)().execute()
-    assert len(held(table)) == 60
+    assert len(all_rows(table)) == 60
 
 
 def test_nan_matches_nan_wherever_the_file_that_has_it_lies(tmp_path: Path) -> None:

@@ -45,7 +45,9 @@ def rows(first: int, count: int) -> pl.DataFrame:
     )
 
 
-def made(address: Path, properties: dict[str, str] | None = None, partition_by: tuple[str, ...] = ()) -> DeltaTable:
+def make_table(
+    address: Path, properties: dict[str, str] | None = None, partition_by: tuple[str, ...] = ()
+) -> DeltaTable:
     table = lv.create_table(str(address), SCHEMA, properties=properties, partition_by=partition_by)
     assert isinstance(table, DeltaTable)
     for first in range(0, 60, 10):
@@ -54,19 +56,19 @@ def made(address: Path, properties: dict[str, str] | None = None, partition_by: 
 
 
 def again(table: lv.Table) -> DeltaTable:
-    found = lv.open_table(table.address)
-    assert isinstance(found, DeltaTable)
-    return found
+    table_again = lv.open_table(table.address)
+    assert isinstance(table_again, DeltaTable)
+    return table_again
 
 
-def held(table: lv.Table) -> pl.DataFrame:
+def all_rows(table: lv.Table) -> pl.DataFrame:
     return again(table).scan().collect().sort("id")
 
 
 def metrics(table: DeltaTable) -> dict[str, Any]:
     kinds = again(table).commit(again(table).latest_version).select("kind", "action").iter_rows()
-    found: dict[str, Any] = next(json.loads(a) for k, a in kinds if k == "commitInfo")["operationMetrics"]
-    return found
+    metrics_found: dict[str, Any] = next(json.loads(a) for k, a in kinds if k == "commitInfo")["operationMetrics"]
+    return metrics_found
 
 
 @pytest.mark.parametrize("partition_by", [(), ("part",)], ids=["whole", "partitioned"])
@@ -75,12 +77,12 @@ def metrics(table: DeltaTable) -> dict[str, Any]:
 def test_the_rows_stay_in_fewer_files_without_deletion_vectors(
     tmp_path: Path, properties: dict[str, str], partition_by: tuple[str, ...], order: tuple[str, ...]
 ) -> None:
-    table = made(tmp_path, properties, partition_by)
+    table = make_table(tmp_path, properties, partition_by)
     table.delete("id % 9 = 4 AND id < 50")
-    before = held(table)
+    before = all_rows(table)
     ids = again(table).scan(row_tracking=True).collect().sort("id") if "delta.enableRowTracking" in properties else None
     version = table.optimize(z_order_by=order)
-    assert held(table).equals(before)
+    assert all_rows(table).equals(before)
     snapshot = again(table).snapshot()
     assert snapshot.num_files == (2 if partition_by else 1)
     assert snapshot.files["deletion_vector"].null_count() == snapshot.num_files
@@ -94,18 +96,18 @@ def test_the_rows_stay_in_fewer_files_without_deletion_vectors(
 
 
 def test_files_are_packed_to_about_the_size_asked_for_and_large_ones_left(tmp_path: Path) -> None:
-    table = made(tmp_path)
+    table = make_table(tmp_path)
     size = int(again(table).snapshot().files["size"].max() or 0)  # type: ignore[arg-type]  # of a column of numbers
-    told: list[tuple[int, int]] = []
-    table.optimize(target_bytes=size * 2 + 10, progress=lambda done, total: told.append((done, total)))
+    groups: list[tuple[int, int]] = []
+    table.optimize(target_bytes=size * 2 + 10, progress=lambda done, total: groups.append((done, total)))
     assert again(table).snapshot().num_files == 3
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
-    assert told[-1][0] == told[-1][1]
+    assert [done for done, _ in groups] == sorted(done for done, _ in groups)
+    assert groups[-1][0] == groups[-1][1]
     assert table.optimize(target_bytes=1) is None
 
 
 def test_only_the_partitions_asked_for_are_written_again(tmp_path: Path) -> None:
-    table = made(tmp_path, {}, ("part",))
+    table = make_table(tmp_path, {}, ("part",))
     table.optimize("part = 1")
     counts = again(table).snapshot().files.select(pl.col("partition").struct.field("part")).to_series().value_counts()
     assert dict(counts.iter_rows()) == {0: 6, 1: 1}
@@ -122,12 +124,12 @@ def test_rows_near_each_other_in_every_column_share_files(
     table.append(every)
     with table.transaction("OPTIMIZE") as txn:
         txn.optimize(z_order_by=["x", "s"], target_bytes=1_500)
-    assert held(table).equals(every)
+    assert all_rows(table).equals(every)
     files = again(table).snapshot().num_files
     assert files > 8
     for where in ("x BETWEEN 100 AND 120", "s = 's050'"):
-        kept = again(table).plan(where)["kept"].sum()
-        assert kept < files / 2, f"{where} reads {kept} of {files} files"
+        count = again(table).plan(where)["kept"].sum()
+        assert count < files / 2, f"{where} reads {count} of {files} files"
 
 
 def delete(where: str) -> Any:
@@ -143,23 +145,25 @@ FOLLOWED: list[tuple[str, list[Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("meanwhile", "gone"), [f[1:] for f in FOLLOWED], ids=[f[0] for f in FOLLOWED])
-def test_deletes_meanwhile_follow_the_rows_to_their_new_files(tmp_path: Path, meanwhile: list[Any], gone: str) -> None:
-    table = made(tmp_path, VECTORS)
+@pytest.mark.parametrize(("meanwhile", "delete_condition"), [f[1:] for f in FOLLOWED], ids=[f[0] for f in FOLLOWED])
+def test_deletes_meanwhile_follow_the_rows_to_their_new_files(
+    tmp_path: Path, meanwhile: list[Any], delete_condition: str
+) -> None:
+    table = make_table(tmp_path, VECTORS)
     table.delete("id % 7 = 1")
-    before = held(table)
+    before = all_rows(table)
     mine = again(table).transaction("OPTIMIZE")
     mine.optimize()
     for change in meanwhile:
         change(again(table))
     mine.commit()
-    assert held(table).equals(before.filter(~pl.sql_expr(gone)))
+    assert all_rows(table).equals(before.filter(~pl.sql_expr(delete_condition)))
     assert again(table).snapshot().num_files == 1
     assert [f for f in again(table).check() if f.severity in GRAVE] == []
 
 
 def test_rows_in_another_order_and_files_that_went_conflict(tmp_path: Path) -> None:
-    table = made(tmp_path, VECTORS)
+    table = make_table(tmp_path, VECTORS)
     mine = again(table).transaction("OPTIMIZE")
     mine.optimize(z_order_by=["x"])
     table.delete("id = 3")
@@ -170,7 +174,7 @@ def test_rows_in_another_order_and_files_that_went_conflict(tmp_path: Path) -> N
     table.delete("id < 10")
     with pytest.raises(CommitConflictError, match="both remove the file"), mine:
         pass
-    assert held(table)["id"].to_list() == list(range(10, 60))
+    assert all_rows(table)["id"].to_list() == list(range(10, 60))
 
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
@@ -183,6 +187,6 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("arguments", "words"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
 def test_what_cannot_be_meant_is_refused(tmp_path: Path, arguments: dict[str, Any], words: str) -> None:
-    table = made(tmp_path, {}, ("part",))
+    table = make_table(tmp_path, {}, ("part",))
     with pytest.raises(InvalidRequestError, match=words):
         table.optimize(**arguments)

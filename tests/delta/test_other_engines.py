@@ -133,8 +133,8 @@ def test_a_long_history_with_checkpoints_is_read_at_every_version(tmp_path: Path
             table.overwrite(row, where=f"city = '{row['city'][0]}'")
     for version in range(13):
         same(read(tmp_path, version), table.scan(version).collect())
-    told = deltalake.DeltaTable(str(tmp_path)).history()
-    assert [h["operation"] for h in told] == ["WRITE"] * 12 + ["CREATE TABLE"]
+    history = deltalake.DeltaTable(str(tmp_path)).history()
+    assert [h["operation"] for h in history] == ["WRITE"] * 12 + ["CREATE TABLE"]
     DeltaHistory(tmp_path).without(*range(10))
     same(read(tmp_path), table.scan().collect())
 
@@ -213,8 +213,8 @@ def test_a_story_deltalake_tells_is_read_at_every_version(tmp_path: Path) -> Non
         same(table.scan(version).collect(), read(address, version))
         theirs = deltalake.DeltaTable(address, version=version)
         assert table.snapshot(version).num_files == len(theirs.file_uris())
-    told = deltalake.DeltaTable(address).history()
-    assert table.history()["operation"].to_list() == [h["operation"] for h in told]
+    history = deltalake.DeltaTable(address).history()
+    assert table.history()["operation"].to_list() == [h["operation"] for h in history]
     assert table.history()["timestamp"].dt.epoch("ms").is_sorted(descending=True)
     assert table.snapshot().properties == {"delta.logRetentionDuration": "interval 9 days"}
     assert table.snapshot().schema.names == ["id", "city", "price"]
@@ -280,7 +280,7 @@ def test_in_commit_timestamps_of_ours_are_theirs(tmp_path: Path) -> None:
     )
     with table.transaction(clock=lambda: begun + timedelta(days=3)) as txn:
         txn.append(frame)
-    told = deltalake.DeltaTable(str(tmp_path)).history()
-    assert [h["timestamp"] for h in reversed(told)] == table.history().sort("version")["timestamp"].dt.epoch(
+    history = deltalake.DeltaTable(str(tmp_path)).history()
+    assert [h["timestamp"] for h in reversed(history)] == table.history().sort("version")["timestamp"].dt.epoch(
         "ms"
     ).to_list()

@@ -54,11 +54,11 @@ def test_a_checkpoint_may_hold_statistics_as_a_struct_only(
     table = lv.open_table(history.address)
     assert table.snapshot().num_records == 10
     frame = table.statistics().sort("_path")
-    found = frame["x"].struct.unnest()
+    extremes = frame["x"].struct.unnest()
     expected = value.replace(tzinfo=UTC) if type_ == "timestamp" else value
-    assert found["min"].to_list() == [expected, None]
-    assert found["max"].to_list() == [expected, None]
-    assert found["null_count"].to_list() == [2, None]
+    assert extremes["min"].to_list() == [expected, None]
+    assert extremes["max"].to_list() == [expected, None]
+    assert extremes["null_count"].to_list() == [2, None]
 
 
 def test_json_and_struct_are_joined_file_by_file(history: DeltaHistory) -> None:
@@ -93,13 +93,13 @@ def checkpointed(history: DeltaHistory, names: list[str], *, count: int | None =
 
 
 def test_text_is_not_read_where_structs_say_it(history: DeltaHistory) -> None:
-    found = row(checkpointed(history, ["x", "y"]), columns=["y"])
-    assert (found["y"]["min"], found["y"]["max"], found["y"]["null_count"]) == (1, 2, 0)
+    extremes = row(checkpointed(history, ["x", "y"]), columns=["y"])
+    assert (extremes["y"]["min"], extremes["y"]["max"], extremes["y"]["null_count"]) == (1, 2, 0)
 
 
 def test_text_is_read_where_structs_leave_files_out(history: DeltaHistory) -> None:
-    found = row(checkpointed(history, ["x"], count=None))
-    assert (found["x"]["min"], found["x"]["max"], found["x"]["null_count"]) == (7, 8, 0)
+    extremes = row(checkpointed(history, ["x"], count=None))
+    assert (extremes["x"]["min"], extremes["x"]["max"], extremes["x"]["null_count"]) == (7, 8, 0)
 
 
 @pytest.mark.parametrize("count", [-4, 2**60])
@@ -114,7 +114,7 @@ def test_structs_have_columns_of_any_name_too(history: DeltaHistory) -> None:
     table = checkpointed(history, names)
     frame = table.statistics()
     for column in frame.columns[2:]:
-        assert [found["max"] for found in frame[column]] == [2], column
+        assert [extremes["max"] for extremes in frame[column]] == [2], column
     assert table.statistics(columns=["`a.b`"])["`a.b`"].struct.field("min").to_list() == [1]
 
 

@@ -157,11 +157,11 @@ VALUES = {
 
 @pytest.mark.parametrize("type_", VALUES)
 def test_what_is_written_is_read_back(type_: str) -> None:
-    wanted = DecimalType(20, 6) if type_.startswith("decimal") else PrimitiveType(type_)
+    expected_type = DecimalType(20, 6) if type_.startswith("decimal") else PrimitiveType(type_)
 
     @given(st.lists(VALUES[type_], min_size=1, max_size=20))
     def check(values: list[Any]) -> None:
         text = pl.Series([serialize(v) for v in values], dtype=pl.String)
-        assert typed(text, wanted).to_list() == pl.Series(values, dtype=polars_type(wanted)).to_list()
+        assert typed(text, expected_type).to_list() == pl.Series(values, dtype=polars_type(expected_type)).to_list()
 
     check()

@@ -51,11 +51,11 @@ def test_int96_of_the_first_and_the_last_year_keeps_every_microsecond(history: D
         "s", pa.array([{"t": YEAR_9999}, None, {"t": YEAR_1}], pa.struct([("t", pa.timestamp("us"))]))
     )
     history.commit(parquet(history, "f", table, use_deprecated_int96_timestamps=True))
-    found = read(history)
+    rows = read(history)
     zone = UTC if type_ == "timestamp" else None
     first, last = YEAR_1.replace(tzinfo=zone), YEAR_9999.replace(tzinfo=zone)
-    assert found["t"].to_list() == [first, last, None]
-    assert found["s"].to_list() == [{"t": last}, None, {"t": first}]
+    assert rows["t"].to_list() == [first, last, None]
+    assert rows["s"].to_list() == [{"t": last}, None, {"t": first}]
 
 
 def test_dates_of_the_first_and_the_last_year(history: DeltaHistory) -> None:
@@ -71,8 +71,8 @@ def test_a_file_of_another_time_zone_holds_the_same_instants(history: DeltaHisto
     moment = datetime(2020, 7, 1, 12, 30, tzinfo=UTC)
     history.create({"t": type_})
     for n, zone in enumerate(("Asia/Tokyo", "America/Los_Angeles", "+05:30", "UTC", None)):
-        given = moment if zone is not None else moment.replace(tzinfo=None)
-        history.commit(history.data(f"f{n}", {"t": pa.array([given], pa.timestamp(unit, zone))}))
+        instant = moment if zone is not None else moment.replace(tzinfo=None)
+        history.commit(history.data(f"f{n}", {"t": pa.array([instant], pa.timestamp(unit, zone))}))
     expected = moment if type_ == "timestamp" else moment.replace(tzinfo=None)
     assert read(history)["t"].to_list() == [expected] * 5
 
@@ -108,17 +108,19 @@ DECIMALS = [Decimal("-99999.99"), Decimal("0.01"), None, Decimal("99999.99")]
 def test_decimals_are_exact_in_every_encoding(
     history: DeltaHistory, precision: int, as_integer: bool, kind: str, dictionary: bool, version: str
 ) -> None:
-    held = pa.decimal128(precision, 2)
+    stored_type = pa.decimal128(precision, 2)
     history.create({"d": f"decimal({precision},2)", "l": array(f"decimal({precision},2)")})
-    table = pa.table({"d": pa.array(DECIMALS, held), "l": pa.array([DECIMALS, None, [], [None]], pa.list_(held))})
+    table = pa.table(
+        {"d": pa.array(DECIMALS, stored_type), "l": pa.array([DECIMALS, None, [], [None]], pa.list_(stored_type))}
+    )
     action = parquet(history, "f", table, store_decimal_as_integer=as_integer, use_dictionary=dictionary,
                      data_page_version=version)  # fmt: skip
     with pq.ParquetFile(f"{history.address}/f") as file:
         assert file.schema.column(0).physical_type == kind
     history.commit(action)
-    found = read(history)
-    assert found["d"].to_list() == DECIMALS
-    assert found["l"].to_list() == [DECIMALS, None, [], [None]]
+    rows = read(history)
+    assert rows["d"].to_list() == DECIMALS
+    assert rows["l"].to_list() == [DECIMALS, None, [], [None]]
 
 
 def test_floats_keep_what_no_number_is(history: DeltaHistory) -> None:
@@ -127,11 +129,11 @@ def test_floats_keep_what_no_number_is(history: DeltaHistory) -> None:
     history.commit(
         history.data("f", {"x": [*odd, float("nan")], "y": pa.array([*odd[:4], 1.5, float("nan")], pa.float32())})
     )
-    found = read(history)
-    assert found["x"].to_list()[:5] == odd
-    assert str(found["x"][2]) == "-0.0"
-    assert found["x"].is_nan().to_list() == [False, False, False, None, False, True]
-    assert found["y"].is_nan().to_list() == [False, False, False, None, False, True]
+    rows = read(history)
+    assert rows["x"].to_list()[:5] == odd
+    assert str(rows["x"][2]) == "-0.0"
+    assert rows["x"].is_nan().to_list() == [False, False, False, None, False, True]
+    assert rows["y"].is_nan().to_list() == [False, False, False, None, False, True]
 
 
 # -- other encodings of the same
@@ -161,13 +163,13 @@ def test_types_that_only_arrow_knows_are_read_as_what_they_stand_for(history: De
         "fixed": array("long"), "nested": array(struct(x="string")), "unsigned": "long",
     }  # fmt: skip
     history.create(types).commit(history.data("f", columns))
-    found = read(history)
-    assert [found[name].to_list() for name in ("dictionary", "large", "view")] == [["a", None, "b"]] * 3
-    assert found["bytes"].to_list() == [b"a", None, b""]
-    assert found["list"].to_list() == [[1], None, []]
-    assert found["fixed"].to_list() == [[1, 2], None, [3, None]]
-    assert found["nested"].to_list() == [[{"x": "a"}], None, []]
-    assert found["unsigned"].to_list() == [1, None, 2**31]
+    rows = read(history)
+    assert [rows[name].to_list() for name in ("dictionary", "large", "view")] == [["a", None, "b"]] * 3
+    assert rows["bytes"].to_list() == [b"a", None, b""]
+    assert rows["list"].to_list() == [[1], None, []]
+    assert rows["fixed"].to_list() == [[1, 2], None, [3, None]]
+    assert rows["nested"].to_list() == [[{"x": "a"}], None, []]
+    assert rows["unsigned"].to_list() == [1, None, 2**31]
 
 
 def test_a_file_of_many_row_groups_and_small_pages_keeps_its_order(history: DeltaHistory) -> None:
@@ -175,9 +177,9 @@ def test_a_file_of_many_row_groups_and_small_pages_keeps_its_order(history: Delt
     table = pa.table({"s": [{"l": [i] * (i % 3)} if i % 5 else None for i in range(rows)], "id": list(range(rows))})
     history.create({"id": "long", "s": struct(l=array("long"))})
     history.commit(parquet(history, "f", table, row_group_size=333, data_page_size=256))
-    found = read(history)
-    assert found["id"].to_list() == list(range(rows))
-    assert found["s"].to_list() == [{"l": [i] * (i % 3)} if i % 5 else None for i in range(rows)]
+    rows_read = read(history)
+    assert rows_read["id"].to_list() == list(range(rows))
+    assert rows_read["s"].to_list() == [{"l": [i] * (i % 3)} if i % 5 else None for i in range(rows)]
 
 
 # -- order, names and empty places
@@ -199,9 +201,9 @@ def test_names_are_matched_whatever_their_case_at_every_level(history: DeltaHist
         "m": pa.array([[("k", {"v": 3})]], pa.map_(pa.string(), pa.struct([("v", pa.int64())]))),
     })  # fmt: skip
     history.commit(history.data("f", table))
-    found = read(history)
-    assert found.select("Id", "S").rows() == [(1, {"Inner": [{"X": 2}]})]
-    assert found.select("M").to_arrow().to_pylist() == [{"M": [("k", {"V": 3})]}]
+    rows = read(history)
+    assert rows.select("Id", "S").rows() == [(1, {"Inner": [{"X": 2}]})]
+    assert rows.select("M").to_arrow().to_pylist() == [{"M": [("k", {"V": 3})]}]
 
 
 ODD = ["a.b", "a b", "`t`", "^x$", "a", "", "*", "ü", "col(1)", '"q"', "key", "element", "0"]
@@ -215,7 +217,7 @@ def test_fields_of_structs_may_have_any_name(history: DeltaHistory) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "missing"),
+    ("columns", "missing"),
     [
         pytest.param({"id": "long", "new": "string"}, {"new": [None]}, id="a column"),
         pytest.param(
@@ -227,12 +229,12 @@ def test_fields_of_structs_may_have_any_name(history: DeltaHistory) -> None:
         pytest.param({"s": struct(new=struct(deep="long"))}, {"s": [{"new": None}]}, id="all that a struct now has"),
     ],
 )
-def test_what_a_file_lacks_is_null(history: DeltaHistory, wanted: dict[str, Any], missing: dict[str, Any]) -> None:
-    history.create(wanted)
+def test_what_a_file_lacks_is_null(history: DeltaHistory, columns: dict[str, Any], missing: dict[str, Any]) -> None:
+    history.create(columns)
     history.commit(history.data("f", {"id": [1], "s": [{"x": 1}], "l": [[{"x": 1}]]}))
-    found = read(history)
+    rows = read(history)
     for name, values in missing.items():
-        assert found[name].to_list() == values
+        assert rows[name].to_list() == values
 
 
 def test_a_field_that_the_schema_lacks_is_left_out_at_every_level(history: DeltaHistory) -> None:
@@ -265,11 +267,11 @@ def test_void_columns_are_null_at_every_level(history: DeltaHistory) -> None:
         {"v": "void", "s": struct(x="long", v="void"), "only": struct(v="void"), "l": array(struct(v="void", x="long"))}
     )
     history.commit(history.data("f", {"s": [{"x": 1}, None], "l": [[{"x": 2}], []]}))
-    found = read(history)
-    assert found["v"].to_list() == [None, None]
-    assert found["s"].to_list() == [{"x": 1, "v": None}, None]
-    assert found["l"].to_list() == [[{"v": None, "x": 2}], []]
-    assert found["only"].to_list() in ([None, None], [{"v": None}] * 2)
+    rows = read(history)
+    assert rows["v"].to_list() == [None, None]
+    assert rows["s"].to_list() == [{"x": 1, "v": None}, None]
+    assert rows["l"].to_list() == [[{"v": None, "x": 2}], []]
+    assert rows["only"].to_list() in ([None, None], [{"v": None}] * 2)
 
 
 def test_a_table_of_void_columns_only_knows_its_rows_by_its_files(history: DeltaHistory) -> None:
@@ -278,7 +280,7 @@ def test_a_table_of_void_columns_only_knows_its_rows_by_its_files(history: Delta
 
 
 @pytest.mark.parametrize(
-    ("columns", "named"),
+    ("columns", "column"),
     [
         ({"v": "void"}, "every column"),
         ({"p": "string"}, "every column"),
@@ -288,13 +290,15 @@ def test_a_table_of_void_columns_only_knows_its_rows_by_its_files(history: Delta
     ],
     ids=["nothing else", "a partition column", "in a list", "in a map", "in a struct"],
 )
-def test_rows_that_no_file_can_hold_are_not_written(history: DeltaHistory, columns: dict[str, Any], named: str) -> None:
+def test_rows_that_no_file_can_hold_are_not_written(
+    history: DeltaHistory, columns: dict[str, Any], column: str
+) -> None:
     first = next(iter(columns))
     history.commit(protocol(), metadata(columns, partition_by=("p",) if first == "p" else ()))
     rows = pl.DataFrame({first: [None]}, schema={first: {"id": pl.Int64, "p": pl.String, "v": pl.Null}[first]})
     table = lv.open_table(history.address)
     assert isinstance(table, DeltaTable)
-    with pytest.raises(UnsupportedTableError, match=named) as caught:
+    with pytest.raises(UnsupportedTableError, match=column) as caught:
         table.append(rows)
     assert caught.value.kind == "void-columns"
 
@@ -307,9 +311,9 @@ def test_shapes_on_the_globe_are_well_known_binary(history: DeltaHistory) -> Non
         metadata({"id": "long", "g": "geometry(OGC:CRS84)", "h": "geography(OGC:CRS84, spherical)"}),
     )
     history.commit(history.data("f", {"id": [1], "g": [point], "h": pa.array([None], pa.binary())}))
-    found = read(history)
-    assert found.rows() == [(1, point, None)]
-    assert found.schema["h"] == pl.Binary
+    rows = read(history)
+    assert rows.rows() == [(1, point, None)]
+    assert rows.schema["h"] == pl.Binary
 
 
 # -- partition columns
@@ -346,14 +350,14 @@ def test_a_file_may_be_named_by_its_whole_address(history: DeltaHistory, tmp_pat
 # -- collations
 
 
-@pytest.mark.parametrize(("name", "kept"), [("spark.UTF8_LCASE", True), ("spark.UTF8_BINARY", False)])
-def test_bounds_by_another_order_prune_nothing(history: DeltaHistory, name: str, kept: bool) -> None:
+@pytest.mark.parametrize(("name", "is_read"), [("spark.UTF8_LCASE", True), ("spark.UTF8_BINARY", False)])
+def test_bounds_by_another_order_prune_nothing(history: DeltaHistory, name: str, is_read: bool) -> None:
     schema = json.loads(schema_string({"c": "string"}))
     schema["fields"][0]["metadata"] = {"__COLLATIONS": {"c": name}}
     history.commit(protocol(1, 7, writerFeatures=["collations-preview"]), metadata(schema=json.dumps(schema)))
     stats = {"numRecords": 2, "minValues": {"c": "a"}, "maxValues": {"c": "B"}, "nullCount": {"c": 0}}
     history.commit(history.data("f", {"c": ["a", "B"]}, stats=stats))
-    assert lv.open_table(history.address).plan("c = 'B'")["kept"].to_list() == [kept]
+    assert lv.open_table(history.address).plan("c = 'B'")["kept"].to_list() == [is_read]
 
 
 def test_a_column_that_fits_no_type_is_refused_by_its_place(history: DeltaHistory) -> None:

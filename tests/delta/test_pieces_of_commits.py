@@ -29,7 +29,7 @@ def opened(history: DeltaHistory) -> DeltaTable:
     return table
 
 
-def written(folder: Path) -> DeltaHistory:
+def write_history(folder: Path) -> DeltaHistory:
     """The head in the middle of a large commit, then a small one, then a large one that removes and adds again."""
     history = DeltaHistory(folder)
     adds: list[Action] = [add(f"a{i}", records=i) for i in range(20)]
@@ -44,16 +44,16 @@ def test_pieces_are_whole_lines_and_add_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, newest_first: bool, read_bytes: int
 ) -> None:
     monkeypatch.setattr(table_log, "_READ_BYTES", read_bytes)
-    log = opened(written(tmp_path)).log
-    found: dict[int, list[bytes]] = {}
+    log = opened(write_history(tmp_path)).log
+    lines: dict[int, list[bytes]] = {}
     for version, piece in log.each_piece([2, 1, 0], newest_first=newest_first):
-        found.setdefault(version, []).append(piece)
-    assert list(found) == [2, 1, 0]
-    for version, pieces in found.items():
+        lines.setdefault(version, []).append(piece)
+    assert list(lines) == [2, 1, 0]
+    for version, pieces in lines.items():
         together = pieces[::-1] if newest_first else pieces
         assert b"".join(together) == log.commit_bytes(version)
         assert all(json.loads(line) for piece in pieces for line in piece.splitlines())
-    assert [len(found[v]) > 3 for v in (0, 1, 2)] == [True, False, True]
+    assert [len(lines[v]) > 3 for v in (0, 1, 2)] == [True, False, True]
 
 
 def test_a_pretty_printed_commit_is_cut_between_its_actions(tmp_path: Path) -> None:
@@ -75,19 +75,19 @@ def test_a_line_longer_than_a_piece_stays_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("checkpoint", [None, 0, 1], ids=["commits alone", "checkpoint 0", "checkpoint 1"])
 def test_newest_first_gives_the_live_files_backwards(tmp_path: Path, checkpoint: int | None) -> None:
-    history = written(tmp_path)
+    history = write_history(tmp_path)
     if checkpoint is not None:
         history.checkpoint(checkpoint)
     columns = ["size", "records", "stats", "partition_values"]
     state = opened(history).state()
-    wanted = state.adds(columns)
-    found = [row for part in state.newest_first(columns) for row in part.select(wanted.columns).iter_rows()]
-    assert found == wanted.rows()[::-1]
-    assert len(found) == 16
+    expected = state.adds(columns)
+    rows_found = [row for part in state.newest_first(columns) for row in part.select(expected.columns).iter_rows()]
+    assert rows_found == expected.rows()[::-1]
+    assert len(rows_found) == 16
 
 
 def test_history_of_commits_in_pieces_is_complete(tmp_path: Path) -> None:
-    table = opened(written(tmp_path))
+    table = opened(write_history(tmp_path))
     assert table.history()["operation"].to_list() == [None, None, "CREATE"]
     assert table.schemas()["version"].to_list() == [0]
     assert table.snapshot().num_records == sum(range(8, 20)) + 151

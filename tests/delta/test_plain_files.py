@@ -44,20 +44,20 @@ class Readers:
 @pytest.fixture
 def readers(monkeypatch: pytest.MonkeyPatch) -> Readers:
     """Watches both ways of reading a file."""
-    found = Readers()
+    reader_log = Readers()
     scan, read = pl.scan_parquet, parquet.read_task
 
     def scan_parquet(source: list[str], **options: Any) -> pl.LazyFrame:
-        found.together.append([Path(path).name for path in source])
+        reader_log.together.append([Path(path).name for path in source])
         return scan(source, **options)
 
     def read_task(task: FileTask, storage: Storage) -> Iterator[pa.RecordBatch]:
-        found.alone.append(task.path)
+        reader_log.alone.append(task.path)
         return read(task, storage)
 
     monkeypatch.setattr(pl, "scan_parquet", scan_parquet)
     monkeypatch.setattr(plain_files, "read_task", read_task)
-    return found
+    return reader_log
 
 
 def by_pyarrow(history: DeltaHistory) -> Table:
@@ -83,9 +83,9 @@ def same(history: DeltaHistory, ask: Ask, engine: Any = "auto") -> None:
     lazy = ask(lv.open_table(history.address).scan())
     expected = ask(by_pyarrow(history).scan()).collect()
     for _ in range(2):
-        found = lazy.collect(engine=engine)
-        assert found.schema == expected.schema
-        assert sorted(map(repr, found.rows())) == sorted(map(repr, expected.rows()))
+        rows = lazy.collect(engine=engine)
+        assert rows.schema == expected.schema
+        assert sorted(map(repr, rows.rows())) == sorted(map(repr, expected.rows()))
 
 
 @pytest.fixture
@@ -139,10 +139,10 @@ def test_partition_values_come_from_the_log(history: DeltaHistory, readers: Read
         action["add"]["path"] = f"d={number}%20%25/f*[1].parquet"
         history.commit(action)
     rows = lv.open_table(history.address).scan()
-    found = rows.sort("id").collect()
-    assert found["day"].to_list() == [date(2026, 3, 1), None] * 2
-    assert found["amount"].to_list() == [Decimal("1.50"), None] * 2
-    assert found["at"].to_list() == [datetime(2026, 3, 1, 8, tzinfo=UTC), None] * 2
+    rows_by_id = rows.sort("id").collect()
+    assert rows_by_id["day"].to_list() == [date(2026, 3, 1), None] * 2
+    assert rows_by_id["amount"].to_list() == [Decimal("1.50"), None] * 2
+    assert rows_by_id["at"].to_list() == [datetime(2026, 3, 1, 8, tzinfo=UTC), None] * 2
     assert rows.filter(day=date(2026, 3, 1)).select("id", "day").sort("id").collect().rows() == [
         (0, date(2026, 3, 1)),
         (10, date(2026, 3, 1)),
@@ -211,8 +211,8 @@ def test_a_file_that_differs_is_read_as_ever(evolved: DeltaHistory, columns: dic
 def test_files_of_old_columns_stay_plain(evolved: DeltaHistory, readers: Readers) -> None:
     for number in range(3):
         evolved.commit(evolved.data(f"old{number}.parquet", {"id": [number]}))
-    found = lv.open_table(evolved.address).scan().sort("id", "name").collect()
-    assert found.filter(pl.col("name").is_null())["id"].to_list() == [0, 1, 2, 2]
+    rows = lv.open_table(evolved.address).scan().sort("id", "name").collect()
+    assert rows.filter(pl.col("name").is_null())["id"].to_list() == [0, 1, 2, 2]
     assert sorted(map(len, readers.together[1:])) == [1, 3]
     assert not readers.alone
 
@@ -228,13 +228,13 @@ def test_far_moments_of_int96_survive(evolved: DeltaHistory) -> None:
 
 def test_renamed_columns_are_read_together(history: DeltaHistory, readers: Readers) -> None:
     for mode in ("name", "id"):
-        told = mapped(mode, mapped_field("^id$", "long", 1), mapped_field("p", "string", 2), partition_by=("p",))
-        history.commit(*told)
+        declaration = mapped(mode, mapped_field("^id$", "long", 1), mapped_field("p", "string", 2), partition_by=("p",))
+        history.commit(*declaration)
         for number in range(2):
             rows = pa.table([pa.array([number])], pa.schema([held(pa.int64(), 1)]))
             history.commit(history.data(f"{mode}{number}.parquet", rows, partition={"col-2": "x"}))
-    found = lv.open_table(history.address).scan().filter(pl.col("p") == "x").collect()
-    assert sorted(found.rows()) == [(0, "x"), (0, "x"), (1, "x"), (1, "x")]
+    rows_read = lv.open_table(history.address).scan().filter(pl.col("p") == "x").collect()
+    assert sorted(rows_read.rows()) == [(0, "x"), (0, "x"), (1, "x"), (1, "x")]
     assert [len(names) for names in readers.together] == [4]
 
 

@@ -106,8 +106,8 @@ def expressions(draw: st.DrawFn) -> pl.Expr:
                 sides[0] <= sides[1], sides[0] > sides[1], sides[0] >= sides[1],
             ][kind]  # fmt: skip
         case 6:
-            chosen = pl.Series(draw(st.lists(st.none() | values, max_size=3)), dtype=dtype)
-            return column.is_in(chosen.implode(), nulls_equal=draw(st.booleans()))
+            bounds = pl.Series(draw(st.lists(st.none() | values, max_size=3)), dtype=dtype)
+            return column.is_in(bounds.implode(), nulls_equal=draw(st.booleans()))
         case 7:
             ends: list[Literal["both", "left", "right", "none"]] = ["both", "left", "right", "none"]
             return column.is_between(one, other, closed=draw(st.sampled_from(ends)))
@@ -137,8 +137,8 @@ def _table(folder: Path, batches: list[pl.DataFrame]) -> DeltaTable:
     return table
 
 
-def _same(found: pl.DataFrame, expected: pl.DataFrame) -> None:
-    assert sorted(map(repr, found.rows())) == sorted(map(repr, expected.rows()))
+def _same(actual: pl.DataFrame, expected: pl.DataFrame) -> None:
+    assert sorted(map(repr, actual.rows())) == sorted(map(repr, expected.rows()))
 
 
 @given(batches=frames(), conditions=st.lists(sql(), min_size=8, max_size=8))
@@ -152,8 +152,8 @@ def test_a_filter_in_sql_never_loses_a_row(
     for where in conditions:
         expected = everything.filter(pl.sql_expr(where))
         _same(table.scan().filter(pl.sql_expr(where)).collect(), expected)
-        kept = table.plan(where).filter("kept")["path"].to_list()
-        assert kept or expected.is_empty(), where
+        paths = table.plan(where).filter("kept")["path"].to_list()
+        assert paths or expected.is_empty(), where
 
 
 @given(batches=frames(), conditions=st.lists(expressions(), min_size=12, max_size=12))
@@ -198,6 +198,6 @@ def test_a_null_in_a_list_spares_no_file_that_polars_would_find_rows_in(tmp_path
     table = lv.create_table(str(tmp_path / "t"), rows.to_arrow().schema)
     assert isinstance(table, DeltaTable)
     table.append(rows)
-    for chosen in ([None], [1, None], [0, None]):
-        where = ~pl.col("i").is_in(pl.Series(chosen, dtype=pl.Int32).implode(), nulls_equal=nulls_equal)
+    for bounds in ([None], [1, None], [0, None]):
+        where = ~pl.col("i").is_in(pl.Series(bounds, dtype=pl.Int32).implode(), nulls_equal=nulls_equal)
         _same(table.scan().filter(where).collect(), rows.filter(where))

@@ -63,11 +63,11 @@ def test_a_scan_opens_only_the_files_its_filter_needs(history: DeltaHistory, whe
     rows = table.scan()
     everything = rows.collect()
     store.requests.clear()
-    found = rows.filter(pl.sql_expr(where)).collect()
+    rows_found = rows.filter(pl.sql_expr(where)).collect()
     if where == "month = NULL":  # polars knows by itself that no row can match, and does not ask
         store.requests.clear()
     assert store.requests["open"] == reasons.count(K)
-    assert found.equals(everything.filter(pl.sql_expr(where)))
+    assert rows_found.equals(everything.filter(pl.sql_expr(where)))
 
 
 def test_only_as_many_files_are_opened_as_the_first_rows_need(history: DeltaHistory) -> None:

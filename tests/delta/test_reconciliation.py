@@ -31,7 +31,7 @@ from tests.builders.stores import FarStorage
 WHERE = ["in commits", "across a checkpoint", "inside a checkpoint"]
 
 
-def told(history: DeltaHistory, before: list[Action], after: list[Action], where: str) -> lv.Snapshot:
+def snapshot_after(history: DeltaHistory, before: list[Action], after: list[Action], where: str) -> lv.Snapshot:
     """Two commits, with a checkpoint behind the first, behind the second, or nowhere."""
     history.create().commit(*before)
     if where == "across a checkpoint":
@@ -45,7 +45,9 @@ def told(history: DeltaHistory, before: list[Action], after: list[Action], where
 @pytest.mark.parametrize("where", WHERE)
 def test_a_file_added_again_has_its_newest_size_statistics_and_tags(history: DeltaHistory, where: str) -> None:
     first = add("f", size=10, records=1, tags={"old": "1"})
-    snapshot = told(history, [first, add("g", size=5)], [add("f", size=20, records=7, tags={"new": None})], where)
+    snapshot = snapshot_after(
+        history, [first, add("g", size=5)], [add("f", size=20, records=7, tags={"new": None})], where
+    )
     row = snapshot.files.filter(path="f").row(0, named=True)
     assert (row["size"], row["records"], row["tags"]) == (20, 7, '{"new": null}')
     assert snapshot.num_files == 2
@@ -57,7 +59,7 @@ def test_a_file_added_again_has_its_newest_size_statistics_and_tags(history: Del
 def test_files_and_tombstones_are_the_same_by_one_reading_of_the_commits_as_by_two(
     history: DeltaHistory, where: str, loaded: list[str]
 ) -> None:
-    told(history, [add("f"), add("g"), remove("h")], [remove("f"), add("i")], where)
+    snapshot_after(history, [add("f"), add("g"), remove("h")], [remove("f"), add("i")], where)
     table, other = (lv.open_table(history.address) for _ in range(2))
     assert isinstance(table, DeltaTable)
     assert isinstance(other, DeltaTable)
@@ -71,12 +73,12 @@ def test_files_and_tombstones_are_the_same_by_one_reading_of_the_commits_as_by_t
 
 @pytest.mark.parametrize("where", WHERE)
 def test_statistics_that_a_newer_add_lacks_are_gone(history: DeltaHistory, where: str) -> None:
-    assert told(history, [add("f", records=3)], [add("f")], where).num_records is None
+    assert snapshot_after(history, [add("f", records=3)], [add("f")], where).num_records is None
 
 
 @pytest.mark.parametrize("where", WHERE)
 def test_a_removed_file_becomes_a_tombstone_and_adding_it_again_undoes_that(history: DeltaHistory, where: str) -> None:
-    snapshot = told(history, [add("f"), add("g")], [remove("f", at=1_700_000_000_123, size=100)], where)
+    snapshot = snapshot_after(history, [add("f"), add("g")], [remove("f", at=1_700_000_000_123, size=100)], where)
     assert snapshot.files["path"].to_list() == ["g"]
     assert snapshot.tombstones.rows() == [
         ("f", None, 100, datetime(2023, 11, 14, 22, 13, 20, 123000, tzinfo=UTC), True)
@@ -89,8 +91,8 @@ def test_a_removed_file_becomes_a_tombstone_and_adding_it_again_undoes_that(hist
 
 def test_a_file_that_a_checkpoint_holds_twice_is_one_file(history: DeltaHistory) -> None:
     history.create().commit(add("f", size=10, records=1), add("g", size=5, records=2))
-    found = history.reconciled(1)
-    history.checkpoint(actions=[*found, next(action for action in found if "add" in action)]).without(0, 1)
+    files = history.reconciled(1)
+    history.checkpoint(actions=[*files, next(action for action in files if "add" in action)]).without(0, 1)
     table = lv.open_table(history.address)
     snapshot = table.snapshot()
     assert (snapshot.num_files, snapshot.size_bytes, snapshot.num_records) == (2, 15, 3)
@@ -125,7 +127,7 @@ def test_two_spellings_of_one_path_are_one_file(
     history: DeltaHistory, one: str, other: str, where: str, swapped: bool
 ) -> None:
     one, other = (text.format(root=history.address) for text in ((other, one) if swapped else (one, other)))
-    snapshot = told(history, [add(one, records=1)], [remove(other)], where)
+    snapshot = snapshot_after(history, [add(one, records=1)], [remove(other)], where)
     assert snapshot.num_files == 0
     history.commit(add(one, records=2))
     assert lv.open_table(history.address).snapshot().num_records == 2
@@ -142,19 +144,19 @@ DIFFERENT: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize(("one", "other"), DIFFERENT.values(), ids=[f"paths that differ {w}" for w in DIFFERENT])
 def test_two_paths_are_two_files(history: DeltaHistory, one: str, other: str) -> None:
-    assert told(history, [add(one)], [remove(other)], "in commits").num_files == 1
+    assert snapshot_after(history, [add(one)], [remove(other)], "in commits").num_files == 1
 
 
 def test_the_path_shown_is_the_recorded_one_decoded_once(history: DeltaHistory) -> None:
     recorded = ["a%20b", "p=x%252Fy/f", "./g", "caf%C3%A9", "a+b"]
     history.create().commit(*(add(p) for p in recorded))
-    shown = lv.open_table(history.address).snapshot().files["path"].to_list()
-    assert shown == ["a b", "p=x%2Fy/f", "./g", "caf\u00e9", "a+b"]
+    paths = lv.open_table(history.address).snapshot().files["path"].to_list()
+    assert paths == ["a b", "p=x%2Fy/f", "./g", "caf\u00e9", "a+b"]
 
 
 @pytest.mark.parametrize("where", WHERE)
 def test_the_latest_version_of_an_application_wins_even_if_it_is_lower(history: DeltaHistory, where: str) -> None:
-    snapshot = told(history, [txn("a", 9), txn("b", 1, 1_700_000_000_000)], [txn("a", 2)], where)
+    snapshot = snapshot_after(history, [txn("a", 9), txn("b", 1, 1_700_000_000_000)], [txn("a", 2)], where)
     moment = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
     assert sorted(snapshot.transactions.rows()) == [("a", 2, None), ("b", 1, moment)]
 
@@ -163,7 +165,7 @@ def test_the_latest_version_of_an_application_wins_even_if_it_is_lower(history: 
 def test_the_latest_protocol_and_metadata_win_whole(history: DeltaHistory, where: str) -> None:
     old = metadata({"a": "long"}, properties={"x": "1", "gone": "2"}, name="old")
     new = metadata({"b": "string"}, properties={"x": "3", "unset": None}, description="new")
-    snapshot = told(history, [old, protocol(1, 1)], [new, protocol(1, 4)], where)
+    snapshot = snapshot_after(history, [old, protocol(1, 1)], [new, protocol(1, 4)], where)
     assert snapshot.schema.names == ["b"]
     assert snapshot.properties == {"x": "3"}
     assert (snapshot.name, snapshot.description) == (None, "new")

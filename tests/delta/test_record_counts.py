@@ -18,15 +18,15 @@ COUNTS = {"the most": (FILE_ROWS, FILE_ROWS), "more": (FILE_ROWS + 1, None), "al
 
 
 @pytest.mark.parametrize("later", [False, True], ids=["the first key", "a later key"])
-@pytest.mark.parametrize(("told", "known"), COUNTS.values(), ids=list(COUNTS))
-def test_a_count_that_no_file_has_is_unknown(tmp_path: Path, told: int, known: int | None, *, later: bool) -> None:
-    stats = {"minValues": {}, "numRecords": told} if later else {"numRecords": told}
+@pytest.mark.parametrize(("count", "expected"), COUNTS.values(), ids=list(COUNTS))
+def test_a_count_that_no_file_has_is_unknown(tmp_path: Path, count: int, expected: int | None, *, later: bool) -> None:
+    stats = {"minValues": {}, "numRecords": count} if later else {"numRecords": count}
     history = DeltaHistory(tmp_path / "t").create().commit(add("f", stats=stats))
     opened = lv.open_table(history.address)
-    assert opened.snapshot().num_records == known
-    assert opened.lifetimes()["records"].to_list() == [known]
+    assert opened.snapshot().num_records == expected
+    assert opened.lifetimes()["records"].to_list() == [expected]
     history.checkpoint().without(0, 1)
-    assert lv.open_table(history.address).snapshot().num_records == known
+    assert lv.open_table(history.address).snapshot().num_records == expected
 
 
 def test_a_count_of_a_struct_is_held_to_the_same() -> None:

@@ -48,7 +48,7 @@ class Racing(FarStorage):
         return [entry for entry in super().entries_from(folder, start) if f"{folder}/{entry[0]}" != lacking]
 
 
-def told(history: DeltaHistory, last: int = 12, checkpoint: int = 10) -> DeltaHistory:
+def write_versions(history: DeltaHistory, last: int = 12, checkpoint: int = 10) -> DeltaHistory:
     """Versions 0 to `last`, one file each from 1 on, with a checkpoint."""
     history.create()
     for version in range(1, last + 1):
@@ -79,7 +79,7 @@ OPENED: dict[str, Callable[[DeltaTable], object]] = {
 
 @pytest.mark.parametrize("loaded", OPENED.values(), ids=[f"a table {words}" for words in OPENED])
 def test_a_refresh_costs_one_listing(history: DeltaHistory, loaded: Callable[[DeltaTable], object]) -> None:
-    store = Watched(told(history).hint({"version": 10, "size": 1}).address)
+    store = Watched(write_versions(history).hint({"version": 10, "size": 1}).address)
     table = DeltaTable(store)
     loaded(table)
     store.seen.clear()
@@ -91,7 +91,7 @@ def test_a_refresh_costs_one_listing(history: DeltaHistory, loaded: Callable[[De
 
 
 def test_a_listing_that_races_with_two_commits_shows_no_gap(history: DeltaHistory) -> None:
-    told(history)
+    write_versions(history)
     opened = DeltaTable(Racing(history.address, log_name(11), log_name(12)))
     assert (opened.latest_version, opened.snapshot().num_files) == (11, 11)
     store = Racing(history.address)
@@ -103,7 +103,7 @@ def test_a_listing_that_races_with_two_commits_shows_no_gap(history: DeltaHistor
 
 
 def test_what_was_loaded_goes_on_with_the_new_commits_alone(history: DeltaHistory) -> None:
-    store = Watched(told(history).address)
+    store = Watched(write_versions(history).address)
     table = DeltaTable(store)
     everything(table)
     store.seen.clear()
@@ -126,7 +126,7 @@ def test_what_was_loaded_goes_on_with_the_new_commits_alone(history: DeltaHistor
 def test_a_table_that_is_followed_reads_no_checkpoint_it_has_passed(
     history: DeltaHistory, loaded: Callable[[DeltaTable], object]
 ) -> None:
-    store = Watched(told(history).address)
+    store = Watched(write_versions(history).address)
     table = DeltaTable(store)
     loaded(table)
     for version in range(13, 26):
@@ -144,7 +144,7 @@ def test_a_table_that_is_followed_reads_no_checkpoint_it_has_passed(
 
 
 def test_followed_or_opened_anew_a_table_is_the_same(history: DeltaHistory) -> None:
-    told(history, 4, checkpoint=2)
+    write_versions(history, 4, checkpoint=2)
     table = lv.open_table(history.address)
     assert table.snapshot().num_files == 4
     history.commit(remove("f1"), add("./f2", size=7, records=9)).commit(metadata({"id": "long"}, properties={"k": "v"}))
@@ -161,7 +161,7 @@ def test_followed_or_opened_anew_a_table_is_the_same(history: DeltaHistory) -> N
 
 
 def test_what_can_be_read_does_not_depend_on_what_was_read_before(history: DeltaHistory) -> None:
-    told(history, 4, checkpoint=3).write(log_name(3, "checkpoint.parquet"), b"garbage")
+    write_versions(history, 4, checkpoint=3).write(log_name(3, "checkpoint.parquet"), b"garbage")
     table = lv.open_table(history.address)
     assert table.snapshot(2).num_files == 2
     with pytest.raises(CorruptTableError, match=r"checkpoint 00000000000000000003\.checkpoint\.parquet cannot be read"):
@@ -171,15 +171,15 @@ def test_what_can_be_read_does_not_depend_on_what_was_read_before(history: Delta
 
 
 def test_versions_tells_of_each_checkpoint_that_is_broken(history: DeltaHistory) -> None:
-    told(history, 9, checkpoint=2).checkpoint(5).checkpoint(7)
+    write_versions(history, 9, checkpoint=2).checkpoint(5).checkpoint(7)
     for name in [f"f{i}" for i in range(1, 10)]:
         history.write(name, b"")
     history.write(log_name(5, "checkpoint.parquet"), b"PAR1 no Parquet PAR1")
     table = lv.open_table(history.address)
     readable = dict(table.versions().select("version", "readable").iter_rows())
-    assert {v for v, known in readable.items() if not known} == {5, 6}
-    for version, known in readable.items():
-        if known:
+    assert {v for v, is_readable in readable.items() if not is_readable} == {5, 6}
+    for version, is_readable in readable.items():
+        if is_readable:
             assert table.snapshot(version).num_files == version
         else:
             with pytest.raises(CorruptTableError):

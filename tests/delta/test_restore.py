@@ -34,7 +34,7 @@ def rows(first: int, count: int = 10) -> pl.DataFrame:
     return pl.DataFrame({"id": range(first, first + count), "name": [f"n{i}" for i in range(count)]})
 
 
-def made(address: Path, properties: dict[str, str] | None = None) -> DeltaTable:
+def make_table(address: Path, properties: dict[str, str] | None = None) -> DeltaTable:
     table = lv.create_table(str(address), SCHEMA, properties=properties)
     table.append(rows(0))
     table.append(rows(10))
@@ -42,14 +42,14 @@ def made(address: Path, properties: dict[str, str] | None = None) -> DeltaTable:
 
 
 def again(table: lv.Table) -> DeltaTable:
-    found = lv.open_table(table.address)
-    assert isinstance(found, DeltaTable)
-    return found
+    table_again = lv.open_table(table.address)
+    assert isinstance(table_again, DeltaTable)
+    return table_again
 
 
 @pytest.mark.parametrize("properties", [{}, ALL], ids=["plain", "with everything"])
 def test_a_version_comes_back_whatever_happened_since(tmp_path: Path, properties: dict[str, str]) -> None:
-    table = made(tmp_path, properties)
+    table = make_table(tmp_path, properties)
     before = {version: again(table).scan(version).collect().sort("id") for version in (1, 2)}
     table.delete("id % 3 = 1")
     table.update({"name": "'x'"}, "id < 5")
@@ -62,8 +62,8 @@ def test_a_version_comes_back_whatever_happened_since(tmp_path: Path, properties
         assert again(table).latest_version == restored
     assert again(table).restore(2) is None, "it is that already"
     if not properties:
-        found = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(str(tmp_path))).execute("select * from t")
-        assert pl.DataFrame(found.read_all()).sort("id").equals(before[2])
+        query = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(str(tmp_path))).execute("select * from t")
+        assert pl.DataFrame(query.read_all()).sort("id").equals(before[2])
     else:
         ids = again(table).scan(row_tracking=True).collect()["_row_id"]
         again(table).append(rows(70))
@@ -74,7 +74,7 @@ def test_a_version_comes_back_whatever_happened_since(tmp_path: Path, properties
 
 
 def test_a_moment_comes_back_and_the_commit_says_what_it_did(tmp_path: Path) -> None:
-    table = made(tmp_path)
+    table = make_table(tmp_path)
     moment = again(table).history()["timestamp"][0]
     table.delete()
     table.restore(at=moment + timedelta(milliseconds=0))
@@ -100,7 +100,7 @@ def test_a_version_may_be_an_integer_of_numpy(tmp_path: Path) -> None:
 
 
 def test_what_is_gone_is_named_and_nothing_changes(tmp_path: Path) -> None:
-    table = made(tmp_path)
+    table = make_table(tmp_path)
     (first, _) = [tmp_path / path for path in again(table).snapshot().files["path"]]
     table.overwrite(rows(90))
     first.unlink()
@@ -112,7 +112,7 @@ def test_what_is_gone_is_named_and_nothing_changes(tmp_path: Path) -> None:
 
 
 def test_a_restore_collides_with_whatever_came_in_between(tmp_path: Path) -> None:
-    table = made(tmp_path)
+    table = make_table(tmp_path)
     mine = again(table).transaction("RESTORE")
     mine.restore(1)
     table.append(rows(30))
@@ -122,7 +122,7 @@ def test_a_restore_collides_with_whatever_came_in_between(tmp_path: Path) -> Non
 
 
 def test_a_restore_collides_with_a_property_that_it_would_have_taken_back(tmp_path: Path) -> None:
-    table = made(tmp_path)
+    table = make_table(tmp_path)
     mine = again(table).transaction("RESTORE")
     mine.restore(1)
     table.set_properties({"delta.checkpointPolicy": "classic"})
@@ -131,13 +131,13 @@ def test_a_restore_collides_with_a_property_that_it_would_have_taken_back(tmp_pa
 
 
 def test_rows_of_an_append_only_table_are_not_taken_back(tmp_path: Path) -> None:
-    table = made(tmp_path, {"delta.appendOnly": "true"})
+    table = make_table(tmp_path, {"delta.appendOnly": "true"})
     with pytest.raises(ConstraintViolationError, match="append-only"):
         table.restore(1)
 
 
 def test_nothing_is_restored_while_a_vacuum_deletes(tmp_path: Path) -> None:
-    table = made(tmp_path)
+    table = make_table(tmp_path)
     table.delete("id < 10")
     begin = {"commitInfo": {"operation": "VACUUM START", "timestamp": milliseconds(system_clock()), "userName": "ann"}}
     path = tmp_path / "_delta_log" / f"{table.latest_version + 1:020}.json"
@@ -154,7 +154,7 @@ def test_nothing_is_restored_while_a_vacuum_deletes(tmp_path: Path) -> None:
 
 
 def test_a_vacuum_that_ended_is_not_the_one_that_still_deletes(tmp_path: Path) -> None:
-    table = made(tmp_path)
+    table = make_table(tmp_path)
     table.delete("id < 10")
     log, first = tmp_path / "_delta_log", table.latest_version + 1
     operations = ("VACUUM START", "VACUUM START", "VACUUM END", "VACUUM END")

@@ -62,7 +62,7 @@ def rows(first: int, count: int) -> pl.DataFrame:
     )
 
 
-def made(address: Path, properties: dict[str, str], partition_by: tuple[str, ...]) -> DeltaTable:
+def make_table(address: Path, properties: dict[str, str], partition_by: tuple[str, ...]) -> DeltaTable:
     table = lv.create_table(str(address), SCHEMA, properties=properties, partition_by=partition_by)
     assert isinstance(table, DeltaTable)
     table.append(rows(0, 40))
@@ -70,7 +70,7 @@ def made(address: Path, properties: dict[str, str], partition_by: tuple[str, ...
     return table
 
 
-def held(table: lv.Table) -> pl.DataFrame:
+def all_rows(table: lv.Table) -> pl.DataFrame:
     return lv.open_table(table.address).scan().collect().sort("id")
 
 
@@ -78,32 +78,32 @@ def by_deltalake(address: Path) -> pl.DataFrame | None:
     """The rows as deltalake reads them; None for a table that it does not read."""
     try:
         query = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(str(address)))
-        found = pl.DataFrame(query.execute("select * from t order by id").read_all())
+        rows_read = pl.DataFrame(query.execute("select * from t order by id").read_all())
     except deltalake.exceptions.DeltaError:
         return None
-    return found
+    return rows_read
 
 
 @pytest.mark.parametrize(("properties", "partition_by"), TABLES.values(), ids=list(TABLES))
 def test_deletes_and_updates_do_what_they_say(
     tmp_path: Path, properties: dict[str, str], partition_by: tuple[str, ...]
 ) -> None:
-    table = made(tmp_path, properties, partition_by)
-    expected = held(table)
+    table = make_table(tmp_path, properties, partition_by)
+    expected = all_rows(table)
     tracked = "delta.enableRowTracking" in properties
     ids = row_ids(table) if tracked else {}
     for where in ("id % 7 = 3", "city = 'Rome' AND id > 50", "at.tag IS NULL", "day = '2026-01-02'"):
         version = table.delete(where)
         expected = expected.filter(pl.sql_expr(where.replace("'2026", "DATE '2026")).not_().fill_null(value=True))
         assert table.latest_version == version
-        assert_frame_equal(held(table), expected)
+        assert_frame_equal(all_rows(table), expected)
     table.update({"city": "'Paris'", "id": "id + 1000"}, "id < 20 AND city IS NOT NULL")
-    chosen = (pl.col("id") < 20) & pl.col("city").is_not_null()
+    condition = (pl.col("id") < 20) & pl.col("city").is_not_null()
     expected = expected.with_columns(
-        city=pl.when(chosen).then(pl.lit("Paris")).otherwise("city"),
-        id=pl.when(chosen).then(pl.col("id") + 1000).otherwise("id"),
+        city=pl.when(condition).then(pl.lit("Paris")).otherwise("city"),
+        id=pl.when(condition).then(pl.col("id") + 1000).otherwise("id"),
     ).sort("id")
-    assert_frame_equal(held(table), expected)
+    assert_frame_equal(all_rows(table), expected)
     other = by_deltalake(tmp_path)
     if other is not None:
         assert_frame_equal(other, expected, check_dtypes=False)
@@ -114,26 +114,26 @@ def test_deletes_and_updates_do_what_they_say(
 
 
 def row_ids(table: DeltaTable) -> dict[int, int]:
-    found = table.scan(row_tracking=True).collect()
-    return dict(found.select("id", "_row_id").iter_rows())
+    rows_read = table.scan(row_tracking=True).collect()
+    return dict(rows_read.select("id", "_row_id").iter_rows())
 
 
 @pytest.mark.parametrize("properties", [FEED, FEED | VECTORS, FEED | TRACKED], ids=["files", "vectors", "row ids"])
 def test_the_change_feed_tells_rows_before_and_after(tmp_path: Path, properties: dict[str, str]) -> None:
-    table = made(tmp_path, properties, ("city",))
+    table = make_table(tmp_path, properties, ("city",))
     table.delete("id < 3")
     table.update({"id": "id + 1000"}, "id = 5")
-    found = table.changes(3).collect().sort("_commit_version", "id")
-    assert found.select("id", "_change_type", "_commit_version").rows() == [
+    changes = table.changes(3).collect().sort("_commit_version", "id")
+    assert changes.select("id", "_change_type", "_commit_version").rows() == [
         (0, "delete", 3), (1, "delete", 3), (2, "delete", 3), (5, "update_preimage", 4), (1005, "update_postimage", 4),
     ]  # fmt: skip
 
 
 def actions(table: DeltaTable) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {}
+    by_kind: dict[str, list[dict[str, Any]]] = {}
     for kind, text in table.commit(table.latest_version).select("kind", "action").iter_rows():
-        found.setdefault(kind, []).append(json.loads(text))
-    return found
+        by_kind.setdefault(kind, []).append(json.loads(text))
+    return by_kind
 
 
 def test_the_metrics_of_several_operations_are_those_of_the_commit(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_the_metrics_of_several_operations_are_those_of_the_commit(tmp_path: Pat
 
 
 def test_a_vector_grows_and_its_file_goes_with_its_last_row(tmp_path: Path) -> None:
-    table = made(tmp_path, VECTORS, ())
+    table = make_table(tmp_path, VECTORS, ())
     table.delete("id = 1")
     first = actions(table)
     (add,), (remove,) = first["add"], first["remove"]
@@ -175,7 +175,7 @@ def test_a_vector_grows_and_its_file_goes_with_its_last_row(tmp_path: Path) -> N
 
 
 def test_files_that_cannot_match_are_not_read(tmp_path: Path) -> None:
-    table = made(tmp_path, {}, ())
+    table = make_table(tmp_path, {}, ())
     opened = lv.open_table(str(tmp_path))
     assert isinstance(opened, DeltaTable)
     opened.delete("id = 3")
@@ -199,7 +199,7 @@ def test_a_number_is_the_nearest_float_for_files_as_for_rows(tmp_path: Path, whe
 
 
 def test_a_condition_that_selects_nothing_commits_nothing(tmp_path: Path) -> None:
-    table = made(tmp_path, {}, ())
+    table = make_table(tmp_path, {}, ())
     assert table.delete("id > 1000") is None
     assert table.latest_version == 2
 
@@ -219,7 +219,7 @@ REFUSED: list[tuple[str, Any, str]] = [
 
 @pytest.mark.parametrize(("change", "words"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
 def test_what_cannot_be_meant_is_refused_and_leaves_nothing(tmp_path: Path, change: Any, words: str) -> None:
-    table = made(tmp_path, {}, ())
+    table = make_table(tmp_path, {}, ())
     before = table.storage.walk()["name"].to_list()
     with pytest.raises(InvalidRequestError, match=words):
         change(table)
@@ -227,7 +227,7 @@ def test_what_cannot_be_meant_is_refused_and_leaves_nothing(tmp_path: Path, chan
 
 
 def test_rows_of_an_append_only_table_stay(tmp_path: Path) -> None:
-    table = made(tmp_path, {"delta.appendOnly": "true"}, ())
+    table = make_table(tmp_path, {"delta.appendOnly": "true"}, ())
     with pytest.raises(ConstraintViolationError, match="append-only"):
         table.delete("id = 1")
     with pytest.raises(ConstraintViolationError, match="append-only"):
@@ -247,9 +247,9 @@ def test_names_that_mean_something_to_others_are_names(tmp_path: Path, propertie
     other = every.with_columns(pl.lit(7.0).alias("^x$"))
     table.merge(other, ["a.b"]).when_matched_update().when_not_matched_insert().execute()
     table.optimize(z_order_by=["^x$", "a.b"])
-    found = lv.open_table(str(tmp_path)).scan().collect()
-    assert sorted(map(repr, found["a.b"])) == ["1.0", "1.5", "None", "None"]
-    assert sorted(map(repr, found["^x$"])) == ["7.0", "7.0", "7.0", "None"]
+    rows_read = lv.open_table(str(tmp_path)).scan().collect()
+    assert sorted(map(repr, rows_read["a.b"])) == ["1.0", "1.5", "None", "None"]
+    assert sorted(map(repr, rows_read["^x$"])) == ["7.0", "7.0", "7.0", "None"]
 
 
 # -- overwriting
@@ -259,11 +259,11 @@ def test_names_that_mean_something_to_others_are_names(tmp_path: Path, propertie
 def test_an_overwrite_replaces_the_rows_that_a_condition_selects(
     tmp_path: Path, properties: dict[str, str], partition_by: tuple[str, ...]
 ) -> None:
-    table = made(tmp_path, properties, partition_by)
-    expected = held(table).filter(~pl.col("id").is_between(10, 50))
+    table = make_table(tmp_path, properties, partition_by)
+    expected = all_rows(table).filter(~pl.col("id").is_between(10, 50))
     new = rows(20, 3)
     table.overwrite(new, "id BETWEEN 10 AND 50")
-    assert_frame_equal(held(table), pl.concat([expected, new]).sort("id"))
+    assert_frame_equal(all_rows(table), pl.concat([expected, new]).sort("id"))
     before = table.storage.walk().height
     with pytest.raises(ConstraintViolationError, match="1 rows lie outside"):
         table.overwrite(rows(49, 3), "id BETWEEN 10 AND 50")
@@ -271,13 +271,13 @@ def test_an_overwrite_replaces_the_rows_that_a_condition_selects(
 
 
 def test_the_partitions_that_rows_fall_into_are_replaced_and_no_others(tmp_path: Path) -> None:
-    table = made(tmp_path, {}, ("city",))
-    old = held(table)
+    table = make_table(tmp_path, {}, ("city",))
+    old = all_rows(table)
     new = rows(3, 1).vstack(rows(5, 1))  # Rome, and null
     table.overwrite_partitions(new)
-    assert_frame_equal(held(table), pl.concat([old.filter(pl.col("city") == "Oslo"), new]).sort("id"))
+    assert_frame_equal(all_rows(table), pl.concat([old.filter(pl.col("city") == "Oslo"), new]).sort("id"))
     with pytest.raises(InvalidRequestError, match="has no partitions"):
-        made(tmp_path / "plain", {}, ()).overwrite_partitions(new)
+        make_table(tmp_path / "plain", {}, ()).overwrite_partitions(new)
 
 
 @pytest.mark.parametrize("days", [[1, 2, None], [date(2026, 1, 1), date(2026, 1, 2), None]], ids=["integer", "date"])
@@ -285,16 +285,16 @@ def test_a_partition_column_whose_name_is_a_pattern_to_polars(tmp_path: Path, da
     frame = pl.DataFrame({"id": [1, 2, 3], "^x$": days})
     table = lv.create_table(tmp_path, frame.schema, partition_by=["^x$"])
     table.append(frame)
-    assert_frame_equal(held(table), frame)
+    assert_frame_equal(all_rows(table), frame)
     table.overwrite_partitions(frame.head(1).with_columns(id=pl.lit(9, pl.Int64)))
-    assert held(table).rows() == [(2, days[1]), (3, None), (9, days[0])]
+    assert all_rows(table).rows() == [(2, days[1]), (3, None), (9, days[0])]
 
 
 def test_structs_whose_names_are_patterns_to_polars(tmp_path: Path) -> None:
     frame = pl.DataFrame({"id": [1, 2], "^x$": [{"^y$": 1, "^.*$": {"^z$": date(2026, 1, 1)}}, None]})
     table = lv.create_table(tmp_path, frame.schema)
     table.append(frame)
-    assert_frame_equal(held(table), frame)
+    assert_frame_equal(all_rows(table), frame)
     assert table.statistics()["^x$.^y$"].to_list()[0]["null_count"] == 1
 
 
@@ -325,31 +325,31 @@ TWICE = {
 def test_one_transaction_does_not_change_a_file_twice(
     tmp_path: Path, operations: Any, properties: dict[str, str]
 ) -> None:
-    table = made(tmp_path, properties, ())
-    before = held(table)
+    table = make_table(tmp_path, properties, ())
+    before = all_rows(table)
     with pytest.raises(InvalidRequestError, match="two operations of one transaction"), table.transaction() as txn:
         operations(txn)
-    assert_frame_equal(held(table), before)
+    assert_frame_equal(all_rows(table), before)
 
 
 # -- again, and never twice
 
 
 def test_what_an_application_has_done_is_not_done_again(tmp_path: Path) -> None:
-    table = made(tmp_path, {}, ())
+    table = make_table(tmp_path, {}, ())
     for expected in (3, None):
         with table.transaction("WRITE") as txn:
             assert txn.set_transaction("loader", 7, once=True) is (expected is not None)
             txn.append(rows(100, 1))
         assert txn.version == expected
-    assert held(table).height == 81
+    assert all_rows(table).height == 81
     assert len(list(tmp_path.glob("*.parquet"))) == 3
 
 
 def test_an_operation_that_collides_is_done_again_on_what_is_there_now(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = made(tmp_path, {}, ())
+    table = make_table(tmp_path, {}, ())
     other = lv.open_table(str(tmp_path))
     assert isinstance(other, DeltaTable)
     commit = Transaction.commit
@@ -362,7 +362,7 @@ def test_an_operation_that_collides_is_done_again_on_what_is_there_now(
 
     monkeypatch.setattr(Transaction, "commit", first_the_other)
     assert table.delete("id IN (2, 3)") == 4
-    assert held(table)["id"].to_list()[:4] == [0, 1, 4, 5]
+    assert all_rows(table)["id"].to_list()[:4] == [0, 1, 4, 5]
 
 
 @pytest.mark.parametrize("properties", [{}, VECTORS], ids=["plain", "with deletion vectors"])
@@ -396,14 +396,14 @@ def test_a_file_with_more_rows_than_its_statistics_say_keeps_them(tmp_path: Path
 )
 def test_changed_rows_stay_in_their_place(type_: pa.DataType, values: list[Any], more: list[Any]) -> None:
     rows = pa.record_batch({"id": pa.array([1, 2, 3]), "v": pa.array(values, type_)})
-    chosen = pa.array([False, True, False])
-    before = rows.filter(chosen)
+    mask = pa.array([False, True, False])
+    before = rows.filter(mask)
     after = pa.record_batch({"id": before["id"], "v": pa.array(more, type_)})
-    found = with_changed_rows(rows, chosen, lambda _: after)
+    result = with_changed_rows(rows, mask, lambda _: after)
     expected = [{"id": 1, "v": values[0]}, {"id": 2, "v": more[0]}, {"id": 3, "v": values[2]}]
-    assert found.to_pylist() == expected
-    assert str(found["v"]) == str(pa.array([values[0], more[0], values[2]], type_))  # -0.0 is another text than 0.0
-    assert found.schema == rows.schema
+    assert result.to_pylist() == expected
+    assert str(result["v"]) == str(pa.array([values[0], more[0], values[2]], type_))  # -0.0 is another text than 0.0
+    assert result.schema == rows.schema
 
 
 def test_counts_of_zero_from_other_processes_are_recorded() -> None:
@@ -418,11 +418,11 @@ def test_counts_of_zero_from_other_processes_are_recorded() -> None:
 def test_small_files_of_a_partition_that_are_written_again_become_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, files: int
 ) -> None:
-    table = made(tmp_path, {}, ("city",))
-    before = held(table)
+    table = make_table(tmp_path, {}, ("city",))
+    before = all_rows(table)
     monkeypatch.setattr("lakeview.delta.write.row_changes.PACKED_BYTES", size)
     table.update({"day": pl.lit(date(2030, 1, 1))}, "id % 2 = 0")
     table.refresh()
     assert table.snapshot().num_files == files
     after = pl.when(pl.col("id") % 2 == 0).then(date(2030, 1, 1)).otherwise("day").alias("day")
-    assert_frame_equal(held(table), before.with_columns(after))
+    assert_frame_equal(all_rows(table), before.with_columns(after))

@@ -25,10 +25,10 @@ def field(name: str, type_: Any, nullable: Any = True, **about: Any) -> dict[str
     return {"name": name, "type": type_, "nullable": nullable, "metadata": about}
 
 
-def made(history: DeltaHistory, *fields: dict[str, Any], **properties: str | None) -> DeltaTable:
+def make_table(history: DeltaHistory, *fields: dict[str, Any], **properties: str | None) -> DeltaTable:
     schema = json.dumps({"type": "struct", "fields": list(fields)})
-    told = metadata(schema=schema, properties={f"delta.{k}": v for k, v in properties.items()})
-    history.commit(protocol(1, 7, writerFeatures=FEATURES), told)
+    declaration = metadata(schema=schema, properties={f"delta.{k}": v for k, v in properties.items()})
+    history.commit(protocol(1, 7, writerFeatures=FEATURES), declaration)
     table = lv.open_table(history.address)
     assert isinstance(table, DeltaTable)
     return table
@@ -74,22 +74,22 @@ KEPT: list[tuple[str, list[dict[str, Any]], dict[str, str], dict[str, Any], dict
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("fields", "properties", "given", "there"), [k[1:] for k in KEPT], ids=[k[0] for k in KEPT])
+@pytest.mark.parametrize(("fields", "properties", "row", "there"), [k[1:] for k in KEPT], ids=[k[0] for k in KEPT])
 def test_rows_that_keep_the_rules_are_written_with_what_the_table_computes(
     history: DeltaHistory,
     fields: list[dict[str, Any]],
     properties: dict[str, str],
-    given: dict[str, Any],
+    row: dict[str, Any],
     there: dict[str, Any],
 ) -> None:
-    table = made(history, *fields, **properties)
+    table = make_table(history, *fields, **properties)
     with table.transaction(clock=lambda: START) as txn:
-        txn.append(pl.DataFrame(given))
+        txn.append(pl.DataFrame(row))
     assert table.scan().collect().to_dict(as_series=False) == there
 
 
 def test_identity_values_are_never_given_twice(history: DeltaHistory) -> None:
-    table = made(history, ID, field("i", "long", **IDENTITY))
+    table = make_table(history, ID, field("i", "long", **IDENTITY))
     for number in range(3):
         table.append(pl.DataFrame({"Id": [number, number]}))
     assert sorted(table.scan().collect()["i"]) == [10, 15, 20, 25, 30, 35]
@@ -120,26 +120,26 @@ BROKEN: list[tuple[str, list[dict[str, Any]], dict[str, str], dict[str, Any], ty
 
 
 @pytest.mark.parametrize(
-    ("fields", "properties", "given", "error", "words"), [b[1:] for b in BROKEN], ids=[b[0] for b in BROKEN]
+    ("fields", "properties", "row", "error", "words"), [b[1:] for b in BROKEN], ids=[b[0] for b in BROKEN]
 )
 def test_rows_that_break_a_rule_or_whose_rule_is_not_known_are_refused_and_nothing_is_written(
     history: DeltaHistory,
     fields: list[dict[str, Any]],
     properties: dict[str, str],
-    given: dict[str, Any],
+    row: dict[str, Any],
     error: type[LakeviewError],
     words: str,
 ) -> None:
-    table = made(history, *fields, **properties)
+    table = make_table(history, *fields, **properties)
     before = table.storage.walk()["name"].to_list()
     with pytest.raises(error, match=words):
-        table.append(pl.DataFrame(given))
+        table.append(pl.DataFrame(row))
     assert table.storage.walk()["name"].to_list() == before
 
 
 def test_updates_keep_the_rules_and_move_what_is_generated(history: DeltaHistory) -> None:
     generated = field("g", "long", **{"delta.generationExpression": "id * 2"})
-    table = made(history, ID, generated, field("i", "long", **IDENTITY), **check("id > 0"))
+    table = make_table(history, ID, generated, field("i", "long", **IDENTITY), **check("id > 0"))
     table.append(pl.DataFrame({"Id": [1, 2]}))
     table.update({"Id": "Id + 10"}, "Id = 2")
     assert sorted(table.scan().collect().rows()) == [(1, 2, 10), (12, 24, 15)]
@@ -148,7 +148,7 @@ def test_updates_keep_the_rules_and_move_what_is_generated(history: DeltaHistory
 
 
 def test_identity_values_are_not_updated(history: DeltaHistory) -> None:
-    table = made(history, ID, field("i", "long", **IDENTITY))
+    table = make_table(history, ID, field("i", "long", **IDENTITY))
     table.append(pl.DataFrame({"Id": [1]}))
     merge = table.merge(pl.DataFrame({"Id": [1]}), ["Id"]).when_matched_update({"i": "7"})
     calls: list[Callable[[], object]] = [lambda: table.update({"i": "7"}), merge.execute]
@@ -159,7 +159,7 @@ def test_identity_values_are_not_updated(history: DeltaHistory) -> None:
 
 
 def test_an_overwrite_by_condition_computes_what_an_append_does(history: DeltaHistory) -> None:
-    table = made(history, ID, field("g", "long", **{"delta.generationExpression": "id * 2"}),
+    table = make_table(history, ID, field("g", "long", **{"delta.generationExpression": "id * 2"}),
                  field("s", "string", CURRENT_DEFAULT="'none'"), field("i", "long", **IDENTITY))  # fmt: skip
     table.overwrite(pl.DataFrame({"Id": [4]}), "g = 8")
     table.overwrite(pl.DataFrame({"Id": [4]}), "g = 8")
@@ -167,9 +167,9 @@ def test_an_overwrite_by_condition_computes_what_an_append_does(history: DeltaHi
 
 
 def test_an_empty_text_is_null_in_a_partition_column(history: DeltaHistory) -> None:
-    told = metadata(schema=json.dumps({"type": "struct", "fields": [ID, field("s", "string", False)]}),
+    declaration = metadata(schema=json.dumps({"type": "struct", "fields": [ID, field("s", "string", False)]}),
                     partition_by=("s",))  # fmt: skip
-    history.commit(protocol(1, 7, writerFeatures=FEATURES), told)
+    history.commit(protocol(1, 7, writerFeatures=FEATURES), declaration)
     table = lv.open_table(history.address)
     assert isinstance(table, DeltaTable)
     with pytest.raises(ConstraintViolationError, match="1 of the rows have an empty text") as caught:

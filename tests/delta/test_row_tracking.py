@@ -42,13 +42,13 @@ def test_rows_of_new_files_count_on_from_their_base(history: DeltaHistory) -> No
     history.commit(history.data("f", {"id": [10, 11]}, baseRowId=0, defaultRowCommitVersion=1))
     history.commit(history.data("g", {"id": [12]}, baseRowId=2, defaultRowCommitVersion=2))
     assert rows(history) == [(10, 0, 1), (11, 1, 1), (12, 2, 2)]
-    found = lv.open_table(history.address).scan(row_tracking=True)
-    assert found.collect_schema() == pl.Schema(
+    rows_read = lv.open_table(history.address).scan(row_tracking=True)
+    assert rows_read.collect_schema() == pl.Schema(
         {"id": pl.Int64(), "_row_id": pl.Int64(), "_row_commit_version": pl.Int64()}
     )
-    assert found.filter(pl.col("_row_id") >= 1).select("id").collect()["id"].to_list() == [11, 12]
-    assert found.select("_row_id").collect()["_row_id"].to_list() == [0, 1, 2]
-    assert found.filter(id=12).collect().rows() == [(12, 2, 2)]
+    assert rows_read.filter(pl.col("_row_id") >= 1).select("id").collect()["id"].to_list() == [11, 12]
+    assert rows_read.select("_row_id").collect()["_row_id"].to_list() == [0, 1, 2]
+    assert rows_read.filter(id=12).collect().rows() == [(12, 2, 2)]
 
 
 def test_rows_that_moved_keep_what_their_file_says(history: DeltaHistory) -> None:
@@ -96,8 +96,8 @@ def test_what_the_log_does_not_say_is_unknown(history: DeltaHistory) -> None:
 def test_a_listing_shows_them_when_asked_by_name(history: DeltaHistory) -> None:
     tracked(history).commit(add("f", baseRowId=3, defaultRowCommitVersion=1), add("g"))
     table = lv.open_table(history.address)
-    found = table.files(columns=["path", "base_row_id", "default_row_commit_version"])
-    assert sorted(found.rows()) == [("f", 3, 1), ("g", None, None)]
+    files = table.files(columns=["path", "base_row_id", "default_row_commit_version"])
+    assert sorted(files.rows()) == [("f", 3, 1), ("g", None, None)]
     assert "base_row_id" not in table.files().columns
     with pytest.raises(InvalidRequestError, match="a file listing has no column row_id") as caught:
         table.files(columns=["row_id"])

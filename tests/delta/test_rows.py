@@ -53,8 +53,8 @@ def ids(task: FileTask, batch_rows: int = 64) -> list[int]:
     ],
 )
 def test_deleted_rows_are_left_out(task: FileTask, deleted: tuple[int, ...], batch_rows: int) -> None:
-    found = ids(FileTask(task.root, task.path, IDS, deleted=Positions(deleted)), batch_rows)
-    assert found == [n for n in range(ROWS) if n not in deleted]
+    ids_read = ids(FileTask(task.root, task.path, IDS, deleted=Positions(deleted)), batch_rows)
+    assert ids_read == [n for n in range(ROWS) if n not in deleted]
 
 
 def test_only_selected_rows_are_given_and_of_them_those_not_deleted(task: FileTask) -> None:

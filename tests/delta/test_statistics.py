@@ -67,19 +67,19 @@ VALUES: list[tuple[str, Any, Any, Any, Any, bool]] = [
 def test_bounds_have_the_type_of_their_column(
     history: DeltaHistory, type_: str, low: Any, high: Any, minimum: Any, maximum: Any, exact: bool
 ) -> None:
-    found = statistics(history, {"x": type_}, bounds(low, high))["x"]
-    assert found["null_count"] == 0
-    assert (found["min"], found["max"]) == (minimum, maximum) or found["max"] != found["max"]
-    assert found["exact"] is exact
+    column = statistics(history, {"x": type_}, bounds(low, high))["x"]
+    assert column["null_count"] == 0
+    assert (column["min"], column["max"]) == (minimum, maximum) or column["max"] != column["max"]
+    assert column["exact"] is exact
 
 
 def test_no_digit_of_a_decimal_is_lost(history: DeltaHistory) -> None:
     low, high = "-0.12345678901234567890", "99999999999999999.99999999999999999999"
     text = f'{{"numRecords":1,"minValues":{{"x":{low}}},"maxValues":{{"x":{high}}}}}'
-    found = statistics(history, {"x": "decimal(38,20)"}, text)["x"]
-    assert found["min"] == Decimal(low)
-    assert found["max"] == Decimal(high)
-    assert found["exact"] is True
+    column = statistics(history, {"x": "decimal(38,20)"}, text)["x"]
+    assert column["min"] == Decimal(low)
+    assert column["max"] == Decimal(high)
+    assert column["exact"] is True
 
 
 OLD_BOUNDS: list[tuple[str, Any, Any]] = [
@@ -97,9 +97,9 @@ OLD_BOUNDS: list[tuple[str, Any, Any]] = [
 def test_bounds_from_before_a_type_was_widened_are_read(
     history: DeltaHistory, type_: str, bound: Any, value: Any
 ) -> None:
-    found = statistics(history, {"x": type_}, bounds(bound, bound))["x"]
+    column = statistics(history, {"x": type_}, bounds(bound, bound))["x"]
     cut_off = timedelta(microseconds=999) if isinstance(value, datetime) else None
-    assert (found["min"], found["max"]) == (value, value if cut_off is None else value + cut_off)
+    assert (column["min"], column["max"]) == (value, value if cut_off is None else value + cut_off)
 
 
 def test_bounds_of_floats_that_became_doubles_reach_what_the_float_was(history: DeltaHistory) -> None:
@@ -120,8 +120,8 @@ def test_bounds_of_floats_that_became_doubles_reach_what_the_float_was(history: 
 )  # fmt: skip
 def test_bounds_beyond_their_type_are_unknown(history: DeltaHistory, type_: str, text: str) -> None:
     stats = f'{{"numRecords":3,"minValues":{{"x":{text}}},"maxValues":{{"x":{text}}},"nullCount":{{"x":0}}}}'
-    found = statistics(history, {"x": type_}, stats)["x"]
-    assert found == {"min": None, "max": None, "null_count": 0, "exact": False, "null_count_exact": True}
+    column = statistics(history, {"x": type_}, stats)["x"]
+    assert column == {"min": None, "max": None, "null_count": 0, "exact": False, "null_count_exact": True}
 
 
 def test_an_offset_is_no_fraction(history: DeltaHistory) -> None:
@@ -147,8 +147,8 @@ UNKNOWN: dict[str, Any] = {
 
 @pytest.mark.parametrize("stats", UNKNOWN.values(), ids=[f"statistics that are {words}" for words in UNKNOWN])
 def test_what_statistics_do_not_say_is_unknown(history: DeltaHistory, stats: Any) -> None:
-    found = statistics(history, {"x": "long"}, stats)["x"]
-    assert found == {"min": None, "max": None, "null_count": None, "exact": False, "null_count_exact": False}
+    column = statistics(history, {"x": "long"}, stats)["x"]
+    assert column == {"min": None, "max": None, "null_count": None, "exact": False, "null_count_exact": False}
     records = lv.open_table(history.address).snapshot().num_records
     assert records == (3 if isinstance(stats, dict) and stats.get("numRecords") == 3 else None)
 
@@ -188,8 +188,8 @@ def test_columns_of_any_name_have_statistics_of_their_own(history: DeltaHistory)
     }
     history.create(dict.fromkeys(NAMES, "long")).commit(add("f", stats=stats))
     frame = lv.open_table(history.address).statistics()
-    shown = {"a.b": "`a.b`", "back`tick": "`back``tick`", "_path": "`_path`"}
-    columns = [shown.get(n, n) for n in NAMES]
+    column_list = {"a.b": "`a.b`", "back`tick": "`back``tick`", "_path": "`_path`"}
+    columns = [column_list.get(n, n) for n in NAMES]
     assert frame.width == len(NAMES) + 2
     assert frame["_path"].to_list() == ["f"]
     for i, column in enumerate(columns):
@@ -210,11 +210,11 @@ def test_nested_columns_are_named_by_their_path_and_lists_have_null_counts_only(
         "maxValues": {"s": {"a": 2, "t": {"b": "y"}}},
         "nullCount": {"s": {"a": 0, "t": {"b": 4}}, "l": 3, "b": 1},
     }
-    found = statistics(history, columns, stats)
-    assert list(found) == ["_path", "_deletion_vector", "s.a", "s.t.b", "l", "b"]
-    assert (found["s.a"]["min"], found["s.t.b"]["max"], found["s.t.b"]["null_count"]) == (1, "y", 4)
-    assert found["l"] == {"min": None, "max": None, "null_count": 3, "exact": False, "null_count_exact": True}
-    assert found["b"]["null_count"] == 1
+    frame = statistics(history, columns, stats)
+    assert list(frame) == ["_path", "_deletion_vector", "s.a", "s.t.b", "l", "b"]
+    assert (frame["s.a"]["min"], frame["s.t.b"]["max"], frame["s.t.b"]["null_count"]) == (1, "y", 4)
+    assert frame["l"] == {"min": None, "max": None, "null_count": 3, "exact": False, "null_count_exact": True}
+    assert frame["b"]["null_count"] == 1
     table = lv.open_table(history.address)
     assert table.statistics(columns=["s"]).columns == ["_path", "_deletion_vector", "s.a", "s.t.b"]
     assert table.statistics(columns=["s.t.b"]).columns == ["_path", "_deletion_vector", "s.t.b"]
@@ -228,14 +228,14 @@ def test_statistics_of_an_unknown_column_are_refused(history: DeltaHistory) -> N
 
 
 def test_bounds_that_are_not_tight_are_not_exact(history: DeltaHistory) -> None:
-    found = statistics(history, {"x": "long"}, {**bounds(1, 2, 3), "tightBounds": False})["x"]
-    assert found == {"min": 1, "max": 2, "null_count": 3, "exact": False, "null_count_exact": False}
+    column = statistics(history, {"x": "long"}, {**bounds(1, 2, 3), "tightBounds": False})["x"]
+    assert column == {"min": 1, "max": 2, "null_count": 3, "exact": False, "null_count_exact": False}
 
 
 @pytest.mark.parametrize(("nulls", "exact"), [(0, True), (9, False), (3, False)])
 def test_a_null_count_of_none_is_exact_even_in_loose_bounds(history: DeltaHistory, nulls: int, exact: bool) -> None:
-    found = statistics(history, {"x": "long"}, {**bounds(1, 2, nulls), "tightBounds": False})["x"]
-    assert found["null_count_exact"] is exact
+    column = statistics(history, {"x": "long"}, {**bounds(1, 2, nulls), "tightBounds": False})["x"]
+    assert column["null_count_exact"] is exact
 
 
 def test_statistics_have_their_columns_when_there_is_no_file(history: DeltaHistory) -> None:
@@ -269,10 +269,10 @@ def test_statistics_of_thousands_of_columns_take_seconds_not_minutes(history: De
 def test_the_upper_bound_of_a_timestamp_holds_what_writers_cut_off(history: DeltaHistory) -> None:
     """A writer that keeps microseconds in its rows and milliseconds in the log: 10:00:00.123456 is recorded as .123."""
     cut = {"t": "2026-01-01T10:00:00.123Z"}
-    told = {"numRecords": 1, "minValues": cut, "maxValues": cut}
-    found = statistics(history, {"t": "timestamp"}, told)["t"]
-    assert found["min"] <= datetime(2026, 1, 1, 10, 0, 0, 123456, tzinfo=UTC) <= found["max"]
-    assert found["exact"] is False
+    document = {"numRecords": 1, "minValues": cut, "maxValues": cut}
+    column = statistics(history, {"t": "timestamp"}, document)["t"]
+    assert column["min"] <= datetime(2026, 1, 1, 10, 0, 0, 123456, tzinfo=UTC) <= column["max"]
+    assert column["exact"] is False
 
 
 @pytest.mark.parametrize(

@@ -79,10 +79,10 @@ def statistics(draw: st.DrawFn) -> str:
     return f'{{"numRecords":{draw(NUMBERS)},"minValues":{low},"maxValues":{low},"nullCount":{counts}{tail}}}'
 
 
-def same(found: Columns, expected: Columns, wanted: Places) -> None:
-    for place in wanted:
-        assert found[place].dtype == DTYPES[wanted[place]]
-        assert found[place].equals(expected[place], null_equal=True), (place, found[place], expected[place])
+def same(actual: Columns, expected: Columns, places: Places) -> None:
+    for place in places:
+        assert actual[place].dtype == DTYPES[places[place]]
+        assert actual[place].equals(expected[place], null_equal=True), (place, actual[place], expected[place])
 
 
 TEXTS = st.lists(st.none() | statistics() | objects() | SCALARS, min_size=1, max_size=12)
@@ -93,11 +93,11 @@ ONE: dict[Place, Kind] = {("minValues", "i"): Kind.INTEGER}
 @settings(max_examples=25)
 def test_every_way_says_the_same(texts: list[str | None], repeated: bool) -> None:
     stats = pl.Series(texts * 3 if repeated else texts, dtype=pl.String)
-    for wanted in (WANTED, ONE):
-        expected = exact(stats.to_list(), wanted)
-        same(Documents(wanted).by_structs(stats), expected, wanted)
-        same(Documents(wanted).by_template(stats), expected, wanted)
-        same(Documents(wanted).decode(stats), expected, wanted)
+    for places in (WANTED, ONE):
+        expected = exact(stats.to_list(), places)
+        same(Documents(places).by_structs(stats), expected, places)
+        same(Documents(places).by_template(stats), expected, places)
+        same(Documents(places).decode(stats), expected, places)
 
 
 def valid(text: str) -> bool:
@@ -115,8 +115,8 @@ def test_damaged_documents_are_decoded_alike_or_unknown(texts: list[str], damage
     broken = [text[: at % len(text)] + inserted + text[at % len(text) + cut :] for text in texts]
     both = pl.Series([*texts, *broken], dtype=pl.String)
     expected = exact(both.to_list(), WANTED)
-    for found in (Documents(WANTED).by_structs(both), Documents(WANTED).by_template(both)):
-        for place, column in found.items():
+    for columns in (Documents(WANTED).by_structs(both), Documents(WANTED).by_template(both)):
+        for place, column in columns.items():
             for text, value, right in zip(both, column, expected[place], strict=True):
                 # of what is no JSON a value may be known all the same: the one that is written there
                 assert value == right or value != value or not valid(text), (place, text)
@@ -163,9 +163,9 @@ def test_what_only_a_json_decoder_can_tell_has_no_shape(text: str) -> None:
 
 
 def test_keys_that_json_escapes_are_found_too() -> None:
-    wanted: dict[Place, Kind] = {("minValues", 'a"b\\c\n'): Kind.INTEGER}
+    places: dict[Place, Kind] = {("minValues", 'a"b\\c\n'): Kind.INTEGER}
     stats = pl.Series([json.dumps({"minValues": {'a"b\\c\n': 7}})] * 3)
-    assert Documents(wanted).decode(stats)["minValues", 'a"b\\c\n'].to_list() == [7, 7, 7]
+    assert Documents(places).decode(stats)["minValues", 'a"b\\c\n'].to_list() == [7, 7, 7]
 
 
 def test_numbers_keep_every_digit_and_lose_their_exponents() -> None:
@@ -183,6 +183,6 @@ def test_numbers_keep_every_digit_and_lose_their_exponents() -> None:
     ]
     stats = pl.Series([f'{{"minValues":{{"d":{text}}}}}' for text in texts])
     expected = ["0.10", "1000", "0.0000001", LONG, None, None, "7.5", None, None]
-    wanted: dict[Place, Kind] = {place: Kind.NUMBER}
-    assert Documents(wanted).decode(stats)[place].to_list() == expected
-    assert Documents(wanted).by_template(stats)[place].to_list() == expected
+    places: dict[Place, Kind] = {place: Kind.NUMBER}
+    assert Documents(places).decode(stats)[place].to_list() == expected
+    assert Documents(places).by_template(stats)[place].to_list() == expected

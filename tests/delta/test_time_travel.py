@@ -169,14 +169,14 @@ def test_a_version_has_one_time_where_times_inside_commits_were_turned_off(histo
     [protocol(1, 7, writerFeatures=["appendOnly"]), protocol(1, 7, writerFeatures=[]), protocol(1, 2)],
     ids=["on writer 7 with another feature", "on writer 7 without features", "on writer 2"],
 )
-@pytest.mark.parametrize("kept", ["all commits", "a checkpoint and one commit"])
+@pytest.mark.parametrize("log_shape", ["all commits", "a checkpoint and one commit"])
 def test_times_inside_commits_have_no_force_where_the_protocol_lacks_the_feature(
-    history: DeltaHistory, declared: Action, kept: str
+    history: DeltaHistory, declared: Action, log_shape: str
 ) -> None:
     own = [millis(START - timedelta(days=day)) for day in (3, 2, 1)]
     history.commit(info(inCommitTimestamp=own[0]), declared, metadata(properties={**ICT}))
     history.commit(info(inCommitTimestamp=own[1]), add("f1")).commit(info(inCommitTimestamp=own[2]), add("f2"))
-    if kept != "all commits":
+    if log_shape != "all commits":
         history.checkpoint(1).without(0, 1)
     table = lv.open_table(history.address)
     assert set(sources(table)) == {"file"}
@@ -197,8 +197,8 @@ def test_times_inside_commits_count_where_only_a_checkpoint_tells_of_them(histor
 def flattened(history: DeltaHistory, gap: timedelta, **body: Any) -> DeltaHistory:
     """A table whose writers worked `gap` apart, and whose files all got the time of a copy."""
     for version in range(4):
-        said = {"timestamp": millis(START + version * gap)} | body
-        history.commit(info(**said), *([protocol(), metadata()] if version == 0 else [add(f"f{version}")]))
+        commit_info = {"timestamp": millis(START + version * gap)} | body
+        history.commit(info(**commit_info), *([protocol(), metadata()] if version == 0 else [add(f"f{version}")]))
     for version in range(4):
         history.dated(version, START + timedelta(days=90, milliseconds=version))
     return history
@@ -228,14 +228,14 @@ def test_a_table_keeps_its_file_times(history: DeltaHistory, gap: timedelta, bod
 
 
 @pytest.mark.parametrize(
-    "said",
+    "commit_info",
     [10**30, -(10**30), 2**63 - 1, -(2**63), 10**17, 1e300, True, "x", [1], {"a": 1}, "1" * 5000],
     ids=lambda said: f"timestamp {str(said)[:24]}",
 )
-def test_absurd_times_in_commits_harm_nothing(history: DeltaHistory, said: object) -> None:
-    history.commit(info(timestamp=said, inCommitTimestamp=said), protocol(), metadata(properties={**ICT})).commit(
-        info(timestamp=said), add("f")
-    )
+def test_absurd_times_in_commits_harm_nothing(history: DeltaHistory, commit_info: object) -> None:
+    history.commit(
+        info(timestamp=commit_info, inCommitTimestamp=commit_info), protocol(), metadata(properties={**ICT})
+    ).commit(info(timestamp=commit_info), add("f"))
     table = lv.open_table(history.address)
     assert table.snapshot().num_files == 1
     assert table.history().height == 2

@@ -63,9 +63,9 @@ CHANGES: list[Any] = [
 
 
 @pytest.mark.parametrize("feature", ["typeWidening", "typeWidening-preview"])
-@pytest.mark.parametrize(("before", "after", "kind", "held", "read"), CHANGES)
+@pytest.mark.parametrize(("before", "after", "kind", "old_value", "expected"), CHANGES)
 def test_old_files_are_read_as_the_new_type(
-    history: DeltaHistory, before: str, after: str, kind: pa.DataType, held: Any, read: Any, feature: str
+    history: DeltaHistory, before: str, after: str, kind: pa.DataType, old_value: Any, expected: Any, feature: str
 ) -> None:
     within = struct(widened("x", after, change(before, after)))
     history.commit(
@@ -78,16 +78,16 @@ def test_old_files_are_read_as_the_new_type(
         )
     )
     nested = [pa.struct([("x", kind)]), pa.list_(kind), pa.map_(pa.string(), pa.list_(kind))]
-    values = [{"x": held}, [held, None], [("k", [held])]]
-    columns = {"x": pa.array([held, None], kind)} | {
+    values = [{"x": old_value}, [old_value, None], [("k", [old_value])]]
+    columns = {"x": pa.array([old_value, None], kind)} | {
         name: pa.array([value, None], type_) for name, value, type_ in zip("slm", values, nested, strict=True)
     }
     history.commit(history.data("f", columns))
-    found = lv.open_table(history.address).scan().collect()
-    assert found["x"].to_list() == [read, None]
-    assert found["s"].to_list() == [{"x": read}, None]
-    assert found["l"].to_list() == [[read, None], None]
-    assert found.select("m").to_arrow().to_pylist() == [{"m": [("k", [read])]}, {"m": None}]
+    rows = lv.open_table(history.address).scan().collect()
+    assert rows["x"].to_list() == [expected, None]
+    assert rows["s"].to_list() == [{"x": expected}, None]
+    assert rows["l"].to_list() == [[expected, None], None]
+    assert rows.select("m").to_arrow().to_pylist() == [{"m": [("k", [expected])]}, {"m": None}]
 
 
 def test_files_of_every_type_a_column_had_are_read_together(history: DeltaHistory) -> None:
@@ -99,7 +99,7 @@ def test_files_of_every_type_a_column_had_are_read_together(history: DeltaHistor
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "kind", "held", "bound", "hit", "miss"),
+    ("before", "after", "kind", "old_value", "bound", "hit", "miss"),
     [
         pytest.param("date", "timestamp_ntz", pa.date32(), date(2020, 2, 29), "2020-02-29",
                      "x = TIMESTAMP '2020-02-29 00:00:00'", "x > TIMESTAMP '2020-03-01 00:00:00'", id="a day"),
@@ -111,11 +111,11 @@ def test_files_of_every_type_a_column_had_are_read_together(history: DeltaHistor
     ],
 )  # fmt: skip
 def test_bounds_in_the_old_type_prune_by_the_new_one(
-    history: DeltaHistory, before: str, after: str, kind: pa.DataType, held: Any, bound: Any, hit: str, miss: str
+    history: DeltaHistory, before: str, after: str, kind: pa.DataType, old_value: Any, bound: Any, hit: str, miss: str
 ) -> None:
     history.commit(*described(widened("x", after, change(before, after))))
     stats = {"numRecords": 1, "minValues": {"x": bound}, "maxValues": {"x": bound}, "nullCount": {"x": 0}}
-    history.commit(history.data("f", {"x": pa.array([held], kind)}, stats=stats))
+    history.commit(history.data("f", {"x": pa.array([old_value], kind)}, stats=stats))
     table = lv.open_table(history.address)
     assert table.plan(hit)["kept"].to_list() == [True]
     assert table.plan(miss)["kept"].to_list() == [False]
@@ -174,11 +174,11 @@ UNKNOWN: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize(("given", "column", "words"), UNKNOWN)
+@pytest.mark.parametrize(("change", "column", "words"), UNKNOWN)
 def test_a_change_that_is_not_known_is_refused_by_name_and_the_log_shown(
-    history: DeltaHistory, given: Json, column: str, words: str
+    history: DeltaHistory, change: Json, column: str, words: str
 ) -> None:
-    history.commit(*described(given)).commit(history.data("f", {"other": [1]}, stats={"numRecords": 1}))
+    history.commit(*described(change)).commit(history.data("f", {"other": [1]}, stats={"numRecords": 1}))
     table = lv.open_table(history.address)
     assert table.snapshot().num_records == 1
     assert table.history().height == 2

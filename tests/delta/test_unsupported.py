@@ -120,10 +120,10 @@ def test_each_version_is_judged_by_its_own_protocol(history: DeltaHistory) -> No
     for version in (2, 3):
         with pytest.raises(UnsupportedTableError, match="timeMachine"):
             table.snapshot(version)
-    told = dict(table.versions().select("version", "reason").iter_rows())
-    assert told[1] is None
-    assert told[2] == told[3]
-    assert "timeMachine" in str(told[2])
+    reasons = dict(table.versions().select("version", "reason").iter_rows())
+    assert reasons[1] is None
+    assert reasons[2] == reasons[3]
+    assert "timeMachine" in str(reasons[2])
 
 
 def test_rows_in_another_encoding_are_refused_and_the_log_shown(history: DeltaHistory) -> None:

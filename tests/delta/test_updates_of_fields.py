@@ -38,7 +38,7 @@ def at(name: str | None, x: int | None, tag: str | None) -> dict[str, Any]:
     return {"name": name, "point": {"x": x, "tag": tag}}
 
 
-def made(address: Path, properties: dict[str, str]) -> DeltaTable:
+def make_table(address: Path, properties: dict[str, str]) -> DeltaTable:
     table = lv.create_table(str(address), SCHEMA, properties=properties)
     rows = [
         {"id": 0, "at": at("a", 1, "t"), "v": {"doc": '{"k":[1.50]}', "n": 1}},
@@ -58,7 +58,7 @@ def column(table: DeltaTable, name: str) -> list[Any]:
 
 @pytest.mark.parametrize("properties", KINDS.values(), ids=list(KINDS))
 def test_fields_are_set_and_the_others_stay(tmp_path: Path, properties: dict[str, str]) -> None:
-    table = made(tmp_path, properties)
+    table = make_table(tmp_path, properties)
     table.update({"at.point.x": "id + 10", "at.name": pl.lit("new"), "`v`.`n`": "at.point.x"}, "id < 3")
     # a null struct becomes one that has the value, as delta-spark's CreateNamedStruct makes it
     assert column(table, "at") == [at("new", 10, "t"), at("new", 11, None), at("new", 12, None), at("d", 4, None)]
@@ -70,7 +70,7 @@ def test_fields_are_set_and_the_others_stay(tmp_path: Path, properties: dict[str
 
 @pytest.mark.parametrize("properties", KINDS.values(), ids=list(KINDS))
 def test_clauses_of_a_merge_set_fields(tmp_path: Path, properties: dict[str, str]) -> None:
-    table = made(tmp_path, properties)
+    table = make_table(tmp_path, properties)
     source = pl.DataFrame({"id": [0, 2], "x": [7, 8]})
     (
         table.merge(source, ["id"])
@@ -99,14 +99,14 @@ REFUSED: list[tuple[str, Any, str]] = [
 
 @pytest.mark.parametrize(("change", "words"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
 def test_what_is_no_field_to_set_is_refused(tmp_path: Path, change: Any, words: str) -> None:
-    table = made(tmp_path, {})
+    table = make_table(tmp_path, {})
     with pytest.raises(InvalidRequestError, match=words):
         change(table)
     assert lv.open_table(table.address).latest_version == 1
 
 
 def test_rules_about_fields_are_checked(tmp_path: Path) -> None:
-    table = made(tmp_path / "checked", CHECKED)
+    table = make_table(tmp_path / "checked", CHECKED)
     with pytest.raises(ConstraintViolationError, match="1 of 1 rows break constraint small"):
         table.update({"at.point.x": "100"}, "id = 0")
     strict = StructType((Field("must", LONG, nullable=False), Field("may", LONG)))

@@ -40,7 +40,9 @@ def sidecar(path: str) -> Action:
     return {"sidecar": {"path": path, "sizeInBytes": 1, "modificationTime": 1}}
 
 
-def written(history: DeltaHistory, *, name: str, sidecars: int = 0, paths: list[str] | None = None) -> DeltaHistory:
+def write_history(
+    history: DeltaHistory, *, name: str, sidecars: int = 0, paths: list[str] | None = None
+) -> DeltaHistory:
     """Version 2 of a table, with a V2 checkpoint under this name and its files inline or in so many sidecars."""
     history.commit(*STATE[:2]).commit(*FILES[:3]).commit(*FILES[3:], STATE[2])
     recorded = paths or [f"part-{i}.parquet" for i in range(sidecars)]
@@ -63,7 +65,7 @@ NAMES = {
 @pytest.mark.parametrize("sidecars", [0, 1, 3], ids=["no sidecar", "one sidecar", "three sidecars"])
 @pytest.mark.parametrize("name", NAMES.values(), ids=list(NAMES))
 def test_every_shape_is_read(address: str, name: str, sidecars: int) -> None:
-    table = lv.open_table(written(DeltaHistory(address), name=name, sidecars=sidecars).address)
+    table = lv.open_table(write_history(DeltaHistory(address), name=name, sidecars=sidecars).address)
     old, now = table.snapshot(2), table.snapshot()
     assert sorted(old.files["path"]) == [f"f{i}" for i in range(1, 7)]
     assert (old.num_records, old.size_bytes) == (21, 600)
@@ -76,7 +78,7 @@ def test_every_shape_is_read(address: str, name: str, sidecars: int) -> None:
 
 
 def test_sidecars_are_read_from_afar_at_once(history: DeltaHistory) -> None:
-    store = FarStorage(written(history, name=NAMES["Parquet under a unique name"], sidecars=3).address)
+    store = FarStorage(write_history(history, name=NAMES["Parquet under a unique name"], sidecars=3).address)
     assert DeltaTable(store).snapshot().num_files == 6
 
 
@@ -86,12 +88,12 @@ def test_sidecars_are_read_from_afar_at_once(history: DeltaHistory) -> None:
 )  # fmt: skip
 def test_a_sidecar_is_found_however_it_is_recorded(history: DeltaHistory, recorded: str) -> None:
     path = recorded.format(root=history.address)
-    written(history, name="checkpoint.parquet", sidecars=1, paths=[path, path])
+    write_history(history, name="checkpoint.parquet", sidecars=1, paths=[path, path])
     assert lv.open_table(history.address).snapshot(2).num_files == 6, "named twice, it still counts once"
 
 
 def test_a_missing_sidecar_is_named_and_makes_versions_unreadable(history: DeltaHistory) -> None:
-    written(history, name="checkpoint.parquet", sidecars=2).remove("_delta_log/_sidecars/part-1.parquet")
+    write_history(history, name="checkpoint.parquet", sidecars=2).remove("_delta_log/_sidecars/part-1.parquet")
     table = lv.open_table(history.address)
     assert table.snapshot().schema.names == ["id", "city"], "what it does not hold needs it not"
     with pytest.raises(CorruptTableError) as caught:
@@ -115,14 +117,14 @@ OUTSIDE = {
 @pytest.mark.parametrize("path", OUTSIDE.values(), ids=[f"a sidecar that {words}" for words in OUTSIDE])
 @pytest.mark.parametrize("name", NAMES.values(), ids=list(NAMES))
 def test_a_sidecar_outside_its_folder_is_refused(history: DeltaHistory, name: str, path: str) -> None:
-    written(history, name=name, paths=[path])
+    write_history(history, name=name, paths=[path])
     with pytest.raises(CorruptTableError, match="which lies outside _delta_log/_sidecars"):
         lv.open_table(history.address).files(columns=["path"])
 
 
 @pytest.mark.parametrize("path", ["file:///etc/passwd", "/etc/passwd"])
 def test_an_absolute_sidecar_is_opened_only_below_the_allowed_roots(history: DeltaHistory, path: str) -> None:
-    written(history, name="checkpoint.parquet", paths=[path])
+    write_history(history, name="checkpoint.parquet", paths=[path])
     with pytest.raises(AccessDeniedError, match="lies outside the table and the allowed roots"):
         lv.open_table(history.address).files(columns=["path"])
 
@@ -147,7 +149,7 @@ def test_a_file_without_a_path_is_named_and_not_left_out(
 
 
 def test_a_checkpoint_that_names_itself_as_sidecar_is_not_followed_round(history: DeltaHistory) -> None:
-    written(history, name="checkpoint.parquet", sidecars=1)
+    write_history(history, name="checkpoint.parquet", sidecars=1)
     loop = [*FILES, sidecar("part-0.parquet"), sidecar("part-1.parquet")]
     history.write("_delta_log/_sidecars/part-0.parquet", parquet_actions(loop, TOP_SHAPE))
     assert lv.open_table(history.address).snapshot(2).num_files == 6, "a sidecar holds adds and removes, nothing else"
@@ -166,7 +168,7 @@ def test_parts_and_sidecars_exclude_each_other(history: DeltaHistory) -> None:
 def test_a_thousand_sidecars_are_read_in_bounded_time(history: DeltaHistory) -> None:
     begun = time.process_time()
     paths = [f"part-{i}.parquet" for i in range(1_000)]
-    written(history, name=NAMES["JSON under a unique name"], paths=paths)
+    write_history(history, name=NAMES["JSON under a unique name"], paths=paths)
     data = parquet_actions([], FILE_SHAPE)
     for path in paths:
         history.write(f"_delta_log/_sidecars/{path}", data)
@@ -186,7 +188,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("data", BROKEN.values(), ids=list(BROKEN))
 def test_a_broken_json_checkpoint_is_a_designed_error(history: DeltaHistory, data: bytes) -> None:
-    written(history, name=NAMES["JSON under a unique name"])
+    write_history(history, name=NAMES["JSON under a unique name"])
     history.write(log_name(2, NAMES["JSON under a unique name"]), data)
     table = lv.open_table(history.address)
     with pytest.raises(CorruptTableError) as caught:
@@ -196,7 +198,7 @@ def test_a_broken_json_checkpoint_is_a_designed_error(history: DeltaHistory, dat
 
 
 def test_a_json_checkpoint_beyond_the_limit_is_refused(history: DeltaHistory) -> None:
-    written(history, name=NAMES["JSON under a unique name"])
+    write_history(history, name=NAMES["JSON under a unique name"])
     with pytest.raises(UnsupportedTableError, match="more than the limit of 300"):
         lv.open_table(history.address, config=Config(max_log_file_bytes=300)).snapshot()
 
@@ -241,7 +243,7 @@ def test_a_dictionary_that_inflates_is_stopped(history: DeltaHistory) -> None:
 @pytest.mark.slow
 def test_every_byte_of_a_json_top_file_may_be_wrong(history: DeltaHistory) -> None:
     name = log_name(2, NAMES["JSON under a unique name"])
-    written(history, name=NAMES["JSON under a unique name"], sidecars=1)
+    write_history(history, name=NAMES["JSON under a unique name"], sidecars=1)
     with open(f"{history.address}/{name}", "rb") as file:
         data = file.read()
     for at in range(0, len(data), 13):

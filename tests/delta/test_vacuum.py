@@ -161,9 +161,9 @@ def test_what_nothing_needs_is_deleted_and_the_rest_stays(tmp_path: Path) -> Non
     assert not plan["deleted"].any()
     assert data_files(tmp_path / "t") >= DELETED.keys(), "a dry run"
     assert opened(tmp_path / "t").latest_version == 2
-    found = vacuum(table, dry_run=False, clock=clock)
-    assert found["deleted"].all()
-    assert found.drop("deleted").equals(plan.drop("deleted"))
+    deletions = vacuum(table, dry_run=False, clock=clock)
+    assert deletions["deleted"].all()
+    assert deletions.drop("deleted").equals(plan.drop("deleted"))
     present = data_files(tmp_path / "t")
     assert present == {name for name in KEPT if "_delta_log" not in name}
     assert (tmp_path / "t/nested/_delta_log/00000000000000000000.json").exists()
@@ -186,8 +186,8 @@ def test_a_link_that_leads_out_of_the_table_is_not_followed(tmp_path: Path) -> N
     aged(tmp_path, OLD)
     (tmp_path / "t/link.parquet").symlink_to(tmp_path / "outside.parquet")
     (tmp_path / "t/linked").symlink_to(tmp_path / "folder")
-    found = vacuum(table, dry_run=False, clock=clock)
-    assert found.filter(~pl.col("deleted"))["path"].to_list() == ["link.parquet"]
+    deletions = vacuum(table, dry_run=False, clock=clock)
+    assert deletions.filter(~pl.col("deleted"))["path"].to_list() == ["link.parquet"]
     assert (tmp_path / "outside.parquet").exists()
     assert (tmp_path / "folder/inside.parquet").exists()
 
@@ -205,8 +205,8 @@ def test_a_longer_retention_than_the_tables_finds_tombstones_that_checkpoints_dr
 
 def test_versions_to_keep_can_still_be_read(tmp_path: Path) -> None:
     table = orders(tmp_path)
-    found = vacuum(table, dry_run=False, keep_versions=[1], clock=clock)
-    assert found.height == 1
+    actions = vacuum(table, dry_run=False, keep_versions=[1], clock=clock)
+    assert actions.height == 1
     assert opened(tmp_path).scan(1).collect()["id"].to_list() == [1]
     with pytest.raises(LakeviewError, match="but not in the store"):
         opened(tmp_path).scan(2).collect()
@@ -232,8 +232,8 @@ def test_deletion_vectors_that_were_replaced_go(tmp_path: Path) -> None:
     table.delete("id = 1")
     table.delete("id = 2")
     aged(tmp_path, OLD)
-    found = vacuum(table, dry_run=False, clock=lambda: datetime(2100, 1, 1, tzinfo=UTC))
-    assert [path.startswith("deletion_vector_") for path in found["path"]] == [True]
+    deletions = vacuum(table, dry_run=False, clock=lambda: datetime(2100, 1, 1, tzinfo=UTC))
+    assert [path.startswith("deletion_vector_") for path in deletions["path"]] == [True]
     for oracle in ORACLES.values():
         assert sorted(oracle(str(tmp_path), table.latest_version)["id"].to_pylist()) == [3, 4]
 
@@ -272,8 +272,8 @@ def test_a_short_retention_may_be_allowed_and_is_recorded(tmp_path: Path) -> Non
     assert vacuum(table, clock=clock).is_empty()
     with pytest.raises(InvalidRequestError, match="lies in the future"):
         vacuum(table, -timedelta(1), allow_short_retention=True, clock=clock)
-    found = vacuum(table, timedelta(days=1), allow_short_retention=True, dry_run=False, clock=clock)
-    assert found.height == 2
+    deletions = vacuum(table, timedelta(days=1), allow_short_retention=True, dry_run=False, clock=clock)
+    assert deletions.height == 2
     start = commits(tmp_path)[-2]["operationParameters"]
     assert (start["retentionCheckEnabled"], start["specifiedRetentionMillis"]) == (False, 86_400_000)
 
@@ -313,11 +313,11 @@ def test_a_deletion_vector_that_names_no_file_stops_it(tmp_path: Path) -> None:
 
 def test_a_run_is_recorded_as_other_engines_do(tmp_path: Path) -> None:
     table = orders(tmp_path, properties={"delta.enableInCommitTimestamps": "true"})
-    found = vacuum(table, dry_run=False, clock=clock)
+    deletions = vacuum(table, dry_run=False, clock=clock)
     start, end = commits(tmp_path)[-2:]
     assert (start["operation"], end["operation"]) == ("VACUUM START", "VACUUM END")
     assert start["operationParameters"] == {"retentionCheckEnabled": True, "defaultRetentionMillis": 604_800_000}
-    size = int(found["size"].sum())
+    size = int(deletions["size"].sum())
     assert start["operationMetrics"] == {"numFilesToDelete": "2", "sizeOfDataToDelete": str(size)}
     assert end["operationParameters"] == {"status": "COMPLETED"}
     assert end["operationMetrics"] == {"numDeletedFiles": "2", "numVacuumedDirectories": "1"}
@@ -330,9 +330,9 @@ def test_a_run_is_recorded_as_other_engines_do(tmp_path: Path) -> None:
 def test_a_run_may_go_unrecorded_and_reports_its_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lakeview.delta.write.vacuum.run.BATCH", 1)
     table = orders(tmp_path)
-    seen: list[tuple[int, int]] = []
-    vacuum(table, dry_run=False, record=False, progress=lambda *step: seen.append(step), clock=clock)
-    assert seen == [(1, 2), (2, 2)]
+    progress_calls: list[tuple[int, int]] = []
+    vacuum(table, dry_run=False, record=False, progress=lambda *step: progress_calls.append(step), clock=clock)
+    assert progress_calls == [(1, 2), (2, 2)]
     assert opened(tmp_path).latest_version == 3
 
 
@@ -348,8 +348,8 @@ def test_a_file_that_comes_into_use_meanwhile_stays(tmp_path: Path, monkeypatch:
         if done == 1:
             DeltaHistory(tmp_path).commit(add(second), version=opened(tmp_path).latest_version + 1)
 
-    found = vacuum(table, dry_run=False, progress=restore, clock=clock)
-    assert found.select("path", "deleted").rows() == [(first, True), (second, False)]
+    deletions = vacuum(table, dry_run=False, progress=restore, clock=clock)
+    assert deletions.select("path", "deleted").rows() == [(first, True), (second, False)]
     assert data_files(tmp_path) == {second, *table.snapshot(3).files["path"]}
 
 
@@ -358,9 +358,9 @@ def test_a_file_that_is_gone_already_does_not_matter(tmp_path: Path) -> None:
     original: Callable[[], pl.DataFrame] = table.storage.walk
 
     def walk_and_lose() -> pl.DataFrame:
-        found = original()
+        files = original()
         (tmp_path / vacuum_plan[0]).unlink()
-        return found
+        return files
 
     vacuum_plan = vacuum(table, clock=clock)["path"].to_list()
     table.storage.walk = walk_and_lose  # type: ignore[method-assign]

@@ -37,7 +37,7 @@ def shredded(value: int) -> dict[str, Any]:
     return {"metadata": EMPTY, "value": None, "typed_value": value}
 
 
-def told(history: DeltaHistory) -> DeltaHistory:
+def write_variants(history: DeltaHistory) -> DeltaHistory:
     columns = {"id": "long", "v": "variant", "s": struct(v="variant"), "l": {"type": "array", "elementType": "variant"}}
     history.commit(protocol(3, 7, readerFeatures=FEATURES, writerFeatures=FEATURES), metadata(columns))
     plain = pa.table(
@@ -56,20 +56,24 @@ def told(history: DeltaHistory) -> DeltaHistory:
 
 
 def test_rows_are_json_text_however_a_file_lays_them_out(history: DeltaHistory) -> None:
-    rows = lv.open_table(told(history).address).scan().sort("id").collect()
+    rows = lv.open_table(write_variants(history).address).scan().sort("id").collect()
     assert rows["v"].to_list() == ['{"a":"x","b":[1,2.5,null]}', None, "7", '"n/a"']
     assert rows["s"].to_list() == [{"v": "true"}, None, None, None]
     assert rows["l"].to_list() == [['"one"', None], [], None, None]
 
 
 def test_variants_have_null_counts_and_no_bounds(history: DeltaHistory) -> None:
-    frame = lv.open_table(told(history).address).statistics(columns=["v"])
-    found = dict(zip(frame["_path"], frame["v"].to_list(), strict=True))
-    assert (found["plain"]["min"], found["plain"]["null_count"], found["apart"]["null_count"]) == (None, 1, None)
+    frame = lv.open_table(write_variants(history).address).statistics(columns=["v"])
+    statistics_by_path = dict(zip(frame["_path"], frame["v"].to_list(), strict=True))
+    assert (
+        statistics_by_path["plain"]["min"],
+        statistics_by_path["plain"]["null_count"],
+        statistics_by_path["apart"]["null_count"],
+    ) == (None, 1, None)
 
 
 def test_a_broken_variant_stops_its_column_only(history: DeltaHistory) -> None:
-    told(history)
+    write_variants(history)
     broken = pa.table({"id": [9], "v": pa.array([{"metadata": EMPTY, "value": b"\xff"}], BINARIES)})
     history.commit(history.data("broken", broken))
     table = lv.open_table(history.address)
@@ -92,16 +96,16 @@ TEXTS = [
 
 @pytest.mark.parametrize("text", TEXTS, ids=[text[:20] for text in TEXTS])
 def test_json_text_becomes_the_variant_that_spark_reads(text: str) -> None:
-    found = variant_binaries(pa.array([text, None]), "v")
-    (ours, none) = found.to_pylist()
+    binaries = variant_binaries(pa.array([text, None]), "v")
+    (ours, none) = binaries.to_pylist()
     value, names = VariantUtils.parse_json(text)
     assert VariantUtils.to_json(ours["value"], ours["metadata"]) == VariantUtils.to_json(bytes(value), bytes(names))
     theirs = pa.array([{"metadata": bytes(names), "value": bytes(value)}, None], BINARIES)
-    assert variant_text(found) == variant_text(theirs)
+    assert variant_text(binaries) == variant_text(theirs)
     assert none is None
 
 
-def made(address: Path, **more: Any) -> DeltaTable:
+def make_table(address: Path, **more: Any) -> DeltaTable:
     schema = Schema((Field("id", PrimitiveType("long")), Field("v", PrimitiveType("variant"))))
     table = lv.create_table(str(address), schema, **more)
     assert isinstance(table, DeltaTable)
@@ -109,7 +113,7 @@ def made(address: Path, **more: Any) -> DeltaTable:
 
 
 def test_rows_with_variants_are_appended_and_deleted(tmp_path: Path) -> None:
-    table = made(tmp_path, properties={"delta.enableDeletionVectors": "true"})
+    table = make_table(tmp_path, properties={"delta.enableDeletionVectors": "true"})
     table.append(pl.DataFrame({"id": [1, 2, 3], "v": ['{"b": [1, 2.50], "a": "x"}', None, "null"]}))
     table.append(pl.DataFrame({"id": [4]}))
     table.delete("id = 3")
@@ -144,7 +148,7 @@ UNWRITTEN: list[tuple[str, Any, type[LakeviewError], str]] = [
 def test_variants_are_written_whole_or_refused(
     tmp_path: Path, change: Any, error: type[LakeviewError], words: str
 ) -> None:
-    table = made(tmp_path)
+    table = make_table(tmp_path)
     table.append(pl.DataFrame({"id": [0], "v": ["{}"]}))
     with pytest.raises(error, match=words):
         change(table)
@@ -154,7 +158,7 @@ def test_variants_are_written_whole_or_refused(
 
 def test_no_table_is_partitioned_by_a_variant(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequestError, match="cannot be a partition column"):
-        made(tmp_path, partition_by=["v"])
+        make_table(tmp_path, partition_by=["v"])
 
 
 # -- rows that are written again
@@ -197,16 +201,16 @@ def written_elsewhere(address: Path, **more: Any) -> DeltaTable:
 
 def stored(table: DeltaTable, address: Path) -> dict[int, Any]:
     """The bytes of the variant v of each live row, by id; those within s and its list have to be the same."""
-    found: dict[int, Any] = {}
+    by_id: dict[int, Any] = {}
     for path in table.snapshot().files["path"]:
         names = {f.name: f.physical_name or f.name for f in table.snapshot().schema}
         nested = table.snapshot().schema["s"].type
         assert isinstance(nested, StructType)
         inner = {f.name: f.physical_name or f.name for f in nested.fields}
         for row in pq.read_table(address / path, partitioning=None).to_pylist():
-            value = found[row[names["id"]]] = row[names["v"]]
+            value = by_id[row[names["id"]]] = row[names["v"]]
             assert row[names["s"]] == {inner["v"]: value, inner["l"]: [value, None]}
-    return found
+    return by_id
 
 
 def merged(table: DeltaTable) -> Any:
@@ -270,11 +274,11 @@ def test_an_update_sets_variants_as_an_append_takes_them(
     table.update(assignments)
     column = next(iter(assignments))
     rows = [row for path in table.snapshot().files["path"] for row in pq.read_table(tmp_path / path).to_pylist()]
-    found = {row["id"]: row[column] for row in rows}
+    values = {row["id"]: row[column] for row in rows}
     if expected:
-        assert found == expected
+        assert values == expected
     else:
-        assert {VariantUtils.to_json(v["value"], v["metadata"]) for v in found.values()} == {'{"a":null,"b":[1,2.50]}'}
+        assert {VariantUtils.to_json(v["value"], v["metadata"]) for v in values.values()} == {'{"a":null,"b":[1,2.50]}'}
 
 
 @pytest.mark.parametrize(
@@ -289,7 +293,7 @@ def test_an_update_sets_variants_as_an_append_takes_them(
 def test_shredded_variants_are_put_together_when_rows_are_written_again(
     history: DeltaHistory, change: Any, ids: dict[int, int]
 ) -> None:
-    table = lv.open_table(told(history).address)
+    table = lv.open_table(write_variants(history).address)
     assert isinstance(table, DeltaTable)
     before = dict(table.scan().select("id", "v").collect().iter_rows())
     change(table)

@@ -38,7 +38,7 @@ ROWS = pa.table(
 )
 
 
-def made(address: Path, properties: dict[str, str] | None = None, **more: Any) -> DeltaTable:
+def make_table(address: Path, properties: dict[str, str] | None = None, **more: Any) -> DeltaTable:
     table = lv.create_table(str(address), SCHEMA, properties=properties, **more)
     assert isinstance(table, DeltaTable)
     return table
@@ -52,8 +52,8 @@ def bounds(address: Path) -> dict[str, Any]:
     """The minValues of the only file."""
     lines = (address / "_delta_log/00000000000000000001.json").read_text().splitlines()
     (add,) = [line["add"] for line in map(json.loads, lines) if "add" in line]
-    found: dict[str, Any] = json.loads(add["stats"])["minValues"]
-    return found
+    minimums: dict[str, Any] = json.loads(add["stats"])["minValues"]
+    return minimums
 
 
 REFUSED: list[tuple[str, str, str, str, str]] = [
@@ -93,10 +93,10 @@ def test_a_property_that_would_not_be_honoured_is_not_set(
         assert fix in str(error.fix)
 
     with pytest.raises((InvalidRequestError, UnsupportedTableError)) as caught:
-        made(tmp_path / "new", {name: text})
+        make_table(tmp_path / "new", {name: text})
     check(caught.value)
     assert not (tmp_path / "new").exists()
-    table = made(tmp_path / "old")
+    table = make_table(tmp_path / "old")
     with pytest.raises((InvalidRequestError, UnsupportedTableError)) as again, table.transaction() as txn:
         txn.set_properties({name: text})
     check(again.value)
@@ -104,22 +104,22 @@ def test_a_property_that_would_not_be_honoured_is_not_set(
 
 
 def test_properties_of_ones_own_and_switched_off_ones_are_kept_as_they_are(tmp_path: Path) -> None:
-    given = {
+    properties = {
         "owner": "ada", "deltas": "mine", "delta.logRetentionDuration": "interval 60 days",
         "delta.enableExpiredLogCleanup": "false", "delta.isolationLevel": "WriteSerializable",
         "delta.checkpoint.writeStatsAsStruct": "false", "delta.compatibility.symlinkFormatManifest.enabled": "FALSE",
         "delta.columnMapping.mode": "none", "delta.setTransactionRetentionDuration": "90 days",
     }  # fmt: skip
-    table = made(tmp_path, given)
+    table = make_table(tmp_path, properties)
     table.append(ROWS)
-    assert table.snapshot().properties == given
-    assert deltalake.DeltaTable(str(tmp_path)).metadata().configuration == given
+    assert table.snapshot().properties == properties
+    assert deltalake.DeltaTable(str(tmp_path)).metadata().configuration == properties
 
 
 def test_a_property_that_is_no_text_is_refused(tmp_path: Path) -> None:
     wrong: Any = {"delta.checkpointInterval": 5}
     with pytest.raises(InvalidRequestError, match=r"delta\.checkpointInterval is 5, which it cannot be"):
-        made(tmp_path, wrong)
+        make_table(tmp_path, wrong)
 
 
 BINDING: list[tuple[str, str]] = [
@@ -176,17 +176,17 @@ SAMPLES = {
 
 @pytest.mark.parametrize("name", PROPERTIES)
 def test_every_property_may_be_set_or_is_refused_as_its_effect_says(name: str) -> None:
-    known = PROPERTIES[name]
-    named = known.expected.removeprefix("one of ").replace(" or ", ", ").split(", ")[0]
-    sample = "7" if known.expected.startswith("a whole number") else SAMPLES.get(known.expected, named)
-    if known.effect in (Effect.ENGINE, Effect.BINDING):
+    rule = PROPERTIES[name]
+    choice = rule.expected.removeprefix("one of ").replace(" or ", ", ").split(", ")[0]
+    sample = "7" if rule.expected.startswith("a whole number") else SAMPLES.get(rule.expected, choice)
+    if rule.effect in (Effect.ENGINE, Effect.BINDING):
         with pytest.raises(UnsupportedTableError, match=re.escape(name)):
             check_settable({name: sample})
-        for text in known.off:
+        for text in rule.off:
             check_settable({name: text})
         return
     check_settable({name: sample})
-    if known.expected != "text":
+    if rule.expected != "text":
         with pytest.raises(InvalidRequestError, match=re.escape(name)):
             check_settable({name: "no, such: value,"})
 
@@ -205,7 +205,7 @@ def test_every_property_may_be_set_or_is_refused_as_its_effect_says(name: str) -
     ],
 )
 def test_files_are_compressed_as_the_table_says(tmp_path: Path, codec: str, recorded: str, suffix: str) -> None:
-    made(tmp_path, {"delta.parquet.compression.codec": codec}).append(ROWS)
+    make_table(tmp_path, {"delta.parquet.compression.codec": codec}).append(ROWS)
     (file,) = data_files(tmp_path)
     assert file.name.endswith(suffix)
     footer = pq.read_metadata(file)
@@ -232,7 +232,7 @@ def test_a_version_of_data_pages_that_there_is_not_stops_the_write(history: Delt
 
 
 def test_files_get_about_as_large_as_the_table_says(tmp_path: Path) -> None:
-    table = made(tmp_path, {"delta.targetFileSize": "64kb", "delta.parquet.compression.codec": "none"})
+    table = make_table(tmp_path, {"delta.targetFileSize": "64kb", "delta.parquet.compression.codec": "none"})
     table.append(pa.table({"text": [f"{i * 7919 % 100_003:0200d}" for i in range(3_000)]}))
     sizes = [path.stat().st_size for path in data_files(tmp_path)]
     assert 8 <= len(sizes) <= 20
@@ -253,12 +253,12 @@ def test_statistics_are_of_the_columns_that_the_table_names(
     tmp_path: Path, columns: str, expected: dict[str, Any]
 ) -> None:
     both = {"delta.dataSkippingStatsColumns": columns, "delta.dataSkippingNumIndexedCols": "1"}
-    made(tmp_path, both).append(ROWS)
+    make_table(tmp_path, both).append(ROWS)
     assert bounds(tmp_path) == expected
 
 
 def test_texts_in_statistics_are_as_long_as_the_table_says(tmp_path: Path) -> None:
-    table = made(tmp_path, {"delta.dataSkippingStringPrefixLength": "3"})
+    table = make_table(tmp_path, {"delta.dataSkippingStringPrefixLength": "3"})
     table.append(ROWS)
     assert bounds(tmp_path)["text"] == "abc"
     assert table.plan("text = 'abcdefgh'")["kept"].to_list() == [True]
@@ -266,8 +266,8 @@ def test_texts_in_statistics_are_as_long_as_the_table_says(tmp_path: Path) -> No
 
 
 def test_folders_are_random_where_the_table_says_so(tmp_path: Path) -> None:
-    wanted = {"delta.randomizeFilePrefixes": "true", "delta.randomPrefixLength": "5"}
-    table = made(tmp_path, wanted, partition_by=["p"])
+    properties = {"delta.randomizeFilePrefixes": "true", "delta.randomPrefixLength": "5"}
+    table = make_table(tmp_path, properties, partition_by=["p"])
     table.append(ROWS)
     (file,) = data_files(tmp_path)
     assert len(file.parent.name) == 5

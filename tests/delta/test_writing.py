@@ -123,10 +123,10 @@ def test_a_new_table_asks_no_more_of_others_than_it_needs(
     writer: list[str] | None,
 ) -> None:
     lv.create_table(str(tmp_path), schema, properties=properties)
-    found = lv.open_table(str(tmp_path)).snapshot().protocol
-    assert (found.min_reader_version, found.min_writer_version) == versions
-    assert found.reader_features == (None if reader is None else tuple(reader))
-    assert found.writer_features == (None if writer is None else tuple(writer))
+    table_protocol = lv.open_table(str(tmp_path)).snapshot().protocol
+    assert (table_protocol.min_reader_version, table_protocol.min_writer_version) == versions
+    assert table_protocol.reader_features == (None if reader is None else tuple(reader))
+    assert table_protocol.writer_features == (None if writer is None else tuple(writer))
 
 
 def test_the_schema_of_a_table_may_be_that_of_a_polars_frame(tmp_path: Path) -> None:
@@ -224,12 +224,12 @@ def test_appends_overwrites_and_removals_are_seen(address: str) -> None:
     assert table.overwrite(rows(9)) == 5
     assert ids(table) == [9]
     assert [table.scan(v).collect().height for v in range(6)] == [0, 2, 3, 3, 1, 1]
-    told = table.history().sort("version")
-    assert told["files_added"].to_list() == [0, 1, 1, 1, 0, 1]
-    assert told["files_removed"].to_list() == [0, 0, 0, 1, 1, 1]
-    assert told["records_added"].to_list() == [0, 2, 1, 1, 0, 1]
-    assert told["records_removed"].to_list() == [0, 0, 0, 1, 2, 1]
-    assert told["bytes_removed"].null_count() == 0
+    history = table.history().sort("version")
+    assert history["files_added"].to_list() == [0, 1, 1, 1, 0, 1]
+    assert history["files_removed"].to_list() == [0, 0, 0, 1, 1, 1]
+    assert history["records_added"].to_list() == [0, 2, 1, 1, 0, 1]
+    assert history["records_removed"].to_list() == [0, 0, 0, 1, 2, 1]
+    assert history["bytes_removed"].null_count() == 0
     assert table.snapshot().num_records == 1
 
 
@@ -594,9 +594,9 @@ def test_times_inside_commits_rise_even_if_the_clock_goes_back(tmp_path: Path) -
     for i in range(4):
         with table.transaction(clock=clock) as txn:
             txn.append(rows(i))
-    told = table.history().sort("version")
-    assert set(told["timestamp_source"]) == {"in-commit"}
-    moments = told["timestamp"].to_list()
+    history = table.history().sort("version")
+    assert set(history["timestamp_source"]) == {"in-commit"}
+    moments = history["timestamp"].to_list()
     assert moments == [START + i * timedelta(milliseconds=1) for i in range(5)]
     assert table.snapshot(at=moments[2]).version == 2
 
@@ -638,15 +638,15 @@ def test_statistics_of_what_we_write_hold_and_prune(tmp_path: Path) -> None:
     table = lv.create_table(str(tmp_path), frame.to_arrow().schema)
     assert isinstance(table, DeltaTable)
     table.append(frame)
-    found = table.statistics().row(0, named=True)
-    assert {c: found[c]["null_count"] for c in EVERYTHING} == {c: frame[c].null_count() for c in EVERYTHING}
-    assert (found["long"]["min"], found["long"]["max"], found["long"]["exact"]) == (-(2**63), 2**63 - 1, True)
-    assert (found["double"]["min"], found["double"]["max"]) == (1.5, 1.5)
-    assert found["long_text"]["min"] == "x" * 32
-    assert found["long_text"]["max"] is None, "no text of 33 characters is above one that goes on with U+10FFFF"
-    assert found["decimal"]["min"] == Decimal("-99999999.99")
+    bounds = table.statistics().row(0, named=True)
+    assert {c: bounds[c]["null_count"] for c in EVERYTHING} == {c: frame[c].null_count() for c in EVERYTHING}
+    assert (bounds["long"]["min"], bounds["long"]["max"], bounds["long"]["exact"]) == (-(2**63), 2**63 - 1, True)
+    assert (bounds["double"]["min"], bounds["double"]["max"]) == (1.5, 1.5)
+    assert bounds["long_text"]["min"] == "x" * 32
+    assert bounds["long_text"]["max"] is None, "no text of 33 characters is above one that goes on with U+10FFFF"
+    assert bounds["decimal"]["min"] == Decimal("-99999999.99")
     for column in ("infinite", "all_nan", "nothing", "boolean", "binary", "list"):
-        assert found[column]["min"] is None, column
+        assert bounds[column]["min"] is None, column
     for column, values in EVERYTHING.items():
         for value in values:
             if value is None or column in ("list", "binary") or value != value:
@@ -661,8 +661,8 @@ def test_statistics_of_what_we_write_hold_and_prune(tmp_path: Path) -> None:
 def test_statistics_are_for_the_first_columns_the_table_wants(tmp_path: Path) -> None:
     table = orders(tmp_path, properties={"delta.dataSkippingNumIndexedCols": "1"})
     table.append(rows(1))
-    found = table.statistics().row(0, named=True)
-    assert (found["id"]["max"], found["city"]["max"]) == (1, None)
+    bounds = table.statistics().row(0, named=True)
+    assert (bounds["id"]["max"], bounds["city"]["max"]) == (1, None)
 
 
 @pytest.mark.parametrize(
@@ -744,9 +744,11 @@ def test_the_checkpoint_interval_is_the_tables_own(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("age", "kept"), [(timedelta(days=6), 1), (timedelta(days=8), 0)], ids=["young", "expired"])
+@pytest.mark.parametrize(
+    ("age", "versions_kept"), [(timedelta(days=6), 1), (timedelta(days=8), 0)], ids=["young", "expired"]
+)
 def test_tombstones_expire_by_the_time_of_the_checkpointed_commit_so_that_every_writer_makes_the_same(
-    tmp_path: Path, age: timedelta, kept: int
+    tmp_path: Path, age: timedelta, versions_kept: int
 ) -> None:
     table = orders(tmp_path, properties={**ICT, "delta.checkpointInterval": "3"}, clock=lambda: START)
     with table.transaction(clock=lambda: START) as txn:
@@ -761,7 +763,7 @@ def test_tombstones_expire_by_the_time_of_the_checkpointed_commit_so_that_every_
     write_checkpoint(DeltaTable(FarStorage(tmp_path)), 3)
     assert checkpoint.read_bytes() == first, "whoever writes it, and whenever"
     DeltaHistory(tmp_path).without(0, 1, 2, 3)
-    assert lv.open_table(str(tmp_path)).snapshot().tombstones.height == kept
+    assert lv.open_table(str(tmp_path)).snapshot().tombstones.height == versions_kept
 
 
 def test_a_checkpoint_that_fails_never_fails_the_commit(tmp_path: Path) -> None:

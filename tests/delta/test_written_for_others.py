@@ -52,24 +52,24 @@ def rows(first: int, count: int) -> pl.DataFrame:
 
 def story(address: Path, properties: dict[str, str]) -> DeltaTable:
     """A table with a story of every operation, a checkpoint in its midst."""
-    made = lv.create_table(str(address), SCHEMA, partition_by=["part"], properties=properties)
-    made.append(rows(0, 60))
-    made.append(rows(60, 60))
-    made.delete("id % 10 = 3")
-    made.update({"name": "'even ' || name"}, "id % 20 = 4")
-    made.merge(rows(100, 40), ["id"]).when_matched_update().when_not_matched_insert().execute()
-    made.overwrite_partitions(rows(300, 4).filter(pl.col("part") == 0))
-    made.checkpoint()
-    made.add_constraint("small", "id < 1000000")
-    made.delete("id = 7")
-    made.optimize("part = 1")
-    made.optimize("part = 2", z_order_by=["name"])
-    made.delete("id = 8")
-    return made
+    table = lv.create_table(str(address), SCHEMA, partition_by=["part"], properties=properties)
+    table.append(rows(0, 60))
+    table.append(rows(60, 60))
+    table.delete("id % 10 = 3")
+    table.update({"name": "'even ' || name"}, "id % 20 = 4")
+    table.merge(rows(100, 40), ["id"]).when_matched_update().when_not_matched_insert().execute()
+    table.overwrite_partitions(rows(300, 4).filter(pl.col("part") == 0))
+    table.checkpoint()
+    table.add_constraint("small", "id < 1000000")
+    table.delete("id = 7")
+    table.optimize("part = 1")
+    table.optimize("part = 2", z_order_by=["name"])
+    table.delete("id = 8")
+    return table
 
 
-def held(found: pa.Table) -> list[tuple[object, ...]]:
-    return sorted(pl.DataFrame(found).select(SCHEMA.names).rows())
+def sorted_rows(rows_read: pa.Table) -> list[tuple[object, ...]]:
+    return sorted(pl.DataFrame(rows_read).select(SCHEMA.names).rows())
 
 
 @pytest.mark.parametrize("properties", TABLES.values(), ids=list(TABLES))
@@ -78,7 +78,7 @@ def test_every_reader_finds_the_rows_that_ours_does(tmp_path: Path, properties: 
     expected = sorted(lv.open_table(table.address).scan().collect().rows())
     assert len(expected) > 60
     for name, read in ORACLES.items():
-        assert held(read(table.address, table.latest_version)) == expected, name
+        assert sorted_rows(read(table.address, table.latest_version)) == expected, name
     assert [f for f in table.check() if f.severity in GRAVE] == []
     verdicts = table.audit()["verdict"].to_list()
     assert "violated" not in verdicts
@@ -91,4 +91,4 @@ def test_sail_reads_them_too(tmp_path: Path) -> None:
     answers = sail_answers([("delta", table.address, {}) for table in tables], tmp_path / "rows")
     for name, table, answer in zip(TABLES, tables, answers, strict=True):
         assert isinstance(answer, pa.Table), f"{name}: {answer}"
-        assert held(answer) == sorted(table.scan().collect().rows()), name
+        assert sorted_rows(answer) == sorted(table.scan().collect().rows()), name
