@@ -45,10 +45,10 @@ class Writer:
 
     def create(self, partitioned: str = "", properties: Mapping[str, str] | None = None, version: int = 2) -> None:
         """The table, empty."""
-        found = {"format-version": str(version), **(properties or {})}
-        listed = ", ".join(f"'{k}' = '{v}'" for k, v in found.items())
+        properties_given = {"format-version": str(version), **(properties or {})}
+        clause = ", ".join(f"'{k}' = '{v}'" for k, v in properties_given.items())
         by = f"PARTITIONED BY ({partitioned})" if partitioned else ""
-        self.sql(f"CREATE TABLE {{t}} ({COLUMNS}) USING iceberg {by} TBLPROPERTIES ({listed})")
+        self.sql(f"CREATE TABLE {{t}} ({COLUMNS}) USING iceberg {by} TBLPROPERTIES ({clause})")
 
     def insert(self, first: int, last: int, where: str = "{t}") -> None:
         """Rows with the ids from first to before last."""
@@ -210,12 +210,12 @@ def session(warehouse: Path) -> SparkSession:
     builder = SparkSession.builder.master("local[1]")
     for key, value in settings.items():
         builder = builder.config(key, value)
-    found = builder.getOrCreate()
-    found.sparkContext.setLogLevel("ERROR")
-    return found
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
 
 
-def told(spark: SparkSession, name: str, rows: Path) -> dict[str, Any]:
+def description(spark: SparkSession, name: str, rows: Path) -> dict[str, Any]:
     """What the library says of a table; its rows at every snapshot and ref go to Parquet files below `rows`."""
     table = f"lake.db.{name}"
     snapshots = spark.sql(
@@ -223,17 +223,17 @@ def told(spark: SparkSession, name: str, rows: Path) -> dict[str, Any]:
     ).collect()
     refs = {r["name"]: r["snapshot_id"] for r in spark.sql(f"SELECT name, snapshot_id FROM {table}.refs").collect()}
     files: dict[str, list[list[Any]]] = {str(snapshot["snapshot_id"]): [] for snapshot in snapshots}
-    listings, read = [], {"latest": spark.table(table)}  # of main, which is read as it is
+    listings, rows_read = [], {"latest": spark.table(table)}  # of main, which is read as it is
     for at in files:
-        read[at] = spark.sql(f"SELECT * FROM {table} VERSION AS OF {at}")
-        listed = spark.read.format("iceberg").option("snapshot-id", at).load(f"{table}.files")
-        listings.append(listed.selectExpr(f"'{at}' AS at", "content", "file_path", "record_count"))
+        rows_read[at] = spark.sql(f"SELECT * FROM {table} VERSION AS OF {at}")
+        file_rows = spark.read.format("iceberg").option("snapshot-id", at).load(f"{table}.files")
+        listings.append(file_rows.selectExpr(f"'{at}' AS at", "content", "file_path", "record_count"))
     for row in reduce(DataFrame.union, listings).collect():  # one job, not one for each snapshot
         files[row["at"]].append(list(row)[1:])
     for ref in refs.keys() - {"main"}:
-        read[ref] = spark.sql(f"SELECT * FROM {table} VERSION AS OF '{ref}'")
+        rows_read[ref] = spark.sql(f"SELECT * FROM {table} VERSION AS OF '{ref}'")
     alike: dict[str, list[DataFrame]] = {}
-    for at, frame in read.items():
+    for at, frame in rows_read.items():
         alike.setdefault(frame.schema.json(), []).append(frame.withColumn("_read", functions.lit(at)))
     for frames in alike.values():  # one job for each schema
         reduce(DataFrame.union, frames).write.partitionBy("_read").mode("append").parquet(str(rows))
@@ -249,12 +249,12 @@ def main() -> None:
     """Write every table, then ask for everything."""
     folder = Path(sys.argv[1])
     spark = session(folder / "warehouse")
-    found = {}
+    results = {}
     for name, write in TABLES.items():
         write(Writer(spark, name))
-        found[name] = told(spark, name, folder / "rows" / name)
+        results[name] = description(spark, name, folder / "rows" / name)
     spark.stop()
-    (folder / "told.json").write_text(json.dumps(found))
+    (folder / "told.json").write_text(json.dumps(results))
 
 
 if __name__ == "__main__":

@@ -71,7 +71,9 @@ def rows(first: int, count: int) -> pa.Table:
     })  # fmt: skip
 
 
-def made(place: Path, fields: list[dict[str, Any]], spec: Sequence[tuple[int, str, str]] = (), **more: Any) -> Path:
+def make_table(
+    place: Path, fields: list[dict[str, Any]], spec: Sequence[tuple[int, str, str]] = (), **more: Any
+) -> Path:
     """A table without rows that is recorded where it lies."""
     history = IcebergHistory(place, fields, spec, location=str(place), **more)
     if history.document["format-version"] == 1:
@@ -102,8 +104,8 @@ def entry_of(table: Table) -> PyicebergFile:
 
 
 def document_of(place: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(Path(latest(place)).read_text())
-    return found
+    document: dict[str, Any] = json.loads(Path(latest(place)).read_text())
+    return document
 
 
 def files_below(place: Path) -> set[Path]:
@@ -131,15 +133,15 @@ SPECS: dict[str, list[tuple[int, str, str]]] = {
     *((2, name) for name in SPECS), *((v, name) for v in (1, 3) for name in ("no partitions", "bucket, truncate")),
 ])  # fmt: skip
 def test_every_reader_finds_the_rows(tmp_path: Path, version: int, spec: str) -> None:
-    table = opened(made(tmp_path / "t", ALL, SPECS[spec], version=version))
+    table = opened(make_table(tmp_path / "t", ALL, SPECS[spec], version=version))
     first, second = table.append(rows(0, 20)), table.append(pl.from_arrow(rows(20, 3)))
     assert first is not None
     assert second == table.latest_version
-    asked = pl.from_arrow(pa.concat_tables([rows(0, 20), rows(20, 3)]))
-    assert isinstance(asked, pl.DataFrame)
-    found = opened(tmp_path / "t").scan().collect()
-    assert_frame_equal(found.sort("id"), asked, check_dtypes=False)
-    plain = [c for c in asked.columns if c not in ("key", "m", "at")]
+    expected = pl.from_arrow(pa.concat_tables([rows(0, 20), rows(20, 3)]))
+    assert isinstance(expected, pl.DataFrame)
+    rows_read = opened(tmp_path / "t").scan().collect()
+    assert_frame_equal(rows_read.sort("id"), expected, check_dtypes=False)
+    plain = [c for c in expected.columns if c not in ("key", "m", "at")]
     by_pyiceberg = StaticTable.from_metadata(latest(tmp_path / "t")).scan().to_arrow()
     by_duckdb = (
         duckdb_with_iceberg().cursor().execute("FROM iceberg_scan(?)", [latest(tmp_path / "t")]).to_arrow_table()
@@ -147,7 +149,7 @@ def test_every_reader_finds_the_rows(tmp_path: Path, version: int, spec: str) ->
     for other in (by_pyiceberg, by_duckdb):
         frame = pl.from_arrow(other.select(plain))
         assert isinstance(frame, pl.DataFrame)
-        assert_frame_equal(frame.sort("id"), asked.select(plain), check_dtypes=False)
+        assert_frame_equal(frame.sort("id"), expected.select(plain), check_dtypes=False)
     assert [f for f in table.check() if f.severity is not Severity.PASS] == []
     assert set(table.audit()["verdict"]) == {"proven"}
 
@@ -155,11 +157,11 @@ def test_every_reader_finds_the_rows(tmp_path: Path, version: int, spec: str) ->
 @pytest.mark.parametrize("name", [f["name"] for f in ALL])
 def test_a_column_of_every_type_is_written_by_itself(tmp_path: Path, name: str) -> None:
     (column,) = [f for f in ALL if f["name"] == name]
-    made(tmp_path / "t", [column])
+    make_table(tmp_path / "t", [column])
     opened(tmp_path / "t").append(rows(0, 20).select([name]))
-    asked = pl.from_arrow(rows(0, 20).select([name]))
-    assert isinstance(asked, pl.DataFrame)
-    assert_frame_equal(opened(tmp_path / "t").scan().collect(), asked, check_dtypes=False)
+    expected = pl.from_arrow(rows(0, 20).select([name]))
+    assert isinstance(expected, pl.DataFrame)
+    assert_frame_equal(opened(tmp_path / "t").scan().collect(), expected, check_dtypes=False)
 
 
 @pytest.mark.parametrize("count", [1, 7, 2_147_483_647])
@@ -171,7 +173,7 @@ def test_buckets_of_columns_are_those_of_single_values(count: int) -> None:
 
 
 def test_names_that_differ_by_case_alone_are_two_columns(tmp_path: Path) -> None:
-    place = made(tmp_path / "t", [field(1, "id", "long"), field(2, "ID", "long")])
+    place = make_table(tmp_path / "t", [field(1, "id", "long"), field(2, "ID", "long")])
     opened(place).append(pl.DataFrame({"ID": [1], "id": [2]}))
     assert opened(place).scan().collect().rows(named=True) == [{"id": 2, "ID": 1}]
     with pytest.raises(InvalidRequestError, match="differ only by case"):
@@ -200,7 +202,7 @@ def test_deletes_hold_for_the_rows_before_them_alone(tmp_path: Path, kind: str) 
     ("id = 7", 1), ("name = 'x'", 0), ("id < 3", 1), ("id > 8", 2), ("name IS NULL", 1), ("id = 30", 0),
 ])  # fmt: skip
 def test_files_are_pruned_by_their_tuples_and_bounds(tmp_path: Path, condition: str, files: int) -> None:
-    table = opened(made(tmp_path / "t", PLAIN, [(1, "truncate[5]", "id_5")]))
+    table = opened(make_table(tmp_path / "t", PLAIN, [(1, "truncate[5]", "id_5")]))
     table.append(pl.DataFrame({"id": range(15), "name": [None, *["y"] * 14]}))
     assert len(list(StaticTable.from_metadata(latest(tmp_path / "t")).scan(row_filter=condition).plan_files())) == files
     assert table.plan(condition)["kept"].sum() == files
@@ -208,25 +210,25 @@ def test_files_are_pruned_by_their_tuples_and_bounds(tmp_path: Path, condition: 
 
 def test_metrics_are_those_that_pyiceberg_records(tmp_path: Path) -> None:
     """Of the same rows, but for NaN counts, which it does not record, and for bounds of uuids, which we leave out."""
-    ours, theirs = made(tmp_path / "ours", ALL), made(tmp_path / "theirs", ALL)
+    ours, theirs = make_table(tmp_path / "ours", ALL), make_table(tmp_path / "theirs", ALL)
     opened(ours).append(rows(0, 20))
     with sqlite_catalog(tmp_path / "c.db", {("s", "t"): latest(theirs)}) as catalog:
         other = catalog.load_table("s.t")
         other.append(pq.read_table(next((ours / "data").glob("*.parquet"))))
-        asked = entry_of(other)
-    found = entry_of(StaticTable.from_metadata(latest(ours)))
-    assert found.record_count == asked.record_count == 20
+        expected = entry_of(other)
+    entry = entry_of(StaticTable.from_metadata(latest(ours)))
+    assert entry.record_count == expected.record_count == 20
     for name in ("value_counts", "null_value_counts", "lower_bounds", "upper_bounds"):
-        mine, others = ({k: v for k, v in getattr(one, name).items() if k < 14} for one in (found, asked))
+        mine, others = ({k: v for k, v in getattr(one, name).items() if k < 14} for one in (entry, expected))
         assert mine == {k: v for k, v in others.items() if (k, "bounds" in name) != (7, True)}, name
-    assert found.nan_value_counts == {5: 1}
-    assert found.lower_bounds[15] == bytes(8)  # pyiceberg records none of fields of structs
-    assert found.split_offsets == [4]
-    assert set(found.column_sizes) == set(asked.column_sizes)
+    assert entry.nan_value_counts == {5: 1}
+    assert entry.lower_bounds[15] == bytes(8)  # pyiceberg records none of fields of structs
+    assert entry.split_offsets == [4]
+    assert set(entry.column_sizes) == set(expected.column_sizes)
 
 
 def test_pyiceberg_appends_after_us_and_we_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = made(tmp_path / "t", PLAIN, [(1, "bucket[3]", "id_b")])
+    place = make_table(tmp_path / "t", PLAIN, [(1, "bucket[3]", "id_b")])
     frame = pl.DataFrame({"id": [3], "name": ["ours"]})
     opened(place).append(frame)
     monkeypatch.setenv("PYICEBERG_CATALOG__PROD__URI", f"sqlite:///{tmp_path}/c.db")
@@ -275,14 +277,14 @@ def test_what_is_not_about_the_snapshot_stays(tmp_path: Path) -> None:
 
 def test_version_3_gives_rows_their_ids_and_missing_columns_their_default(tmp_path: Path) -> None:
     fields = [*PLAIN, field(3, "kind", "string", default="new")]
-    table = opened(made(tmp_path / "t", fields, version=3))
+    table = opened(make_table(tmp_path / "t", fields, version=3))
     table.append(pl.DataFrame({"id": [1, 2]}))
     table.append(pl.DataFrame({"id": [3], "kind": ["given"]}))
-    found = table.scan(metadata_columns=["_row_id", "_last_updated_sequence_number"]).collect().sort("id")
-    assert found["kind"].to_list() == ["new", "new", "given"]
-    assert found["name"].to_list() == [None, None, None]
-    assert found["_row_id"].to_list() == [0, 1, 2]
-    assert found["_last_updated_sequence_number"].to_list() == [1, 1, 2]
+    rows_read = table.scan(metadata_columns=["_row_id", "_last_updated_sequence_number"]).collect().sort("id")
+    assert rows_read["kind"].to_list() == ["new", "new", "given"]
+    assert rows_read["name"].to_list() == [None, None, None]
+    assert rows_read["_row_id"].to_list() == [0, 1, 2]
+    assert rows_read["_last_updated_sequence_number"].to_list() == [1, 1, 2]
     assert document_of(tmp_path / "t")["next-row-id"] == 3
 
 
@@ -292,7 +294,7 @@ def test_metadata_is_compressed_and_files_are_cut_as_the_properties_ask(tmp_path
         "write.metadata.metrics.default": "counts", "write.metadata.metrics.column.name": "truncate(2)",
         "write.target-file-size-bytes": "20000",
     }  # fmt: skip
-    table = opened(made(tmp_path / "t", PLAIN, properties=properties))
+    table = opened(make_table(tmp_path / "t", PLAIN, properties=properties))
     table.append(pl.DataFrame({"id": range(30_000), "name": [f"{i:08}" for i in range(30_000)]}))
     assert (tmp_path / "t/metadata/v2.gz.metadata.json").read_bytes()[:2] == b"\x1f\x8b"
     assert opened(tmp_path / "t").scan().collect()["id"].sum() == sum(range(30_000))
@@ -317,7 +319,7 @@ BAD: dict[str, tuple[pl.DataFrame, type[LakeviewError], str]] = {
 @pytest.mark.parametrize("case", BAD)
 def test_rows_that_do_not_fit_leave_nothing(tmp_path: Path, case: str) -> None:
     frame, kind, text = BAD[case]
-    table = opened(made(tmp_path / "t", PLAIN, [(2, "identity", "name")]))
+    table = opened(make_table(tmp_path / "t", PLAIN, [(2, "identity", "name")]))
     before = files_below(tmp_path)
     with pytest.raises(kind, match=text):
         table.append(frame)
@@ -325,7 +327,7 @@ def test_rows_that_do_not_fit_leave_nothing(tmp_path: Path, case: str) -> None:
 
 
 def test_no_rows_are_no_snapshot(tmp_path: Path) -> None:
-    table = opened(made(tmp_path / "t", PLAIN))
+    table = opened(make_table(tmp_path / "t", PLAIN))
     before = files_below(tmp_path)
     assert table.append(pl.DataFrame(schema={"id": pl.Int64, "name": pl.String})) is None
     assert files_below(tmp_path) == before
@@ -345,7 +347,7 @@ REFUSED: dict[str, tuple[list[dict[str, Any]], list[tuple[int, str, str]], dict[
 @pytest.mark.parametrize("case", REFUSED)
 def test_tables_that_ask_for_what_is_not_written_are_refused(tmp_path: Path, case: str) -> None:
     fields, spec, more, kind = REFUSED[case]
-    table = opened(made(tmp_path / "t", fields, spec, **more))
+    table = opened(make_table(tmp_path / "t", fields, spec, **more))
     with pytest.raises(UnsupportedTableError) as caught:
         table.append(pl.DataFrame({"id": [1]}))
     assert caught.value.kind == kind
@@ -353,13 +355,13 @@ def test_tables_that_ask_for_what_is_not_written_are_refused(tmp_path: Path, cas
 
 
 def test_tables_that_moved_or_never_change_are_refused(tmp_path: Path) -> None:
-    place = made(tmp_path / "t", PLAIN)
+    place = make_table(tmp_path / "t", PLAIN)
     with pytest.raises(UnsupportedTableError, match="opened by a metadata file") as caught:
         iceberg_table(latest(place)).append(pl.DataFrame({"id": [1]}))
     assert caught.value.kind == "metadata-file"
     document = {**document_of(place), "snapshots": [{"snapshot-id": 1, "timestamp-ms": 1, "summary": {},
         "manifest-list": "/elsewhere/metadata/snap.avro"}], "current-snapshot-id": 1}  # fmt: skip
-    made(tmp_path / "guessed", PLAIN)
+    make_table(tmp_path / "guessed", PLAIN)
     (tmp_path / "guessed/metadata/v2.metadata.json").write_text(json.dumps(document))
     with pytest.raises(UnsupportedTableError, match="files below another folder") as caught:
         opened(tmp_path / "guessed").append(pl.DataFrame({"id": [1]}))
@@ -375,14 +377,16 @@ def test_tables_that_moved_or_never_change_are_refused(tmp_path: Path) -> None:
 
 def test_transactions_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedTableError, match="no transactions of several changes here"):
-        opened(made(tmp_path / "t", PLAIN)).transaction("DELETE")
+        opened(make_table(tmp_path / "t", PLAIN)).transaction("DELETE")
 
 
 def test_columns_whose_names_are_patterns_to_polars(tmp_path: Path) -> None:
     """As sources of partitions, and as structs."""
     inner = {"type": "struct", "fields": [field(5, "^z$", "date")]}
     fields = [field(1, "id", "long"), field(2, "^x$", "timestamp"), field(3, "^.*$", "string"), field(4, "^y$", inner)]
-    table = opened(made(tmp_path / "t", fields, [(2, "hour", "^x$"), (3, "truncate[1]", "^.*$"), (5, "day", "^z$")]))
+    table = opened(
+        make_table(tmp_path / "t", fields, [(2, "hour", "^x$"), (3, "truncate[1]", "^.*$"), (5, "day", "^z$")])
+    )
     moments, structs = pl.Series([7_200_000_000, None]).cast(pl.Datetime()), [{"^z$": date(2026, 1, 1)}, None]
     frame = pl.DataFrame({"id": [1, 2], "^x$": moments, "^.*$": ["ab", "b"], "^y$": structs})
     table.append(frame)

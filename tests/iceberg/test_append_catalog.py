@@ -30,16 +30,16 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestState]:
     """A catalog by the name `prod` with one table of the rows 0 and 1."""
-    held = RestState([("sales",)], {NAMES: newest(table(tmp_path / "orders", rows=2))})
-    with rest_catalog(held) as address:
+    catalog_state = RestState([("sales",)], {NAMES: newest(table(tmp_path / "orders", rows=2))})
+    with rest_catalog(catalog_state) as address:
         monkeypatch.setenv("PYICEBERG_CATALOG__PROD__URI", address)
-        yield held
+        yield catalog_state
 
 
 def opened() -> IcebergTable:
-    found = lv.open_table(ORDERS)
-    assert isinstance(found, IcebergTable)
-    return found
+    opened_table = lv.open_table(ORDERS)
+    assert isinstance(opened_table, IcebergTable)
+    return opened_table
 
 
 def rows(*ids: int) -> pl.DataFrame:
@@ -47,8 +47,8 @@ def rows(*ids: int) -> pl.DataFrame:
 
 
 def ids() -> list[int]:
-    found: list[int] = sorted(opened().scan().collect()["id"])
-    return found
+    ids_read: list[int] = sorted(opened().scan().collect()["id"])
+    return ids_read
 
 
 def files_below(folder: Path) -> set[Path]:
@@ -56,15 +56,15 @@ def files_below(folder: Path) -> set[Path]:
 
 
 def test_the_catalog_makes_the_commit(state: RestState) -> None:
-    found = opened()
-    first, second = found.append(rows(2)), found.append(rows(3, 4))
+    opened_table = opened()
+    first, second = opened_table.append(rows(2)), opened_table.append(rows(3, 4))
     assert first is not None
-    assert second == found.latest_version == opened().latest_version
+    assert second == opened_table.latest_version == opened().latest_version
     assert ids() == [0, 1, 2, 3, 4]
     by_pyiceberg = StaticTable.from_metadata(str(state.tables[NAMES])).scan().to_arrow()
     assert sorted(by_pyiceberg["id"].to_pylist()) == [0, 1, 2, 3, 4]
-    assert [f for f in found.check() if f.severity is not Severity.PASS] == []
-    assert set(found.audit()["verdict"]) == {"proven"}
+    assert [f for f in opened_table.check() if f.severity is not Severity.PASS] == []
+    assert set(opened_table.audit()["verdict"]) == {"proven"}
 
 
 def test_an_append_follows_what_another_writer_committed_meanwhile(state: RestState) -> None:
@@ -79,8 +79,8 @@ def test_an_append_follows_what_another_writer_committed_meanwhile(state: RestSt
 
 
 def snapshots(state: RestState) -> list[dict[str, int]]:
-    found = StaticTable.from_metadata(str(state.tables[NAMES])).metadata.snapshots
-    return [{"sequence-number": s.sequence_number or 0} for s in found]
+    snapshots_found = StaticTable.from_metadata(str(state.tables[NAMES])).metadata.snapshots
+    return [{"sequence-number": s.sequence_number or 0} for s in snapshots_found]
 
 
 def test_a_lost_answer_does_not_double_the_snapshot(state: RestState) -> None:
@@ -112,18 +112,18 @@ def test_a_change_that_is_not_made_is_no_commit_whatever_the_answer(state: RestS
 def test_a_catalog_that_falls_silent_after_a_commit_does_not_hide_it(
     state: RestState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = opened()
-    pointer = found.pointer
+    opened_table = opened()
+    pointer = opened_table.pointer
     assert pointer is not None
     commit = pointer.commit
 
     def commit_and_fail(*change: object) -> bool:
-        made = commit(*change)  # type: ignore[arg-type]  # handed on
+        answer = commit(*change)  # type: ignore[arg-type]  # handed on
         state.failing = [(503, "ServiceUnavailable")] * 20
-        return made
+        return answer
 
     monkeypatch.setattr(pointer, "commit", commit_and_fail)
-    assert found.append(rows(2)) is not None
+    assert opened_table.append(rows(2)) is not None
     state.failing = []
     assert ids() == [0, 1, 2]
 
@@ -131,14 +131,14 @@ def test_a_catalog_that_falls_silent_after_a_commit_does_not_hide_it(
 def test_an_answer_that_never_comes_keeps_the_files(
     state: RestState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found, before = opened(), files_below(tmp_path)
-    monkeypatch.setattr(found.pointer, "commit", unanswered)
+    opened_table, before = opened(), files_below(tmp_path)
+    monkeypatch.setattr(opened_table.pointer, "commit", unanswered)
     with pytest.raises(StoreUnavailableError, match=r"whether .* was committed is not known") as caught:
-        found.append(rows(2))
+        opened_table.append(rows(2))
     assert caught.value.kind == "outcome-unknown"
     assert ids() == [0, 1]
-    left = sorted(path.suffix for path in files_below(tmp_path) - before)
-    assert left == [".avro", ".avro", ".parquet"]
+    suffixes = sorted(path.suffix for path in files_below(tmp_path) - before)
+    assert suffixes == [".avro", ".avro", ".parquet"]
 
 
 def unanswered(*_: object) -> bool:
@@ -146,18 +146,18 @@ def unanswered(*_: object) -> bool:
 
 
 def test_a_catalog_that_may_only_be_read_leaves_nothing_behind(state: RestState, tmp_path: Path) -> None:
-    found, before = opened(), files_below(tmp_path)
+    opened_table, before = opened(), files_below(tmp_path)
     state.denies = True
     with pytest.raises(AccessDeniedError, match="the catalog prod refuses access"):
-        found.append(rows(2))
+        opened_table.append(rows(2))
     assert files_below(tmp_path) == before
 
 
 def test_a_table_that_is_dropped_meanwhile_leaves_nothing_behind(
     state: RestState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found, before = opened(), files_below(tmp_path)
-    pointer = found.pointer
+    opened_table, before = opened(), files_below(tmp_path)
+    pointer = opened_table.pointer
     assert pointer is not None
     commit = pointer.commit
 
@@ -167,15 +167,15 @@ def test_a_table_that_is_dropped_meanwhile_leaves_nothing_behind(
 
     monkeypatch.setattr(pointer, "commit", drop_first)
     with pytest.raises(NotATableError, match="the catalog holds no table of this name"):
-        found.append(rows(2))
+        opened_table.append(rows(2))
     assert files_below(tmp_path) == before
 
 
 def test_other_columns_meanwhile_are_a_conflict(
     state: RestState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found, before = opened(), files_below(tmp_path)
-    pointer = found.pointer
+    opened_table, before = opened(), files_below(tmp_path)
+    pointer = opened_table.pointer
     assert pointer is not None
     commit = pointer.commit
 
@@ -189,5 +189,5 @@ def test_other_columns_meanwhile_are_a_conflict(
 
     monkeypatch.setattr(pointer, "commit", change_first)
     with pytest.raises(CommitConflictError, match="changed while the rows were written"):
-        found.append(rows(2))
+        opened_table.append(rows(2))
     assert files_below(tmp_path) == before | {Path(str(state.tables[NAMES]))}

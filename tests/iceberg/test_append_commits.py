@@ -41,7 +41,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"lakeview.{module}.back_off", lambda *_, **__: None)
 
 
-def made(place: Path) -> IcebergHistory:
+def make_history(place: Path) -> IcebergHistory:
     history = IcebergHistory(place, FIELDS, SPEC, location=str(place))
     table(LocalStorage(str(place), Config())).append(rows(0))
     return history
@@ -56,8 +56,8 @@ def rows(first: int, count: int = 3) -> pl.DataFrame:
 
 
 def ids(place: Path) -> list[int]:
-    found: list[int] = sorted(lv.open_table(str(place)).scan().collect()["id"])
-    return found
+    ids_read: list[int] = sorted(lv.open_table(str(place)).scan().collect()["id"])
+    return ids_read
 
 
 def files_below(folder: Path) -> set[Path]:
@@ -67,9 +67,9 @@ def files_below(folder: Path) -> set[Path]:
 def sound(place: Path, *findings: str) -> None:
     """Every snapshot is there as it says, and nothing of its metadata contradicts itself; the log doctor has these
     findings alone."""
-    found = table(LocalStorage(str(place), Config()))
-    assert [f.id for f in found.check() if f.severity is not Severity.PASS] == list(findings)
-    assert set(found.audit()["verdict"]) == {"proven"}
+    store_table = table(LocalStorage(str(place), Config()))
+    assert [f.id for f in store_table.check() if f.severity is not Severity.PASS] == list(findings)
+    assert set(store_table.audit()["verdict"]) == {"proven"}
 
 
 class Fails(LocalStorage):
@@ -112,7 +112,7 @@ class Dies(Fails):
 def test_a_store_that_fails_at_any_write_leaves_the_table_and_the_folder_as_they_were(
     tmp_path: Path, number: int, kind: type[LakeviewError]
 ) -> None:
-    made(tmp_path)
+    make_history(tmp_path)
     before = files_below(tmp_path)
     for after in range(20):
         try:
@@ -128,16 +128,16 @@ def test_a_store_that_fails_at_any_write_leaves_the_table_and_the_folder_as_they
 
 
 def test_a_process_that_ends_at_any_write_leaves_the_table_as_it_was_or_as_it_should_be(tmp_path: Path) -> None:
-    made(tmp_path)
+    make_history(tmp_path)
     expected = ids(tmp_path)
     for after in range(20):
         first = 10 * (after + 1)
         try:
             table(Dies(tmp_path, after, Killed())).append(rows(first))
         except Killed:
-            found = ids(tmp_path)
-            assert found in (expected, [*expected, first, first + 1, first + 2])
-            expected = found
+            ids_found = ids(tmp_path)
+            assert ids_found in (expected, [*expected, first, first + 1, first + 2])
+            expected = ids_found
         else:
             break
     assert after > 3
@@ -147,23 +147,23 @@ def test_a_process_that_ends_at_any_write_leaves_the_table_as_it_was_or_as_it_sh
 
 
 def test_what_a_killed_writer_left_is_named(tmp_path: Path) -> None:
-    made(tmp_path)
+    make_history(tmp_path)
     with pytest.raises(Killed):
         table(Dies(tmp_path, 3, Killed())).append(rows(10))
     now = datetime.now(UTC)  # noqa: TID251 (files have the system's times)
-    found = table(LocalStorage(str(tmp_path), Config()))
-    (finding,) = [f for f in found.check(now + timedelta(days=2)) if f.id == "snapshot-orphan-files"]
+    opened_table = table(LocalStorage(str(tmp_path), Config()))
+    (finding,) = [f for f in opened_table.check(now + timedelta(days=2)) if f.id == "snapshot-orphan-files"]
     assert finding.claim == "3 files in the folder are named by no snapshot"
-    named = {str(path) for path in found.files()["path"]}
-    left = [p for p in files_below(tmp_path) if p.suffix == ".parquet" and str(p) not in named]
-    assert all(path.name in finding.evidence for path in left)
+    paths = {str(path) for path in opened_table.files()["path"]}
+    orphans = [p for p in files_below(tmp_path) if p.suffix == ".parquet" and str(p) not in paths]
+    assert all(path.name in finding.evidence for path in orphans)
     assert "older than a day" in finding.evidence
-    assert "snapshot-orphan-files" not in {f.id for f in found.check(now)}, "a write may be under way"
+    assert "snapshot-orphan-files" not in {f.id for f in opened_table.check(now)}, "a write may be under way"
 
 
 @pytest.mark.parametrize("store", [LosesReplies, TellsOwnFileIsThere])
 def test_a_lost_reply_does_not_double_the_snapshot(tmp_path: Path, store: type[LosesReplies]) -> None:
-    made(tmp_path)
+    make_history(tmp_path)
     table(store(str(tmp_path))).append(rows(10))
     assert ids(tmp_path) == [0, 1, 2, 10, 11, 12]
     assert lv.open_table(str(tmp_path)).versions().height == 2
@@ -171,7 +171,7 @@ def test_a_lost_reply_does_not_double_the_snapshot(tmp_path: Path, store: type[L
 
 
 def test_an_outcome_that_nobody_knows_keeps_the_files(tmp_path: Path) -> None:
-    made(tmp_path)
+    make_history(tmp_path)
     with pytest.raises(StoreUnavailableError, match=r"whether metadata/v3.metadata.json was committed") as caught:
         table(GoesDark(str(tmp_path))).append(rows(10))
     assert caught.value.kind == "outcome-unknown"
@@ -199,7 +199,7 @@ class Interleaved(Races):
 
 
 def test_an_append_follows_what_another_writer_committed_meanwhile(tmp_path: Path) -> None:
-    made(tmp_path)
+    make_history(tmp_path)
     table(Interleaved(tmp_path, lambda: table(Races(tmp_path)).append(rows(20)))).append(rows(10))
     assert ids(tmp_path) == [0, 1, 2, 10, 11, 12, 20, 21, 22]
     sound(tmp_path)
@@ -209,7 +209,7 @@ def test_an_append_follows_what_another_writer_committed_meanwhile(tmp_path: Pat
 
 
 def test_an_append_does_not_follow_other_columns(tmp_path: Path) -> None:
-    history = made(tmp_path)
+    history = make_history(tmp_path)
     newer = json.loads((tmp_path / "metadata/v2.metadata.json").read_text())
     newer["schemas"].append({**history.document["schemas"][0], "schema-id": 1})
     newer["current-schema-id"] = 1
@@ -236,7 +236,7 @@ class HintsLate(LocalStorage):
 
 
 def test_a_hint_does_not_go_back(tmp_path: Path) -> None:
-    made(tmp_path)
+    make_history(tmp_path)
     table(HintsLate(tmp_path)).append(rows(10))
     assert (tmp_path / "metadata/version-hint.text").read_text() == "4"
     assert ids(tmp_path) == [0, 1, 2, 10, 11, 12, 20, 21, 22]
@@ -245,17 +245,17 @@ def test_a_hint_does_not_go_back(tmp_path: Path) -> None:
 def test_a_folder_that_falls_silent_after_a_commit_does_not_hide_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made(tmp_path)
-    found = table(LocalStorage(str(tmp_path), Config()))
+    make_history(tmp_path)
+    opened_table = table(LocalStorage(str(tmp_path), Config()))
     commit = FolderCommits.commit
 
     def commit_and_fail(*arguments: Any) -> bool:
         won = commit(*arguments)
-        monkeypatch.setattr(found, "refresh", silent)
+        monkeypatch.setattr(opened_table, "refresh", silent)
         return won
 
     monkeypatch.setattr(FolderCommits, "commit", commit_and_fail)
-    assert found.append(rows(10)) is not None
+    assert opened_table.append(rows(10)) is not None
     assert ids(tmp_path) == [0, 1, 2, 10, 11, 12]
 
 
@@ -272,7 +272,7 @@ UNFOLLOWED: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("case", UNFOLLOWED)
 def test_metadata_that_nothing_can_follow_is_refused_and_stays(tmp_path: Path, case: str) -> None:
-    made(tmp_path)
+    make_history(tmp_path)
     change, words = UNFOLLOWED[case]
     current = tmp_path / "metadata/v2.metadata.json"
     current.write_text(json.dumps({**json.loads(current.read_text()), **change}))
@@ -283,7 +283,7 @@ def test_metadata_that_nothing_can_follow_is_refused_and_stays(tmp_path: Path, c
 
 
 def test_a_number_that_no_name_can_follow_is_refused(tmp_path: Path) -> None:
-    made(tmp_path)
+    make_history(tmp_path)
     last = f"v{10**18 - 1}.metadata.json"
     (tmp_path / "metadata/v2.metadata.json").rename(tmp_path / "metadata" / last)
     (tmp_path / "metadata/version-hint.text").unlink()
@@ -294,13 +294,13 @@ def test_a_number_that_no_name_can_follow_is_refused(tmp_path: Path) -> None:
 
 
 def append_often(place: Path, first: int) -> None:
-    found = table(Races(place))
+    racing_table = table(Races(place))
     for number in range(4):
-        found.append(rows(first + 3 * number))
+        racing_table.append(rows(first + 3 * number))
 
 
 def test_no_append_of_several_writers_is_lost(tmp_path: Path) -> None:
-    made(tmp_path)
+    make_history(tmp_path)
     with ThreadPoolExecutor(5) as pool:
         for done in [pool.submit(append_often, tmp_path, 3 + 12 * i) for i in range(5)]:
             done.result()

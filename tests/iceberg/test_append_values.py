@@ -17,7 +17,7 @@ import pytest
 from pyiceberg.table import StaticTable
 
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
-from tests.iceberg.test_append import PLAIN, document_of, entry_of, field, latest, made, opened
+from tests.iceberg.test_append import PLAIN, document_of, entry_of, field, latest, make_table, opened
 
 ID_AND_N = [field(1, "id", "long"), field(2, "n", "long")]
 
@@ -38,7 +38,7 @@ def changed(place: Path, change: Callable[[dict[str, Any]], object]) -> None:
 def test_parts_of_a_partition_that_manifests_confuse_are_refused(
     tmp_path: Path, names: tuple[str, str], ids: tuple[int, int], words: str
 ) -> None:
-    place = made(tmp_path / "t", ID_AND_N)
+    place = make_table(tmp_path / "t", ID_AND_N)
     parts = [
         {"source-id": 1 + i, "field-id": ids[i], "name": names[i], "transform": "identity"} for i in range(2)
     ]  # fmt: skip
@@ -50,7 +50,7 @@ def test_parts_of_a_partition_that_manifests_confuse_are_refused(
 
 
 def test_a_default_is_written_although_another_column_differs_by_case_alone(tmp_path: Path) -> None:
-    place = made(tmp_path / "t", [*PLAIN, field(3, "ID", "string", default="new")], version=3)
+    place = make_table(tmp_path / "t", [*PLAIN, field(3, "ID", "string", default="new")], version=3)
     opened(place).append(pl.DataFrame({"id": [1]}))
     opened(place).append(pl.DataFrame({"id": [2], "ID": ["given"]}))
     assert opened(place).scan().collect().sort("id")["ID"].to_list() == ["new", "given"]
@@ -82,12 +82,12 @@ BELOW: dict[str, tuple[Any, pa.DataType, list[Any]]] = {
 @pytest.mark.parametrize("case", BELOW)
 def test_null_is_written_where_fields_below_it_must_not_be_null(tmp_path: Path, case: str) -> None:
     type_, arrow, values = BELOW[case]
-    place = made(tmp_path / "t", [field(1, "x", type_)])
-    given = pa.table({"x": pa.array(values, arrow)})
-    opened(place).append(given)
-    assert opened(place).scan().collect()["x"].to_list() == pl.Series(pl.from_arrow(given["x"])).to_list()
+    place = make_table(tmp_path / "t", [field(1, "x", type_)])
+    rows = pa.table({"x": pa.array(values, arrow)})
+    opened(place).append(rows)
+    assert opened(place).scan().collect()["x"].to_list() == pl.Series(pl.from_arrow(rows["x"])).to_list()
     (file,) = (place / "data").iterdir()
-    assert pq.read_table(file, arrow_extensions_enabled=False)["x"].to_pylist() == given["x"].to_pylist()
+    assert pq.read_table(file, arrow_extensions_enabled=False)["x"].to_pylist() == rows["x"].to_pylist()
     if case == "a struct":
         entry = entry_of(StaticTable.from_metadata(latest(place)))
         assert (entry.null_value_counts[2], entry.lower_bounds[2]) == (2, (7).to_bytes(8, "little"))
@@ -98,7 +98,7 @@ def test_null_is_written_where_fields_below_it_must_not_be_null(tmp_path: Path, 
     ("write.target-file-size-bytes", "9" * 5_000),
 ])  # fmt: skip
 def test_properties_that_cannot_be_honoured_are_refused(tmp_path: Path, name: str, text: str) -> None:
-    place = made(tmp_path / "t", ID_AND_N, properties={name: text})
+    place = make_table(tmp_path / "t", ID_AND_N, properties={name: text})
     with pytest.raises(UnsupportedTableError, match=name) as caught:
         opened(place).append(pl.DataFrame({"id": [1]}))
     assert caught.value.kind == "unsupported-property"
@@ -107,7 +107,7 @@ def test_properties_that_cannot_be_honoured_are_refused(tmp_path: Path, name: st
 
 def test_a_limit_of_metrics_that_is_no_number_leaves_them_as_they_are(tmp_path: Path) -> None:
     name = "write.metadata.metrics.max-inferred-column-defaults"
-    place = made(tmp_path / "t", ID_AND_N, properties={name: "9" * 5_000})
+    place = make_table(tmp_path / "t", ID_AND_N, properties={name: "9" * 5_000})
     opened(place).append(pl.DataFrame({"id": [1]}))
     assert set(entry_of(StaticTable.from_metadata(latest(place))).value_counts) == {1, 2}
 
@@ -116,7 +116,7 @@ def test_a_limit_of_metrics_that_is_no_number_leaves_them_as_they_are(tmp_path: 
     ("int", -(2**31)), ("long", -(2**63)), ("decimal(3,1)", Decimal("-99.9")),
 ])  # fmt: skip
 def test_a_number_whose_truncation_leaves_its_type_is_refused(tmp_path: Path, type_: str, value: Any) -> None:
-    place = made(tmp_path / "t", [field(1, "x", type_)], [(1, "truncate[10]", "ten")])
+    place = make_table(tmp_path / "t", [field(1, "x", type_)], [(1, "truncate[10]", "ten")])
     with pytest.raises(InvalidRequestError, match=r"truncate\[10\] of it") as caught:
         opened(place).append(pl.DataFrame({"x": [value, None]}))
     assert caught.value.kind == "partition-value"
@@ -128,18 +128,18 @@ def test_a_number_whose_truncation_leaves_its_type_is_refused(tmp_path: Path, ty
     ("uuid", r"column x is binary and does not fit fixed_size_binary\[16\]: row 1 .* holds b'ab'"),
 ])  # fmt: skip
 def test_bytes_of_another_length_are_refused(tmp_path: Path, type_: str, words: str) -> None:
-    place = made(tmp_path / "t", [field(1, "x", type_)])
+    place = make_table(tmp_path / "t", [field(1, "x", type_)])
     with pytest.raises(InvalidRequestError, match=words) as caught:
         opened(place).append(pa.table({"x": pa.array([None, b"ab"], pa.binary())}))
     assert (caught.value.kind, caught.value.place) == ("type-mismatch", "x")
 
 
 def test_zeros_of_either_sign_are_two_partitions(tmp_path: Path) -> None:
-    place = made(tmp_path / "t", [field(1, "x", "double"), field(2, "n", "long")], [(1, "identity", "p")])
+    place = make_table(tmp_path / "t", [field(1, "x", "double"), field(2, "n", "long")], [(1, "identity", "p")])
     opened(place).append(pl.DataFrame({"x": [-0.0, 0.0, 0.0], "n": [1, 2, 3]}))
     table = StaticTable.from_metadata(latest(place))
-    found = {(str(task.file.partition[0]), task.file.record_count) for task in table.scan().plan_files()}
-    assert found == {("-0.0", 1), ("0.0", 2)}
+    partitions = {(str(task.file.partition[0]), task.file.record_count) for task in table.scan().plan_files()}
+    assert partitions == {("-0.0", 1), ("0.0", 2)}
     snapshot = table.current_snapshot()
     assert snapshot is not None
     (manifest,) = snapshot.manifests(table.io)
@@ -155,4 +155,4 @@ def test_zeros_of_either_sign_are_two_partitions(tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_columns_that_the_table_lacks_are_refused_without_rows(tmp_path: Path, empty: Any) -> None:
     with pytest.raises(InvalidRequestError, match="column zzz that the table has not"):
-        opened(made(tmp_path / "t", ID_AND_N)).append(empty)
+        opened(make_table(tmp_path / "t", ID_AND_N)).append(empty)

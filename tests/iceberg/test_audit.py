@@ -28,27 +28,27 @@ class History(IcebergHistory):
         """A snapshot with one data manifest: (status, file name, rows) each, statistics as they were."""
         number = self.document["last-sequence-number"] + 1
         own, spec = self.first_id + number, self.document["partition-specs"][-1]
-        listed = [self._entry(status, name, rows, own, number) for status, name, rows in entries]
-        manifest = self._manifest(listed, 0, own + 500_000, number, spec) | {"added_snapshot_id": own}
+        rewritten_entries = [self._entry(status, name, rows, own, number) for status, name, rows in entries]
+        manifest = self._manifest(rewritten_entries, 0, own + 500_000, number, spec) | {"added_snapshot_id": own}
         self._manifests = [manifest, *(m for m in self._manifests if m["content"] == 1)]
         self._commit(operation, [], 0, summary)
         self._manifests = [m for m in self._manifests if sum(m[f"{s}_files_count"] for s in _STATUSES)]
 
     def _entry(self, status: int, name: str, rows: int, own: int, number: int) -> dict[str, Any]:
         path = f"{self.location}/data/{name}"
-        if path in self._seen:
-            file, snapshot, sequence = self._seen[path]
+        if path in self._entries_by_path:
+            file, snapshot, sequence = self._entries_by_path[path]
         else:
             file, snapshot, sequence = self._data(name, [{"id": i} for i in range(rows)], (), True), own, number
-            self._seen[path] = file, own, number
-        known = {"sequence_number": sequence, "file_sequence_number": sequence, "data_file": file}
-        return {"status": status, "snapshot_id": snapshot if status == EXISTING else own, **known}
+            self._entries_by_path[path] = file, own, number
+        fields_by_name = {"sequence_number": sequence, "file_sequence_number": sequence, "data_file": file}
+        return {"status": status, "snapshot_id": snapshot if status == EXISTING else own, **fields_by_name}
 
     def load(self, name: str, rows: int) -> str:
         """Append a file of so many rows."""
         path = self.append(name, [{"id": i} for i in range(rows)])
         file, snapshot, sequence, _ = self._live[path]
-        self._seen.setdefault(path, (file, snapshot, sequence))
+        self._entries_by_path.setdefault(path, (file, snapshot, sequence))
         return path
 
     def delete_rows_of(self, path: str, name: str, count: int) -> None:
@@ -58,8 +58,8 @@ class History(IcebergHistory):
         self._commit("delete", [entry], 1, {"added-delete-files": "1"})
 
     @property
-    def _seen(self) -> dict[str, tuple[dict[str, Any], int, int]]:
-        return self.__dict__.setdefault("seen_files", {})  # type: ignore[no-any-return]  # made here
+    def _entries_by_path(self) -> dict[str, tuple[dict[str, Any], int, int]]:
+        return self.__dict__.setdefault("entries_by_path", {})  # type: ignore[no-any-return]  # made here
 
 
 _STATUSES = ("existing", "added", "deleted")
@@ -83,18 +83,18 @@ def audited(table: History) -> pl.DataFrame:
     return lv.open_table(table.address).audit()
 
 
-def violations(found: pl.DataFrame) -> list[tuple[str, int]]:
-    wrong = found.filter(pl.col("verdict") == "violated")
+def violations(verdicts: pl.DataFrame) -> list[tuple[str, int]]:
+    wrong = verdicts.filter(pl.col("verdict") == "violated")
     return list(zip(wrong["law"], wrong["position"], strict=True))
 
 
 def test_good_snapshots_are_proven(tmp_path: Path) -> None:
-    found = audited(history(tmp_path))
-    assert found.schema == AUDIT
-    assert violations(found) == []
-    assert found.filter(pl.col("verdict") == "unknowable").is_empty()
+    verdicts = audited(history(tmp_path))
+    assert verdicts.schema == AUDIT
+    assert violations(verdicts) == []
+    assert verdicts.filter(pl.col("verdict") == "unknowable").is_empty()
     laws = {law.id for law in LAWS.values() if law.table_format == ICEBERG}
-    assert laws - set(found["law"]) == {"one-vector-per-file"}
+    assert laws - set(verdicts["law"]) == {"one-vector-per-file"}
 
 
 def test_files_of_snapshots_between_expired_ones_are_not_convicted(tmp_path: Path) -> None:
@@ -103,17 +103,17 @@ def test_files_of_snapshots_between_expired_ones_are_not_convicted(tmp_path: Pat
         table.load(name, 1)
     del table.document["snapshots"][2], table.document["snapshots"][0]
     table._write()
-    found = audited(table)
-    assert violations(found) == []
-    assert found.filter(pl.col("law") == "file-added-once")["verdict"].to_list() == ["unknowable", "unknowable"]
+    verdicts = audited(table)
+    assert violations(verdicts) == []
+    assert verdicts.filter(pl.col("law") == "file-added-once")["verdict"].to_list() == ["unknowable", "unknowable"]
 
 
 def test_vectors_that_replace_nothing_are_proven(tmp_path: Path) -> None:
     table = History(tmp_path / "t", FIELDS, version=3, location=str(tmp_path / "t"))
     table.delete_vectors("v.puffin", {table.load("a.parquet", 10): [1, 2]})
-    found = audited(table)
-    assert violations(found) == []
-    assert {"one-vector-per-file", "deletes-not-stranded"} <= set(found["law"])
+    verdicts = audited(table)
+    assert violations(verdicts) == []
+    assert {"one-vector-per-file", "deletes-not-stranded"} <= set(verdicts["law"])
 
 
 def last_summary(table: History) -> dict[str, str]:
@@ -167,9 +167,9 @@ VIOLATIONS: list[Any] = [
 def test_a_planted_violation_is_found(plant: Callable[[History], object], law: str, tmp_path: Path) -> None:
     table = history(tmp_path)
     plant(table)
-    found = audited(table)
-    position = found["position"].max()
-    assert (law, position) in violations(found)
+    verdicts = audited(table)
+    position = verdicts["position"].max()
+    assert (law, position) in violations(verdicts)
 
 
 def test_a_replace_that_brings_deleted_rows_back(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_what_pyiceberg_writes_is_not_convicted(tmp_path: Path) -> None:
     table.delete("id = 3")
     table.overwrite(rows.slice(0, 4), overwrite_filter="day = 1")
     table.overwrite(rows)
-    found = lv.open_table(table.metadata_location).audit()
-    assert violations(found) == []
-    assert found.height > 20
+    verdicts = lv.open_table(table.metadata_location).audit()
+    assert violations(verdicts) == []
+    assert verdicts.height > 20
     catalog.engine.dispose()

@@ -45,8 +45,8 @@ def test_structs_in_maps_have_their_fields_by_id(tmp_path: Path) -> None:
     value = record("value", {"name": "before", "type": ["null", "int"], "field-id": 4})
     stored = {"type": "map", "values": ["null", value], "key-id": 2, "value-id": 3}
     row = {"m": {"a": {"before": 7}, "b": None}}
-    found = rows(tmp_path, [optional("m", 1, column)], [{"name": "m", "type": stored, "field-id": 1}], row)
-    assert found == [({"a": {"now": 7}, "b": None},)]
+    rows_read = rows(tmp_path, [optional("m", 1, column)], [{"name": "m", "type": stored, "field-id": 1}], row)
+    assert rows_read == [({"a": {"now": 7}, "b": None},)]
 
 
 def test_structs_in_lists_have_their_fields_by_name_where_files_have_no_ids(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ INT, LONG = (pl.Int32(), 31), (pl.Int64(), 63)
 
 
 @pytest.mark.parametrize(
-    ("type_", "recorded", "wanted"),
+    ("type_", "recorded", "expected"),
     [
         (INT, -10, (-10, -1)),
         (INT, 2**31 - 18, (2**31 - 18, 2**31 - 9)),
@@ -60,7 +60,7 @@ INT, LONG = (pl.Int32(), 31), (pl.Int64(), 63)
     ],
 )
 def test_a_number_that_least_numbers_are_cut_to_bounds_nothing(
-    type_: tuple[pl.DataType, int], recorded: int, wanted: tuple[int | None, int | None]
+    type_: tuple[pl.DataType, int], recorded: int, expected: tuple[int | None, int | None]
 ) -> None:
     dtype, bits = type_
     transform = parse_transform("truncate[10]")
@@ -70,4 +70,4 @@ def test_a_number_that_least_numbers_are_cut_to_bounds_nothing(
     values = pl.Series([recorded], dtype=dtype)
     bounds = source_bounds(column, values, values)
     assert bounds is not None
-    assert (bounds[0][0], bounds[1][0]) == wanted
+    assert (bounds[0][0], bounds[1][0]) == expected

@@ -50,15 +50,15 @@ def uri(state: RestState, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         yield address
 
 
-def ids(found: Any) -> list[int]:
-    return sorted(found.scan().collect()["id"].to_list())
+def ids(opened_table: Any) -> list[int]:
+    return sorted(opened_table.scan().collect()["id"].to_list())
 
 
 def test_a_table_is_opened_by_its_name(state: RestState, uri: str) -> None:
-    found = lv.open_table(ORDERS)
-    assert isinstance(found, Table)
-    assert (found.address, found.format, ids(found)) == (ORDERS, "iceberg", [0, 1])
-    assert found.snapshot().location == ORDERS
+    opened_table = lv.open_table(ORDERS)
+    assert isinstance(opened_table, Table)
+    assert (opened_table.address, opened_table.format, ids(opened_table)) == (ORDERS, "iceberg", [0, 1])
+    assert opened_table.snapshot().location == ORDERS
     assert state.requests == {"config": 1, "GET tables/table": 1}, "nothing else is asked"
 
 
@@ -73,20 +73,20 @@ def test_a_catalog_is_configured_in_three_places_and_the_nearest_counts(uri: str
 
 def test_refreshing_asks_the_catalog_once_and_opens_only_what_changed(state: RestState, uri: str) -> None:
     where = Path(str(state.tables["sales", "orders"])).parents[1]
-    found = lv.open_table(ORDERS)
-    assert isinstance(found, IcebergTable)
-    before = found.storage.requests.copy()
-    asked = state.requests.copy()
-    assert not found.refresh()
-    assert state.requests - asked == {"GET tables/table": 1}
-    assert found.storage.requests == before
+    opened_table = lv.open_table(ORDERS)
+    assert isinstance(opened_table, IcebergTable)
+    before = opened_table.storage.requests.copy()
+    requests_before = state.requests.copy()
+    assert not opened_table.refresh()
+    assert state.requests - requests_before == {"GET tables/table": 1}
+    assert opened_table.storage.requests == before
 
     grown = without_hint(table(where.parent / "grown", rows=3))
     (grown.root / "metadata").rename(where / "newer")  # a file that only the catalog says is current
     state.tables["sales", "orders"] = f"{where}/newer/{Path(newest_in(where / 'newer')).name}"
-    assert found.refresh()
-    assert found.latest_version == 1003
-    assert found.address == ORDERS
+    assert opened_table.refresh()
+    assert opened_table.latest_version == 1003
+    assert opened_table.address == ORDERS
 
 
 def newest_in(folder: Path) -> str:
@@ -94,11 +94,11 @@ def newest_in(folder: Path) -> str:
 
 
 def test_a_table_that_moved_is_followed_to_its_new_place(state: RestState, uri: str, tmp_path: Path) -> None:
-    found = lv.open_table(ORDERS)
+    opened_table = lv.open_table(ORDERS)
     (tmp_path / "lake" / "orders").rename(tmp_path / "elsewhere")
     state.tables["sales", "orders"] = newest_of(tmp_path / "elsewhere")
-    assert found.refresh()
-    assert ids(found) == [0, 1]
+    assert opened_table.refresh()
+    assert ids(opened_table) == [0, 1]
 
 
 def newest_of(root: Path) -> str:
@@ -106,25 +106,25 @@ def newest_of(root: Path) -> str:
 
 
 def test_a_table_that_was_dropped_says_so(state: RestState, uri: str) -> None:
-    found = lv.open_table(ORDERS)
+    opened_table = lv.open_table(ORDERS)
     del state.tables["sales", "orders"]
     with pytest.raises(NotATableError) as caught:
-        found.refresh()
+        opened_table.refresh()
     assert caught.value.kind == "dropped"
     assert caught.value.message == (
         f"{ORDERS} is no longer in its catalog: it was dropped or renamed since it was opened"
     )
-    assert ids(found) == [0, 1], "what was opened can still be read"
+    assert ids(opened_table) == [0, 1], "what was opened can still be read"
 
 
 def test_another_table_of_the_same_name_is_told(state: RestState, uri: str, tmp_path: Path) -> None:
-    found = lv.open_table(ORDERS)
+    opened_table = lv.open_table(ORDERS)
     other = newest(table(tmp_path / "other"))
     text = Path(other).read_text()
     Path(other).write_text(text.replace("8d5c4a9e-0000", "8d5c4a9e-9999"))
     state.tables["sales", "orders"] = other
     with pytest.raises(CorruptTableError, match=f"{ORDERS} was the table .* and is .* now"):
-        found.refresh()
+        opened_table.refresh()
 
 
 def test_tables_of_a_catalog_are_found_at_every_level(state: RestState, uri: str) -> None:
@@ -133,14 +133,14 @@ def test_tables_of_a_catalog_are_found_at_every_level(state: RestState, uri: str
         state.tables[names] = None
     for number in range(5):
         state.tables["z", f"t{number}"] = None
-    found = lv.find_tables("catalog://prod/")
-    assert found.schema == TABLES
-    assert found["name"].to_list() == [
+    addresses = lv.find_tables("catalog://prod/")
+    assert addresses.schema == TABLES
+    assert addresses["name"].to_list() == [
         "a.b%20c.d.y", "a.x", "sales.eu%2Ewest.50%25%20%2Foff", "sales.orders",
         "z.1", "z.2", "z.t0", "z.t1", "z.t2", "z.t3", "z.t4",
     ]  # fmt: skip
-    assert set(found["format"]) == {"iceberg"}
-    assert ORDERS in found["address"]
+    assert set(addresses["format"]) == {"iceberg"}
+    assert ORDERS in addresses["address"]
     state.tables["sales", "eu.west", "50% /off"] = state.tables["sales", "orders"]
     inner = lv.find_tables("catalog://prod/sales.eu%2Ewest")
     assert inner["name"].to_list() == ["50%25%20%2Foff"]
@@ -258,23 +258,23 @@ def test_properties_of_a_catalog_belong_to_an_address_in_one(tmp_path: Path) -> 
             ask(str(tmp_path), catalog={"uri": "http://127.0.0.1:9"})
 
 
-def told(error: LakeviewError) -> str:
+def error_text(error: LakeviewError) -> str:
     """Everything of an error that somebody may see."""
     return "".join(traceback.format_exception(error)) + repr(error) + str(error.__dict__)
 
 
 def test_a_client_with_its_secret_is_let_in_and_its_token_renewed(state: RestState, uri: str) -> None:
     state.client_secret, state.token = SECRET, "t0ken-one"
-    given = {"uri": uri, "credential": f"me:{SECRET}"}
-    found = lv.open_table(ORDERS, catalog=given)
-    assert ids(found) == [0, 1]
+    properties = {"uri": uri, "credential": f"me:{SECRET}"}
+    opened_table = lv.open_table(ORDERS, catalog=properties)
+    assert ids(opened_table) == [0, 1]
     state.token = "t0ken-two"  # the first has run out
     tokens = state.requests["POST token"]
-    assert not found.refresh()
+    assert not opened_table.refresh()
     assert state.requests["POST token"] == tokens + 1
     state.failing = [(419, "AuthenticationTimeoutException")]
-    assert not found.refresh()
-    assert lv.find_tables("catalog://prod", catalog=given).height == 1
+    assert not opened_table.refresh()
+    assert lv.find_tables("catalog://prod", catalog=properties).height == 1
 
 
 WRONG: dict[str, dict[str, str]] = {
@@ -284,14 +284,14 @@ WRONG: dict[str, dict[str, str]] = {
 }
 
 
-@pytest.mark.parametrize("given", WRONG.values(), ids=list(WRONG))
-def test_wrong_credentials_are_refused_and_never_shown(state: RestState, uri: str, given: dict[str, str]) -> None:
+@pytest.mark.parametrize("properties", WRONG.values(), ids=list(WRONG))
+def test_wrong_credentials_are_refused_and_never_shown(state: RestState, uri: str, properties: dict[str, str]) -> None:
     state.client_secret, state.token = "another", "t0ken"
     with pytest.raises(AccessDeniedError) as caught:
-        lv.open_table(ORDERS, catalog={"uri": uri, **given})
+        lv.open_table(ORDERS, catalog={"uri": uri, **properties})
     assert caught.value.message.startswith("the catalog prod refuses access: ")
     assert caught.value.fix == "check the catalog's credentials in the configuration"
-    assert SECRET not in told(caught.value), "although this server says the credentials back"
+    assert SECRET not in error_text(caught.value), "although this server says the credentials back"
 
 
 def test_a_forbidden_table_is_refused(state: RestState, uri: str) -> None:
@@ -317,7 +317,7 @@ def test_a_catalog_that_is_down_is_unavailable() -> None:
             ask(ORDERS, catalog={"uri": "http://127.0.0.1:9", "token": SECRET})
         assert caught.value.message == "the catalog prod did not answer: ConnectionError"
         assert caught.value.fix == "try again; check that it runs, and its uri"
-        assert SECRET not in told(caught.value)
+        assert SECRET not in error_text(caught.value)
 
 
 GARBAGE: dict[str, bytes] = {
@@ -346,20 +346,25 @@ BAD_PROPERTIES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("given", BAD_PROPERTIES.values(), ids=list(BAD_PROPERTIES))
-def test_properties_that_configure_no_catalog_are_told_without_showing_them(given: dict[str, Any]) -> None:
+@pytest.mark.parametrize("properties", BAD_PROPERTIES.values(), ids=list(BAD_PROPERTIES))
+def test_properties_that_configure_no_catalog_are_told_without_showing_them(properties: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequestError, match="the catalog prod could not be asked: ") as caught:
-        lv.open_table(ORDERS, catalog=given)
-    assert SECRET not in told(caught.value)
+        lv.open_table(ORDERS, catalog=properties)
+    assert SECRET not in error_text(caught.value)
 
 
 def test_credentials_are_in_no_repr(state: RestState, uri: str) -> None:
     state.config = {"s3.secret-access-key": SECRET}
-    found = lv.open_table(ORDERS, catalog={"uri": uri, "token": SECRET})
-    shown = [repr(found), repr(found.snapshot()), repr(vars(found)), repr(Config(catalogs={"p": {"token": SECRET}}))]
-    pointer: Any = vars(found)["_pointer"]
-    shown += [repr(v) for v in vars(pointer).values() if not isinstance(v, dict)]
-    assert all(SECRET not in text for text in shown)
+    opened_table = lv.open_table(ORDERS, catalog={"uri": uri, "token": SECRET})
+    texts = [
+        repr(opened_table),
+        repr(opened_table.snapshot()),
+        repr(vars(opened_table)),
+        repr(Config(catalogs={"p": {"token": SECRET}})),
+    ]
+    pointer: Any = vars(opened_table)["_pointer"]
+    texts += [repr(v) for v in vars(pointer).values() if not isinstance(v, dict)]
+    assert all(SECRET not in text for text in texts)
 
 
 ADDRESSES: dict[str, Callable[[], object]] = {

@@ -52,23 +52,23 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_sqlite_catalog_gives_its_tables(database: Path) -> None:
     assert lv.find_tables("catalog://prod").rows() == [(ORDERS, "iceberg", "sales.eu.orders")]
     assert lv.find_tables("catalog://prod/sales")["name"].to_list() == ["eu.orders"]
-    found = lv.open_table(ORDERS)
-    assert found.address == ORDERS
-    assert sorted(found.scan().collect()["id"].to_list()) == [0, 1]
+    opened_table = lv.open_table(ORDERS)
+    assert opened_table.address == ORDERS
+    assert sorted(opened_table.scan().collect()["id"].to_list()) == [0, 1]
 
 
 def test_what_pyiceberg_writes_through_a_catalog_is_followed(database: Path) -> None:
     with sqlite_catalog(database, {}) as catalog:
-        written = catalog.create_table("sales.eu.new", pa.schema([("id", pa.int64())]))
-        found = lv.open_table("catalog://prod/sales.eu.new")
-        assert found.scan().collect().is_empty()
-        assert not found.refresh()
-        written.append(pa.table({"id": [1, 2]}))
-        assert found.refresh()
-        assert found.scan().collect()["id"].to_list() == [1, 2]
+        new_table = catalog.create_table("sales.eu.new", pa.schema([("id", pa.int64())]))
+        opened_table = lv.open_table("catalog://prod/sales.eu.new")
+        assert opened_table.scan().collect().is_empty()
+        assert not opened_table.refresh()
+        new_table.append(pa.table({"id": [1, 2]}))
+        assert opened_table.refresh()
+        assert opened_table.scan().collect()["id"].to_list() == [1, 2]
         catalog.rename_table("sales.eu.new", "sales.eu.newer")
         with pytest.raises(NotATableError, match="no longer in its catalog"):
-            found.refresh()
+            opened_table.refresh()
 
 
 def test_a_catalog_is_only_read(database: Path, tmp_path: Path) -> None:
@@ -92,8 +92,8 @@ def test_pyiceberg_opens_no_file_of_a_table(database: Path, tmp_path: Path) -> N
         lv.open_table(ORDERS, config=Config(roots=("/nowhere",)))
     with sqlite_catalog(database, {}) as catalog:
         catalog.properties["py-io-impl"] = "os.path.join"
-    given = {"py-io-impl": "os.path.join"}
-    assert lv.open_table(ORDERS, catalog=given).scan().collect().height == 2
+    properties = {"py-io-impl": "os.path.join"}
+    assert lv.open_table(ORDERS, catalog=properties).scan().collect().height == 2
 
 
 MISSING = {
@@ -145,8 +145,8 @@ def glue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, 
 
 
 def test_a_glue_catalog_gives_its_iceberg_tables(glue: dict[str, str], tmp_path: Path) -> None:
-    found = lv.find_tables("catalog://aws/", catalog=glue)
-    assert set(found["name"]) == {"sales.lost", "sales.orders"}
+    addresses = lv.find_tables("catalog://aws/", catalog=glue)
+    assert set(addresses["name"]) == {"sales.lost", "sales.orders"}
     opened = lv.open_table("catalog://aws/sales.orders", catalog=glue)
     assert sorted(opened.scan().collect()["id"].to_list()) == [0, 1]
     assert not opened.refresh()

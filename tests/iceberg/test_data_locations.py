@@ -17,7 +17,7 @@ from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, LakeviewError, UnsupportedTableError
 from lakeview.model.findings import Severity
 from tests.differential.iceberg_oracles import duckdb_with_iceberg
-from tests.iceberg.test_append import PLAIN, files_below, iceberg_table, latest, made, opened
+from tests.iceberg.test_append import PLAIN, files_below, iceberg_table, latest, make_table, opened
 
 HASHED = {"write.object-storage.enabled": "true"}
 UNPARTITIONED = {"write.object-storage.partitioned-paths": "false"}
@@ -39,8 +39,8 @@ UUID = "[0-9a-f-]{36}"
     ({"write.metadata.path": "{}/t/metadata/"}, rf"t/data/name=a/{UUID}\.parquet"),
 ])  # fmt: skip
 def test_files_lie_where_the_properties_ask(tmp_path: Path, properties: dict[str, str], pattern: str) -> None:
-    given = {name: text.format(tmp_path) for name, text in properties.items()}
-    place = made(tmp_path / "t", PLAIN, [(2, "identity", "name")], properties=given)
+    properties_given = {name: text.format(tmp_path) for name, text in properties.items()}
+    place = make_table(tmp_path / "t", PLAIN, [(2, "identity", "name")], properties=properties_given)
     trusted = {"s3://none": str(tmp_path)}  # beside the table's folder too
     table = iceberg_table(str(place), relocate=trusted)
     for number in (1, 2):
@@ -49,8 +49,8 @@ def test_files_lie_where_the_properties_ask(tmp_path: Path, properties: dict[str
     names = [str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*.parquet")]
     assert [bool(re.fullmatch(pattern, name)) for name in names] == [True, True], names
     assert table.scan().collect()["id"].sort().to_list() == [1, 2]
-    found = StaticTable.from_metadata(latest(place)).scan().to_arrow()
-    assert sorted(found["id"].to_pylist()) == [1, 2]
+    rows = StaticTable.from_metadata(latest(place)).scan().to_arrow()
+    assert sorted(rows["id"].to_pylist()) == [1, 2]
     by_duckdb = duckdb_with_iceberg().cursor().execute("SELECT id FROM iceberg_scan(?)", [latest(place)])
     assert sorted(i for (i,) in by_duckdb.fetchall()) == [1, 2]
     assert [f for f in table.check() if f.severity is not Severity.PASS] == []
@@ -76,7 +76,7 @@ def test_hashes_are_those_that_pyiceberg_computes(name: str) -> None:
 def test_a_table_chooses_no_folder_that_its_reader_does_not_trust(
     tmp_path: Path, properties: dict[str, str], kind: str, expected: type[LakeviewError]
 ) -> None:
-    place = made(tmp_path / "t", PLAIN, properties={n: text.format(tmp_path) for n, text in properties.items()})
+    place = make_table(tmp_path / "t", PLAIN, properties={n: text.format(tmp_path) for n, text in properties.items()})
     before = files_below(tmp_path)
     with pytest.raises(expected) as caught:
         opened(place).append(pl.DataFrame({"id": [1]}))
@@ -85,7 +85,7 @@ def test_a_table_chooses_no_folder_that_its_reader_does_not_trust(
 
 
 def test_the_doctor_names_what_no_snapshot_names_below_a_hash(tmp_path: Path) -> None:
-    table = opened(made(tmp_path / "t", PLAIN, properties=HASHED))
+    table = opened(make_table(tmp_path / "t", PLAIN, properties=HASHED))
     table.append(pl.DataFrame({"id": [1]}))
     (file,) = (tmp_path / "t/data").rglob("*.parquet")
     file.with_name("left.parquet").write_bytes(file.read_bytes())
@@ -98,21 +98,21 @@ def test_the_doctor_names_what_no_snapshot_names_below_a_hash(tmp_path: Path) ->
     assert table.scan().collect()["id"].to_list() == [2]
 
 
-@pytest.mark.parametrize(("properties", "left"), [
+@pytest.mark.parametrize(("properties", "folder"), [
     ({"write.data.path": "{}/data"}, "data/gone.parquet"),
     (HASHED | {"write.data.path": "{}/data"}, "data/0000/0000/0000/00000000/PARENT/t/gone.parquet"),
     ({"write.data.path": "{}"}, "gone.parquet"),
 ])  # fmt: skip
 def test_the_doctor_names_what_no_snapshot_names_below_another_data_path(
-    tmp_path: Path, properties: dict[str, str], left: str
+    tmp_path: Path, properties: dict[str, str], folder: str
 ) -> None:
     """Other tables have files there too, as far as their metadata or the folder after the hash says so."""
-    given = {name: text.format(tmp_path) for name, text in properties.items()}
-    place = made(tmp_path / "t", PLAIN, properties=given)
+    properties_given = {name: text.format(tmp_path) for name, text in properties.items()}
+    place = make_table(tmp_path / "t", PLAIN, properties=properties_given)
     table = iceberg_table(str(place), relocate={"s3://none": str(tmp_path)})
     table.append(pl.DataFrame({"id": [1]}))
-    orphan = tmp_path / left.replace("PARENT", tmp_path.name)
-    other = "data/0000/0000/0000/00000000/PARENT/t2/f.parquet" if "0000" in left else "data/t2/data/f.parquet"
+    orphan = tmp_path / folder.replace("PARENT", tmp_path.name)
+    other = "data/0000/0000/0000/00000000/PARENT/t2/f.parquet" if "0000" in folder else "data/t2/data/f.parquet"
     for file in (orphan, tmp_path / other, tmp_path / "data/t2/metadata/v1.metadata.json", orphan.with_name("_hidden")):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(b"1234")

@@ -27,22 +27,24 @@ Row = Mapping[int, Any]
 
 
 def entry(
-    rows: Sequence[Row], sequence: int, *, ids: Sequence[int] = (), part: int | None = None, told: bool = True
+    rows: Sequence[Row], sequence: int, *, ids: Sequence[int] = (), part: int | None = None, with_bounds: bool = True
 ) -> dict[str, Any]:
     """A file of these rows: a data file, or with `ids` an equality delete; `told`: with metrics. Values by field id."""
-    found: dict[str, Any] = dict.fromkeys(ENTRIES)
-    found |= {
+    entries_read: dict[str, Any] = dict.fromkeys(ENTRIES)
+    entries_read |= {
         "content": 2 if ids else 0, "path": f"f{random.random()}", "sequence_number": sequence, "records": len(rows),
         "equality_ids": list(ids) or None, "spec_id": GLOBAL if part is None else PARTED, "partition": {"f1000": part},
     }  # fmt: skip
-    held = {i: [row[i] for row in rows] for i in FIELDS if rows and i in rows[0]}
-    if told:
-        values = {i: [v for v in column if v is not None and v == v] for i, column in held.items()}
-        found["null_value_counts"] = [{"key": i, "value": c.count(None)} for i, c in held.items()]
-        found["nan_value_counts"] = [{"key": i, "value": sum(v != v for v in c)} for i, c in held.items() if i == REAL]
-        found["lower_bounds"] = [{"key": i, "value": single(min(v))} for i, v in values.items() if v]
-        found["upper_bounds"] = [{"key": i, "value": single(max(v))} for i, v in values.items() if v]
-    return found
+    columns = {i: [row[i] for row in rows] for i in FIELDS if rows and i in rows[0]}
+    if with_bounds:
+        values = {i: [v for v in column if v is not None and v == v] for i, column in columns.items()}
+        entries_read["null_value_counts"] = [{"key": i, "value": c.count(None)} for i, c in columns.items()]
+        entries_read["nan_value_counts"] = [
+            {"key": i, "value": sum(v != v for v in c)} for i, c in columns.items() if i == REAL
+        ]
+        entries_read["lower_bounds"] = [{"key": i, "value": single(min(v))} for i, v in values.items() if v]
+        entries_read["upper_bounds"] = [{"key": i, "value": single(max(v))} for i, v in values.items() if v]
+    return entries_read
 
 
 def frame(entries: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
@@ -85,30 +87,37 @@ CASES: dict[str, tuple[list[Row], list[Row], list[int], bool]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_delete_reaches_a_file_whose_bounds_it_meets(case: str) -> None:
-    held, named, ids, expected = CASES[case]
-    assert reaching([entry(held, 1)], [entry(named, 2, ids=ids)]) == [(0,) if expected else ()]
+    data_rows, delete_rows, ids, expected = CASES[case]
+    assert reaching([entry(data_rows, 1)], [entry(delete_rows, 2, ids=ids)]) == [(0,) if expected else ()]
 
 
 @pytest.mark.parametrize("side", ["the file", "the delete"])
 def test_where_metrics_are_missing_a_delete_reaches_everything(side: str) -> None:
-    data, delete = entry(OLD, 1, told=side != "the file"), entry([{LONG: 99}], 2, ids=[LONG], told=side == "the file")
+    data, delete = (
+        entry(OLD, 1, with_bounds=side != "the file"),
+        entry([{LONG: 99}], 2, ids=[LONG], with_bounds=side == "the file"),
+    )
     assert reaching([data], [delete]) == [(0,)]
 
 
 def test_a_delete_reaches_older_files_of_its_partition_or_of_all() -> None:
-    named: list[Row] = [{LONG: 15}]
+    delete_rows: list[Row] = [{LONG: 15}]
     data = [entry(OLD, s, part=part) for s, part in ((1, 1), (1, 2), (1, None), (2, 1), (3, 1), (1, 1))]
-    deletes = [entry(named, 2, ids=[LONG], part=1), entry(named, 3, ids=[LONG]), entry(named, 2, ids=[LONG], part=2)]
-    found = reaching(data, deletes)
-    assert found == [(0, 1), (1, 2), (1,), (1,), (), (0, 1)]
-    assert found[0] is found[5]
+    deletes = [
+        entry(delete_rows, 2, ids=[LONG], part=1),
+        entry(delete_rows, 3, ids=[LONG]),
+        entry(delete_rows, 2, ids=[LONG], part=2),
+    ]
+    matches_found = reaching(data, deletes)
+    assert matches_found == [(0, 1), (1, 2), (1,), (1,), (), (0, 1)]
+    assert matches_found[0] is matches_found[5]
     assert applying(frame(data), frame(deletes), [GLOBAL]) == {0, 1, 2}
     assert applying(frame(data[4:5]), frame(deletes), [GLOBAL]) == set()
     assert set(pairs(frame(data), frame(deletes), [GLOBAL])["data"]) == {0, 1, 2, 3, 5}
 
 
-def matches(row: Row, named: Row, ids: Sequence[int]) -> bool:
-    return all(row[i] == named[i] or (row[i] != row[i] and named[i] != named[i]) for i in ids)
+def matches(row: Row, delete_row: Row, ids: Sequence[int]) -> bool:
+    return all(row[i] == delete_row[i] or (row[i] != row[i] and delete_row[i] != delete_row[i]) for i in ids)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -127,18 +136,18 @@ def test_no_delete_that_names_a_row_is_left_out(seed: int) -> None:
     ids = [rng.sample(list(FIELDS), rng.randint(1, 3)) for _ in range(400)]
     data = [(file(3), rng.randint(0, 9), rng.choice([None, 1, 2])) for _ in range(60)]
     deletes = [(file(2), rng.randint(0, 9), rng.choice([None, None, 1, 2]), i) for i in ids]
-    found = reaching(
-        [entry(rows, s, part=part, told=rng.random() < 0.9) for rows, s, part in data],
-        [entry(rows, s, part=part, ids=i, told=rng.random() < 0.9) for rows, s, part, i in deletes],
+    pairs = reaching(
+        [entry(rows, s, part=part, with_bounds=rng.random() < 0.9) for rows, s, part in data],
+        [entry(rows, s, part=part, ids=i, with_bounds=rng.random() < 0.9) for rows, s, part, i in deletes],
     )
     possible = 0
-    for (rows, sequence, part), numbers in zip(data, found, strict=True):
+    for (rows, sequence, part), numbers in zip(data, pairs, strict=True):
         assert list(numbers) == sorted(set(numbers))
-        for number, (named, later, where, compared) in enumerate(deletes):
+        for number, (delete_rows, later, where, compared) in enumerate(deletes):
             old = sequence < later and where in (None, part)
             possible += old
-            if old and any(matches(r, n, compared) for r in rows for n in named):
+            if old and any(matches(r, n, compared) for r in rows for n in delete_rows):
                 assert number in numbers
             if not old:
                 assert number not in numbers
-    assert sum(map(len, found)) < possible
+    assert sum(map(len, pairs)) < possible

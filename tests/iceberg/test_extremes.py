@@ -84,10 +84,10 @@ def test_summaries_that_are_none_tell_nothing_and_the_snapshots_stay(tmp_path: P
     document["snapshots"][0]["summary"] = "HERE"
     newest.write_bytes(json.dumps(document).encode().replace(b'"HERE"', summary))
     table: Any = lv.open_table(history.address)
-    found = table.history()
-    assert found["operation"].to_list() == ["append", None]
-    assert found["records_added"].to_list() == [1, None]
-    assert found["metrics"].to_list()[1] == found["parameters"].to_list()[1] == "{}"
+    commits = table.history()
+    assert commits["operation"].to_list() == ["append", None]
+    assert commits["records_added"].to_list() == [1, None]
+    assert commits["metrics"].to_list()[1] == commits["parameters"].to_list()[1] == "{}"
     assert table.commit(1001).height == 2
     assert sorted(table.scan().collect()["id"]) == [1, 2]
     table.check()

@@ -54,15 +54,15 @@ def test_refs_are_told_with_their_retention_main_first(history: BranchedHistory)
     history.tag("end-of-year", max_ref_age_ms=86_400_000).branch("audit", min_snapshots_to_keep=3)
     with history.on("audit"):
         history.append("b", [ROW])
-    found = opened(history).refs()
-    assert found.schema == REFS
-    assert found.select("name", "kind", "version", "default").rows() == [
+    refs = opened(history).refs()
+    assert refs.schema == REFS
+    assert refs.select("name", "kind", "version", "default").rows() == [
         ("main", "branch", 1001, True),
         ("audit", "branch", 1002, False),
         ("end-of-year", "tag", 1001, False),
     ]
-    assert found["min_versions_kept"].to_list() == [None, 3, None]
-    assert found["max_ref_age_ms"].to_list() == [None, None, 86_400_000]
+    assert refs["min_versions_kept"].to_list() == [None, 3, None]
+    assert refs["max_ref_age_ms"].to_list() == [None, None, 86_400_000]
 
 
 def test_a_ref_to_a_snapshot_that_is_gone_has_no_time(history: BranchedHistory) -> None:
@@ -77,21 +77,21 @@ def test_history_says_which_snapshots_are_on_main_and_which_refs_point_at_them(h
     with history.on("audit"):
         history.append("b", [ROW])
     history.append("c", [ROW])
-    found = opened(history).history().select("version", "on_main", "refs").rows()
-    assert found == [(1003, True, ["main"]), (1002, False, ["audit"]), (1001, True, [])]
+    commits = opened(history).history().select("version", "on_main", "refs").rows()
+    assert commits == [(1003, True, ["main"]), (1002, False, ["audit"]), (1001, True, [])]
 
 
 def test_lifetimes_follow_the_branch_asked_for(history: BranchedHistory) -> None:
-    kept = history.append("a", [ROW])
+    path = history.append("a", [ROW])
     history.branch("audit")
     with history.on("audit"):
         audited = history.append("b", [ROW])
-        history.remove(kept)
+        history.remove(path)
     own = history.append("c", [ROW])
     table = opened(history)
-    assert set(table.lifetimes()["path"]) == {kept, own}
+    assert set(table.lifetimes()["path"]) == {path, own}
     lives = table.ref_lifetimes("audit").sort("added").select("path", "added", "removed").rows()
-    assert lives == [(kept, 1001, 1003), (audited, 1002, None)]
+    assert lives == [(path, 1001, 1003), (audited, 1002, None)]
 
 
 def test_schemas_follow_the_branch_asked_for(history: BranchedHistory) -> None:
@@ -117,9 +117,9 @@ def test_a_ref_that_is_not_there_is_named_with_those_that_are(history: BranchedH
         partial(table.snapshot, None, at=None),
         partial(table.scan, None, at=None),
     ):
-        with pytest.raises(VersionNotFoundError, match="no branch or tag v2") as found:
+        with pytest.raises(VersionNotFoundError, match="no branch or tag v2") as error:
             ask(ref="v2")
-        assert "main, v1" in str(found.value.fix)
+        assert "main, v1" in str(error.value.fix)
 
 
 # -- the snapshot log
@@ -138,26 +138,26 @@ LOGS = {
 }
 
 
-@pytest.mark.parametrize(("ids", "current", "told"), LOGS.values(), ids=LOGS)
+@pytest.mark.parametrize(("ids", "current", "expected"), LOGS.values(), ids=LOGS)
 def test_the_log_says_why_each_version_became_the_current_one(
-    ids: list[int], current: int, told: list[tuple[str, bool | None]], tmp_path: Path
+    ids: list[int], current: int, expected: list[tuple[str, bool | None]], tmp_path: Path
 ) -> None:
     log = [{"timestamp-ms": 1_700_000_000_000 - i, "snapshot-id": number} for i, number in enumerate(ids)]
-    found = document(snapshots=[A, B, C], current_snapshot_id=current, snapshot_log=log)
+    metadata_text = document(snapshots=[A, B, C], current_snapshot_id=current, snapshot_log=log)
     (tmp_path / "metadata").mkdir()
-    (tmp_path / "metadata" / "v1.metadata.json").write_bytes(text(found))
+    (tmp_path / "metadata" / "v1.metadata.json").write_bytes(text(metadata_text))
     frame = lv.open_table(tmp_path).snapshot_log()
     assert frame.schema == SNAPSHOT_LOG
     assert frame["version"].to_list() == ids  # in the order recorded, though the clock runs backwards
-    assert frame.select("why", "on_current_line").rows() == told
+    assert frame.select("why", "on_current_line").rows() == expected
 
 
 def test_parents_in_a_circle_end_no_process(tmp_path: Path) -> None:
     circle = [snapshot(1, parent_snapshot_id=2), snapshot(2, parent_snapshot_id=1)]
     log = [{"timestamp-ms": 0, "snapshot-id": n} for n in (1, 2, 1)]
     (tmp_path / "metadata").mkdir()
-    found = document(snapshots=circle, current_snapshot_id=1, snapshot_log=log)
-    (tmp_path / "metadata" / "v1.metadata.json").write_bytes(text(found))
+    metadata_text = document(snapshots=circle, current_snapshot_id=1, snapshot_log=log)
+    (tmp_path / "metadata" / "v1.metadata.json").write_bytes(text(metadata_text))
     assert lv.open_table(tmp_path).snapshot_log().height == 3
 
 
@@ -179,15 +179,15 @@ def test_specs_are_told_in_words_with_the_file_that_brought_them(history: Branch
     history.partition_by((2, "month", "day_month"), (1, "bucket[4]", "id_bucket"))
     history.append("b", [ROW])
     history.append("c", [ROW])
-    found = opened(logged(history)).partition_specs()
-    assert found.schema == PARTITION_SPECS
-    assert found.select("spec_id", "text", "default").rows() == [
+    specs = opened(logged(history)).partition_specs()
+    assert specs.schema == PARTITION_SPECS
+    assert specs.select("spec_id", "text", "default").rows() == [
         (0, "not partitioned", False),
         (1, "month of day, id into 4 buckets", True),
     ]
-    assert found["recorded_in"].to_list() == ["v1.metadata.json", "v3.metadata.json"]
-    assert found["since"].dt.epoch("ms").to_list() == [1_600_000_000_000, 1_600_000_000_002]
-    assert found["fields"][1].to_list()[1] == {
+    assert specs["recorded_in"].to_list() == ["v1.metadata.json", "v3.metadata.json"]
+    assert specs["since"].dt.epoch("ms").to_list() == [1_600_000_000_000, 1_600_000_000_002]
+    assert specs["fields"][1].to_list()[1] == {
         "field_id": 1011, "name": "id_bucket", "column": "id", "transform": "bucket[4]",
     }  # fmt: skip
 
@@ -214,9 +214,9 @@ def test_a_table_with_one_spec_reads_no_earlier_file(history: BranchedHistory) -
 
 
 def versions_of(history: BranchedHistory) -> list[tuple[Any, ...]]:
-    found: pl.DataFrame = opened(history).format_versions()
-    assert found.schema == FORMAT_VERSIONS
-    return found.with_columns(pl.col("since").dt.epoch("ms")).rows()
+    versions: pl.DataFrame = opened(history).format_versions()
+    assert versions.schema == FORMAT_VERSIONS
+    return versions.with_columns(pl.col("since").dt.epoch("ms")).rows()
 
 
 def test_an_upgrade_is_told_with_the_metadata_file_that_made_it(history: BranchedHistory) -> None:
@@ -285,9 +285,9 @@ def test_sort_orders_are_told_in_words_and_odd_ones_do_no_harm(history: Branched
         *({"order-id": i, "fields": [part]} for i in ("x", [1], 2**31)),
         {"order-id": 3, "fields": [{"source-ids": 5, "transform": ["x"], "direction": [], "null-order": {}}]},
     ]
-    found = opened(history.record(sort_orders=orders, default_sort_order_id=2)).sort_orders()
-    assert found.schema == SORT_ORDERS
-    assert found.select("order_id", "text", "default").rows() == [
+    orders_found = opened(history.record(sort_orders=orders, default_sort_order_id=2)).sort_orders()
+    assert orders_found.schema == SORT_ORDERS
+    assert orders_found.select("order_id", "text", "default").rows() == [
         (2, "day of day desc nulls last, column 77", True),
         (3, "unknown of column None", False),
     ]
@@ -302,16 +302,16 @@ def test_manifests_are_told_with_counts_ranges_and_overlap(tmp_path: Path) -> No
     history.append("b", [{"id": 2, "day": date(2024, 2, 1)}])
     history.append("c", [{"id": 3, "day": date(2024, 1, 9)}, {"id": 4, "day": date(2024, 1, 9)}])
     history.delete_positions("d", {first: [0]}, partition={"month": 648})
-    found = opened(history).manifests()
-    assert found.schema == MANIFESTS
-    assert found.select("content", "partitions", "overlaps", "files_added", "rows_added").rows() == [
+    manifests = opened(history).manifests()
+    assert manifests.schema == MANIFESTS
+    assert manifests.select("content", "partitions", "overlaps", "files_added", "rows_added").rows() == [
         ("data", "month 2024-01", 1, 1, 1),
         ("data", "month 2024-02", 0, 1, 1),
         ("data", "month 2024-01", 1, 1, 2),
         ("deletes", "month 2024-01", 0, 1, 1),
     ]
-    assert found["added_version"].to_list() == [1001, 1002, 1003, 1004]
-    assert (found["size"] > 0).all()
+    assert manifests["added_version"].to_list() == [1001, 1002, 1003, 1004]
+    assert (manifests["size"] > 0).all()
     assert opened(history).manifests(1001).height == 1
 
 
@@ -345,27 +345,27 @@ def test_ranges_overlap_only_where_every_part_meets() -> None:
         [part(None, None, nulls=True), part(1, 1)],  # no day at all: taken to reach everywhere
         None,  # a writer that left summaries out
     ]
-    listed = pl.DataFrame(
+    listing = pl.DataFrame(
         {"manifest_path": list("abcde"), "content": [0] * 5, "partition_spec_id": [0] * 5, "partitions": summaries},
         schema={n: LISTED[n] for n in ("manifest_path", "content", "partition_spec_id", "partitions")},
     )
-    listed = pl.concat([pl.DataFrame(schema=LISTED), listed], how="diagonal")
+    listing = pl.concat([pl.DataFrame(schema=LISTED), listing], how="diagonal")
     metadata = parse_metadata(text(document(partition_specs=[SPEC])), "v1.metadata.json")
-    found = manifest_files(listed, metadata, partition_columns(metadata))
-    assert found["partitions"].to_list() == [
+    manifests = manifest_files(listing, metadata, partition_columns(metadata))
+    assert manifests["partitions"].to_list() == [
         "day 2024-01-01 to 2024-01-05, id 1 to 5",
         "day 2024-01-05 to 2024-01-09, id 5 to 9 and null",
         "day 2024-01-01 to 2024-01-09, id 10 to 12",
         "day null, id 1",
         None,
     ]
-    assert found["overlaps"].to_list() == [3, 2, 1, 2, None]
+    assert manifests["overlaps"].to_list() == [3, 2, 1, 2, None]
 
 
 def test_counts_that_were_left_out_are_unknown() -> None:
-    listed = pl.concat([pl.DataFrame(schema=LISTED), pl.DataFrame({"manifest_path": ["a"]})], how="diagonal")
+    listing = pl.concat([pl.DataFrame(schema=LISTED), pl.DataFrame({"manifest_path": ["a"]})], how="diagonal")
     metadata = parse_metadata(text(document()), "v1.metadata.json")
-    row = manifest_files(listed, metadata, ()).row(0, named=True)
+    row = manifest_files(listing, metadata, ()).row(0, named=True)
     assert row["files_added"] is None
     assert row["rows_deleted"] is None
 
@@ -381,12 +381,18 @@ def test_statistics_files_are_told_blob_by_blob(history: BranchedHistory) -> Non
         {"type": "made-up", "fields": [2, 77], "properties": {"ndv": "many"}},
     ]
     there = {"snapshot-id": 1001, "statistics-path": f"{history.location}/metadata/s.puffin", "blob-metadata": blobs}
-    gone = {"snapshot-id": 1001, "statistics-path": f"{history.location}/metadata/p.parquet", "file-size-in-bytes": 9}
+    statistics_file = {
+        "snapshot-id": 1001,
+        "statistics-path": f"{history.location}/metadata/p.parquet",
+        "file-size-in-bytes": 9,
+    }
     outside = {"snapshot-id": 2**70, "statistics-path": "s3://elsewhere/p.parquet"}
-    history.record(statistics=[there | {"file-size-in-bytes": 4}, {"odd": 1}], partition_statistics=[gone, outside])
-    found = opened(history).statistics_files()
-    assert found.schema == STATISTICS_FILES
-    assert found.select("version", "kind", "blob_type", "columns", "ndv", "size", "present").rows() == [
+    history.record(
+        statistics=[there | {"file-size-in-bytes": 4}, {"odd": 1}], partition_statistics=[statistics_file, outside]
+    )
+    files = opened(history).statistics_files()
+    assert files.schema == STATISTICS_FILES
+    assert files.select("version", "kind", "blob_type", "columns", "ndv", "size", "present").rows() == [
         (1001, "table", "apache-datasketches-theta-v1", ["id"], 42, 4, True),
         (1001, "table", "made-up", ["day", "column 77"], None, 4, True),
         (1001, "partition", None, None, None, 9, False),
@@ -395,8 +401,8 @@ def test_statistics_files_are_told_blob_by_blob(history: BranchedHistory) -> Non
 
 
 def test_a_statistics_file_of_an_odd_snapshot_is_reported(history: BranchedHistory) -> None:
-    found = opened(history.record(statistics=[{"snapshot-id": [1]}])).check()
-    assert [f.evidence for f in found if f.id == "statistics-file-without-snapshot"] == ["1 of 1"]
+    findings = opened(history.record(statistics=[{"snapshot-id": [1]}])).check()
+    assert [f.evidence for f in findings if f.id == "statistics-file-without-snapshot"] == ["1 of 1"]
 
 
 # -- tables of other formats

@@ -66,9 +66,9 @@ def test_history_is_newest_first_and_pages(tmp_path: Path) -> None:
 def test_lifetimes_follow_files_through_manifests_written_anew(tmp_path: Path) -> None:
     history = grown(tmp_path)
     history.remove(f"{history.location}/data/f1")
-    found = open_iceberg(history.address).lifetimes().sort("path")
-    assert found["added"].to_list() == [1001, 1002, 1003]
-    assert found["removed"].to_list() == [None, 1004, None]
+    lifetimes = open_iceberg(history.address).lifetimes().sort("path")
+    assert lifetimes["added"].to_list() == [1001, 1002, 1003]
+    assert lifetimes["removed"].to_list() == [None, 1004, None]
 
 
 def test_a_commit_is_told_as_what_it_added_and_removed(tmp_path: Path) -> None:
@@ -92,12 +92,12 @@ def test_a_snapshot_whose_files_are_gone_says_which(tmp_path: Path) -> None:
 def test_versions_are_told_without_a_look_at_the_files(tmp_path: Path) -> None:
     table = open_iceberg(grown(tmp_path).address)
     before = dict(table.storage.requests)
-    told = table.versions(look=False)
+    versions = table.versions(look=False)
     assert dict(table.storage.requests) == before
     looked = table.versions()
-    assert told.schema == looked.schema
-    assert told.select("version", "timestamp").equals(looked.select("version", "timestamp"))
-    assert told.select("readable", "reason").null_count().row(0) == (3, 3)
+    assert versions.schema == looked.schema
+    assert versions.select("version", "timestamp").equals(looked.select("version", "timestamp"))
+    assert versions.select("readable", "reason").null_count().row(0) == (3, 3)
 
 
 GONE: dict[str, tuple[list[str], list[str]]] = {
@@ -127,23 +127,24 @@ def test_a_snapshot_is_readable_if_each_of_its_files_is_there(
     own = {version: table._state.tree.manifests(entry) for version, entry in table.metadata.snapshots.items()}
     appended = own[sorted(own)[3]]  # a manifest for each file; what follows writes them anew
     files = {v: open_iceberg(history.address).files(v)["path"].str.extract("([^/]+)$").to_list() for v in own}
-    gone, broken = GONE[case]
-    for name in gone:
+    missing_files, broken = GONE[case]
+    for name in missing_files:
         (history.root / "data" / name).unlink()
     holding = {
         table._state.tree.entries(appended[i])["path"][0]: path for i, path in enumerate(appended["manifest_path"])
     }
-    lost = {holding[f"{history.location}/data/{name}"] for name in broken}
-    for path in lost:
+    lost_manifests = {holding[f"{history.location}/data/{name}"] for name in broken}
+    for path in lost_manifests:
         (history.root / path.removeprefix(f"{history.location}/")).write_bytes(b"no Avro")
     expected = {
-        version: not ({*gone} & {*files[version]}) and not (lost & {*own[version]["manifest_path"]}) for version in own
+        version: not ({*missing_files} & {*files[version]}) and not (lost_manifests & {*own[version]["manifest_path"]})
+        for version in own
     }
     versions = open_iceberg(history.address).versions()
     assert dict(versions.select("version", "readable").iter_rows()) == expected
     for version, reason in versions.filter(~pl.col("readable")).select("version", "reason").iter_rows():
-        told = [name for name in (*gone, "cannot be read") if f"/{name} " in f"{reason} " or name in reason]
-        assert told, (version, reason)
+        names = [name for name in (*missing_files, "cannot be read") if f"/{name} " in f"{reason} " or name in reason]
+        assert names, (version, reason)
 
 
 # -- time travel
@@ -188,10 +189,10 @@ LOGS: dict[str, tuple[list[tuple[int, int]], int]] = {
 
 @pytest.mark.parametrize("case", LOGS)
 def test_the_snapshot_log_decides(tmp_path: Path, case: str) -> None:
-    log, wanted = LOGS[case]
+    log, expected = LOGS[case]
     entries = [{"timestamp-ms": t, "snapshot-id": s} for t, s in log]
     table = rewritten(grown(tmp_path), lambda d: d.update({"snapshot-log": entries}))
-    assert table.snapshot(at=datetime(1970, 1, 1, 0, 1, tzinfo=UTC)).version == wanted
+    assert table.snapshot(at=datetime(1970, 1, 1, 0, 1, tzinfo=UTC)).version == expected
 
 
 def test_without_a_log_the_branch_decides(tmp_path: Path) -> None:
@@ -335,11 +336,11 @@ def test_files_outside_the_table_need_a_root_or_a_rule(tmp_path: Path) -> None:
 
 def test_statistics_are_those_of_the_manifests(tmp_path: Path) -> None:
     table = open_iceberg(grown(tmp_path).address)
-    found = table.statistics(columns=["id"]).unnest("id").sort("min")
-    assert found.select("min", "max", "null_count", "exact").rows() == [(i, i, 0, True) for i in range(3)]
+    statistics = table.statistics(columns=["id"]).unnest("id").sort("min")
+    assert statistics.select("min", "max", "null_count", "exact").rows() == [(i, i, 0, True) for i in range(3)]
     with pytest.raises(InvalidRequestError, match="no column x"):
         table.statistics(columns=["x"])
-    assert found.schema["min"] == pl.Int64()
+    assert statistics.schema["min"] == pl.Int64()
 
 
 def test_bounds_are_exact_only_where_all_values_are_one(tmp_path: Path) -> None:
@@ -351,8 +352,8 @@ def test_bounds_are_exact_only_where_all_values_are_one(tmp_path: Path) -> None:
     }  # fmt: skip
     for name, values in files.items():
         history.append(name, [{"x": value} for value in values])
-    found = open_iceberg(history.address).statistics().sort("_path")
-    assert found["x"].struct.field("exact").to_list() == [False, True, False, True]
+    statistics = open_iceberg(history.address).statistics().sort("_path")
+    assert statistics["x"].struct.field("exact").to_list() == [False, True, False, True]
 
 
 def test_a_table_is_read_from_any_store(tmp_path: Path) -> None:

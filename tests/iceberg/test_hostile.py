@@ -71,8 +71,8 @@ def test_bytes_behind_the_last_record_do_not_hang() -> None:
 
 
 def joined(*files: bytes) -> list[dict[str, Any]] | None:
-    found = read_joined([open_container(data, "x.avro") for data in files], "f1")
-    return None if found is None else found.to_dicts()
+    containers = read_joined([open_container(data, "x.avro") for data in files], "f1")
+    return None if containers is None else containers.to_dicts()
 
 
 def test_files_of_one_schema_are_decoded_together() -> None:
@@ -134,10 +134,10 @@ def test_a_broken_block_is_refused(codec: str) -> None:
 
 
 def nested(depth: int) -> Any:
-    found: Any = "string"
+    schema: Any = "string"
     for _ in range(depth):
-        found = {"type": "array", "items": found}
-    return {"type": "record", "name": "a", "fields": [{"name": "x", "type": found}]}
+        schema = {"type": "array", "items": schema}
+    return {"type": "record", "name": "a", "fields": [{"name": "x", "type": schema}]}
 
 
 CYCLE = {"type": "record", "name": "a", "fields": [{"name": "x", "type": ["null", "a"]}]}
@@ -146,11 +146,11 @@ NOTHINGS = {"type": "record", "name": "a", "fields": [{"name": "x", "type": {"ty
 
 def doubling(levels: int) -> dict[str, Any]:
     """Records of two of the record before: a name each, and twice as much to read with every level."""
-    found: dict[str, Any] = {"type": "record", "name": "r0", "fields": [{"name": "x", "type": "int"}]}
+    schema: dict[str, Any] = {"type": "record", "name": "r0", "fields": [{"name": "x", "type": "int"}]}
     for i in range(1, levels):
-        fields = [{"name": "a", "type": found}, {"name": "b", "type": f"r{i - 1}"}]
-        found = {"type": "record", "name": f"r{i}", "fields": fields}
-    return found
+        fields = [{"name": "a", "type": schema}, {"name": "b", "type": f"r{i - 1}"}]
+        schema = {"type": "record", "name": f"r{i}", "fields": fields}
+    return schema
 
 
 def column(type_: Any) -> dict[str, Any]:
@@ -247,9 +247,9 @@ def test_deletes_that_nothing_places_are_corrupt(tmp_path: Path, name: str, fiel
     history.delete_positions("d", {history.append("a", [{"id": 1}]): [0]})
     path = history.root / "metadata" / name
     with path.open("rb") as file:
-        found = fastavro.reader(file)
-        rows: list[Any] = list(found)
-    schema: Any = found.writer_schema
+        reader = fastavro.reader(file)
+        rows: list[Any] = list(reader)
+    schema: Any = reader.writer_schema
     fields = [{**f, "type": ["null", f["type"]]} if f["name"] == field else f for f in schema["fields"]]
     out = io.BytesIO()
     fastavro.writer(out, fastavro.parse_schema({**schema, "fields": fields}), [*rows[:-1], {**rows[-1], field: None}])
@@ -343,8 +343,8 @@ def test_encryption_is_refused_by_name_and_the_rest_is_shown(tmp_path: Path) -> 
 
 def test_a_data_file_of_an_unknown_format_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     history = IcebergHistory(tmp_path / "t", FIELDS)
-    made = history._file
-    monkeypatch.setattr(history, "_file", lambda *args: {**made(*args), "file_format": "lance"})
+    data_file = history._file
+    monkeypatch.setattr(history, "_file", lambda *args: {**data_file(*args), "file_format": "lance"})
     history.append("a", [{"id": 1}])
     table = open_iceberg(history.address)
     assert table.snapshot().files["format"].to_list() == ["LANCE"]

@@ -29,12 +29,12 @@ FIELDS = [
 @pytest.fixture
 def history(tmp_path: Path) -> IcebergHistory:
     """Three loads, the second without notes; the first is removed at last."""
-    told = IcebergHistory(tmp_path / "t", FIELDS)
-    first = told.append("a", [{"id": i, "note": "x"} for i in range(4)])
-    told.append("b", [{"id": i, "note": None} for i in range(10, 12)])
-    told.append("c", [{"id": 50, "note": "z"}])
-    told.remove(first)
-    return told
+    written_history = IcebergHistory(tmp_path / "t", FIELDS)
+    first = written_history.append("a", [{"id": i, "note": "x"} for i in range(4)])
+    written_history.append("b", [{"id": i, "note": None} for i in range(10, 12)])
+    written_history.append("c", [{"id": 50, "note": "z"}])
+    written_history.remove(first)
+    return written_history
 
 
 def test_loads_and_states_are_told_by_statistics_alone(history: IcebergHistory) -> None:
@@ -59,8 +59,8 @@ def test_each_version_is_told_as_its_own_statistics_tell_it(history: IcebergHist
         table.lifetimes(columns=["id"]), views.timeline.commits.timeline(table.history(), table.lifetimes())
     )
     for version, low, high in states.select("version", "low", "high").iter_rows():
-        said = table.statistics(version, ["id"])["id"].struct
-        assert (said.field("min").min(), said.field("max").max()) == (low, high)
+        bounds = table.statistics(version, ["id"])["id"].struct
+        assert (bounds.field("min").min(), bounds.field("max").max()) == (low, high)
 
 
 def test_statistics_are_told_along_a_branch_and_of_a_tag_in_its_own_schema(tmp_path: Path) -> None:
@@ -137,13 +137,13 @@ def test_rows_are_known_at_every_version_at_which_its_own_listing_knows_them(
     lives, order = table.lifetimes(), table.history().sort("position")["version"].to_list()
     for version in order:
         files = table.snapshot(version).files
-        listed = dict(files.select("path", pl.col("records") - pl.col("deleted_records")).iter_rows())
-        told = {
+        records_by_path = dict(files.select("path", pl.col("records") - pl.col("deleted_records")).iter_rows())
+        counts = {
             path: records
             for path, added, removed, records in lives.select("path", "added", "removed", "records").iter_rows()
             if order.index(added) <= order.index(version) and (removed is None or version < removed)
         }
-        assert told == listed
+        assert counts == records_by_path
     line = views.timeline.commits.timeline(table.history(), lives)
     assert line["records"].to_list() == [table.snapshot(v).num_records for v in order]
     assert line["files"].to_list() == [table.snapshot(v).num_files for v in order]
@@ -178,13 +178,13 @@ def lists_of(history: IcebergHistory, *, together: bool) -> list[pl.DataFrame | 
     tree = table._state.tree  # lists are no part of the interface
     if together:
         tree.prepare(snapshots)
-    found: list[pl.DataFrame | str] = []
+    lists: list[pl.DataFrame | str] = []
     for snapshot in snapshots:
         try:
-            found.append(tree.manifests(snapshot))
+            lists.append(tree.manifests(snapshot))
         except CorruptTableError as error:
-            found.append(error.message)
-    return found
+            lists.append(error.message)
+    return lists
 
 
 def same(a: pl.DataFrame | str, b: pl.DataFrame | str) -> bool:
@@ -197,8 +197,8 @@ def same(a: pl.DataFrame | str, b: pl.DataFrame | str) -> bool:
 def test_manifest_lists_read_together_are_what_each_is_by_itself(history: IcebergHistory, trouble: str) -> None:
     table = lv.open_table(history.address)
     assert isinstance(table, IcebergTable)
-    listed = [s.manifest_list for s in table.metadata.snapshots.values()]
-    place = Path(history.address) / "metadata" / str(listed[1]).rpartition("/")[2]
+    manifest_lists = [s.manifest_list for s in table.metadata.snapshots.values()]
+    place = Path(history.address) / "metadata" / str(manifest_lists[1]).rpartition("/")[2]
     match trouble:
         case "broken":
             place.write_bytes(place.read_bytes()[:-20])
@@ -209,7 +209,7 @@ def test_manifest_lists_read_together_are_what_each_is_by_itself(history: Iceber
     one_by_one, together = (lists_of(history, together=way) for way in (False, True))
     assert len(together) == 4
     assert all(same(a, b) for a, b in zip(one_by_one, together, strict=True))
-    assert sum(isinstance(found, str) for found in together) == (trouble in ("broken", "gone"))
+    assert sum(isinstance(entry, str) for entry in together) == (trouble in ("broken", "gone"))
 
 
 def test_lives_of_many_manifests_are_told_a_part_at_a_time(
@@ -224,11 +224,11 @@ def test_lives_of_many_manifests_are_told_a_part_at_a_time(
 def test_a_store_that_does_not_answer_once_leaves_no_gap_in_the_lives(
     history: IcebergHistory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table, whole, asked = lv.open_table(history.address), Tree.manifests, []
+    table, whole, calls = lv.open_table(history.address), Tree.manifests, []
 
     def manifests(self: Tree, snapshot: Any) -> pl.DataFrame:
-        asked.append(snapshot)
-        if len(asked) == 1:
+        calls.append(snapshot)
+        if len(calls) == 1:
             raise StoreUnavailableError("the store does not answer")
         return whole(self, snapshot)
 

@@ -33,8 +33,8 @@ def folder(place: Path, *names: str, hint: str | None = None) -> Path:
 
 def current(place: Path) -> tuple[str, str]:
     where = place_of(str(place))
-    found = locate(open_storage(where.root, config=Config()), where)
-    return found.path.removeprefix("metadata/"), found.how
+    location_found = locate(open_storage(where.root, config=Config()), where)
+    return location_found.path.removeprefix("metadata/"), location_found.how
 
 
 def test_a_table_s_own_folder_may_be_called_metadata(tmp_path: Path) -> None:
@@ -83,8 +83,8 @@ CASES: dict[str, tuple[tuple[str, ...], str | None, tuple[str, str]]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_current_file(tmp_path: Path, case: str) -> None:
-    names, hint, wanted = CASES[case]
-    assert current(folder(tmp_path / "t", *names, hint=hint)) == wanted
+    names, hint, expected = CASES[case]
+    assert current(folder(tmp_path / "t", *names, hint=hint)) == expected
 
 
 def test_a_table_is_opened_by_its_folder_its_metadata_folder_or_a_file(tmp_path: Path) -> None:
@@ -131,10 +131,10 @@ def test_refresh_sees_a_newer_file_and_refuses_another_table(tmp_path: Path) -> 
 
 
 def moved(location: str | None, *lists: str, relocate: dict[str, str] | None = None) -> Locations:
-    found: dict[str, Any] = document(
+    document_found: dict[str, Any] = document(
         location=location, snapshots=[{**snapshot(n), "manifest-list": path} for n, path in enumerate(lists)]
     )
-    return Locations("/here", parse_metadata(text(found), "v1.metadata.json"), relocate)
+    return Locations("/here", parse_metadata(text(document_found), "v1.metadata.json"), relocate)
 
 
 RESOLVED = {
@@ -162,9 +162,12 @@ RESOLVED = {
 
 @pytest.mark.parametrize("case", RESOLVED)
 def test_a_recorded_path_is_found_where_it_lies_now(case: str) -> None:
-    locations, path, wanted = RESOLVED[case]
-    assert locations.resolve(path) == wanted
-    assert locations.resolve_all(pl.Series([path, path + "//b"])).to_list() == [wanted, locations.resolve(path + "//b")]
+    locations, path, expected = RESOLVED[case]
+    assert locations.resolve(path) == expected
+    assert locations.resolve_all(pl.Series([path, path + "//b"])).to_list() == [
+        expected,
+        locations.resolve(path + "//b"),
+    ]
 
 
 @pytest.mark.parametrize("path", ["/t/../etc/passwd", "../x", "/t/a\0b", "C:\\x"])

@@ -14,8 +14,8 @@ from lakeview.model.schema import ArrayType, DecimalType, MapType, PrimitiveType
 from tests.builders.iceberg_metadata import ABSENT, SCHEMA, document, snapshot, text, version_1
 
 
-def parsed(found: dict[str, Any]) -> Metadata:
-    return parse_metadata(text(found), "v1.metadata.json")
+def parsed(content: dict[str, Any]) -> Metadata:
+    return parse_metadata(text(content), "v1.metadata.json")
 
 
 def schema_of(*fields: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def test_gzip_is_known_by_its_first_bytes() -> None:
 
 def test_unknown_keys_operations_types_and_transforms_are_kept() -> None:
     fields = [{"id": 1, "name": "shape", "required": False, "type": "hyperbole(7)"}]
-    found = document(
+    content = document(
         schemas=[{"type": "struct", "schema-id": 0, "fields": fields}],
         partition_specs=[
             {"spec-id": 0, "fields": [{"field-id": 1000, "name": "z", "transform": "zorder[7]", "source-id": 1}]}
@@ -76,7 +76,7 @@ def test_unknown_keys_operations_types_and_transforms_are_kept() -> None:
         current_snapshot_id=1,
         something_new={"a": 1},
     )
-    metadata = parsed(found)
+    metadata = parsed(content)
     assert metadata.schema["shape"].type == PrimitiveType("hyperbole(7)")
     assert metadata.spec.fields[0].transform.name == "unknown"
     assert metadata.snapshots[1].operation == "ponder"
@@ -167,9 +167,9 @@ INVALID: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("case", INVALID)
 def test_invalid_metadata_says_what_is_wrong(case: str) -> None:
-    found, message = INVALID[case]
+    content, message = INVALID[case]
     with pytest.raises(CorruptTableError) as caught:
-        parsed(found)
+        parsed(content)
     assert caught.value.kind == "invalid-metadata"
     assert caught.value.place == "v1.metadata.json"
     assert caught.value.fix
@@ -187,13 +187,13 @@ def test_what_is_no_json_is_corrupt(data: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "found",
+    "content",
     [document(format_version=4), {"format-version": 4, "schemas": "elsewhere"}],
     ids=["alike", "of another shape"],
 )
-def test_a_newer_version_is_refused_by_its_number(found: dict[str, Any]) -> None:
+def test_a_newer_version_is_refused_by_its_number(content: dict[str, Any]) -> None:
     with pytest.raises(UnsupportedTableError, match="format version 4") as caught:
-        parsed(found)
+        parsed(content)
     assert caught.value.kind == "unsupported-version"
 
 

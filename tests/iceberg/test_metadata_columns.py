@@ -30,16 +30,16 @@ def history(tmp_path: Path) -> IcebergHistory:
 
 def read(history: IcebergHistory, *names: str) -> pl.DataFrame:
     table: Any = lv.open_table(history.address)
-    found: pl.DataFrame = table.scan(metadata_columns=names).collect().sort("id")
-    return found
+    rows_read: pl.DataFrame = table.scan(metadata_columns=names).collect().sort("id")
+    return rows_read
 
 
 def test_every_row_says_its_file_and_its_place_there(history: IcebergHistory) -> None:
     first = history.append("a", rows(1, 2, 3))
     second = history.append("b", rows(4))
     history.delete_vectors("v", {first: [0]})
-    found = read(history, "_file", "_pos")
-    assert found.select("id", "_file", "_pos").rows() == [(2, first, 1), (3, first, 2), (4, second, 0)]
+    rows_read = read(history, "_file", "_pos")
+    assert rows_read.select("id", "_file", "_pos").rows() == [(2, first, 1), (3, first, 2), (4, second, 0)]
 
 
 def test_deleted_rows_are_given_marked_where_that_is_asked_for(history: IcebergHistory) -> None:
@@ -59,18 +59,18 @@ def test_partitions_are_a_union_over_the_specs(history: IcebergHistory) -> None:
     history.append("a", rows(1))
     history.partition_by((1, "bucket[4]", "id_bucket"))
     history.append("b", rows(2, month=2))
-    found = read(history, "_spec_id", "_partition")
-    assert found.schema["_partition"] == pl.Struct({"day_month": pl.Int32(), "id_bucket": pl.Int32()})
-    assert found["_spec_id"].to_list() == [0, 1]
-    assert found["_partition"].to_list()[0] == {"day_month": 648, "id_bucket": None}
-    assert found["_partition"].to_list()[1]["day_month"] is None
+    rows_read = read(history, "_spec_id", "_partition")
+    assert rows_read.schema["_partition"] == pl.Struct({"day_month": pl.Int32(), "id_bucket": pl.Int32()})
+    assert rows_read["_spec_id"].to_list() == [0, 1]
+    assert rows_read["_partition"].to_list()[0] == {"day_month": 648, "id_bucket": None}
+    assert rows_read["_partition"].to_list()[1]["day_month"] is None
 
 
 def test_they_come_in_the_order_asked_and_mix_with_row_lineage(history: IcebergHistory) -> None:
     history.append("a", rows(1, 2))
-    found = read(history, "_row_id", "_pos", "_last_updated_sequence_number", "_file")
-    assert found.columns == ["id", "day", "_row_id", "_pos", "_last_updated_sequence_number", "_file"]
-    assert found.select("_row_id", "_pos", "_last_updated_sequence_number").rows() == [(0, 0, 1), (1, 1, 1)]
+    rows_read = read(history, "_row_id", "_pos", "_last_updated_sequence_number", "_file")
+    assert rows_read.columns == ["id", "day", "_row_id", "_pos", "_last_updated_sequence_number", "_file"]
+    assert rows_read.select("_row_id", "_pos", "_last_updated_sequence_number").rows() == [(0, 0, 1), (1, 1, 1)]
 
 
 def test_filters_on_them_and_on_columns_meet(history: IcebergHistory) -> None:
@@ -94,6 +94,6 @@ REFUSED = {
 def test_what_a_table_cannot_give_is_refused(name: str, message: str, fix: str, tmp_path: Path) -> None:
     history = IcebergHistory(tmp_path / "t", [*FIELDS, {"id": 3, "name": "_pos", "required": False, "type": "long"}])
     table: Any = lv.open_table(history.address)
-    with pytest.raises(InvalidRequestError, match=message) as found:
+    with pytest.raises(InvalidRequestError, match=message) as error:
         table.scan(metadata_columns=[name])
-    assert fix in str(found.value.fix)
+    assert fix in str(error.value.fix)

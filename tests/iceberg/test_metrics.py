@@ -15,21 +15,21 @@ Told = list[tuple[int | None, bytes | None]] | None
 _some = st.none() | st.lists(st.tuples(st.none() | st.integers(1, 4), st.none() | st.binary(max_size=2)), max_size=4)
 
 
-def entries(told: list[Told]) -> pl.DataFrame:
-    values = [None if each is None else [{"key": k, "value": v} for k, v in each] for each in told]
+def entries(metrics_by_file: list[Told]) -> pl.DataFrame:
+    values = [None if each is None else [{"key": k, "value": v} for k, v in each] for each in metrics_by_file]
     return pl.DataFrame({"lower_bounds": pl.Series(values, dtype=ENTRIES["lower_bounds"])})
 
 
-def naive(told: list[Told], field_id: int) -> list[bytes | None]:
-    return [next((v for k, v in each or () if k == field_id), None) for each in told]
+def naive(metrics_by_file: list[Told], field_id: int) -> list[bytes | None]:
+    return [next((v for k, v in each or () if k == field_id), None) for each in metrics_by_file]
 
 
 @given(st.lists(_some, max_size=5))
-def test_any_metrics_are_found(told: list[Told]) -> None:
-    metrics = Metrics(entries(told))
+def test_any_metrics_are_found(metrics_by_file: list[Told]) -> None:
+    metrics = Metrics(entries(metrics_by_file))
     for field_id in range(6):
-        found = metrics.value("lower_bounds", field_id)
-        assert (found.to_list(), found.dtype) == (naive(told, field_id), pl.Binary())
+        values = metrics.value("lower_bounds", field_id)
+        assert (values.to_list(), values.dtype) == (naive(metrics_by_file, field_id), pl.Binary())
 
 
 @pytest.mark.parametrize(
@@ -45,12 +45,12 @@ def test_any_metrics_are_found(told: list[Told]) -> None:
     ],
 )
 def test_lists_that_are_alike_or_nearly_so(a: list[int], b: list[int], c: list[int]) -> None:
-    told: list[Told] = [
+    metrics_by_file: list[Told] = [
         [(key, bytes([file, place])) for place, key in enumerate(keys)] for file, keys in enumerate((a, b, c))
     ]
-    frame = entries(told)
+    frame = entries(metrics_by_file)
     parts = pl.concat([frame.slice(0, 1), frame.slice(1, 2)], rechunk=False)
     for metrics in (Metrics(frame), Metrics(parts), Metrics(frame.slice(1))):
         for field_id in range(5):
-            expected = naive(told, field_id)[3 - metrics.height :]
+            expected = naive(metrics_by_file, field_id)[3 - metrics.height :]
             assert metrics.value("lower_bounds", field_id).to_list() == expected

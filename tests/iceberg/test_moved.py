@@ -28,7 +28,7 @@ def aside(tmp_path: Path) -> IcebergHistory:
     return history
 
 
-def sent(tasks: list[FileTask]) -> list[int]:
+def ids_in_another_process(tasks: list[FileTask]) -> list[int]:
     """The ids that another process reads, which has the tasks and nothing else."""
     arrived: list[FileTask] = pickle.loads(pickle.dumps(tasks))
     return sorted(i for task in arrived for batch in read_task(task) for i in batch["id"].to_pylist())
@@ -37,14 +37,14 @@ def sent(tasks: list[FileTask]) -> list[int]:
 def test_rules_of_the_call_travel_with_the_tasks(aside: IcebergHistory, tmp_path: Path) -> None:
     table = lv.open_table(aside.address, relocate={f"{aside.location}/data": str(tmp_path / "aside")})
     assert sorted(table.scan().collect()["id"].to_list()) == [0, 1, 2, 11, 12]
-    assert sent(table.tasks()) == [0, 1, 2, 11, 12]
+    assert ids_in_another_process(table.tasks()) == [0, 1, 2, 11, 12]
 
 
 def test_rules_of_the_configuration_hold_too_and_those_of_the_call_win(
     aside: IcebergHistory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LAKEVIEW_RELOCATE", f"{aside.location}/data={tmp_path}/aside")
-    assert sent(lv.open_table(aside.address).tasks()) == [0, 1, 2, 11, 12]
+    assert ids_in_another_process(lv.open_table(aside.address).tasks()) == [0, 1, 2, 11, 12]
     (tmp_path / "aside").rename(tmp_path / "further")
     table = lv.open_table(aside.address, relocate={f"{aside.location}/data": str(tmp_path / "further")})
     assert table.scan().collect().height == 5
@@ -70,9 +70,9 @@ def test_no_rule_leads_outside_the_roots_of_the_process_that_reads(
     assert caught.value.fix == "add its folder to LAKEVIEW_ROOTS if you trust this table"
     monkeypatch.setenv("LAKEVIEW_ROOTS", aside.address)
     with pytest.raises(AccessDeniedError, match="lies outside the table and the allowed roots"):
-        sent(tasks)
+        ids_in_another_process(tasks)
 
 
 def test_allowed_roots_travel_with_the_tasks(aside: IcebergHistory, tmp_path: Path) -> None:
     config = Config(roots=(str(tmp_path),), relocate={f"{aside.location}/data": str(tmp_path / "aside")})
-    assert sent(lv.open_table(aside.address, config=config).tasks()) == [0, 1, 2, 11, 12]
+    assert ids_in_another_process(lv.open_table(aside.address, config=config).tasks()) == [0, 1, 2, 11, 12]

@@ -66,7 +66,7 @@ def test_a_vector_that_does_not_say_whose_rows_it_deletes_is_refused_and_files_s
 
 
 @pytest.mark.parametrize(
-    ("change", "listed", "message"),
+    ("change", "list_entry", "message"),
     [
         pytest.param({"content": 9}, {}, "neither data nor deletes", id="content that nobody knows"),
         pytest.param({}, {"content": 0}, "a manifest of the other kind", id="deletes listed as data"),
@@ -74,11 +74,11 @@ def test_a_vector_that_does_not_say_whose_rows_it_deletes_is_refused_and_files_s
     ],
 )
 def test_entries_that_would_be_passed_over_are_corrupt(
-    tmp_path: Path, change: Mapping[str, Any], listed: Mapping[str, Any], message: str
+    tmp_path: Path, change: Mapping[str, Any], list_entry: Mapping[str, Any], message: str
 ) -> None:
     history = odd(tmp_path)
     path = history.append("a", [{"id": i} for i in range(3)])
-    history.change, history.listed = lambda files: [{**f, **change} for f in files], listed
+    history.change, history.listed = lambda files: [{**f, **change} for f in files], list_entry
     history.delete_positions("d", {path: [1]})
     with pytest.raises(CorruptTableError, match=message):
         lv.open_table(history.address).scan().collect()

@@ -18,13 +18,24 @@ from lakeview.model.errors import ConstraintViolationError, InvalidRequestError,
 from lakeview.model.findings import Severity
 from tests.builders.iceberg import IcebergHistory
 from tests.differential.iceberg_oracles import duckdb_with_iceberg
-from tests.iceberg.test_append import ALL, PLAIN, SPECS, document_of, field, files_below, latest, made, opened, rows
+from tests.iceberg.test_append import (
+    ALL,
+    PLAIN,
+    SPECS,
+    document_of,
+    field,
+    files_below,
+    latest,
+    make_table,
+    opened,
+    rows,
+)
 
 
 def frame_of(*tables: pa.Table) -> pl.DataFrame:
-    found = pl.from_arrow(pa.concat_tables(tables))
-    assert isinstance(found, pl.DataFrame)
-    return found
+    frame = pl.from_arrow(pa.concat_tables(tables))
+    assert isinstance(frame, pl.DataFrame)
+    return frame
 
 
 def check_readers(place: Path, expected: pl.DataFrame, plain: list[str]) -> None:
@@ -34,9 +45,9 @@ def check_readers(place: Path, expected: pl.DataFrame, plain: list[str]) -> None
     by_pyiceberg = StaticTable.from_metadata(latest(place)).scan().to_arrow()
     by_duckdb = duckdb_with_iceberg().cursor().execute("FROM iceberg_scan(?)", [latest(place)]).to_arrow_table()
     for other in (by_pyiceberg, by_duckdb):
-        found = pl.from_arrow(other.select(plain))
-        assert isinstance(found, pl.DataFrame)
-        assert_frame_equal(found.sort("id"), expected.select(plain).sort("id"), check_dtypes=False)
+        rows_read = pl.from_arrow(other.select(plain))
+        assert isinstance(rows_read, pl.DataFrame)
+        assert_frame_equal(rows_read.sort("id"), expected.select(plain).sort("id"), check_dtypes=False)
     assert [f for f in table.check() if f.severity is not Severity.PASS] == []
     assert set(table.audit()["verdict"]) <= {"proven", "unknowable"}  # deletes may not record which files they name
 
@@ -53,7 +64,7 @@ OTHER_SPECS = ("a name of odd letters", "day, hour", "decimals", "fixed, time", 
     *((2, name) for name in OTHER_SPECS), *((v, "bucket, truncate") for v in (1, 2, 3)), (1, "no partitions"),
 ])  # fmt: skip
 def test_every_reader_finds_the_rows_that_stay_and_the_new_ones(tmp_path: Path, version: int, spec: str) -> None:
-    place = made(tmp_path / "t", ALL, SPECS[spec], version=version)
+    place = make_table(tmp_path / "t", ALL, SPECS[spec], version=version)
     table = opened(place)
     table.append(rows(0, 12))
     table.append(rows(12, 8))
@@ -73,8 +84,8 @@ def test_every_reader_finds_the_rows_that_stay_and_the_new_ones(tmp_path: Path, 
 
 
 def ids(place: Path) -> list[int]:
-    found: list[int] = sorted(opened(place).scan().collect()["id"])
-    return found
+    ids_read: list[int] = sorted(opened(place).scan().collect()["id"])
+    return ids_read
 
 
 PARTITIONED: dict[str, tuple[list[tuple[int, str, str]], list[int], list[int]]] = {
@@ -87,36 +98,38 @@ PARTITIONED: dict[str, tuple[list[tuple[int, str, str]], list[int], list[int]]] 
 @pytest.mark.parametrize("case", PARTITIONED)
 def test_partitions_that_rows_fall_into_are_replaced(tmp_path: Path, case: str) -> None:
     """Null and NaN are partitions like others."""
-    spec, given, expected = PARTITIONED[case]
-    place = made(tmp_path / "t", [*PLAIN, field(5, "x", "double")], spec)
+    spec, rows_given, expected = PARTITIONED[case]
+    place = make_table(tmp_path / "t", [*PLAIN, field(5, "x", "double")], spec)
     table = opened(place)
     table.append(pl.DataFrame({
         "id": [1, 2, 3, 5, 6], "name": ["a", "b", "b", "c", None], "x": [1.0, 2.0, 0.0, float("nan"), -0.0],
     }))  # fmt: skip
     table.append(pl.DataFrame({"id": [4], "name": ["a"], "x": [float("nan")]}))
-    table.overwrite_partitions(pl.DataFrame({"id": given, "name": ["d", None, "a"], "x": [9.0, float("nan"), 7.0]}))
+    table.overwrite_partitions(
+        pl.DataFrame({"id": rows_given, "name": ["d", None, "a"], "x": [9.0, float("nan"), 7.0]})
+    )
     assert ids(place) == expected
     assert sorted(StaticTable.from_metadata(latest(place)).scan().to_arrow()["id"].to_pylist()) == expected
     assert set(table.audit()["verdict"]) == {"proven"}
 
 
 def test_entries_keep_their_numbers_and_say_which_snapshot_removed_them(tmp_path: Path) -> None:
-    place = made(tmp_path / "t", PLAIN, [(1, "truncate[10]", "tens")])
+    place = make_table(tmp_path / "t", PLAIN, [(1, "truncate[10]", "tens")])
     table = opened(place)
     first = table.append(pl.DataFrame({"id": [1, 11], "name": ["a", "b"]}))
     table.append(pl.DataFrame({"id": [21], "name": ["c"]}))
     third = table.delete("id < 10")
-    found = StaticTable.from_metadata(latest(place))
-    snapshot = found.current_snapshot()
+    table_found = StaticTable.from_metadata(latest(place))
+    snapshot = table_found.current_snapshot()
     assert snapshot is not None
     entries = [
         (ManifestEntryStatus(e.status).name, e.data_file.partition[0], e.snapshot_id, e.sequence_number)
-        for manifest in snapshot.manifests(found.io)
-        for e in manifest.fetch_manifest_entry(found.io, discard_deleted=False)
+        for manifest in snapshot.manifests(table_found.io)
+        for e in manifest.fetch_manifest_entry(table_found.io, discard_deleted=False)
     ]
     assert sorted(entries)[:2] == [("ADDED", 20, snapshot.parent_snapshot_id, 2), ("DELETED", 0, third, 1)]
     assert sorted(entries)[2:] == [("EXISTING", 10, first, 1)]
-    manifests = {(m.sequence_number, m.min_sequence_number) for m in snapshot.manifests(found.io)}
+    manifests = {(m.sequence_number, m.min_sequence_number) for m in snapshot.manifests(table_found.io)}
     assert manifests == {(2, 2), (3, 1)}
     summary = summary_of(place)
     assert {k: v for k, v in summary.items() if k.startswith(("deleted", "changed", "total-data", "total-rec"))} == {
@@ -127,12 +140,12 @@ def test_entries_keep_their_numbers_and_say_which_snapshot_removed_them(tmp_path
     table.append(pl.DataFrame({"id": [1], "name": ["a"]}))
     table.overwrite(pl.DataFrame({"id": [2], "name": ["a"]}))  # manifests of files that are gone are not listed again
     assert opened(place).snapshot().num_files == 1
-    assert len(StaticTable.from_metadata(latest(place)).current_snapshot().manifests(found.io)) == 2  # type: ignore[union-attr]
+    assert len(StaticTable.from_metadata(latest(place)).current_snapshot().manifests(table_found.io)) == 2  # type: ignore[union-attr]
 
 
 def test_files_that_go_whole_are_not_read(tmp_path: Path) -> None:
     """By their partitions, and by their bounds."""
-    place = made(tmp_path / "t", PLAIN, [(1, "truncate[10]", "tens")])
+    place = make_table(tmp_path / "t", PLAIN, [(1, "truncate[10]", "tens")])
     opened(place).append(pl.DataFrame({"id": [1, 11, 21], "name": ["a", "b", "x"]}))
     for path in place.rglob("*.parquet"):
         path.unlink()
@@ -199,7 +212,7 @@ def test_files_of_earlier_partition_specs_are_replaced_by_conditions_alone(tmp_p
 
 
 def test_manifests_of_an_earlier_format_version_are_carried_over(tmp_path: Path) -> None:
-    place = made(tmp_path / "t", PLAIN, [(2, "identity", "name")], version=1)
+    place = make_table(tmp_path / "t", PLAIN, [(2, "identity", "name")], version=1)
     opened(place).append(pl.DataFrame({"id": [1, 2, 3], "name": ["a", "b", None]}))
     document = document_of(place)
     for key in ("schema", "partition-spec"):
@@ -226,7 +239,7 @@ BAD: dict[str, tuple[pl.DataFrame, str | pl.Expr, type[LakeviewError], str]] = {
 @pytest.mark.parametrize("case", BAD)
 def test_what_is_refused_leaves_nothing(tmp_path: Path, case: str) -> None:
     frame, where, kind, word = BAD[case]
-    table = opened(made(tmp_path / "t", PLAIN))
+    table = opened(make_table(tmp_path / "t", PLAIN))
     table.append(pl.DataFrame({"id": [1, 7], "name": ["a", "b"]}))
     before = files_below(tmp_path)
     with pytest.raises(kind) as caught:
@@ -236,7 +249,7 @@ def test_what_is_refused_leaves_nothing(tmp_path: Path, case: str) -> None:
 
 
 def test_nothing_that_comes_or_goes_is_no_snapshot(tmp_path: Path) -> None:
-    table = opened(made(tmp_path / "t", PLAIN))
+    table = opened(make_table(tmp_path / "t", PLAIN))
     none = pl.DataFrame(schema={"id": pl.Int64, "name": pl.String})
     before = files_below(tmp_path)
     assert (table.overwrite(none), table.delete("id = 1"), table.overwrite(none, "id = 1")) == (None, None, None)

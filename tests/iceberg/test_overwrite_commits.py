@@ -57,9 +57,9 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 def place(tmp_path: Path) -> Path:
     """A table by tens, in two files each: 0 to 4, 5 to 9, 10 to 14, 15 to 19."""
     IcebergHistory(tmp_path / "t", FIELDS, ((1, "truncate[10]", "tens"),), location=str(tmp_path / "t"))
-    found = table(LocalStorage(str(tmp_path / "t"), Config()))
+    table_found = table(LocalStorage(str(tmp_path / "t"), Config()))
     for first in (0, 5):
-        found.append(pl.concat([rows(first, 5), rows(first + 10, 5)]))
+        table_found.append(pl.concat([rows(first, 5), rows(first + 10, 5)]))
     return tmp_path / "t"
 
 
@@ -103,8 +103,8 @@ def test_what_another_writer_did_meanwhile_is_followed_or_refused(place: Path, o
         mine = [0, 1, 2, 7, 8, 9] if ours == "delete of some rows" else [3, 4, 5]
         assert after == sorted(mine + theirs.get(other, [11, 12, 13]))
         assert expected.versions().height == 4
-    named = set(expected.snapshot().files["path"].to_list())
-    assert len(named) == expected.snapshot().num_files
+    paths = set(expected.snapshot().files["path"].to_list())
+    assert len(paths) == expected.snapshot().num_files
 
 
 def test_an_append_is_placed_after_an_overwrite(place: Path) -> None:
@@ -125,12 +125,12 @@ def test_a_refused_overwrite_leaves_no_file(place: Path) -> None:
 
 @pytest.mark.parametrize("ours", OURS)
 def test_a_store_that_fails_at_any_write_leaves_the_table_and_the_folder_as_they_were(place: Path, ours: str) -> None:
-    before, found = files_below(place), ids(place)
+    before, ids_before = files_below(place), ids(place)
     for after in range(30):
         try:
             OURS[ours](table(Fails(place, after, OSError(errno.ENOSPC, "on purpose"))))
         except StoreUnavailableError:
-            assert (files_below(place), ids(place)) == (before, found)
+            assert (files_below(place), ids(place)) == (before, ids_before)
         else:
             break
     assert after > 3
@@ -152,30 +152,30 @@ def test_a_process_that_ends_at_any_write_leaves_the_table_as_it_was_or_as_it_sh
 
 def test_an_overwrite_is_held_against_what_followed_its_base(place: Path) -> None:
     """The base may be older than the table at the commit, as that of a job that took an hour."""
-    found = table(LocalStorage(str(place), Config()))
-    base, context = found.latest_version, write_context(found.state)
-    selection = ByCondition.parse("id < 10", found.state.metadata.schema)
+    base_table = table(LocalStorage(str(place), Config()))
+    base, context = base_table.latest_version, write_context(base_table.state)
+    selection = ByCondition.parse("id < 10", base_table.state.metadata.schema)
     how = {"clock": system_clock, "engine": ENGINE, "without_catalog": False}
-    found.append(rows(14))
-    assert overwrite(found, base, context, [], selection, **how) == found.latest_version  # type: ignore[arg-type]
-    found.append(rows(4))
+    base_table.append(rows(14))
+    assert overwrite(base_table, base, context, [], selection, **how) == base_table.latest_version  # type: ignore[arg-type]
+    base_table.append(rows(4))
     everything = ByCondition.parse(None, context.schema)
     for earlier, kind in ((base, "concurrent-change"), (NO_SNAPSHOT, "concurrent-change"), (17, "base-expired")):
         before = files_below(place)
-        files = write_files(context, batches_of(rows(30)), found.storage)
+        files = write_files(context, batches_of(rows(30)), base_table.storage)
         with pytest.raises(CommitConflictError) as caught:
-            overwrite(found, earlier, context, files, everything, **how)  # type: ignore[arg-type]
+            overwrite(base_table, earlier, context, files, everything, **how)  # type: ignore[arg-type]
         assert (caught.value.kind, files_below(place)) == (kind, before)
     assert ids(place) == [4, 5, 6, *range(10, 15), 14, 15, 15, 16, 16, 17, 18, 19]
 
 
 def test_a_catalog_makes_the_commit_of_an_overwrite(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    held = RestState([("sales",)], {("sales", "t"): latest(place)})
-    with rest_catalog(held) as address:
+    catalog_state = RestState([("sales",)], {("sales", "t"): latest(place)})
+    with rest_catalog(catalog_state) as address:
         monkeypatch.setenv("PYICEBERG_CATALOG__PROD__URI", address)
         ours, other = (table_of_catalog() for _ in range(2))
         other.overwrite(rows(11), "id > 9")
-        held.lost = 1
+        catalog_state.lost = 1
         OURS["delete of some rows"](ours)
         assert sorted(table_of_catalog().scan().collect()["id"]) == [0, 1, 2, 7, 8, 9, 11, 12, 13]
         commit = other.pointer.commit  # type: ignore[union-attr]
@@ -192,6 +192,6 @@ def test_a_catalog_makes_the_commit_of_an_overwrite(place: Path, monkeypatch: py
 
 
 def table_of_catalog() -> IcebergTable:
-    found = lv.open_table("catalog://prod/sales.t")
-    assert isinstance(found, IcebergTable)
-    return found
+    opened_table = lv.open_table("catalog://prod/sales.t")
+    assert isinstance(opened_table, IcebergTable)
+    return opened_table

@@ -39,9 +39,9 @@ def grown(place: Path, spec: list[tuple[int, str, str]] | None = None) -> Iceber
 
 def cost(table: IcebergTable) -> dict[str, int]:
     """Requests since the last call, by kind; kinds without any left out."""
-    found = {kind: times for kind, times in table.storage.requests.items() if times}
+    requests = {kind: times for kind, times in table.storage.requests.items() if times}
     table.storage.requests.clear()
-    return found
+    return requests
 
 
 def test_opening_by_a_metadata_file_reads_that_file_alone(tmp_path: Path) -> None:
@@ -76,8 +76,8 @@ def test_a_plan_asks_for_the_metadata_the_list_and_the_manifests_that_survive(tm
 def with_totals(history: IcebergHistory, **changes: str) -> IcebergTable:
     """The table with the totals that engines keep in their summaries, some of them other ones."""
     files = open_iceberg(history.address).files()
-    told = {"data-files": files.height, "records": files["records"].sum(), "files-size": files["size"].sum()}
-    history.document["snapshots"][-1]["summary"] |= {f"total-{k}": str(v) for k, v in told.items()} | {
+    summary = {"data-files": files.height, "records": files["records"].sum(), "files-size": files["size"].sum()}
+    history.document["snapshots"][-1]["summary"] |= {f"total-{k}": str(v) for k, v in summary.items()} | {
         f"total-{k.replace('_', '-')}": v for k, v in changes.items()
     }
     history._write()
@@ -91,10 +91,10 @@ def totals(table: IcebergTable) -> tuple[int, int | None, int | None]:
 
 def test_totals_come_from_the_summary_and_the_list_and_open_no_manifest(tmp_path: Path) -> None:
     table = with_totals(grown(tmp_path))
-    found = totals(table)
+    sums = totals(table)
     assert cost(table) == {"list": 1, "read": 2}
     files = table.files()
-    assert found == (files.height, files["records"].sum(), files["size"].sum())
+    assert sums == (files.height, files["records"].sum(), files["size"].sum())
 
 
 DOUBTS: dict[str, dict[str, str]] = {
@@ -108,9 +108,9 @@ DOUBTS: dict[str, dict[str, str]] = {
 @pytest.mark.parametrize("case", DOUBTS)
 def test_totals_in_doubt_are_counted_from_the_manifests(tmp_path: Path, case: str) -> None:
     table = with_totals(grown(tmp_path), **DOUBTS[case])
-    found = totals(table)
+    sums = totals(table)
     files = table.files()
-    assert found == (files.height, files["records"].sum(), files["size"].sum())
+    assert sums == (files.height, files["records"].sum(), files["size"].sum())
     assert cost(table) == {"list": 1, "read": 2 + COMMITS}
 
 
@@ -141,11 +141,11 @@ def test_manifests_that_snapshots_share_are_read_once(tmp_path: Path) -> None:
 def test_small_manifests_are_decoded_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     decoded: list[int] = []
 
-    def counted(containers: Any, *more: Any) -> pl.DataFrame | None:
+    def join_and_count(containers: Any, *more: Any) -> pl.DataFrame | None:
         decoded.append(len(containers))
         return read_joined(containers, *more)
 
-    monkeypatch.setattr(entries, "read_joined", counted)
+    monkeypatch.setattr(entries, "read_joined", join_and_count)
     assert open_iceberg(grown(tmp_path).address).snapshot().files.height == COMMITS
     assert decoded == [COMMITS]
 
@@ -205,10 +205,10 @@ class FarStorage(LocalStorage):
         self.together, self.barrier = together, threading.Barrier(max(1, together))
 
     def read(self, path: str) -> bytes:
-        found = super().read(path)
+        data = super().read(path)
         if path.endswith(".avro") and self.together:
             self.barrier.wait(timeout=30)
-        return found
+        return data
 
 
 def far(history: IcebergHistory) -> tuple[IcebergTable, FarStorage]:
@@ -216,25 +216,27 @@ def far(history: IcebergHistory) -> tuple[IcebergTable, FarStorage]:
     return IcebergTable(storage, place_of(history.address)), storage
 
 
-@pytest.mark.parametrize("gone", [0, 3])
-def test_manifest_lists_of_a_remote_store_are_read_at_once_and_missing_ones_skipped(tmp_path: Path, gone: int) -> None:
+@pytest.mark.parametrize("missing_lists", [0, 3])
+def test_manifest_lists_of_a_remote_store_are_read_at_once_and_missing_ones_skipped(
+    tmp_path: Path, missing_lists: int
+) -> None:
     table, storage = far(grown(tmp_path))
     snapshots = list(table.metadata.snapshots.values())
-    for snapshot in snapshots[:gone]:
+    for snapshot in snapshots[:missing_lists]:
         Path(table._state.locations.resolve(str(snapshot.manifest_list))).unlink()
-    storage.expect(COMMITS - gone)
+    storage.expect(COMMITS - missing_lists)
     table._state.tree.prepare(snapshots)
-    assert len(table._state.tree._lists) == COMMITS - gone
+    assert len(table._state.tree._lists) == COMMITS - missing_lists
 
 
-@pytest.mark.parametrize("gone", [False, True])
+@pytest.mark.parametrize("lacks_file", [False, True])
 def test_versions_of_a_remote_store_take_four_rounds_of_requests_at_most(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacks_file: bool
 ) -> None:
     history = grown(tmp_path)
     for number in range(3):
         history.remove(f"s3://old/table/data/f{number}")  # each with one manifest of all files
-    if gone:
+    if lacks_file:
         (history.root / "data" / "f0").unlink()
     table, _ = far(history)
     rounds = [0]
@@ -251,9 +253,9 @@ def test_versions_of_a_remote_store_take_four_rounds_of_requests_at_most(
     monkeypatch.setattr(FarStorage, "read", counted_read)
     monkeypatch.setattr(tree.Tree, "counted_entries", counted_entries)
     versions = table.versions()
-    assert versions["readable"].to_list() == [True] * 3 + [not gone] * COMMITS
+    assert versions["readable"].to_list() == [True] * 3 + [not lacks_file] * COMMITS
     # all lists; the newest manifest; the first of each other snapshot; the others of those that miss nothing so far
-    assert rounds == [COMMITS + 3, 1, 3, *([] if gone else [COMMITS - 1])]
+    assert rounds == [COMMITS + 3, 1, 3, *([] if lacks_file else [COMMITS - 1])]
 
 
 def _buffers(frame: pl.DataFrame) -> set[int]:
@@ -286,16 +288,16 @@ def test_a_commit_is_told_alike_whatever_was_read_before(tmp_path: Path, monkeyp
     monkeypatch.setattr(tree, "_CACHED_BYTES", 1)
     table = open_iceberg(grown(tmp_path).address)
     table.statistics()
-    told = table.commit(table.latest_version)
-    assert told.equals(open_iceberg(table.address).commit(table.latest_version))
+    commit = table.commit(table.latest_version)
+    assert commit.equals(open_iceberg(table.address).commit(table.latest_version))
 
 
 def test_what_is_made_ahead_comes_in_order_and_fails_where_it_is_used() -> None:
-    made: list[int] = []
+    items: list[int] = []
 
     def each() -> Iterator[pl.DataFrame]:
         for number in range(9):
-            made.append(number)
+            items.append(number)
             if number == 3:
                 raise CorruptTableError("the fourth is broken", fix="mend it", place="4", kind="corrupt-file")
             yield pl.DataFrame({"n": [number]})
@@ -304,11 +306,11 @@ def test_what_is_made_ahead_comes_in_order_and_fails_where_it_is_used() -> None:
     assert [next(ahead).item() for _ in range(3)] == [0, 1, 2]
     with pytest.raises(CorruptTableError, match="the fourth"):
         next(ahead)
-    made.clear()
+    items.clear()
     stopped = tree.one_ahead(each())
     assert next(stopped).item() == 0
     stopped.close()  # type: ignore[attr-defined]  # a generator, as the loop over it does when it is left
-    assert made == [0, 1]
+    assert items == [0, 1]
 
 
 def test_delete_manifests_are_read_only_where_deletes_matter(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ SPECS: dict[str, list[tuple[int, str, str]]] = {
 }
 
 
-def made(place: Path, spec: list[tuple[int, str, str]]) -> IcebergTable:
+def make_table(place: Path, spec: list[tuple[int, str, str]]) -> IcebergTable:
     history = IcebergHistory(place, FIELDS, [p for p in spec if not p[1].startswith("zorder")])
     for number, row in enumerate(ROWS):
         history.append(f"f{number}", [row])
@@ -56,7 +56,7 @@ def made(place: Path, spec: list[tuple[int, str, str]]) -> IcebergTable:
 
 @pytest.fixture(scope="module", params=SPECS, ids=list(SPECS))
 def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> IcebergTable:
-    return made(tmp_path_factory.mktemp("t") / "t", SPECS[request.param])
+    return make_table(tmp_path_factory.mktemp("t") / "t", SPECS[request.param])
 
 
 NUMBERS = st.integers(-40, 60)
@@ -72,8 +72,8 @@ def conditions(draw: st.DrawFn, depth: int = 2) -> pl.Expr:
     name, values = draw(st.sampled_from([("n", NUMBERS), ("s", TEXTS), ("d", DATES), ("t", TIMES)]))
     column = pl.col(name)
     if kind <= 2:
-        found: pl.Expr = getattr(column, draw(OPERATORS))(pl.lit(draw(values)))
-        return found
+        condition: pl.Expr = getattr(column, draw(OPERATORS))(pl.lit(draw(values)))
+        return condition
     if kind == 3:
         return column.is_in(draw(st.lists(values, min_size=1, max_size=3)))
     if kind == 4:
@@ -89,11 +89,11 @@ def conditions(draw: st.DrawFn, depth: int = 2) -> pl.Expr:
 @given(where=conditions())
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_no_filter_loses_a_row(table: IcebergTable, where: pl.Expr) -> None:
-    wanted = pl.DataFrame(ROWS, schema=table.snapshot().schema.to_polars()).filter(where).sort("n")
-    found = table.scan().filter(where).collect().sort("n")
-    assert found.equals(wanted)
+    expected = pl.DataFrame(ROWS, schema=table.snapshot().schema.to_polars()).filter(where).sort("n")
+    rows = table.scan().filter(where).collect().sort("n")
+    assert rows.equals(expected)
     spared = table.plan(where).filter(~pl.col("kept"))["path"]
-    assert found.height <= len(ROWS) - spared.len()
+    assert rows.height <= len(ROWS) - spared.len()
 
 
 SPARED: list[tuple[str, pl.Expr, int, str]] = [
@@ -112,10 +112,10 @@ SPARED: list[tuple[str, pl.Expr, int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("spec", "where", "kept", "reason"), SPARED)
-def test_what_is_spared_and_by_what(tmp_path: Path, spec: str, where: pl.Expr, kept: int, reason: str) -> None:
-    plan = made(tmp_path / "t", SPECS[spec]).plan(where)
-    assert plan.filter("kept").height == kept
+@pytest.mark.parametrize(("spec", "where", "files_read", "reason"), SPARED)
+def test_what_is_spared_and_by_what(tmp_path: Path, spec: str, where: pl.Expr, files_read: int, reason: str) -> None:
+    plan = make_table(tmp_path / "t", SPECS[spec]).plan(where)
+    assert plan.filter("kept").height == files_read
     assert reason in plan.filter(~pl.col("kept"))["reason"].to_list()
 
 
@@ -130,24 +130,24 @@ FLOATS: list[tuple[pl.Expr, list[bool]]] = [
 ]
 
 
-@pytest.mark.parametrize(("where", "kept"), FLOATS)
+@pytest.mark.parametrize(("where", "verdicts"), FLOATS)
 def test_a_file_is_spared_by_its_greatest_number_only_where_it_holds_no_nan(
-    tmp_path: Path, where: pl.Expr, kept: list[bool]
+    tmp_path: Path, where: pl.Expr, verdicts: list[bool]
 ) -> None:
     history = IcebergHistory(tmp_path / "t", [{"id": 1, "name": "x", "required": False, "type": "double"}])
     for name, values in {"a": [1.0, 2.0], "b": [1.0, NAN], "c": [1.0, 7.0]}.items():
         history.append(name, [{"x": v} for v in values])
     table = lv.open_table(history.address)
-    assert table.plan(where).sort("path")["kept"].to_list() == kept
+    assert table.plan(where).sort("path")["kept"].to_list() == verdicts
     everything = table.scan().collect().filter(where)
     assert table.scan().filter(where).collect().height == everything.height
 
 
 def test_manifests_that_cannot_matter_are_not_opened(tmp_path: Path) -> None:
-    table = made(tmp_path / "t", SPECS["identity"])
+    table = make_table(tmp_path / "t", SPECS["identity"])
     before = table.storage.requests["read"]
-    found = table.scan().filter(pl.col("n") == -30).collect()
-    assert found.height == 1
+    rows = table.scan().filter(pl.col("n") == -30).collect()
+    assert rows.height == 1
     assert table.storage.requests["read"] - before == 2  # the manifest list, and one manifest of thirteen
 
 
@@ -163,8 +163,8 @@ def test_a_filter_on_files_of_several_specs_uses_each_ones_own(tmp_path: Path) -
     assert opened.scan().filter(pl.col("n") == -30).collect().height == 3
     plan = opened.plan("n = -30")
     assert plan.sort("path")["kept"].to_list() == [True, True, False, True]
-    told = opened.snapshot().files.sort("path")["partition_text"].to_list()
-    assert (told[0], told[1], told[3]) == ("n=-30", "b=bucket 1 of 4", None)
+    texts = opened.snapshot().files.sort("path")["partition_text"].to_list()
+    assert (texts[0], texts[1], texts[3]) == ("n=-30", "b=bucket 1 of 4", None)
 
 
 def test_a_field_id_that_specs_share_for_different_columns_prunes_nothing(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_a_field_id_that_specs_share_for_different_columns_prunes_nothing(tmp_pa
 
 
 def test_text_conditions_and_unknown_columns(tmp_path: Path) -> None:
-    table = made(tmp_path / "t", [])
+    table = make_table(tmp_path / "t", [])
     assert table.plan("n > 40 AND s IS NOT NULL").filter("kept").height == 1
     with pytest.raises(lv.errors.InvalidRequestError, match="no column nothing"):
         table.plan("nothing = 1")
@@ -191,9 +191,9 @@ def test_nulls_of_a_file_with_deleted_rows_are_those_it_was_written_with(tmp_pat
     fields = [{"id": i, "name": name, "required": False, "type": "long"} for i, name in enumerate(("id", "n"), 1)]
     history = IcebergHistory(tmp_path / "t", fields, version=3)
     path = history.append("a", [{"id": i, "n": None} for i in range(4)])
-    written = lv.open_table(history.address).statistics().row(0, named=True)
-    assert (written["n"]["null_count"], written["n"]["null_count_exact"]) == (4, True)
+    before = lv.open_table(history.address).statistics().row(0, named=True)
+    assert (before["n"]["null_count"], before["n"]["null_count_exact"]) == (4, True)
     history.delete_vectors("v", {path: [0, 1]})
-    found = lv.open_table(history.address).statistics().row(0, named=True)
-    assert (found["n"]["null_count"], found["n"]["null_count_exact"]) == (4, False)
-    assert (found["id"]["null_count"], found["id"]["null_count_exact"]) == (0, True)
+    after = lv.open_table(history.address).statistics().row(0, named=True)
+    assert (after["n"]["null_count"], after["n"]["null_count_exact"]) == (4, False)
+    assert (after["id"]["null_count"], after["id"]["null_count_exact"]) == (0, True)

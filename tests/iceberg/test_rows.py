@@ -94,9 +94,9 @@ def test_equality_by_a_column_that_was_dropped_and_one_that_was_widened(tmp_path
     history.delete_equal("d", [history.fields["cat"]], [{"cat": "b"}])
     history.delete_equal("e", [history.fields["id"]], [{"id": 4}])
     history.evolve([ID])
-    found = lv.open_table(history.address).scan().collect()
-    assert found.schema == {"id": pl.Int64}
-    assert sorted(found["id"].to_list()) == [0, 2]
+    rows = lv.open_table(history.address).scan().collect()
+    assert rows.schema == {"id": pl.Int64}
+    assert sorted(rows["id"].to_list()) == [0, 2]
 
 
 @pytest.mark.parametrize("kind", ["positions", "equality"])
@@ -172,11 +172,11 @@ def test_a_file_that_is_gone_is_named_when_rows_are_asked_for(tmp_path: Path, ki
         "equality": lambda: history.delete_equal("d", [history.fields["id"]], [{"id": 1}]),
         "vector": lambda: history.delete_vectors("d", {first: [0]}),
     }
-    gone = deletes[kind]().rpartition("/")[2]
-    (history.root / "data" / gone).unlink()
+    missing_file = deletes[kind]().rpartition("/")[2]
+    (history.root / "data" / missing_file).unlink()
     opened = lv.open_table(history.address)
     assert opened.snapshot().files.height == 1
-    with pytest.raises(DataFileMissingError, match=gone):
+    with pytest.raises(DataFileMissingError, match=missing_file):
         opened.scan().collect()
     assert not opened.versions()["readable"][0]
 
@@ -264,12 +264,12 @@ DEFAULTS: list[tuple[str, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("type_", "value", "wanted"), DEFAULTS, ids=[t for t, _, _ in DEFAULTS])
-def test_defaults_are_single_values_of_their_type(tmp_path: Path, type_: str, value: Any, wanted: Any) -> None:
+@pytest.mark.parametrize(("type_", "value", "expected"), DEFAULTS, ids=[t for t, _, _ in DEFAULTS])
+def test_defaults_are_single_values_of_their_type(tmp_path: Path, type_: str, value: Any, expected: Any) -> None:
     history = table(tmp_path, version=3)
     history.append("a", ROWS[:1])
     history.evolve([ID, {"id": 3, "name": "d", "required": False, "type": type_, "initial-default": value}])
-    assert lv.open_table(history.address).scan().collect()["d"].to_list() == [wanted]
+    assert lv.open_table(history.address).scan().collect()["d"].to_list() == [expected]
 
 
 NO_DEFAULTS: list[tuple[str, Any]] = [
@@ -300,8 +300,8 @@ def test_a_name_mapping_serves_files_without_ids(tmp_path: Path) -> None:
     history = table(tmp_path, properties={"schema.name-mapping.default": json.dumps(mapping)})
     history.append("a", ROWS[:1], ids=False)
     history.append("b", [{"id": 5, "cat": "x"}])
-    found = lv.open_table(history.address).scan().collect()
-    assert sorted(found.rows()) == [(0, None), (5, "x")]
+    rows = lv.open_table(history.address).scan().collect()
+    assert sorted(rows.rows()) == [(0, None), (5, "x")]
 
 
 def test_a_partition_value_comes_before_a_column_found_by_its_name(tmp_path: Path) -> None:
@@ -386,20 +386,20 @@ FORMATS: dict[str, Callable[[pa.Table, Path], None]] = {"ORC": _write_orc, "AVRO
 @pytest.mark.parametrize("format_", FORMATS)
 def test_files_of_other_formats_are_read_by_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: str) -> None:
     history = table(tmp_path)
-    made = history._file
+    data_file = history._file
 
-    def written(name: str, rows: pa.Table, content: int, partition: Any) -> dict[str, Any]:
-        entry = made(name, rows, content, partition)
+    def write_file(name: str, rows: pa.Table, content: int, partition: Any) -> dict[str, Any]:
+        entry = data_file(name, rows, content, partition)
         FORMATS[format_](rows, history.root / "data" / name)
         return {**entry, "file_format": format_}
 
-    monkeypatch.setattr(history, "_file", written)
+    monkeypatch.setattr(history, "_file", write_file)
     first = history.append("a", ROWS)
     history.delete_positions("d", {first: [0]})
     history.delete_equal("e", [history.fields["cat"]], [{"cat": "b"}])
     history.evolve([CAT, {**ID, "name": "number"}])
-    found = lv.open_table(history.address).scan().collect()
-    assert sorted(found.rows()) == [("a", 2), ("a", 4)]
+    rows_read = lv.open_table(history.address).scan().collect()
+    assert sorted(rows_read.rows()) == [("a", 2), ("a", 4)]
 
 
 def test_a_column_of_an_orc_file_may_be_called_as_a_part_of_another(tmp_path: Path) -> None:
@@ -426,8 +426,8 @@ def test_times_of_orc_files_beyond_nanoseconds_are_not_called_corrupt(tmp_path: 
         lv.open_table(history.address).scan().collect()
 
 
-@pytest.mark.parametrize(("micros", "wanted"), [(3_723_000_004, time(1, 2, 3, 4)), (-1, None)])
-def test_times_of_orc_files_are_longs(tmp_path: Path, micros: int, wanted: time | None) -> None:
+@pytest.mark.parametrize(("micros", "expected"), [(3_723_000_004, time(1, 2, 3, 4)), (-1, None)])
+def test_times_of_orc_files_are_longs(tmp_path: Path, micros: int, expected: time | None) -> None:
     history = IcebergHistory(tmp_path / "t", [{"id": 1, "name": "at", "required": False, "type": "time"}])
     entry = history._file("a", pa.table({"at": [micros]}), 0, {}) | {"file_format": "ORC"}
     attributes = {"iceberg.id": "1", "iceberg.long-type": "TIME"}
@@ -435,11 +435,11 @@ def test_times_of_orc_files_are_longs(tmp_path: Path, micros: int, wanted: time 
     orc.write_table(pa.table([[micros]], schema=schema), history.root / "data" / "a")
     history._commit("append", [entry], 0, {})
     rows = lv.open_table(history.address).scan()
-    if wanted is None:
+    if expected is None:
         with pytest.raises(CorruptTableError, match="data/a cannot be read"):
             rows.collect()
     else:
-        assert rows.collect().rows() == [(wanted,)]
+        assert rows.collect().rows() == [(expected,)]
 
 
 # -- row lineage
@@ -452,10 +452,10 @@ def test_rows_inherit_their_ids_and_keep_them_when_files_move(tmp_path: Path) ->
     history.append("gone", ROWS)
     history.remove(f"{history.location}/data/gone")
     history.delete_vectors("v", {first: [1]})
-    found = lv.open_table(history.address).scan(row_tracking=True).collect().sort("id")
-    assert found["_row_id"].to_list() == [0, 2, 3, 4, 5]
-    assert found["_last_updated_sequence_number"].to_list() == [1, 1, 2, 2, 2]
-    assert found.columns == ["id", "cat", "_row_id", "_last_updated_sequence_number"]
+    rows = lv.open_table(history.address).scan(row_tracking=True).collect().sort("id")
+    assert rows["_row_id"].to_list() == [0, 2, 3, 4, 5]
+    assert rows["_last_updated_sequence_number"].to_list() == [1, 1, 2, 2, 2]
+    assert rows.columns == ["id", "cat", "_row_id", "_last_updated_sequence_number"]
 
 
 def test_a_file_s_own_lineage_wins_where_it_is_not_null(tmp_path: Path) -> None:
@@ -463,17 +463,17 @@ def test_a_file_s_own_lineage_wins_where_it_is_not_null(tmp_path: Path) -> None:
     history = IcebergHistory(tmp_path / "t", [ID, own], version=3)
     history.append("a", [{"id": 1, "_row_id": 77}, {"id": 2, "_row_id": None}])
     history.evolve([ID])
-    found = lv.open_table(history.address).scan(row_tracking=True).select("id", "_row_id").collect()
-    assert found.rows() == [(1, 77), (2, 1)]
+    rows = lv.open_table(history.address).scan(row_tracking=True).select("id", "_row_id").collect()
+    assert rows.rows() == [(1, 77), (2, 1)]
 
 
 def test_a_removed_file_takes_no_row_ids_from_those_that_inherit_them(tmp_path: Path) -> None:
     history = table(tmp_path)
-    gone, _ = history.append("gone", ROWS), history.append("a", ROWS[:2])
+    dead_path, _ = history.append("gone", ROWS), history.append("a", ROWS[:2])
     history.document |= {"format-version": 3, "next-row-id": 100}
-    history.remove(gone)
-    found = lv.open_table(history.address).scan(row_tracking=True).collect()
-    assert found["_row_id"].to_list() == [100, 101]
+    history.remove(dead_path)
+    rows = lv.open_table(history.address).scan(row_tracking=True).collect()
+    assert rows["_row_id"].to_list() == [100, 101]
 
 
 def test_a_file_from_before_the_upgrade_has_no_lineage_whatever_it_holds(tmp_path: Path) -> None:
@@ -482,8 +482,8 @@ def test_a_file_from_before_the_upgrade_has_no_lineage_whatever_it_holds(tmp_pat
     history.append("a", [{"id": 1, "_row_id": 77}, {"id": 2, "_row_id": None}])
     history.document |= {"format-version": 3, "next-row-id": 0}
     history.evolve([ID])
-    found = lv.open_table(history.address).scan(row_tracking=True).collect()
-    assert found.rows() == [(1, None, None), (2, None, None)]
+    rows = lv.open_table(history.address).scan(row_tracking=True).collect()
+    assert rows.rows() == [(1, None, None), (2, None, None)]
 
 
 def test_tables_before_version_3_track_no_rows(tmp_path: Path) -> None:
@@ -504,8 +504,8 @@ def test_changes_of_appends_removals_and_deletes(tmp_path: Path) -> None:
     history.remove(second)
     opened = lv.open_table(history.address)
     changes = opened.changes(1001).collect()
-    told = sorted(changes.select("_commit_version", "_change_type", "id").rows())
-    assert told == [
+    changes_found = sorted(changes.select("_commit_version", "_change_type", "id").rows())
+    assert changes_found == [
         (1001, "insert", 0), (1001, "insert", 1), (1001, "insert", 2), (1002, "insert", 9), (1003, "delete", 1),
         (1004, "delete", 9),
     ]  # fmt: skip

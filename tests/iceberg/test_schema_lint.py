@@ -23,7 +23,7 @@ def ids(*schemas: dict[str, Any], version: int = 3, **more: Any) -> list[str]:
     return [f.id for f in schema_findings(parse_metadata(text(document(**changes | more)), "m"))]
 
 
-def listed(element: Any) -> dict[str, Any]:
+def field_list(element: Any) -> dict[str, Any]:
     return {"type": "list", "element-id": 2, "element": element, "element-required": False}
 
 
@@ -39,8 +39,8 @@ def struct(type_: str) -> dict[str, Any]:
         ("decimal(9,2)", "decimal(12,2)"),
         ("date", "timestamp_ns"),
         ("unknown", "string"),
-        (listed("int"), listed("long")),
-        (listed(struct("int")), listed(struct("long"))),
+        (field_list("int"), field_list("long")),
+        (field_list(struct("int")), field_list(struct("long"))),
         (struct("int"), struct("long")),
     ],
 )
@@ -58,7 +58,7 @@ def test_promotions_are_no_findings(before: Any, after: Any) -> None:
         ("decimal(9,2)", "decimal(12,4)", 3),
         ("fixed[4]", "fixed[8]", 3),
         ("int", "string", 3),
-        (listed(struct("long")), listed(struct("int")), 3),
+        (field_list(struct("long")), field_list(struct("int")), 3),
         (struct("double"), struct("float"), 3),
         ("int", struct("int"), 3),
     ],

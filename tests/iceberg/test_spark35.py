@@ -40,7 +40,7 @@ FILTERS = (
 
 
 @pytest.fixture(scope="module")
-def written() -> Path:
+def tables_folder() -> Path:
     """All tables, as they were written and read when the environment was made."""
     if not (TABLES_FOLDER / "told.json").exists():
         pytest.skip(f"the tables of Spark 3.5 are not in {TABLES_FOLDER}: make install-test writes them")
@@ -52,9 +52,9 @@ def opened(folder: Path, name: str) -> IcebergTable:
     return open_iceberg(str(folder / "warehouse" / "db" / name))
 
 
-def told(folder: Path, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "told.json").read_text())[name]
-    return found
+def description(folder: Path, name: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((folder / "told.json").read_text())[name]
+    return document
 
 
 def rows(folder: Path, name: str, at: str | int) -> pa.Table:
@@ -64,30 +64,37 @@ def rows(folder: Path, name: str, at: str | int) -> pa.Table:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_the_history_is_the_one_it_tells(written: Path, name: str) -> None:
-    ours = opened(written, name).history().select("version", "parent", "operation", pl.col("timestamp").dt.epoch("ms"))
-    theirs = [(s["snapshot_id"], s["parent_id"], s["operation"], s["at"]) for s in told(written, name)["snapshots"]]
+def test_the_history_is_the_one_it_tells(tables_folder: Path, name: str) -> None:
+    ours = (
+        opened(tables_folder, name)
+        .history()
+        .select("version", "parent", "operation", pl.col("timestamp").dt.epoch("ms"))
+    )
+    theirs = [
+        (s["snapshot_id"], s["parent_id"], s["operation"], s["at"])
+        for s in description(tables_folder, name)["snapshots"]
+    ]
     assert sorted(ours.iter_rows()) == sorted(theirs)
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_every_snapshot_has_its_rows_and_files(written: Path, name: str) -> None:
-    table = opened(written, name)
-    for text, listed in told(written, name)["files"].items():
+def test_every_snapshot_has_its_rows_and_files(tables_folder: Path, name: str) -> None:
+    table = opened(tables_folder, name)
+    for text, files in description(tables_folder, name)["files"].items():
         version = int(text)
-        assert differences(rows(written, name, version), table.scan(version).collect()) == [], version
+        assert differences(rows(tables_folder, name, version), table.scan(version).collect()) == [], version
         snapshot = table.snapshot(version)
         data, deletes = snapshot.files, snapshot.delete_files
-        assert sorted(zip(data["path"], data["records"], strict=True)) == sorted((p, n) for c, p, n in listed if c == 0)
-        found = sorted(zip(deletes["path"], deletes["records"], strict=True))
-        assert found == sorted((p, n) for c, p, n in listed if c != 0)
+        assert sorted(zip(data["path"], data["records"], strict=True)) == sorted((p, n) for c, p, n in files if c == 0)
+        deletes_found = sorted(zip(deletes["path"], deletes["records"], strict=True))
+        assert deletes_found == sorted((p, n) for c, p, n in files if c != 0)
         assert snapshot.num_files == data.height
         assert snapshot.num_records in (None, table.scan(version).select(pl.len()).collect().item())
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_the_changes_of_every_snapshot_are_the_difference_from_its_parent(written: Path, name: str) -> None:
-    table = opened(written, name)
+def test_the_changes_of_every_snapshot_are_the_difference_from_its_parent(tables_folder: Path, name: str) -> None:
+    table = opened(tables_folder, name)
     history = table.history()
     for version, parent in (
         history.filter(pl.col("parent").is_in(history["version"])).select("version", "parent").rows()
@@ -98,36 +105,36 @@ def test_the_changes_of_every_snapshot_are_the_difference_from_its_parent(writte
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_every_branch_and_tag_has_its_rows(written: Path, name: str) -> None:
-    table = opened(written, name)
-    refs = told(written, name)["refs"]
+def test_every_branch_and_tag_has_its_rows(tables_folder: Path, name: str) -> None:
+    table = opened(tables_folder, name)
+    refs = description(tables_folder, name)["refs"]
     assert {ref: table.snapshot(ref=ref).version for ref in refs} == refs
     for ref in refs:
-        read = "latest" if ref == "main" else ref
-        assert differences(rows(written, name, read), table.scan(ref=ref).collect()) == [], ref
-    assert differences(rows(written, name, "latest"), table.scan().collect()) == []
+        key = "latest" if ref == "main" else ref
+        assert differences(rows(tables_folder, name, key), table.scan(ref=ref).collect()) == [], ref
+    assert differences(rows(tables_folder, name, "latest"), table.scan().collect()) == []
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_what_a_filter_spares_holds_no_row_it_keeps(written: Path, name: str) -> None:
-    table = opened(written, name)
-    versions = sorted(map(int, told(written, name)["files"]))
+def test_what_a_filter_spares_holds_no_row_it_keeps(tables_folder: Path, name: str) -> None:
+    table = opened(tables_folder, name)
+    versions = sorted(map(int, description(tables_folder, name)["files"]))
     for number, version in enumerate(versions):
         whole = table.scan(version).collect()
         for condition in FILTERS[number % 3 :: 3]:  # a third of them at each version
-            found = table.scan(version).filter(condition).collect()
-            assert differences(whole.filter(condition).to_arrow(), found) == [], (version, condition)
+            rows_read = table.scan(version).filter(condition).collect()
+            assert differences(whole.filter(condition).to_arrow(), rows_read) == [], (version, condition)
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_the_doctor_has_nothing_against_it(written: Path, name: str) -> None:
-    found = opened(written, name).check()
-    assert [f.claim for f in found if f.severity in (Severity.BROKEN, Severity.ATTENTION)] == []
+def test_the_doctor_has_nothing_against_it(tables_folder: Path, name: str) -> None:
+    findings = opened(tables_folder, name).check()
+    assert [f.claim for f in findings if f.severity in (Severity.BROKEN, Severity.ATTENTION)] == []
 
 
 @pytest.mark.parametrize("name", ["upgraded", "vectors"])
-def test_rows_are_numbered_as_it_numbers_them(written: Path, name: str) -> None:
-    numbered = opened(written, name).scan(row_tracking=True).collect()
+def test_rows_are_numbered_as_it_numbers_them(tables_folder: Path, name: str) -> None:
+    numbered = opened(tables_folder, name).scan(row_tracking=True).collect()
     ours = numbered.select("id", "_row_id", "_last_updated_sequence_number").rows()
-    theirs = [tuple(row) for row in told(written, name)["lineage"]]
+    theirs = [tuple(row) for row in description(tables_folder, name)["lineage"]]
     assert sorted(ours, key=str) == sorted(theirs, key=str)

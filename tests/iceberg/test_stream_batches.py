@@ -52,8 +52,10 @@ def test_a_batch_whose_snapshot_has_expired_is_not_written_again(
         opened(address).append(pl.DataFrame({"id": [20]}))
         metadata = TableMetadataUtil.parse_raw(current().read_text())
         expired = [each.snapshot_id for each in metadata.snapshots if each.snapshot_id != metadata.current_snapshot_id]
-        left = update_table_metadata(metadata, (RemoveSnapshotsUpdate.model_validate({"snapshot-ids": expired}),))
-        current().write_text(left.model_dump_json())
+        metadata_after = update_table_metadata(
+            metadata, (RemoveSnapshotsUpdate.model_validate({"snapshot-ids": expired}),)
+        )
+        current().write_text(metadata_after.model_dump_json())
         assert opened(address).history().height == 1
         assert [ingest(address, epoch, 10 + epoch) for epoch in (0, 1)] == [None, None]
         assert ingest(address, 1, 30, query="another") is not None
@@ -62,26 +64,26 @@ def test_a_batch_whose_snapshot_has_expired_is_not_written_again(
 
 
 def opened(address: str) -> IcebergTable:
-    found = lv.open_table(address)
-    assert isinstance(found, IcebergTable)
-    return found
+    opened_table = lv.open_table(address)
+    assert isinstance(opened_table, IcebergTable)
+    return opened_table
 
 
 def ingest(address: str, epoch: int, number: int, query: str = "q") -> int | None:
-    found = opened(address)
-    context = write_context(found.state)
-    files = write_files(context, batches_of(pl.DataFrame({"id": [number]})), found.state.storage)
+    opened_table = opened(address)
+    context = write_context(opened_table.state)
+    files = write_files(context, batches_of(pl.DataFrame({"id": [number]})), opened_table.state.storage)
     return SnapshotCommit(
-        found, context, files, clock=system_clock, engine=ENGINE, without_catalog=False,
+        opened_table, context, files, clock=system_clock, engine=ENGINE, without_catalog=False,
         batch=StreamBatch(query, epoch),
     ).run()  # fmt: skip
 
 
 def snapshot(number: int, parent: int | None, epoch: int | None = None) -> dict[str, Any]:
-    made = {} if epoch is None else dict(StreamBatch("q", epoch).summary)
+    summary = {} if epoch is None else dict(StreamBatch("q", epoch).summary)
     return {
         "snapshot-id": number, "parent-snapshot-id": parent, "sequence-number": number, "timestamp-ms": number,
-        "manifest-list": "s3://old/table/metadata/list.avro", "summary": {"operation": "append", **made},
+        "manifest-list": "s3://old/table/metadata/list.avro", "summary": {"operation": "append", **summary},
     }  # fmt: skip
 
 
@@ -106,6 +108,6 @@ def test_the_last_batch_is_that_of_the_history_or_of_the_property(
     document |= {"snapshots": snapshots, "current-snapshot-id": current, "refs": {}, "last-sequence-number": 9}
     document["properties"] = {"lakeview.stream.q": recorded}
     metadata = parse_metadata(json.dumps(document).encode(), "v1.metadata.json")
-    found = [epoch for epoch in range(9) if StreamBatch("q", epoch).is_committed(metadata)]
-    assert found == ([] if last is None else list(range(last + 1)))
+    epochs = [epoch for epoch in range(9) if StreamBatch("q", epoch).is_committed(metadata)]
+    assert epochs == ([] if last is None else list(range(last + 1)))
     assert not StreamBatch("another", 0).is_committed(metadata)

@@ -25,7 +25,7 @@ COUNTS = ["0", "7", "007", "-0", "-5", "+5", " 5", "", "1e3", "1.0", "9" * 18, "
 
 
 def summary(rng: random.Random) -> dict[str, Any]:
-    found: dict[str, Any] = {k: v for k, v in PLAIN.items() if rng.random() < 0.8}
+    counts: dict[str, Any] = {k: v for k, v in PLAIN.items() if rng.random() < 0.8}
     for key in (
         "added-position-deletes",
         "removed-delete-files",
@@ -35,8 +35,8 @@ def summary(rng: random.Random) -> dict[str, Any]:
         "\u00e9",
     ):
         if rng.random() < 0.5:
-            found[key] = rng.choice(COUNTS)
-    return found
+            counts[key] = rng.choice(COUNTS)
+    return counts
 
 
 def entries(summaries: list[bytes]) -> list[SnapshotEntry]:
@@ -64,22 +64,22 @@ CASES: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_many_summaries_say_together_what_each_says_alone(case: str) -> None:
-    found = entries([json.dumps(s).encode() for s in CASES[case]])
-    alone = pl.concat([summaries_frame([entry], WANTED) for entry in found])
-    assert decoded(summaries_frame(found, WANTED)) == decoded(alone)
+    rows = entries([json.dumps(s).encode() for s in CASES[case]])
+    alone = pl.concat([summaries_frame([entry], WANTED) for entry in rows])
+    assert decoded(summaries_frame(rows, WANTED)) == decoded(alone)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_summaries_of_several_writers_say_together_what_each_says_alone(seed: int) -> None:
     rng = random.Random(seed)
-    found = entries([json.dumps(summary(rng), ensure_ascii=rng.random() < 0.5).encode() for _ in range(MANY)])
-    alone = pl.concat([summaries_frame([entry], WANTED) for entry in found])
-    assert decoded(summaries_frame(found, WANTED)) == decoded(alone)
+    rows = entries([json.dumps(summary(rng), ensure_ascii=rng.random() < 0.5).encode() for _ in range(MANY)])
+    alone = pl.concat([summaries_frame([entry], WANTED) for entry in rows])
+    assert decoded(summaries_frame(rows, WANTED)) == decoded(alone)
 
 
 def test_a_summary_of_broken_text_tells_nothing_and_the_others_all() -> None:
-    told = [json.dumps(PLAIN).encode()] * MANY + [b'{"a": "\xff"}']
-    frame = summaries_frame(entries(told), WANTED)
+    texts = [json.dumps(PLAIN).encode()] * MANY + [b'{"a": "\xff"}']
+    frame = summaries_frame(entries(texts), WANTED)
     assert frame["operation"].to_list() == ["append"] * MANY + [None]
     assert json.loads(frame["metrics"][0]) == {"added-data-files": 3, "total-data-files": 12}
 
@@ -109,7 +109,7 @@ def test_a_snapshot_that_adds_delete_files_alone_adds_no_bytes_of_data(
     added_files: str | None, size: int | None
 ) -> None:
     counts = {"added-delete-files": "1", "added-files-size": "900", "total-data-files": "3"}
-    told = {"operation": "delete", **counts} | ({"added-data-files": added_files} if added_files else {})
-    of_table = document(snapshots=[snapshot(1, schema_id=0, summary=told)], refs={}, current_snapshot_id=1)
+    text_summary = {"operation": "delete", **counts} | ({"added-data-files": added_files} if added_files else {})
+    of_table = document(snapshots=[snapshot(1, schema_id=0, summary=text_summary)], refs={}, current_snapshot_id=1)
     row = commits(parse_metadata(json.dumps(of_table).encode(), "v1.metadata.json")).row(0, named=True)
     assert (row["bytes_added"], row["bytes_removed"]) == (size, 0)

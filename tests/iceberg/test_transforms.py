@@ -41,8 +41,8 @@ HASHES: dict[str, tuple[Any, DataType, int]] = {
 
 @pytest.mark.parametrize("case", HASHES)
 def test_hashes_are_those_of_the_specification(case: str) -> None:
-    value, type_, wanted = HASHES[case]
-    assert murmur3(_hashed_bytes(value, type_)) == wanted & 0xFFFF_FFFF
+    value, type_, expected = HASHES[case]
+    assert murmur3(_hashed_bytes(value, type_)) == expected & 0xFFFF_FFFF
 
 
 TRUNCATED: list[tuple[int, Any, DataType, Any]] = [
@@ -56,9 +56,9 @@ TRUNCATED: list[tuple[int, Any, DataType, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("width", "value", "type_", "wanted"), TRUNCATED)
-def test_truncation(width: int, value: Any, type_: DataType, wanted: Any) -> None:
-    assert parse_transform(f"truncate[{width}]").apply(value, type_) == wanted
+@pytest.mark.parametrize(("width", "value", "type_", "expected"), TRUNCATED)
+def test_truncation(width: int, value: Any, type_: DataType, expected: Any) -> None:
+    assert parse_transform(f"truncate[{width}]").apply(value, type_) == expected
 
 
 PERIODS: list[tuple[str, Any, Any]] = [
@@ -73,9 +73,9 @@ PERIODS: list[tuple[str, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value", "wanted"), PERIODS)
-def test_periods_floor(name: str, value: Any, wanted: Any) -> None:
-    assert parse_transform(name).apply(value, DATE) == wanted
+@pytest.mark.parametrize(("name", "value", "expected"), PERIODS)
+def test_periods_floor(name: str, value: Any, expected: Any) -> None:
+    assert parse_transform(name).apply(value, DATE) == expected
 
 
 def test_null_stays_null_and_void_makes_it() -> None:
@@ -164,9 +164,9 @@ def test_a_time_lies_within_the_bounds_of_its_period(value: datetime, name: str)
 
 
 def within(transform: str, type_: DataType, value: Any) -> None:
-    made = column(transform, type_)
-    cell = pl.Series([parse_transform(transform).apply(value, type_)], dtype=made.dtype)
-    bounds = source_bounds(made, cell, cell)
+    partition_column = column(transform, type_)
+    cell = pl.Series([parse_transform(transform).apply(value, type_)], dtype=partition_column.dtype)
+    bounds = source_bounds(partition_column, cell, cell)
     assert bounds is not None
     low, high = bounds[0][0], bounds[1][0]
     assert low is None or low <= value
@@ -186,7 +186,7 @@ READABLE: list[tuple[str, DataType, Any, str | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("transform", "type_", "value", "wanted"), READABLE)
-def test_values_for_people(transform: str, type_: DataType, value: Any, wanted: str | None) -> None:
-    made = column(transform, type_)
-    assert readable(made, pl.Series([value], dtype=made.dtype))[0] == wanted
+@pytest.mark.parametrize(("transform", "type_", "value", "expected"), READABLE)
+def test_values_for_people(transform: str, type_: DataType, value: Any, expected: str | None) -> None:
+    partition_column = column(transform, type_)
+    assert readable(partition_column, pl.Series([value], dtype=partition_column.dtype))[0] == expected
