@@ -21,7 +21,7 @@ from tests.builders.feeds import ids_file, masked, opened, with_vectors
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
 from tests.builders.iceberg_branches import BranchedHistory
-from tests.builders.mapped import field, held, mapped
+from tests.builders.mapped import field, mapped, stored_field
 from tests.builders.vectors import deleting
 
 FIELDS = [
@@ -35,10 +35,10 @@ def history(tmp_path: Path) -> DeltaHistory:
     return DeltaHistory(tmp_path / "t")
 
 
-def told(frame: pl.LazyFrame) -> list[tuple[Any, ...]]:
+def change_rows(frame: pl.LazyFrame) -> list[tuple[Any, ...]]:
     """(kind, the table's columns...), sorted."""
-    found = frame.collect()
-    return sorted(found.select("_change_type", pl.exclude("_change_type")).rows(), key=repr)
+    rows = frame.collect()
+    return sorted(rows.select("_change_type", pl.exclude("_change_type")).rows(), key=repr)
 
 
 def planned(plan: pl.DataFrame) -> list[tuple[Any, ...]]:
@@ -51,9 +51,9 @@ def test_files_that_both_versions_have_are_not_read(history: DeltaHistory) -> No
     history.commit(remove("b"), ids_file(history, "c", 4, 5))
     table = opened(history)
     history.remove("a")  # not so much as opened
-    assert told(table.difference(1, 2)) == [("delete", 3), ("insert", 4), ("insert", 5)]
+    assert change_rows(table.difference(1, 2)) == [("delete", 3), ("insert", 4), ("insert", 5)]
     assert planned(table.difference_plan(1, 2)) == [(1, "delete", "b"), (2, "insert", "c")]
-    assert told(table.difference(2, 2)) == [] == told(table.difference(1, 1))
+    assert change_rows(table.difference(2, 2)) == [] == change_rows(table.difference(1, 1))
     assert table.difference_plan(2).is_empty()
 
 
@@ -74,9 +74,9 @@ def test_files_of_the_versions_between_may_be_gone(history: DeltaHistory) -> Non
     table = opened(history)
     with pytest.raises(DataFileMissingError):
         table.changes(2, 3).collect()
-    found = views.compare.rows.row_difference(table.difference(1, 3))
-    assert (found.gains, found.losses, found.rows_read) == (2, 0, 4)
-    assert found.rows.rows() == [(1, 2), (1, 3)]
+    difference = views.compare.rows.row_difference(table.difference(1, 3))
+    assert (difference.gains, difference.losses, difference.rows_read) == (2, 0, 4)
+    assert difference.rows.rows() == [(1, 2), (1, 3)]
 
 
 def test_a_file_of_the_two_that_is_gone_is_named(history: DeltaHistory) -> None:
@@ -89,8 +89,8 @@ def test_a_file_of_the_two_that_is_gone_is_named(history: DeltaHistory) -> None:
 def test_either_version_may_come_first(history: DeltaHistory) -> None:
     history.create({"id": "long"}).commit(ids_file(history, "a", 1)).commit(ids_file(history, "b", 2))
     table = opened(history)
-    assert told(table.difference(1)) == [("insert", 2)]
-    assert told(table.difference(2, 1)) == [("delete", 2)]
+    assert change_rows(table.difference(1)) == [("insert", 2)]
+    assert change_rows(table.difference(2, 1)) == [("delete", 2)]
     assert planned(table.difference_plan(2, 1)) == [(2, "delete", "b")]
 
 
@@ -100,10 +100,10 @@ def test_of_a_file_whose_deletes_differ_only_those_rows_are_read(history: DeltaH
     for old, new in ((None, first), (first, second), (second, None)):
         history.commit(add("f", records=5, **masked(new)), remove("f", **masked(old)))
     table = opened(history)
-    assert told(table.difference(1, 2)) == [("delete", 1), ("delete", 2)]
-    assert told(table.difference(2, 3)) == [("delete", 4), ("insert", 1)]
-    assert told(table.difference(3, 4)) == [("insert", 2), ("insert", 4)]
-    assert told(table.difference(1, 4)) == []
+    assert change_rows(table.difference(1, 2)) == [("delete", 1), ("delete", 2)]
+    assert change_rows(table.difference(2, 3)) == [("delete", 4), ("insert", 1)]
+    assert change_rows(table.difference(3, 4)) == [("insert", 2), ("insert", 4)]
+    assert change_rows(table.difference(1, 4)) == []
     assert planned(table.difference_plan(2, 3)) == [(2, "delete", "f"), (3, "insert", "f")]
 
 
@@ -115,8 +115,8 @@ def test_columns_are_those_of_the_later_version(history: DeltaHistory) -> None:
     )
     table = opened(history)
     assert table.difference(1, 2).collect().columns == ["id", "more", "_change_type"]
-    assert told(table.difference(1, 2)) == [("delete", 1, None), ("insert", 2, "x")]
-    assert told(table.difference(2, 1)) == [("delete", 2, "x"), ("insert", 1, None)]
+    assert change_rows(table.difference(1, 2)) == [("delete", 1, None), ("insert", 2, "x")]
+    assert change_rows(table.difference(2, 1)) == [("delete", 2, "x"), ("insert", 1, None)]
     assert table.difference(0, 1).collect().rows() == [(1, 7, "insert")]
     assert table.difference(0, 1).collect_schema().names() == ["id", "_change_type_", "_change_type"]
 
@@ -124,13 +124,13 @@ def test_columns_are_those_of_the_later_version(history: DeltaHistory) -> None:
 def test_a_renamed_column_is_compared_with_itself(history: DeltaHistory) -> None:
     history.commit(*mapped("name", field("day", "string", 1), field("id", "long", 2), partition_by=("day",)))
     file = history.data(
-        "a", pa.table([[1]], schema=pa.schema([held(pa.int64(), 2)])), partitionValues={"col-1": "monday"}
+        "a", pa.table([[1]], schema=pa.schema([stored_field(pa.int64(), 2)])), partitionValues={"col-1": "monday"}
     )
     history.commit(file)
     _, renamed = mapped("name", field("date", "string", 1), field("number", "long", 2), partition_by=("date",))
     history.commit(renamed).commit(remove("a"))
-    assert told(opened(history).difference(1, 3)) == [("delete", "monday", 1)]
-    assert told(opened(history).difference(1, 2)) == []
+    assert change_rows(opened(history).difference(1, 3)) == [("delete", "monday", 1)]
+    assert change_rows(opened(history).difference(1, 2)) == []
 
 
 def test_a_column_that_became_of_another_type_is_told(history: DeltaHistory) -> None:
@@ -139,9 +139,9 @@ def test_a_column_that_became_of_another_type_is_told(history: DeltaHistory) -> 
         with pytest.raises(
             InvalidRequestError,
             match=r"versions 0 and 1 of .* cannot be read with one schema: column id was changed from string to long",
-        ) as found:
+        ) as error:
             opened(history).difference(base, version)
-        assert found.value.fix == "compare versions that are both before or both after that change"
+        assert error.value.fix == "compare versions that are both before or both after that change"
 
 
 def test_what_a_file_was_partitioned_by_its_own_version_says(history: DeltaHistory) -> None:
@@ -149,8 +149,8 @@ def test_what_a_file_was_partitioned_by_its_own_version_says(history: DeltaHisto
     history.commit(history.data("a", {"id": [1]}, partitionValues={"day": "monday"}))
     history.commit(metadata({"id": "long", "day": "string"}), remove("a"))
     history.commit(history.data("b", {"id": [1], "day": ["sunday"]}))
-    assert told(opened(history).difference(1, 3)) == [("delete", 1, "monday"), ("insert", 1, "sunday")]
-    assert told(opened(history).difference(3, 1)) == [("delete", 1, "sunday"), ("insert", 1, "monday")]
+    assert change_rows(opened(history).difference(1, 3)) == [("delete", 1, "monday"), ("insert", 1, "sunday")]
+    assert change_rows(opened(history).difference(3, 1)) == [("delete", 1, "sunday"), ("insert", 1, "monday")]
 
 
 def test_a_version_that_is_not_there_is_told(history: DeltaHistory) -> None:
@@ -186,9 +186,9 @@ def test_any_two_versions_differ_as_their_rows_do(tmp_path_factory: pytest.TempP
     rows_of = [Counter(table.scan(v).collect()["id"].to_list()) for v in range(table.latest_version + 1)]
     for base in range(1, len(rows_of)):
         for version in range(1, len(rows_of)):
-            found = views.compare.rows.row_difference(table.difference(base, version))
-            assert found.gains == (rows_of[version] - rows_of[base]).total()
-            assert found.losses == (rows_of[base] - rows_of[version]).total()
+            difference = views.compare.rows.row_difference(table.difference(base, version))
+            assert difference.gains == (rows_of[version] - rows_of[base]).total()
+            assert difference.losses == (rows_of[base] - rows_of[version]).total()
 
 
 # -- Iceberg
@@ -197,21 +197,21 @@ def test_any_two_versions_differ_as_their_rows_do(tmp_path_factory: pytest.TempP
 @pytest.mark.parametrize("version", [2, 3])
 def test_snapshots_differ_by_their_files_and_deletes(tmp_path: Path, version: int) -> None:
     history = IcebergHistory(tmp_path / "t", FIELDS, version=version)
-    kept = history.append("a", [{"id": i, "note": "x"} for i in range(4)])
-    gone = history.append("b", [{"id": 10, "note": None}])
-    history.remove(gone)
+    live_path = history.append("a", [{"id": i, "note": "x"} for i in range(4)])
+    deleted_path = history.append("b", [{"id": 10, "note": None}])
+    history.remove(deleted_path)
     if version == 3:
-        history.delete_vectors("v", {kept: [0, 3]})
+        history.delete_vectors("v", {live_path: [0, 3]})
     else:
-        history.delete_positions("d", {kept: [0, 3]})
+        history.delete_positions("d", {live_path: [0, 3]})
     history.append("c", [{"id": 50, "note": "z"}])
     table = lv.open_table(history.address)
-    assert told(table.difference(1002)) == [
+    assert change_rows(table.difference(1002)) == [
         ("delete", 0, "x"), ("delete", 10, None), ("delete", 3, "x"), ("insert", 50, "z"),
     ]  # fmt: skip
-    assert told(table.difference(1005, 1001)) == [("delete", 50, "z"), ("insert", 0, "x"), ("insert", 3, "x")]
+    assert change_rows(table.difference(1005, 1001)) == [("delete", 50, "z"), ("insert", 0, "x"), ("insert", 3, "x")]
     assert planned(table.difference_plan(1003, 1005))[0][:2] == (1003, "delete")
-    assert told(table.difference(1001, 1003)) == []
+    assert change_rows(table.difference(1001, 1003)) == []
 
 
 def test_equality_deletes_are_told_by_the_rows_they_hit(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_equality_deletes_are_told_by_the_rows_they_hit(tmp_path: Path) -> None:
     history.append("a", [{"id": i, "note": "x"} for i in range(3)])
     history.delete_equal("d", [history.fields["id"]], [{"id": 1}])
     history.append("b", [{"id": 1, "note": "y"}])
-    assert told(lv.open_table(history.address).difference(1001)) == [("delete", 1, "x"), ("insert", 1, "y")]
+    assert change_rows(lv.open_table(history.address).difference(1001)) == [("delete", 1, "x"), ("insert", 1, "y")]
 
 
 def test_equality_deletes_compare_fields_whose_names_are_patterns_to_polars(tmp_path: Path) -> None:
@@ -242,13 +242,13 @@ def test_branches_are_compared_though_neither_comes_before_the_other(tmp_path: P
         history.append("b", [{"id": 2, "note": "x"}])
     history.evolve([FIELDS[0], {**FIELDS[1], "name": "remark"}])
     history.append("c", [{"id": 3, "remark": "x"}])
-    found = lv.open_table(history.address).difference(1002)
-    assert told(found) == [("delete", 2, "x"), ("insert", 3, "x")]
-    assert found.collect_schema().names() == ["id", "remark", "_change_type"]
+    difference = lv.open_table(history.address).difference(1002)
+    assert change_rows(difference) == [("delete", 2, "x"), ("insert", 3, "x")]
+    assert difference.collect_schema().names() == ["id", "remark", "_change_type"]
 
 
 def test_filters_and_chosen_columns_hold(history: DeltaHistory) -> None:
     history.create({"id": "long"}).commit(ids_file(history, "a", 1, 2, 3))
-    found = opened(history).difference(0, 1)
-    assert found.filter(pl.col("id") > 1).select("id").collect()["id"].to_list() == [2, 3]
-    assert found.select(pl.len()).collect().item() == 3
+    rows = opened(history).difference(0, 1)
+    assert rows.filter(pl.col("id") > 1).select("id").collect()["id"].to_list() == [2, 3]
+    assert rows.select(pl.len()).collect().item() == 3

@@ -50,7 +50,7 @@ class RestState:
 
     `tables`: metadata locations; `config`: what loadTable says of the store, `credentials` the same by prefix;
     `client_secret` and `token`: what it lets in, None for everybody; `page`: entries in an answer;
-    `lost`: changes of tables that are made and answered with the status 500, `denies`: changes are answered with 403;
+    `losses`: changes of tables that are made and answered with the status 500, `denies`: changes are answered with 403;
     `failing`: (status, error type) of the next answers to anything but the configuration; `raw`: body of every answer.
     """
 
@@ -64,9 +64,9 @@ class RestState:
     token: str | None = None
     page: int = 2
     failing: list[tuple[int, str]] = field(default_factory=list)
-    lost: int = 0
+    losses: int = 0
     answers: list[int] = field(default_factory=list)
-    made: bool = True
+    applies: bool = True
     denies: bool = False
     changes: threading.Lock = field(default_factory=threading.Lock)
     raw: bytes | None = None
@@ -105,7 +105,7 @@ class _Handler(BaseHTTPRequestHandler):
         status, answer = self._answer()
         if status != 200 or self.state.denies:
             return (status, answer) if status != 200 else _error(403, "ForbiddenException", "read only")
-        if not self.state.made:
+        if not self.state.applies:
             return (self.state.answers.pop(0) if self.state.answers else 200), {}
         CommitTableRequest.model_validate(change)  # the words of the specification, as pyiceberg has them
         names = (*change["identifier"]["namespace"], change["identifier"]["name"])
@@ -122,8 +122,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.state.tables[names] = str(newer)
         if self.state.answers:
             return _error(self.state.answers.pop(0), "SomeException", "as planned")
-        if self.state.lost:
-            self.state.lost -= 1
+        if self.state.losses:
+            self.state.losses -= 1
             return _error(500, "InternalServerError", "the answer got lost")
         return 200, {"metadata-location": str(newer), "metadata": document}
 
@@ -153,21 +153,21 @@ class _Handler(BaseHTTPRequestHandler):
             return _error(401, "NotAuthorizedException", f"not {self.headers.get('Authorization')}")
         if url.path == "/v1/config":
             return 200, {"defaults": {}, "overrides": {"prefix": state.prefix}, "endpoints": ENDPOINTS}
-        found = re.fullmatch(rf"/v1/{state.prefix}/namespaces(?:/([^/]+)(?:/(tables|views)(?:/([^/]+))?)?)?", url.path)
-        if found is None:
+        match = re.fullmatch(rf"/v1/{state.prefix}/namespaces(?:/([^/]+)(?:/(tables|views)(?:/([^/]+))?)?)?", url.path)
+        if match is None:
             return _error(404, "NotFoundException", "no such endpoint")
-        namespace = tuple(unquote(found[1]).split("\x1f")) if found[1] else ()
-        name = unquote(found[3]) if found[3] else None
-        state.requests[f"{self.command} {found[2] or 'namespaces'}{'' if name is None else '/table'}"] += 1
-        return self._about(namespace, found[2], name, query)
+        namespace = tuple(unquote(match[1]).split("\x1f")) if match[1] else ()
+        name = unquote(match[3]) if match[3] else None
+        state.requests[f"{self.command} {match[2] or 'namespaces'}{'' if name is None else '/table'}"] += 1
+        return self._about(namespace, match[2], name, query)
 
     def _about(self, namespace: Names, kind: str | None, name: str | None, query: Mapping[str, str]) -> Answer:
         state = self.state
         # clients encode each level before the parameter as a whole is encoded
         parent = tuple(unquote(level) for level in query.get("parent", "").split("\x1f") if level)
-        for asked in (namespace, parent):
-            if asked and asked not in state.namespaces:
-                return _error(404, "NoSuchNamespaceException", f"no namespace {asked}")
+        for levels in (namespace, parent):
+            if levels and levels not in state.namespaces:
+                return _error(404, "NoSuchNamespaceException", f"no namespace {levels}")
         if not namespace:
             inside = [n for n in state.namespaces if len(n) == len(parent) + 1 and n[: len(parent)] == parent]
             return self._paged("namespaces", [list(n) for n in inside], query)
@@ -206,13 +206,13 @@ ENDPOINTS = [
 def is_met(requirement: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
     """Whether a requirement of updateTable is met."""
     main = document["refs"].get("main", {}).get("snapshot-id")
-    held = {
+    actual_values = {
         "assert-table-uuid": ("uuid", document["table-uuid"]),
         "assert-ref-snapshot-id": ("snapshot-id", main),
         "assert-current-schema-id": ("current-schema-id", document["current-schema-id"]),
         "assert-default-spec-id": ("default-spec-id", document["default-spec-id"]),
     }
-    name, value = held[requirement["type"]]
+    name, value = actual_values[requirement["type"]]
     return bool(requirement[name] == value)
 
 

@@ -29,9 +29,9 @@ def feed(history: DeltaHistory, columns: dict[str, Any] | None = None, **more: A
 
 def changes(history: DeltaHistory, start: int, end: int | None = None) -> list[Change]:
     """(kind, version, the table's columns...), sorted."""
-    found = opened(history).changes(start, end).drop("_commit_timestamp").collect()
-    own = [c for c in found.columns if c not in CHANGES]
-    return sorted(found.select("_change_type", "_commit_version", *own).rows(), key=repr)
+    rows = opened(history).changes(start, end).drop("_commit_timestamp").collect()
+    own = [c for c in rows.columns if c not in CHANGES]
+    return sorted(rows.select("_change_type", "_commit_version", *own).rows(), key=repr)
 
 
 def of_ids(kind: str, version: int, *ids: int) -> list[Change]:

@@ -27,12 +27,12 @@ def _optional(name: str, field_id: int, type_: Any) -> dict[str, Any]:
     return {"name": name, "field-id": field_id, "type": ["null", type_], "default": None}
 
 
-def _needed(name: str, field_id: int, type_: Any) -> dict[str, Any]:
+def _field(name: str, field_id: int, type_: Any) -> dict[str, Any]:
     return {"name": name, "field-id": field_id, "type": type_}
 
 
 def _map(key_id: int, value_id: int, value: str) -> dict[str, Any]:
-    fields = [_needed("key", key_id, "int"), _needed("value", value_id, value)]
+    fields = [_field("key", key_id, "int"), _field("value", value_id, value)]
     return {
         "type": "array",
         "logicalType": "map",
@@ -43,16 +43,16 @@ def _map(key_id: int, value_id: int, value: str) -> dict[str, Any]:
 LIST_SCHEMA = {
     "type": "record", "name": "manifest_file",
     "fields": [
-        _needed("manifest_path", 500, "string"), _needed("manifest_length", 501, "long"),
-        _needed("partition_spec_id", 502, "int"), _needed("content", 517, "int"),
-        _needed("sequence_number", 515, "long"), _needed("min_sequence_number", 516, "long"),
-        _needed("added_snapshot_id", 503, "long"), _needed("added_files_count", 504, "int"),
-        _needed("existing_files_count", 505, "int"), _needed("deleted_files_count", 506, "int"),
-        _needed("added_rows_count", 512, "long"), _needed("existing_rows_count", 513, "long"),
-        _needed("deleted_rows_count", 514, "long"), _optional("first_row_id", 520, "long"),
+        _field("manifest_path", 500, "string"), _field("manifest_length", 501, "long"),
+        _field("partition_spec_id", 502, "int"), _field("content", 517, "int"),
+        _field("sequence_number", 515, "long"), _field("min_sequence_number", 516, "long"),
+        _field("added_snapshot_id", 503, "long"), _field("added_files_count", 504, "int"),
+        _field("existing_files_count", 505, "int"), _field("deleted_files_count", 506, "int"),
+        _field("added_rows_count", 512, "long"), _field("existing_rows_count", 513, "long"),
+        _field("deleted_rows_count", 514, "long"), _optional("first_row_id", 520, "long"),
         _optional("partitions", 507, {"type": "array", "element-id": 508, "items": {
             "type": "record", "name": "r508", "fields": [
-                _needed("contains_null", 509, "boolean"), _optional("contains_nan", 518, "boolean"),
+                _field("contains_null", 509, "boolean"), _optional("contains_nan", 518, "boolean"),
                 _optional("lower_bound", 510, "bytes"), _optional("upper_bound", 511, "bytes")]}}),
     ],
 }  # fmt: skip
@@ -72,9 +72,9 @@ def entry_schema(partition: Sequence[tuple[str, int, Any]]) -> dict[str, Any]:
     """The Avro schema of a manifest whose partition tuples have these (name, field id, Avro type)."""
     tuple_ = {"type": "record", "name": "r102", "fields": [_optional(n, i, t) for n, i, t in partition]}
     file = [
-        _needed("content", 134, "int"), _needed("file_path", 100, "string"), _needed("file_format", 101, "string"),
-        _needed("partition", 102, tuple_), _needed("record_count", 103, "long"),
-        _needed("file_size_in_bytes", 104, "long"),
+        _field("content", 134, "int"), _field("file_path", 100, "string"), _field("file_format", 101, "string"),
+        _field("partition", 102, tuple_), _field("record_count", 103, "long"),
+        _field("file_size_in_bytes", 104, "long"),
         _optional("value_counts", 109, _map(119, 120, COUNTS)),
         _optional("null_value_counts", 110, _map(121, 122, COUNTS)),
         _optional("nan_value_counts", 137, _map(138, 139, COUNTS)),
@@ -87,9 +87,9 @@ def entry_schema(partition: Sequence[tuple[str, int, Any]]) -> dict[str, Any]:
     return {
         "type": "record", "name": "manifest_entry",
         "fields": [
-            _needed("status", 0, "int"), _optional("snapshot_id", 1, "long"), _optional("sequence_number", 3, "long"),
+            _field("status", 0, "int"), _optional("snapshot_id", 1, "long"), _optional("sequence_number", 3, "long"),
             _optional("file_sequence_number", 4, "long"),
-            _needed("data_file", 2, {"type": "record", "name": "r2", "fields": file}),
+            _field("data_file", 2, {"type": "record", "name": "r2", "fields": file}),
         ],
     }  # fmt: skip
 
@@ -217,8 +217,8 @@ class IcebergHistory:
 
     def _entries_of(self, manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
         path = self.root / manifest["manifest_path"].removeprefix(f"{self.location}/")
-        with path.open("rb") as found:
-            entries: list[Any] = list(fastavro.reader(found))
+        with path.open("rb") as container:
+            entries: list[Any] = list(fastavro.reader(container))
         return [entry["data_file"] for entry in entries if entry["status"] != 2]
 
     def delete_positions(
@@ -238,7 +238,7 @@ class IcebergHistory:
         one data file name it."""
         entries, rows = [], 0
         for name, positions in files.items():
-            pairs = [(path, p) for path, found in positions.items() for p in found]
+            pairs = [(path, p) for path, rows in positions.items() for p in rows]
             schema = pa.schema([_id("file_path", pa.string(), 2147483546), _id("pos", pa.int64(), 2147483545)])
             table = pa.table([[p for p, _ in pairs], [p for _, p in pairs]], schema=schema)
             entry = self._file(name, table, 1, partition or {}) | {"lower_bounds": [], "upper_bounds": []}
@@ -273,8 +273,8 @@ class IcebergHistory:
         content = b"PFA1"
         entries: list[dict[str, Any]] = []
         blobs: list[dict[str, Any]] = []
-        for target, found in positions.items():
-            data = b"\xd1\xd3\x39\x64" + pyroaring.BitMap64(found).serialize()
+        for target, rows in positions.items():
+            data = b"\xd1\xd3\x39\x64" + pyroaring.BitMap64(rows).serialize()
             blob = struct.pack(">i", len(data)) + data + struct.pack(">I", zlib.crc32(data))
             if damage is not None and not entries:
                 at = damage % len(blob)
@@ -283,12 +283,12 @@ class IcebergHistory:
             entries.append(
                 {
                     "content": 1, "file_path": path, "file_format": "PUFFIN", "partition": partition,
-                    "record_count": len(found), "file_size_in_bytes": 0, "referenced_data_file": target,
+                    "record_count": len(rows), "file_size_in_bytes": 0, "referenced_data_file": target,
                     "content_offset": len(content), "content_size_in_bytes": len(blob),
                 }
             )  # fmt: skip
             content += blob
-            places = {"referenced-data-file": target, "cardinality": str(len(found))}
+            places = {"referenced-data-file": target, "cardinality": str(len(rows))}
             blobs.append(
                 {
                     "type": "deletion-vector-v1", "fields": [2147483545], "snapshot-id": -1, "sequence-number": -1,
@@ -318,8 +318,8 @@ class IcebergHistory:
         for part in spec:
             source = by_id[part["source-id"]]
             transform = parse_transform(part["transform"])
-            known = transform.name != "unknown"
-            partition[part["name"]] = transform.apply(first.get(source.name), source.type) if known else None
+            is_known = transform.name != "unknown"
+            partition[part["name"]] = transform.apply(first.get(source.name), source.type) if is_known else None
         entry = self._file(name, table, 0, partition)
         return entry | _metrics(columns, rows)
 
@@ -369,11 +369,11 @@ class IcebergHistory:
         """One manifest with every live file but one, and that one as deleted."""
         entries = []
         for name, (file, added, number, _) in self._live.items():
-            known = {"sequence_number": number, "file_sequence_number": number, "data_file": file}
+            fields_by_name = {"sequence_number": number, "file_sequence_number": number, "data_file": file}
             entries.append(
-                {"status": 2, "snapshot_id": snapshot_id, **known}
+                {"status": 2, "snapshot_id": snapshot_id, **fields_by_name}
                 if name == path
-                else {"status": 0, "snapshot_id": added, **known}
+                else {"status": 0, "snapshot_id": added, **fields_by_name}
             )
         del self._live[path]
         return self._manifest(entries, 0, snapshot_id, sequence, spec)

@@ -25,12 +25,12 @@ class BranchedHistory(IcebergHistory):
     def on(self, name: str) -> Iterator[BranchedHistory]:
         """What is committed inside goes to this branch; main stays where it was."""
         log, main = list(self.document["snapshot-log"]), self.document["current-snapshot-id"]
-        kept = self._manifests, self._live
+        state_before = self._manifests, self._live
         self._manifests, self._live = self._heads[name]
         self.document["current-snapshot-id"] = self.document["refs"][name]["snapshot-id"]
         yield self
         self._heads[name] = self._manifests, self._live
-        self._manifests, self._live = kept
+        self._manifests, self._live = state_before
         self.document["refs"][name]["snapshot-id"] = self.document["current-snapshot-id"]
         self.document["current-snapshot-id"], self.document["snapshot-log"] = main, log
         self.document["refs"]["main"]["snapshot-id"] = main
@@ -50,5 +50,5 @@ class BranchedHistory(IcebergHistory):
 
     @property
     def _heads(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.__dict__.setdefault("_branch_heads", {})
-        return found
+        heads: dict[str, Any] = self.__dict__.setdefault("_branch_heads", {})
+        return heads

@@ -19,7 +19,7 @@ ABSENT = object()
 
 def document(**changes: Any) -> dict[str, Any]:
     """Metadata of version 2 without snapshots. Keys with `_` for `-`; ABSENT leaves one out."""
-    found: dict[str, Any] = {
+    body: dict[str, Any] = {
         "format-version": 2,
         "table-uuid": "9c12d441-03fe-4693-9a96-a0705ddf69c1",
         "location": "file:///lake/orders",
@@ -34,8 +34,8 @@ def document(**changes: Any) -> dict[str, Any]:
         "default-sort-order-id": 0,
         "sort-orders": [{"order-id": 0, "fields": []}],
     }
-    found |= {key.replace("_", "-"): value for key, value in changes.items()}
-    return {key: value for key, value in found.items() if value is not ABSENT}
+    body |= {key.replace("_", "-"): value for key, value in changes.items()}
+    return {key: value for key, value in body.items() if value is not ABSENT}
 
 
 def version_1(**changes: Any) -> dict[str, Any]:
@@ -45,20 +45,20 @@ def version_1(**changes: Any) -> dict[str, Any]:
         {"name": "day", "transform": "identity", "source-id": 2},
         {"name": "b", "transform": "bucket[4]", "source-id": 1},
     ]
-    found = {"format-version": 1, "location": "/lake/orders", "last-updated-ms": 0, "last-column-id": 2}
-    return found | {"schema": schema, "partition-spec": spec} | {k.replace("_", "-"): v for k, v in changes.items()}
+    body = {"format-version": 1, "location": "/lake/orders", "last-updated-ms": 0, "last-column-id": 2}
+    return body | {"schema": schema, "partition-spec": spec} | {k.replace("_", "-"): v for k, v in changes.items()}
 
 
 def snapshot(snapshot_id: int, at: int = 1_700_000_000_000, **more: Any) -> dict[str, Any]:
     """A snapshot. Keys with `_` for `-`."""
-    found = {
+    body = {
         "snapshot-id": snapshot_id,
         "timestamp-ms": at,
         "manifest-list": f"file:///lake/orders/metadata/{snapshot_id}.avro",
     }
-    return found | {key.replace("_", "-"): value for key, value in more.items()}
+    return body | {key.replace("_", "-"): value for key, value in more.items()}
 
 
-def text(found: dict[str, Any]) -> bytes:
+def text(content: dict[str, Any]) -> bytes:
     """A document as a file holds it."""
-    return json.dumps(found).encode()
+    return json.dumps(content).encode()

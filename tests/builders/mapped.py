@@ -38,7 +38,7 @@ def map_of(key: Any, value: Any) -> Json:
     return {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": True}
 
 
-def held(type_: pa.DataType, number: int, name: str | None = None) -> pa.Field:
+def stored_field(type_: pa.DataType, number: int, name: str | None = None) -> pa.Field:
     """A field of a data file: its id, and its physical name or another."""
     return pa.field(physical(number) if name is None else name, type_, metadata={"PARQUET:field_id": str(number)})
 

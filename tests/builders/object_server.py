@@ -191,10 +191,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _get(self, stored: Stored) -> _Answer:
         data, headers = stored.data, _headers(stored) | {"accept-ranges": "bytes"}
-        asked = _RANGE.match(self.headers.get("x-ms-range") or self.headers.get("range") or "")
-        if asked is None:
+        match = _RANGE.match(self.headers.get("x-ms-range") or self.headers.get("range") or "")
+        if match is None:
             return _Answer(200, data, headers | {"content-length": str(len(data))})
-        first, last = asked.groups()
+        first, last = match.groups()
         start = int(first) if first else max(0, len(data) - int(last))
         end = min(int(last) + 1 if first and last else len(data), len(data))
         if start >= len(data):

@@ -1,7 +1,7 @@
 """A small sharing server on the loopback, told in words: tables, versions, files, and what goes wrong.
 
 It follows the protocol and knows nothing of lakeview: JSON by the standard library, Parquet by pyarrow. What it was
-asked is in `asked`; `answer_with` puts an answer of the test's own before the next that would be given.
+asked is in `requests`; `answer_with` puts an answer of the test's own before the next that would be given.
 """
 
 from __future__ import annotations
@@ -102,12 +102,12 @@ class SharedStory:
         return len(self.versions) - 1
 
     def stored(self) -> dict[str, Stored]:
-        found = [f for version in self.versions for f in version] + [c.file for c in self.changes]
-        return {f.id: f for f in sorted(found, key=lambda f: bool(f.deleted))}
+        files = [f for version in self.versions for f in version] + [c.file for c in self.changes]
+        return {f.id: f for f in sorted(files, key=lambda f: bool(f.deleted))}
 
 
 @dataclass
-class Asked:
+class Request:
     """A request as it came."""
 
     method: str
@@ -136,7 +136,7 @@ class SharingServer:
 
     def __init__(self) -> None:
         self.tables: dict[str, SharedStory] = {}
-        self.asked: list[Asked] = []
+        self.requests: list[Request] = []
         self.token = TOKEN
         self.signature = 1
         self.ranges = True
@@ -200,7 +200,7 @@ class SharingServer:
 
     def count(self, pattern: str) -> int:
         """How many requests match."""
-        return sum(re.search(pattern, str(a)) is not None for a in self.asked)
+        return sum(re.search(pattern, str(a)) is not None for a in self.requests)
 
     # -- answers
 
@@ -209,71 +209,71 @@ class SharingServer:
         parameters = {k: v[0] for k, v in parse_qs(parts.query).items()}
         headers = {k.lower(): v for k, v in request.headers.items()}
         is_json = "json" in headers.get("content-type", "")
-        asked = Asked(request.command, parts.path, parameters, headers, json.loads(body) if is_json and body else {})
-        self.asked.append(asked)
-        status, more, data = self._respond(asked)
+        call = Request(request.command, parts.path, parameters, headers, json.loads(body) if is_json and body else {})
+        self.requests.append(call)
+        status, more, data = self._respond(call)
         request.send_response(status)
         for key, value in more.items():
             request.send_header(key, value)
         if "Content-Length" not in more:
             request.send_header("Content-Length", str(len(data)))
         request.end_headers()
-        if asked.method != "HEAD":
+        if call.method != "HEAD":
             request.wfile.write(data)
         if "Content-Length" in more:
             request.close_connection = True
 
-    def _respond(self, asked: Asked) -> tuple[int, dict[str, str], bytes]:
+    def _respond(self, call: Request) -> tuple[int, dict[str, str], bytes]:
         for fault in self._faults:
-            if fault.times and re.search(fault.pattern, str(asked)):
+            if fault.times and re.search(fault.pattern, str(call)):
                 fault.times -= 1
                 return fault.status, fault.headers, fault.body
-        if asked.path.startswith("/files/"):
-            return self._file(asked)
-        if asked.headers.get("authorization") != f"Bearer {self.token}":
-            return _error(401, "UNAUTHENTICATED", f"the token {asked.headers.get('authorization')} is not known")
-        parts = [unquote(p) for p in asked.path.removeprefix("/sharing/").split("/")]
+        if call.path.startswith("/files/"):
+            return self._file(call)
+        if call.headers.get("authorization") != f"Bearer {self.token}":
+            return _error(401, "UNAUTHENTICATED", f"the token {call.headers.get('authorization')} is not known")
+        parts = [unquote(p) for p in call.path.removeprefix("/sharing/").split("/")]
         match parts:
             case ["shares"]:
-                return self._page(asked, [{"name": s} for s in dict.fromkeys(n.split(".")[0] for n in self.tables)])
+                return self._page(call, [{"name": s} for s in dict.fromkeys(n.split(".")[0] for n in self.tables)])
             case ["shares", share, "schemas"]:
                 names = dict.fromkeys(n.split(".")[1] for n in self.tables if n.split(".")[0] == share)
-                return self._page(asked, [{"name": n, "share": share} for n in names])
+                return self._page(call, [{"name": n, "share": share} for n in names])
             case ["shares", share, "all-tables"] if self.all_tables:
-                return self._page(asked, [_item(n, self.tables[n]) for n in self.tables if n.startswith(f"{share}.")])
+                return self._page(call, [_item(n, self.tables[n]) for n in self.tables if n.startswith(f"{share}.")])
             case ["shares", share, "schemas", schema, "tables"]:
                 return self._page(
-                    asked, [_item(n, self.tables[n]) for n in self.tables if n.startswith(f"{share}.{schema}.")]
+                    call, [_item(n, self.tables[n]) for n in self.tables if n.startswith(f"{share}.{schema}.")]
                 )
             case ["shares", share, "schemas", schema, "tables", table, *tail]:
                 story = self.tables.get(f"{share}.{schema}.{table}")
                 if story is not None:
-                    return self._table(asked, story, "/".join(tail))
+                    return self._table(call, story, "/".join(tail))
         return _error(404, "RESOURCE_DOES_NOT_EXIST", f"'{'/'.join(parts[1:])}' does not exist")
 
-    def _page(self, asked: Asked, items: list[Json]) -> tuple[int, dict[str, str], bytes]:
-        start = int(asked.parameters.get("pageToken", 0))
-        found: Json = {"items": items[start : start + self.page_size]}
+    def _page(self, call: Request, items: list[Json]) -> tuple[int, dict[str, str], bytes]:
+        start = int(call.parameters.get("pageToken", 0))
+        page: Json = {"items": items[start : start + self.page_size]}
         if start + self.page_size < len(items):
-            found["nextPageToken"] = str(start + self.page_size)
-        return 200, {"Content-Type": "application/json"}, json.dumps(found).encode()
+            page["nextPageToken"] = str(start + self.page_size)
+        return 200, {"Content-Type": "application/json"}, json.dumps(page).encode()
 
-    def _table(self, asked: Asked, story: SharedStory, what: str) -> tuple[int, dict[str, str], bytes]:
-        match asked.method, what:
+    def _table(self, call: Request, story: SharedStory, what: str) -> tuple[int, dict[str, str], bytes]:
+        match call.method, what:
             case ("GET", "version") if self.get_version:
                 return 200, {"Delta-Table-Version": str(story.latest)}, b""
             case ("HEAD", ""):
                 return 200, {"delta-table-version": str(story.latest)}, b""
             case ("GET", "metadata"):
-                return self._lines(asked, story, asked.parameters, files=False)
+                return self._lines(call, story, call.parameters, files=False)
             case ("POST", "query"):
-                return self._lines(asked, story, asked.body, files=True)
+                return self._lines(call, story, call.body, files=True)
             case ("GET", "changes"):
-                return self._changes(asked, story)
+                return self._changes(call, story)
         return _error(404, "RESOURCE_DOES_NOT_EXIST", f"there is no {what}")
 
     def _lines(
-        self, asked: Asked, story: SharedStory, request: Mapping[str, Any], *, files: bool
+        self, call: Request, story: SharedStory, request: Mapping[str, Any], *, files: bool
     ) -> tuple[int, dict[str, str], bytes]:
         refreshed = request.get("refreshToken")
         version = story.latest if refreshed is None else int(refreshed)
@@ -287,36 +287,36 @@ class SharingServer:
         page = int(request.get("pageToken", 0))
         if page and {"refreshToken", "includeRefreshToken"} & request.keys():
             return _error(400, "INVALID_PARAMETER_VALUE", "a refresh token goes with the first page only")
-        shown = live if self.files_page is None else live[page : page + self.files_page]
-        lines = [*_head(story, story.delta), *(self._line(story, "file", f, {}) for f in shown)]
+        files_here = live if self.files_page is None else live[page : page + self.files_page]
+        lines = [*_head(story, story.delta), *(self._line(story, "file", f, {}) for f in files_here)]
         end: Json = {}
         if self.files_page is not None and page + self.files_page < len(live):
             end["nextPageToken"] = str(page + self.files_page)
         if self.refresh_tokens and request.get("includeRefreshToken"):
             end["refreshToken"] = str(version)
-        return self._told(asked, story, version, lines, end)
+        return self._ndjson(call, story, version, lines, end)
 
-    def _changes(self, asked: Asked, story: SharedStory) -> tuple[int, dict[str, str], bytes]:
+    def _changes(self, call: Request, story: SharedStory) -> tuple[int, dict[str, str], bytes]:
         if not story.feed:
             return _error(400, "INVALID_PARAMETER_VALUE", "cdf is not enabled on table")
-        start, end = int(asked.parameters["startingVersion"]), int(asked.parameters.get("endingVersion", story.latest))
+        start, end = int(call.parameters["startingVersion"]), int(call.parameters.get("endingVersion", story.latest))
         lines = _head(story, story.delta)
         aside = {c.version for c in story.changes if c.kind == "cdf"}
         for change in story.changes:
             if start <= change.version <= end and (change.kind == "cdf" or change.version not in aside):
-                told = {"version": change.version, "timestamp": 1_700_000_000_000 + change.version}
-                lines.append(self._line(story, change.kind, change.file, told))
-        return self._told(asked, story, start, lines, {})
+                place = {"version": change.version, "timestamp": 1_700_000_000_000 + change.version}
+                lines.append(self._line(story, change.kind, change.file, place))
+        return self._ndjson(call, story, start, lines, {})
 
-    def _told(
-        self, asked: Asked, story: SharedStory, version: int, lines: list[Json], end: Json
+    def _ndjson(
+        self, call: Request, story: SharedStory, version: int, lines: list[Json], end: Json
     ) -> tuple[int, dict[str, str], bytes]:
         headers = {"Content-Type": "application/x-ndjson; charset=utf-8", "Delta-Table-Version": str(version)}
-        wanted = asked.headers.get("delta-sharing-capabilities", "")
-        said = "delta" if story.delta else "parquet"
-        if self.end_stream and "includeendstreamaction=true" in wanted:
+        capabilities = call.headers.get("delta-sharing-capabilities", "")
+        format_name = "delta" if story.delta else "parquet"
+        if self.end_stream and "includeendstreamaction=true" in capabilities:
             lines = [*lines, {"endStreamAction": end}]
-            headers["delta-sharing-capabilities"] = f"responseformat={said};includeendstreamaction=true"
+            headers["delta-sharing-capabilities"] = f"responseformat={format_name};includeendstreamaction=true"
         elif end.get("nextPageToken"):
             lines = [*lines, {"endStreamAction": end}]
         return 200, headers, b"".join(json.dumps(line).encode() + b"\n" for line in lines)
@@ -324,11 +324,11 @@ class SharingServer:
     def _url(self, name: str) -> str:
         return f"{self.root}/files/{quote(name, safe='')}?sp=r&sig={self.signature}"
 
-    def _line(self, story: SharedStory, kind: str, file: Stored, told: Json) -> Json:
+    def _line(self, story: SharedStory, kind: str, file: Stored, place: Json) -> Json:
         if self.lifetime is not None:
-            told = {**told, "expirationTimestamp": self.lifetime}
+            place = {**place, "expirationTimestamp": self.lifetime}
         if not story.delta:
-            body = {"url": self._url(file.id), "id": file.id, "size": len(file.data), **told}
+            body = {"url": self._url(file.id), "id": file.id, "size": len(file.data), **place}
             body["partitionValues"] = {k: "" if v is None else v for k, v in file.values.items()}
             return {kind: body | ({"stats": file.stats} if file.stats is not None and kind != "remove" else {})}
         action: Json = {"path": self._url(file.id), "partitionValues": dict(file.values), "size": len(file.data)}
@@ -338,23 +338,23 @@ class SharingServer:
         if file.deleted:
             bits = portable(file.deleted)
             action["deletionVector"] = absolute(self._url(f"{file.id}.bin"), bits, len(file.deleted))
-            told = {**told, "deletionVectorFileId": f"{file.id}.bin"}
+            place = {**place, "deletionVectorFileId": f"{file.id}.bin"}
         word = {"file": "add", "cdf": "cdc"}.get(kind, kind)
-        return {"file": {"id": file.id, "deltaSingleAction": {word: action}, **told}}
+        return {"file": {"id": file.id, "deltaSingleAction": {word: action}, **place}}
 
-    def _file(self, asked: Asked) -> tuple[int, dict[str, str], bytes]:
-        if asked.parameters.get("sig") != str(self.signature):
+    def _file(self, call: Request) -> tuple[int, dict[str, str], bytes]:
+        if call.parameters.get("sig") != str(self.signature):
             return 403, {"Content-Type": "application/xml"}, b"<Error><Code>AccessDenied</Code></Error>"
-        name = unquote(asked.path.removeprefix("/files/"))
-        found = [s.stored().get(name.removesuffix(".bin")) for s in self.tables.values()]
-        file = next((f for f in found if f is not None), None)
+        name = unquote(call.path.removeprefix("/files/"))
+        matches = [s.stored().get(name.removesuffix(".bin")) for s in self.tables.values()]
+        file = next((f for f in matches if f is not None), None)
         if file is None:
             return 404, {}, b""
         data = vector_file(portable(file.deleted))[0] if name.endswith(".bin") else file.data
-        wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", asked.headers.get("range", ""))
-        if wanted is None or not self.ranges:
+        match = re.fullmatch(r"bytes=(\d+)-(\d+)", call.headers.get("range", ""))
+        if match is None or not self.ranges:
             return 200, {"Content-Type": "application/octet-stream"}, data
-        first, last = int(wanted[1]), min(int(wanted[2]), len(data) - 1)
+        first, last = int(match[1]), min(int(match[2]), len(data) - 1)
         headers = {"Content-Range": f"bytes {first}-{last}/{len(data)}", "Content-Type": "application/octet-stream"}
         return 206, headers, data[first : last + 1]
 
@@ -374,13 +374,13 @@ def _error(status: int, code: str, message: str) -> tuple[int, dict[str, str], b
 
 
 def _head(story: SharedStory, delta: bool) -> list[Json]:
-    told = metadata(story.columns, schema=story.schema, partition_by=story.partition_by, properties=story.properties)[
-        "metaData"
-    ]
+    metadata_action = metadata(
+        story.columns, schema=story.schema, partition_by=story.partition_by, properties=story.properties
+    )["metaData"]
     if delta:
         own = protocol(3, 7, readerFeatures=list(story.features), writerFeatures=list(story.features))["protocol"]
-        return [{"protocol": {"deltaProtocol": own}}, {"metaData": {"deltaMetadata": told, **_modes(story)}}]
-    body = {k: told[k] for k in ("id", "schemaString", "partitionColumns")}
+        return [{"protocol": {"deltaProtocol": own}}, {"metaData": {"deltaMetadata": metadata_action, **_modes(story)}}]
+    body = {k: metadata_action[k] for k in ("id", "schemaString", "partitionColumns")}
     return [
         {"protocol": {"minReaderVersion": 1}},
         {

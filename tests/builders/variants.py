@@ -23,8 +23,8 @@ def unshredded(*values: bytes | None, metadata: bytes = EMPTY) -> pa.StructArray
 
 def text(value: bytes, metadata: bytes = EMPTY) -> str | None:
     """One value as the reader shows it."""
-    found: list[str | None] = variant_text(unshredded(value, metadata=metadata)).to_pylist()
-    return found[0]
+    texts: list[str | None] = variant_text(unshredded(value, metadata=metadata)).to_pylist()
+    return texts[0]
 
 
 def spark_variant(value: Any) -> tuple[bytes, bytes]:

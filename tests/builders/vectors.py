@@ -42,8 +42,8 @@ def native(positions: Iterable[int], order: str = ">") -> bytes:
 
 def array_container(*values: int, count: int | None = None) -> bytes:
     """A 32-bit bitmap of one array container with these values in this order; `count` lies about how many."""
-    held = len(values) if count is None else count
-    header = struct.pack("<IIHHI", 12346, 1, 0, (held - 1) & 0xFFFF, 16)
+    cardinality = len(values) if count is None else count
+    header = struct.pack("<IIHHI", 12346, 1, 0, (cardinality - 1) & 0xFFFF, 16)
     return header + struct.pack(f"<{len(values)}H", *values)
 
 

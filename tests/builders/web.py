@@ -28,9 +28,9 @@ class _Handler(SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
-    def __init__(self, *given: Any, server_state: WebServer, **named: Any) -> None:
+    def __init__(self, *positional: Any, server_state: WebServer, **keywords: Any) -> None:
         self._state = server_state
-        super().__init__(*given, **named)
+        super().__init__(*positional, **keywords)
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
@@ -38,11 +38,11 @@ class _Handler(SimpleHTTPRequestHandler):
     def send_head(self) -> BytesIO | BinaryIO | None:
         self._state.requests.append(f"{self.command} {self.path}")
         path = Path(self.translate_path(self.path))
-        asked = self.headers.get("range")
-        if asked is None or not self._state.ranges or not path.is_file():
+        range_header = self.headers.get("range")
+        if range_header is None or not self._state.ranges or not path.is_file():
             return super().send_head()
         data = path.read_bytes()
-        first, _, last = asked.removeprefix("bytes=").partition("-")
+        first, _, last = range_header.removeprefix("bytes=").partition("-")
         start = int(first) if first else max(0, len(data) - int(last))
         part = data[start : int(last) + 1 if first and last else None]
         if not part:

@@ -21,7 +21,7 @@ from lakeview.rows.parquet import read_task
 from tests.builders.actions import Action, add, cdc, info, metadata, protocol, remove
 from tests.builders.feeds import FED, changes, feed, ids_file, masked, move, of_ids, opened, with_vectors
 from tests.builders.history import START, STEP, DeltaHistory
-from tests.builders.mapped import field, held, mapped
+from tests.builders.mapped import field, mapped, stored_field
 from tests.builders.vectors import deleting
 
 # -- which files tell
@@ -175,7 +175,7 @@ def test_columns_are_mapped_in_change_files_as_well(history: DeltaHistory, mode:
     protocol_, metadata_ = mapped(mode, field("id", "long", 1), field("day", "date", 2), partition_by=("day",))
     history.commit(protocol_, metadata_)
     day = {"col-2": "2026-03-01"}
-    schema = pa.schema([held(pa.int64(), 1)])
+    schema = pa.schema([stored_field(pa.int64(), 1)])
     history.commit(history.data("a", pa.table({"col-1": [1]}, schema=schema), partition=day))
     rows = pa.table(
         {"col-1": [1], "_change_type": ["delete"]}, schema=schema.append(pa.field("_change_type", "string"))

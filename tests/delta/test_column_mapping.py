@@ -13,7 +13,7 @@ from lakeview.model.errors import CorruptTableError, InvalidRequestError
 from lakeview.model.schema import Field, PrimitiveType, Schema
 from tests.builders.actions import Action, add, metadata, protocol
 from tests.builders.history import DeltaHistory
-from tests.builders.mapped import Json, array, field, held, map_of, mapped, physical, struct
+from tests.builders.mapped import Json, array, field, map_of, mapped, physical, stored_field, struct
 
 MODES = pytest.mark.parametrize("mode", ["name", "id"])
 
@@ -34,18 +34,18 @@ def table(*columns: tuple[pa.Field, list[Any]]) -> pa.Table:
 
 def nested_file(name: Any) -> pa.Table:
     """A row of every nesting and a row of nulls; `name(number)` is what a field is called in the file."""
-    a, k = held(pa.int64(), 3, name(3)), held(pa.string(), 8, name(8))
-    s = held(pa.struct([held(pa.string(), 4, name(4)), a]), 2, name(2))
-    l = held(pa.list_(pa.struct([held(pa.int32(), 6, name(6))])), 5, name(5))  # noqa: E741  # as the column is called
-    m = held(pa.map_(pa.struct([k]), pa.struct([held(pa.int64(), 9, name(9))])), 7, name(7))
-    inner = pa.map_(pa.string(), pa.struct([held(pa.int64(), 11, name(11))]))
-    ll = held(pa.list_(pa.list_(inner)), 10, name(10))
+    a, k = stored_field(pa.int64(), 3, name(3)), stored_field(pa.string(), 8, name(8))
+    s = stored_field(pa.struct([stored_field(pa.string(), 4, name(4)), a]), 2, name(2))
+    l = stored_field(pa.list_(pa.struct([stored_field(pa.int32(), 6, name(6))])), 5, name(5))  # noqa: E741  # as the column is called
+    m = stored_field(pa.map_(pa.struct([k]), pa.struct([stored_field(pa.int64(), 9, name(9))])), 7, name(7))
+    inner = pa.map_(pa.string(), pa.struct([stored_field(pa.int64(), 11, name(11))]))
+    ll = stored_field(pa.list_(pa.list_(inner)), 10, name(10))
     return table(
         (ll, [[[[("x", {name(11): 6})], None], []], None]),
         (m, [[({name(8): "k"}, {name(9): 5}), ({name(8): "n"}, None)], None]),
         (l, [[{name(6): 4}, None], None]),
         (s, [{name(3): 2, name(4): "b"}, None]),
-        (held(pa.int64(), 1, name(1)), [1, 9]),
+        (stored_field(pa.int64(), 1, name(1)), [1, 9]),
     )
 
 
@@ -91,10 +91,10 @@ def test_columns_are_found_at_every_level(history: DeltaHistory, mode: str, name
 
 @MODES
 def test_a_new_column_of_an_old_name_does_not_show_the_old_values(history: DeltaHistory, mode: str) -> None:
-    old = held(pa.struct([held(pa.int64(), 3, "x" if mode == "id" else None)]), 2)
+    old = stored_field(pa.struct([stored_field(pa.int64(), 3, "x" if mode == "id" else None)]), 2)
     columns = field("id", "long", 1), field("s", struct(field("x", "long", 4)), 2)
     history.commit(*mapped(mode, *columns))
-    history.commit(history.data("f", table((held(pa.int64(), 1), [1]), (old, [{old.type.field(0).name: 7}]))))
+    history.commit(history.data("f", table((stored_field(pa.int64(), 1), [1]), (old, [{old.type.field(0).name: 7}]))))
     assert rows(history.address) == [{"id": 1, "s": {"x": None}}]
 
 
@@ -106,8 +106,12 @@ def test_names_may_have_been_exchanged(history: DeltaHistory, mode: str) -> None
     pair = called("a", "b", 2), called("b", "a", 1)
     whole = field("s", struct(called("a", "b", 5), called("b", "a", 4)), 3)
     history.commit(*mapped(mode, *pair, whole))
-    inner = pa.struct([held(pa.int64(), 4, "a"), held(pa.int64(), 5, "b")])
-    file = table((held(pa.int64(), 1, "a"), [1]), (held(pa.int64(), 2, "b"), [2]), (held(inner, 3), [{"a": 1, "b": 2}]))
+    inner = pa.struct([stored_field(pa.int64(), 4, "a"), stored_field(pa.int64(), 5, "b")])
+    file = table(
+        (stored_field(pa.int64(), 1, "a"), [1]),
+        (stored_field(pa.int64(), 2, "b"), [2]),
+        (stored_field(inner, 3), [{"a": 1, "b": 2}]),
+    )
     history.commit(history.data("f", file))
     assert rows(history.address) == [{"a": 2, "b": 1, "s": {"a": 2, "b": 1}}]
 
@@ -115,7 +119,7 @@ def test_names_may_have_been_exchanged(history: DeltaHistory, mode: str) -> None
 @MODES
 def test_what_a_file_lacks_is_null_at_every_level(history: DeltaHistory, mode: str) -> None:
     history.commit(*mapped(mode, *NESTED))
-    inner = held(pa.struct([held(pa.int64(), 3)]), 2)
+    inner = stored_field(pa.struct([stored_field(pa.int64(), 3)]), 2)
     history.commit(history.data("f", table((inner, [{physical(3): 5}]))))
     assert rows(history.address) == [{"id": None, "s": {"a": 5, "b": None}, "l": None, "m": None, "ll": None}]
 
@@ -138,7 +142,9 @@ def test_a_file_without_ids_is_refused_where_ids_count(history: DeltaHistory) ->
 
 def test_a_file_with_an_id_twice_is_refused(history: DeltaHistory) -> None:
     history.commit(*mapped("id", field("id", "long", 1)))
-    history.commit(history.data("f", table((held(pa.int64(), 1, "a"), [1]), (held(pa.int64(), 1, "b"), [2]))))
+    history.commit(
+        history.data("f", table((stored_field(pa.int64(), 1, "a"), [1]), (stored_field(pa.int64(), 1, "b"), [2])))
+    )
     with pytest.raises(CorruptTableError, match="it holds two columns with the field id 1"):
         rows(history.address)
 
@@ -147,11 +153,11 @@ def test_a_file_with_an_id_twice_is_refused(history: DeltaHistory) -> None:
 def test_partition_values_and_statistics_go_by_physical_names(history: DeltaHistory, mode: str) -> None:
     fields = field("id", "long", 1), field("day", "integer", 2), field("s", struct(field("a", "long", 4)), 3)
     history.commit(*mapped(mode, *fields, partition_by=("day",)))
-    whole = held(pa.struct([held(pa.int64(), 4)]), 3)
+    whole = stored_field(pa.struct([stored_field(pa.int64(), 4)]), 3)
     for n in (1, 2):
         low = {physical(1): n, physical(3): {physical(4): 10 * n}, "id": 99}
         stats = {"numRecords": 1, "minValues": low, "maxValues": low, "nullCount": {physical(3): {physical(4): 0}}}
-        file = table((held(pa.int64(), 1), [n]), (whole, [{physical(4): 10 * n}]))
+        file = table((stored_field(pa.int64(), 1), [n]), (whole, [{physical(4): 10 * n}]))
         history.commit(history.data(f"f{n}", file, partition={physical(2): str(n), "day": "9"}, stats=stats))
     table_again = lv.open_table(history.address)
     assert table_again.snapshot().files.sort("path")["partition_text"].to_list() == ["day=1", "day=2"]

@@ -141,14 +141,14 @@ def test_of_a_local_file_only_the_part_of_a_column_that_is_needed_is_read(
     pq.write_table(numbers, tmp_path / "f", compression="none", use_dictionary=False, row_group_size=500_000)
     sizes: list[int] = []
 
-    class Counted(BytesIO):
+    class CountingFile(BytesIO):
         def read(self, size: int | None = -1) -> bytes:
             data = super().read(size)
             sizes.append(len(data))
             return data
 
     monkeypatch.setattr(
-        LocalStorage, "open", lambda self, path, _size: Counted(Path(self.local_path(path)).read_bytes())
+        LocalStorage, "open", lambda self, path, _size: CountingFile(Path(self.local_path(path)).read_bytes())
     )
     storage = LocalStorage(str(tmp_path), Config())
     size = (tmp_path / "f").stat().st_size

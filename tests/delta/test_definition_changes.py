@@ -298,7 +298,7 @@ def test_what_the_table_does_not_bear_is_refused(
     assert set(kinds) <= {"CREATE TABLE", "WRITE"}
 
 
-USED: list[tuple[str, Any, str]] = [
+USES: list[tuple[str, Any, str]] = [
     ("by a constraint", lambda t: t.drop_column("id"), "the rule c"),
     ("by a constraint, renamed", lambda t: t.rename_column("ID".lower(), "key"), "the rule c"),
     ("by the partitions", lambda t: t.drop_column("city"), "partitioned by it"),
@@ -315,7 +315,7 @@ USED: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "words"), [u[1:] for u in USED], ids=[u[0] for u in USED])
+@pytest.mark.parametrize(("change", "words"), [u[1:] for u in USES], ids=[u[0] for u in USES])
 def test_columns_in_use_stay(tmp_path: Path, change: Any, words: str) -> None:
     table = make_table(tmp_path, MAPPED | {"delta.constraints.c": "id >= 0"}, partition_by=["city"])
     with pytest.raises(InvalidRequestError, match=words):

@@ -18,10 +18,10 @@ from tests.builders.actions import Action, metadata, protocol
 from tests.builders.history import DeltaHistory
 
 
-def opened(history: DeltaHistory, needed: Action, **properties: str) -> DeltaTable:
+def opened(history: DeltaHistory, protocol_action: Action, **properties: str) -> DeltaTable:
     """A table of one int column and these properties, `delta.` left out."""
-    named = {f"delta.{name}": text for name, text in properties.items()}
-    history.commit(needed, metadata({"id": "integer"}, properties={**named}))
+    delta_properties = {f"delta.{name}": text for name, text in properties.items()}
+    history.commit(protocol_action, metadata({"id": "integer"}, properties={**delta_properties}))
     table = lv.open_table(history.address)
     assert isinstance(table, DeltaTable)
     return table
@@ -30,8 +30,8 @@ def opened(history: DeltaHistory, needed: Action, **properties: str) -> DeltaTab
 def recorded(table: DeltaTable, kind: str) -> dict[str, Any]:
     """The only action of a kind in the newest commit."""
     (action,) = table.commit(table.snapshot().version).filter(kind=kind)["action"]
-    found: dict[str, Any] = json.loads(action)
-    return found
+    document: dict[str, Any] = json.loads(action)
+    return document
 
 
 def test_writer_version_7_without_its_features_is_not_written(history: DeltaHistory) -> None:
@@ -42,7 +42,7 @@ def test_writer_version_7_without_its_features_is_not_written(history: DeltaHist
 
 
 @pytest.mark.parametrize(
-    ("feature", "needed"),
+    ("feature", "dependency"),
     [
         ("variantShredding", "variantType"),
         ("variantShredding-preview", "variantType-preview"),
@@ -50,10 +50,10 @@ def test_writer_version_7_without_its_features_is_not_written(history: DeltaHist
         ("rowTracking", "domainMetadata"),
     ],
 )
-def test_a_feature_brings_those_that_it_depends_on(history: DeltaHistory, feature: str, needed: str) -> None:
+def test_a_feature_brings_those_that_it_depends_on(history: DeltaHistory, feature: str, dependency: str) -> None:
     table = opened(history, protocol())
     table.upgrade_protocol([feature])
-    assert {feature, needed} <= set(recorded(table, "protocol")["writerFeatures"])
+    assert {feature, dependency} <= set(recorded(table, "protocol")["writerFeatures"])
 
 
 def test_a_table_is_not_clustered_and_partitioned(history: DeltaHistory) -> None:
@@ -105,8 +105,8 @@ def test_a_property_without_its_feature_begins_to_count_as_one_that_is_new(
 
 def test_tables_for_iceberg_widen_as_iceberg_does(history: DeltaHistory) -> None:
     features = ["columnMapping", "typeWidening"]
-    needed = protocol(3, 7, readerFeatures=features, writerFeatures=[*features, "icebergCompatV2"])
-    table = opened(history, needed, enableTypeWidening="true")
+    protocol_action = protocol(3, 7, readerFeatures=features, writerFeatures=[*features, "icebergCompatV2"])
+    table = opened(history, protocol_action, enableTypeWidening="true")
     with pytest.raises(InvalidRequestError, match="does not widen to double, and the table supports icebergCompatV2"):
         table.widen_column("id", "double")
     assert table.widen_column("id", "long") == 1
@@ -135,7 +135,7 @@ def test_a_new_column_has_no_default(history: DeltaHistory) -> None:
 
 
 @pytest.mark.parametrize(
-    ("type_", "said", "words"),
+    ("type_", "field_metadata", "words"),
     [
         ("variant", {"delta.generationExpression": "parse_json(s)"}, "neither generated nor has a default"),
         ("variant", {"CURRENT_DEFAULT": "parse_json('1')"}, "neither generated nor has a default"),
@@ -143,10 +143,10 @@ def test_a_new_column_has_no_default(history: DeltaHistory) -> None:
     ],
 )
 def test_no_column_has_a_rule_that_its_type_does_not_take(
-    history: DeltaHistory, type_: str, said: dict[str, Any], words: str
+    history: DeltaHistory, type_: str, field_metadata: dict[str, Any], words: str
 ) -> None:
     table = opened(history, protocol())
-    columns = Schema((*table.snapshot().schema.fields, Field("v", PrimitiveType(type_), metadata=said)))
+    columns = Schema((*table.snapshot().schema.fields, Field("v", PrimitiveType(type_), metadata=field_metadata)))
     with pytest.raises(InvalidRequestError, match=words):
         lv.create_table(f"{history.address}/new", columns)
 
@@ -166,8 +166,8 @@ def test_in_commit_times_count_from_the_commit_whose_feature_gives_the_property_
 
 def test_a_clustered_file_stays_one_when_rows_of_it_are_deleted(history: DeltaHistory) -> None:
     writer = ["deletionVectors", "clustering", "domainMetadata"]
-    needed = protocol(3, 7, readerFeatures=["deletionVectors"], writerFeatures=writer)
-    table = opened(history, needed, enableDeletionVectors="true")
+    protocol_action = protocol(3, 7, readerFeatures=["deletionVectors"], writerFeatures=writer)
+    table = opened(history, protocol_action, enableDeletionVectors="true")
     rows = {"id": pa.array([1, 2, 3], pa.int32())}
     history.commit(history.data("f", rows, records=3, clusteringProvider="liquid"))
     table.delete("id = 2")

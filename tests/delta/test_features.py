@@ -19,7 +19,7 @@ from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import UnsupportedTableError
 from tests.builders.actions import Action, info, metadata, protocol
 from tests.builders.history import START, DeltaHistory, log_name
-from tests.builders.mapped import field, held, mapped
+from tests.builders.mapped import field, mapped, stored_field
 from tests.builders.variants import BINARIES, spark_variant
 from tests.builders.vectors import inline, portable
 
@@ -53,7 +53,9 @@ def plain(history: DeltaHistory, protocol_action: Action) -> DeltaHistory:
 
 def mapped_by(mode: str) -> Build:
     def build(history: DeltaHistory, protocol_action: Action) -> DeltaHistory:
-        of_file = pa.table([pa.array([7])], schema=pa.schema([held(pa.int64(), 3, None if mode == "name" else "any")]))
+        of_file = pa.table(
+            [pa.array([7])], schema=pa.schema([stored_field(pa.int64(), 3, None if mode == "name" else "any")])
+        )
         declared = mapped(mode, field("id", "long", 3))[1]
         return history.commit(protocol_action, declared).commit(history.data("f", of_file, records=1))
 
@@ -152,7 +154,7 @@ def test_all_reader_features_at_once(history: DeltaHistory) -> None:
     value, names = spark_variant("x")
     of_file = pa.table(
         [pa.array([1, 2, 3], pa.int32()), pa.array([{"metadata": names, "value": value}] * 3, BINARIES)],
-        schema=pa.schema([held(pa.int32(), 3), held(BINARIES, 4)]),
+        schema=pa.schema([stored_field(pa.int32(), 3), stored_field(BINARIES, 4)]),
     )
     add = history.data("f", of_file, records=3, deletionVector=inline(portable([1]), 1))
     table = lv.open_table(history.commit(add).address)
@@ -253,7 +255,7 @@ WRITERS: dict[str, Build] = {
 }
 """Features that ask nothing of a reader: a table that uses each."""
 
-SHOWN = {
+RULES = {
     "invariants": ("id", "invariant", None, "id > 0"),
     "checkConstraints": (None, "check", "positive", "id > 0"),
     "generatedColumns": ("id", "generated", None, "1"),
@@ -272,7 +274,7 @@ def test_a_writer_feature_stops_no_reader(history: DeltaHistory, feature: str) -
     assert table.snapshot().num_records == 1
     assert table.versions()["readable"].all()
     rules = table.snapshot().rules.rows()
-    assert (SHOWN[feature] in rules) if feature in SHOWN else not [rule for rule in rules if rule[1] != "collation"]
+    assert (RULES[feature] in rules) if feature in RULES else not [rule for rule in rules if rule[1] != "collation"]
 
 
 def test_in_commit_timestamps_are_the_times_of_versions(history: DeltaHistory) -> None:

@@ -68,7 +68,7 @@ def test_history_is_limited_to_the_newest(history: DeltaHistory) -> None:
     assert table.history(99).height == 6
 
 
-SAID: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+COMMITS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("as Spark says it",
      {"timestamp": 1_700_000_000_000, "userName": "ada", "operation": "WRITE", "clientVersion": "4.0",
       "operationParameters": {"mode": "Append", "partitionBy": "[]"}, "operationMetrics": {"numFiles": "1"},
@@ -85,7 +85,7 @@ SAID: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("body", "expected"), [s[1:] for s in SAID], ids=[f"a commit {s[0]}" for s in SAID])
+@pytest.mark.parametrize(("body", "expected"), [s[1:] for s in COMMITS], ids=[f"a commit {s[0]}" for s in COMMITS])
 def test_provenance_is_shown_as_recorded(history: DeltaHistory, body: dict[str, Any], expected: dict[str, Any]) -> None:
     history.commit(info(**body), protocol(), metadata())
     row = lv.open_table(history.address).history().row(0, named=True)

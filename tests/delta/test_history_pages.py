@@ -76,15 +76,15 @@ def test_a_page_of_appends_reads_its_own_commits(history: DeltaHistory) -> None:
     history.checkpoint(290).hint({"version": 290, "size": 1})
     store = Watched(history.address)
     table = DeltaTable(store)
-    store.seen.clear()
+    store.calls.clear()
     assert table.history(5)["version"].to_list() == [300, 299, 298, 297, 296]
-    assert sorted(s for s in store.seen if s.endswith(".json")) == [log_name(v) for v in range(296, 301)]
-    store.seen.clear()
+    assert sorted(s for s in store.calls if s.endswith(".json")) == [log_name(v) for v in range(296, 301)]
+    store.calls.clear()
     assert table.history(5, before=100)["version"].to_list() == [99, 98, 97, 96, 95]
-    assert sorted(s for s in store.seen if s.endswith(".json")) == [log_name(v) for v in range(95, 100)]
-    store.seen.clear()
+    assert sorted(s for s in store.calls if s.endswith(".json")) == [log_name(v) for v in range(95, 100)]
+    store.calls.clear()
     assert table.history(5).height == 5
-    assert store.seen == [], "a page that was read is not read again"
+    assert store.calls == [], "a page that was read is not read again"
 
 
 def test_a_page_looks_for_what_it_removed_no_further_than_it_must(history: DeltaHistory) -> None:
@@ -96,15 +96,15 @@ def test_a_page_looks_for_what_it_removed_no_further_than_it_must(history: Delta
     store = Watched(history.address)
     page = DeltaTable(store).history(1, before=42)
     assert page.row(0, named=True)["records_removed"] == 38
-    paths_read = [s for s in store.seen if s.endswith(".json")]
+    paths_read = [s for s in store.calls if s.endswith(".json")]
     assert log_name(38) in paths_read
     assert log_name(30) not in paths_read
-    store.seen.clear()
+    store.calls.clear()
     page = DeltaTable(store).history(1)
     assert page.row(0, named=True)["records_removed"] == 5, "the checkpoint knows"
-    paths_read = [s for s in store.seen if s.endswith(".json")]
+    paths_read = [s for s in store.calls if s.endswith(".json")]
     assert log_name(30) not in paths_read
-    assert log_name(30, "checkpoint.parquet") in store.seen
+    assert log_name(30, "checkpoint.parquet") in store.calls
 
 
 def test_a_page_is_bounded_by_what_is_there(history: DeltaHistory) -> None:

@@ -132,7 +132,7 @@ def test_a_hint_never_changes_what_is_read(history: DeltaHistory, hint: object) 
 
 
 def test_a_good_hint_saves_listing_the_whole_log(history: DeltaHistory) -> None:
-    class Listed(FarStorage):
+    class StartLog(FarStorage):
         starts: list[str]
 
         def entries_from(self, folder: str, start: str = "") -> list[Entry]:
@@ -140,7 +140,7 @@ def test_a_good_hint_saves_listing_the_whole_log(history: DeltaHistory) -> None:
             return super().entries_from(folder, start)
 
     ten_appends(history, 12).checkpoint(10).hint({"version": 10, "size": 1})
-    store = Listed(history.address)
+    store = StartLog(history.address)
     table = DeltaTable(store)
     assert store.starts == [f"{10:020d}"]
     assert table.files(columns=["path"]).height == 12

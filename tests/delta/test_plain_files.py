@@ -26,7 +26,7 @@ from lakeview.storage import Storage
 from tests.builders.actions import add, struct
 from tests.builders.history import DeltaHistory
 from tests.builders.mapped import field as mapped_field
-from tests.builders.mapped import held, mapped
+from tests.builders.mapped import mapped, stored_field
 from tests.builders.stores import FarStorage
 
 POINT = pa.struct({"a": pa.int64(), "label": pa.string()})
@@ -231,7 +231,7 @@ def test_renamed_columns_are_read_together(history: DeltaHistory, readers: Reade
         declaration = mapped(mode, mapped_field("^id$", "long", 1), mapped_field("p", "string", 2), partition_by=("p",))
         history.commit(*declaration)
         for number in range(2):
-            rows = pa.table([pa.array([number])], pa.schema([held(pa.int64(), 1)]))
+            rows = pa.table([pa.array([number])], pa.schema([stored_field(pa.int64(), 1)]))
             history.commit(history.data(f"{mode}{number}.parquet", rows, partition={"col-2": "x"}))
     rows_read = lv.open_table(history.address).scan().filter(pl.col("p") == "x").collect()
     assert sorted(rows_read.rows()) == [(0, "x"), (0, "x"), (1, "x"), (1, "x")]

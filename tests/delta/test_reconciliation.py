@@ -273,13 +273,13 @@ def test_partition_values_that_a_checkpoint_has_as_values_alone_are_read(
     values = {"d": date(2026, 3, 1), "t": datetime(2026, 3, 1, 8, 30, tzinfo=UTC), "b": True, "x": Decimal("1.50")}
     types = {"d": "date", "t": "timestamp", "b": "boolean", "x": "decimal(5,2)"}
     history.commit(protocol(), metadata({"id": "long", **types}, partition_by=tuple(types)))
-    known = {**add("f", partition=None)["add"], "partitionValues_parsed": values}
+    add_file = {**add("f", partition=None)["add"], "partitionValues_parsed": values}
     nothing = {**add("g", partition=None)["add"], "partitionValues_parsed": dict.fromkeys(values)}
     struct_type = pa.struct([("d", pa.date32()), ("t", pa.timestamp("us", "UTC")), ("b", pa.bool_()),
                              ("x", pa.decimal128(5, 2))])  # fmt: skip
     without = {name: type_ for name, type_ in CHECKPOINT_SHAPE["add"].items() if name != "partitionValues"}
     shape = {**CHECKPOINT_SHAPE, "add": {**without, **texts, "partitionValues_parsed": struct_type}}
-    actions: list[Action] = [*history.actions[0], {"add": known}, {"add": nothing}]
+    actions: list[Action] = [*history.actions[0], {"add": add_file}, {"add": nothing}]
     history.commit().checkpoint(actions=actions, shape=shape)
     files = lv.open_table(history.address).files()
     assert dict(files.select("path", "partition").iter_rows()) == {"f": values, "g": dict.fromkeys(values)}

@@ -21,18 +21,18 @@ class Watched(FarStorage):
 
     def __init__(self, root: object) -> None:
         super().__init__(root)
-        self.seen: list[str] = []
+        self.calls: list[str] = []
 
     def entries_from(self, folder: str, start: str = "") -> list[Entry]:
-        self.seen.append(f"list {start}")
+        self.calls.append(f"list {start}")
         return super().entries_from(folder, start)
 
     def read(self, path: str) -> bytes:
-        self.seen.append(path)
+        self.calls.append(path)
         return super().read(path)
 
     def open(self, path: str, size: int = 0):  # type: ignore[no-untyped-def]  # as the store's own
-        self.seen.append(path)
+        self.calls.append(path)
         return super().open(path, size)
 
 
@@ -82,12 +82,12 @@ def test_a_refresh_costs_one_listing(history: DeltaHistory, loaded: Callable[[De
     store = Watched(write_versions(history).hint({"version": 10, "size": 1}).address)
     table = DeltaTable(store)
     loaded(table)
-    store.seen.clear()
+    store.calls.clear()
     assert table.refresh() is False
-    assert store.seen == [f"list {12:020d}"]
+    assert store.calls == [f"list {12:020d}"]
     history.commit(add("f13", records=13)).commit(add("f14", records=14))
     assert table.refresh() is True
-    assert store.seen[1:] == [f"list {12:020d}"]
+    assert store.calls[1:] == [f"list {12:020d}"]
 
 
 def test_a_listing_that_races_with_two_commits_shows_no_gap(history: DeltaHistory) -> None:
@@ -106,14 +106,14 @@ def test_what_was_loaded_goes_on_with_the_new_commits_alone(history: DeltaHistor
     store = Watched(write_versions(history).address)
     table = DeltaTable(store)
     everything(table)
-    store.seen.clear()
+    store.calls.clear()
     history.commit(info(operation="DELETE"), remove("f3"), add("f13", records=13, size=13)).commit(
         add("f14", records=14)
     )
     assert table.refresh()
     everything(table)
-    assert store.seen[0] == f"list {12:020d}"
-    assert sorted(store.seen[1:]) == [log_name(13), log_name(14)]
+    assert store.calls[0] == f"list {12:020d}"
+    assert sorted(store.calls[1:]) == [log_name(13), log_name(14)]
     assert table.snapshot().num_files == 13
     assert table.snapshot().num_records == sum(range(1, 15)) - 3
     removed = table.history().filter(pl.col("version") == 13).row(0, named=True)
@@ -133,10 +133,10 @@ def test_a_table_that_is_followed_reads_no_checkpoint_it_has_passed(
         history.commit(info(operation="WRITE"), add(f"f{version}", records=version, size=version))
         if version == 20:
             history.checkpoint()
-        store.seen.clear()
+        store.calls.clear()
         assert table.refresh()
         loaded(table)
-        assert store.seen == [f"list {version - 1:020d}", log_name(version)]
+        assert store.calls == [f"list {version - 1:020d}", log_name(version)]
     whole = lv.open_table(history.address)
     columns = ["path", "size", "records", "deletion_vector"]
     assert table.files(columns=columns).sort("path").equals(whole.files(columns=columns).sort("path"))

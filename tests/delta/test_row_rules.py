@@ -43,7 +43,7 @@ def check(text: str) -> dict[str, str]:
     return {"constraints.c": text}
 
 
-KEPT: list[tuple[str, list[dict[str, Any]], dict[str, str], dict[str, Any], dict[str, Any]]] = [
+VALID: list[tuple[str, list[dict[str, Any]], dict[str, str], dict[str, Any], dict[str, Any]]] = [
     ("a constraint, its column in another case", [ID], check("id > 0"), {"Id": [1]}, {"Id": [1]}),
     ("a date compared with a text", [DAY], check("day > '2020-01-01'"), {"day": [date(2021, 1, 1)]},
      {"day": [date(2021, 1, 1)]}),
@@ -74,7 +74,7 @@ KEPT: list[tuple[str, list[dict[str, Any]], dict[str, str], dict[str, Any], dict
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("fields", "properties", "row", "there"), [k[1:] for k in KEPT], ids=[k[0] for k in KEPT])
+@pytest.mark.parametrize(("fields", "properties", "row", "there"), [k[1:] for k in VALID], ids=[k[0] for k in VALID])
 def test_rows_that_keep_the_rules_are_written_with_what_the_table_computes(
     history: DeltaHistory,
     fields: list[dict[str, Any]],

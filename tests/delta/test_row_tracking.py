@@ -17,7 +17,7 @@ from lakeview.delta.write.row_ids import with_row_ids
 from lakeview.model.errors import CorruptTableError, InvalidRequestError
 from tests.builders.actions import add, metadata, protocol
 from tests.builders.history import DeltaHistory
-from tests.builders.mapped import field, held, mapped
+from tests.builders.mapped import field, mapped, stored_field
 
 ID_COLUMN, VERSION_COLUMN = "_row-id-col-1", "_row-commit-version-col-2"
 TRACKED: dict[str, str | None] = {
@@ -81,7 +81,7 @@ def test_under_column_mapping_they_go_by_their_recorded_names(history: DeltaHist
     described["metaData"]["configuration"] |= TRACKED
     features = protocol(3, 7, readerFeatures=["columnMapping"], writerFeatures=["columnMapping", "rowTracking"])
     history.commit(features, described)
-    schema = pa.schema([held(pa.int64(), 1), pa.field(ID_COLUMN, pa.int64())])
+    schema = pa.schema([stored_field(pa.int64(), 1), pa.field(ID_COLUMN, pa.int64())])
     table = pa.Table.from_arrays([pa.array([5, 6]), pa.array([9, None], pa.int64())], schema=schema)
     history.commit(history.data("f", table, baseRowId=20, defaultRowCommitVersion=1))
     assert rows(history) == [(5, 9, 1), (6, 21, 1)]

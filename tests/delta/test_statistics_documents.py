@@ -15,7 +15,7 @@ from lakeview.delta.data.documents import DTYPES, Documents, exact
 from lakeview.delta.data.templates import Columns, Kind, Place, Places, Template
 
 DAMAGE = st.tuples(st.integers(0, 10_000), st.text('{}[]",:\\0aN \n', max_size=3), st.integers(0, 3))
-WANTED: dict[Place, Kind] = {
+PLACES: dict[Place, Kind] = {
     ("numRecords",): Kind.COUNT,
     ("tightBounds",): Kind.BOOLEAN,
     ("minValues", "i"): Kind.INTEGER,
@@ -93,7 +93,7 @@ ONE: dict[Place, Kind] = {("minValues", "i"): Kind.INTEGER}
 @settings(max_examples=25)
 def test_every_way_says_the_same(texts: list[str | None], repeated: bool) -> None:
     stats = pl.Series(texts * 3 if repeated else texts, dtype=pl.String)
-    for places in (WANTED, ONE):
+    for places in (PLACES, ONE):
         expected = exact(stats.to_list(), places)
         same(Documents(places).by_structs(stats), expected, places)
         same(Documents(places).by_template(stats), expected, places)
@@ -114,8 +114,8 @@ def test_damaged_documents_are_decoded_alike_or_unknown(texts: list[str], damage
     at, inserted, cut = damage
     broken = [text[: at % len(text)] + inserted + text[at % len(text) + cut :] for text in texts]
     both = pl.Series([*texts, *broken], dtype=pl.String)
-    expected = exact(both.to_list(), WANTED)
-    for columns in (Documents(WANTED).by_structs(both), Documents(WANTED).by_template(both)):
+    expected = exact(both.to_list(), PLACES)
+    for columns in (Documents(PLACES).by_structs(both), Documents(PLACES).by_template(both)):
         for place, column in columns.items():
             for text, value, right in zip(both, column, expected[place], strict=True):
                 # of what is no JSON a value may be known all the same: the one that is written there
@@ -147,7 +147,7 @@ def test_batches_and_shapes_change_nothing(
     stats = pl.Series(texts, dtype=pl.String)
     for narrow in (0, 100):
         monkeypatch.setattr(documents, "_NARROW", narrow)
-        same(Documents(WANTED).decode(stats), exact(texts, WANTED), WANTED)
+        same(Documents(PLACES).decode(stats), exact(texts, PLACES), PLACES)
 
 
 LONG = "12345678901234567890123.456"

@@ -230,7 +230,7 @@ def test_a_table_keeps_its_file_times(history: DeltaHistory, gap: timedelta, bod
 @pytest.mark.parametrize(
     "commit_info",
     [10**30, -(10**30), 2**63 - 1, -(2**63), 10**17, 1e300, True, "x", [1], {"a": 1}, "1" * 5000],
-    ids=lambda said: f"timestamp {str(said)[:24]}",
+    ids=lambda value: f"timestamp {str(value)[:24]}",
 )
 def test_absurd_times_in_commits_harm_nothing(history: DeltaHistory, commit_info: object) -> None:
     history.commit(

@@ -140,7 +140,7 @@ WITHOUT_PATH: dict[str, tuple[list[Action], str]] = {
 def test_a_file_without_a_path_is_named_and_not_left_out(
     history: DeltaHistory, actions: list[Action], words: str
 ) -> None:
-    written(history, name="checkpoint.parquet", sidecars=1)
+    write_history(history, name="checkpoint.parquet", sidecars=1)
     top = [{"checkpointMetadata": {"version": 2}}, *STATE, *actions]
     history.write(log_name(2, "checkpoint.parquet"), parquet_actions(top, TOP_SHAPE))
     table = lv.open_table(history.address)

@@ -113,13 +113,13 @@ def furnished(folder: Path) -> DeltaTable:
         cdc(add("changes/c.parquet")),
         at=YOUNG,
     )
-    for name in (*KEPT, *DELETED):
+    for name in (*NEEDED_FILES, *DELETED):
         history.write(name, b"x" * 10)
         aged(folder / name, YOUNG if "young" in name else OLD)
     return opened(folder)
 
 
-KEPT = {
+NEEDED_FILES = {
     "_p=1/live.parquet": "live",
     "with space.parquet": "live, recorded as a URI",
     "absolute.parquet": "live, recorded with the whole address",
@@ -165,7 +165,7 @@ def test_what_nothing_needs_is_deleted_and_the_rest_stays(tmp_path: Path) -> Non
     assert deletions["deleted"].all()
     assert deletions.drop("deleted").equals(plan.drop("deleted"))
     present = data_files(tmp_path / "t")
-    assert present == {name for name in KEPT if "_delta_log" not in name}
+    assert present == {name for name in NEEDED_FILES if "_delta_log" not in name}
     assert (tmp_path / "t/nested/_delta_log/00000000000000000000.json").exists()
     assert vacuum(table, dry_run=False, clock=clock).is_empty()
 

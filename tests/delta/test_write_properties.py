@@ -215,7 +215,7 @@ def test_files_are_compressed_as_the_table_says(tmp_path: Path, codec: str, reco
 
 @pytest.mark.parametrize(("version", "page_type"), [(None, 0), ("1.0.0", 0), ("2.12.0", 3)])
 def test_files_have_the_data_pages_that_the_table_says(tmp_path: Path, version: str | None, page_type: int) -> None:
-    made(tmp_path, {} if version is None else {"delta.parquet.format.version": version}).append(ROWS)
+    make_table(tmp_path, {} if version is None else {"delta.parquet.format.version": version}).append(ROWS)
     (file,) = data_files(tmp_path)
     start = pq.read_metadata(file).row_group(0).column(0).data_page_offset
     # a page's header begins with its type, in Thrift's compact protocol: DATA_PAGE is 0, DATA_PAGE_V2 is 3

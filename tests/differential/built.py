@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.builders.actions import Action, info, metadata
 from tests.builders.history import CHECKPOINT_SHAPE, DeltaHistory, log_name, parquet_actions
-from tests.builders.mapped import held
+from tests.builders.mapped import stored_field
 from tests.builders.vectors import Descriptor, inline, portable, relative, vector_file
 
 PARTS = ("a", "b c", "x=1%/2", None)
@@ -68,7 +68,7 @@ class Column:
     def arrow(self) -> pa.DataType:
         """Its type in data files."""
         if self.type == "struct":
-            return pa.struct([held(pa.int64(), *self._inside)])
+            return pa.struct([stored_field(pa.int64(), *self._inside)])
         return {"long": pa.int64(), "string": pa.string()}[self.type]
 
     @property
@@ -98,7 +98,7 @@ class DataFile:
 
 
 @dataclass
-class Built:
+class TableModel:
     """A table while it is being told. `expected`: for each version its rows, by logical names."""
 
     history: DeltaHistory
@@ -129,9 +129,9 @@ class Built:
         """Rows deleted by vectors; a file without rows left is removed."""
         divisor, actions = seed % 4 + 2, []
         for file in list(self.files):
-            gone = {i for i, row in enumerate(file.rows) if row[1] is not None and row[1] % divisor == 1}
-            if gone - file.deleted:
-                actions += self._masked(file, file.deleted | gone, seed)
+            positions = {i for i, row in enumerate(file.rows) if row[1] is not None and row[1] % divisor == 1}
+            if positions - file.deleted:
+                actions += self._masked(file, file.deleted | positions, seed)
         self._commit("DELETE", *actions)
 
     def update(self, seed: int) -> None:
@@ -149,12 +149,12 @@ class Built:
     def compact(self, _: int) -> None:
         """All files into one for each partition, the vectors purged."""
         rows = [row for file in self.files for i, row in enumerate(file.rows) if i not in file.deleted]
-        gone = [self._remove(file, data_change=False) for file in self.files]
+        removals = [self._remove(file, data_change=False) for file in self.files]
         self.files = []
         adds = self._write(rows)
         for action in adds:
             action["add"]["dataChange"] = False
-        self._commit("OPTIMIZE", *adds, *gone)
+        self._commit("OPTIMIZE", *adds, *removals)
 
     def restore(self, _: int) -> None:
         """Every vector taken away: the rows come back."""
@@ -175,8 +175,8 @@ class Built:
 
     def drop_column(self, seed: int) -> None:
         """A column less; files stay as they are."""
-        kept = [c for c in self.columns if c.id in (1, 2, 3) or c.id % 3 != seed % 3]
-        self.columns = kept
+        columns = [c for c in self.columns if c.id in (1, 2, 3) or c.id % 3 != seed % 3]
+        self.columns = columns
         self._commit("DROP COLUMNS", self._metadata())
 
     def checkpoint(self, seed: int) -> None:
@@ -237,10 +237,11 @@ class Built:
         return actions
 
     def _data_file(self, rows: list[dict[int, Any]], part: str | None) -> Action:
-        written = [c for c in self.columns if not (self.partitioned and c.name == "part")]
-        fields = [held(c.arrow, c.id, c.physical) for c in written]
+        columns_written = [c for c in self.columns if not (self.partitioned and c.name == "part")]
+        fields = [stored_field(c.arrow, c.id, c.physical) for c in columns_written]
         arrays = [
-            pa.array([c.stored(row.get(c.id)) for row in rows], f.type) for c, f in zip(written, fields, strict=True)
+            pa.array([c.stored(row.get(c.id)) for row in rows], f.type)
+            for c, f in zip(columns_written, fields, strict=True)
         ]
         self.number += 1
         physical = next(c.physical for c in self.columns if c.name == "part")
@@ -256,23 +257,23 @@ class Built:
 
     def _masked(self, file: DataFile, deleted: set[int], seed: int) -> list[Action]:
         """The file with these rows deleted: its new add, and the remove of the old one."""
-        gone = self._remove(file)
+        removal = self._remove(file)
         if len(deleted) == len(file.rows):
             self.files.remove(file)
-            return [gone]
+            return [removal]
         file.deleted = deleted
         file.action = {k: v for k, v in file.action.items() if k != "deletionVector"}
         if deleted:
             file.action["deletionVector"] = self._vector(deleted, seed)
         self.removed = [r for r in self.removed if _key(r["remove"]) != _key(file.action)]
         # the order of actions in a commit means nothing
-        return [{"add": file.action}, gone] if seed % 2 else [gone, {"add": file.action}]
+        return [{"add": file.action}, removal] if seed % 2 else [removal, {"add": file.action}]
 
     def _remove(self, file: DataFile, *, data_change: bool = True) -> Action:
-        kept = {k: v for k, v in file.action.items() if k in ("path", "partitionValues", "size", "deletionVector")}
-        gone = {"remove": {**kept, "deletionTimestamp": 1_900_000_000_000, "dataChange": data_change}}
-        self.removed.append(gone)
-        return gone
+        identity = {k: v for k, v in file.action.items() if k in ("path", "partitionValues", "size", "deletionVector")}
+        removal = {"remove": {**identity, "deletionTimestamp": 1_900_000_000_000, "dataChange": data_change}}
+        self.removed.append(removal)
+        return removal
 
     def _vector(self, deleted: set[int], seed: int) -> Descriptor:
         self.number += 1
@@ -309,19 +310,19 @@ class Plan:
     partitioned: bool
     steps: tuple[tuple[str, int], ...]
 
-    def build(self, address: str) -> Built:
+    def build(self, address: str) -> TableModel:
         """The table, told to its end."""
-        built = Built(DeltaHistory(address), self.mode, self.partitioned)
-        built.begin()
+        table = TableModel(DeltaHistory(address), self.mode, self.partitioned)
+        table.begin()
         for what, seed in self.steps:
-            getattr(built, what)(seed)
-        return built
+            getattr(table, what)(seed)
+        return table
 
 
 def plans(max_steps: int) -> st.SearchStrategy[Plan]:
     """Plans of up to so many steps; columns are renamed and dropped only where they are mapped."""
     any_step = st.tuples(st.sampled_from(STEPS), st.integers(0, 60))
     steps = st.lists(any_step, min_size=1, max_size=max_steps)
-    plain = steps.map(lambda found: tuple(s for s in found if s[0] not in ("rename_column", "drop_column")))
+    plain = steps.map(lambda all_steps: tuple(s for s in all_steps if s[0] not in ("rename_column", "drop_column")))
     mapped = st.builds(Plan, st.sampled_from(["name", "id"]), st.booleans(), steps.map(tuple))
     return st.one_of(mapped, mapped, st.builds(Plan, st.just("none"), st.booleans(), plain))

@@ -51,18 +51,18 @@ def pyiceberg_rows(table: Table, snapshot_id: int) -> pa.Table:
     return table.scan(snapshot_id=snapshot_id).to_arrow()
 
 
-def sail_rows(asked: Sequence[tuple[str, int]], folder: Path) -> list[pa.Table | str]:
+def sail_rows(requests: Sequence[tuple[str, int]], folder: Path) -> list[pa.Table | str]:
     """Through Sail: for each address and snapshot the rows, or why it has none; all of them in one run."""
-    return sail_answers([("iceberg", address, {"snapshotId": str(snapshot)}) for address, snapshot in asked], folder)
+    return sail_answers([("iceberg", address, {"snapshotId": str(snapshot)}) for address, snapshot in requests], folder)
 
 
-def sail_answers(asked: Sequence[tuple[str, str, Mapping[str, str]]], folder: Path) -> list[pa.Table | str]:
+def sail_answers(requests: Sequence[tuple[str, str, Mapping[str, str]]], folder: Path) -> list[pa.Table | str]:
     """Through Sail: for each format, address and options as `sail_rows`."""
     folder.mkdir()
-    targets = [folder / str(number) for number in range(len(asked))]
+    targets = [folder / str(number) for number in range(len(requests))]
     lines = [
         {"format": kind, "address": address, "options": dict(options), "target": str(target)}
-        for (kind, address, options), target in zip(asked, targets, strict=True)
+        for (kind, address, options), target in zip(requests, targets, strict=True)
     ]
     done = subprocess.run(
         [SAIL, Path(__file__).with_name("sail_rows.py")], input="".join(json.dumps(line) + "\n" for line in lines),

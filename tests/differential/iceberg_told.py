@@ -117,7 +117,7 @@ def some_rows(seed: int, number: int) -> list[dict[str, Any]]:
 
     def row() -> dict[str, Any]:
         when = START + timedelta(hours=chance.randrange(24 * 60), microseconds=chance.randrange(10**6))
-        found = {
+        values = {
             "id": chance.randrange(1000), "cat": chance.choice(["a", "bb", "ccc", "ünï", "", "100%/x=y z"]),
             "v": chance.choice([0.0, -0.0, -1.5, float("nan"), 1e300, float("-inf")]),
             "d": when.date(), "t": when.replace(tzinfo=None), "z": when,
@@ -127,7 +127,7 @@ def some_rows(seed: int, number: int) -> list[dict[str, Any]]:
             "inner": {"a": chance.choice([None, 1, -7]), "l": chance.choice([None, [], ["x", None]])},
             "pairs": chance.choice([[], [("k", 1), ("l", None)]]),
         }  # fmt: skip
-        return {k: None if k != "id" and chance.random() < 0.1 else v for k, v in found.items()}
+        return {k: None if k != "id" and chance.random() < 0.1 else v for k, v in values.items()}
 
     return [row() for _ in range(number)]
 
@@ -135,16 +135,16 @@ def some_rows(seed: int, number: int) -> list[dict[str, Any]]:
 def arrow(table: Table, seed: int, number: int) -> pa.Table:
     """New rows under the names and types that the columns have by now; columns that came later hold the seed."""
     by_id = {f.field_id: f.name for f in SCHEMA.fields}
-    made = []
+    arrays = []
     for row in some_rows(seed, number):
-        found: dict[str, Any] = {}
+        columns: dict[str, Any] = {}
         for field in table.schema().fields:
             old = by_id.get(field.field_id)
-            found[field.name] = _later(field.field_type, seed) if old is None else row[old]
+            columns[field.name] = _later(field.field_type, seed) if old is None else row[old]
             if old == "inner" and row["inner"] is not None:
-                found[field.name] = _inner(field.field_type, row["inner"], seed)
-        made.append(found)
-    return pa.Table.from_pylist(made, schema=schema_to_pyarrow(table.schema(), include_field_ids=False))
+                columns[field.name] = _inner(field.field_type, row["inner"], seed)
+        arrays.append(columns)
+    return pa.Table.from_pylist(arrays, schema=schema_to_pyarrow(table.schema(), include_field_ids=False))
 
 
 def _later(type_: Any, seed: int) -> Any:
@@ -157,7 +157,7 @@ def _inner(type_: Any, value: dict[str, Any], seed: int) -> dict[str, Any]:
 
 
 @contextmanager
-def told(story: Story, folder: Path) -> Iterator[Table]:
+def table_of(story: Story, folder: Path) -> Iterator[Table]:
     """The table that a story ends with, in a folder of its own below `folder`."""
     catalog = InMemoryCatalog("test", warehouse=str(folder))
     try:
@@ -178,9 +178,9 @@ def _version(version: int) -> dict[str, str]:
 
 def _name(table: Table, field_id: int) -> str:
     """A column's name by now; the dropped ones of SCHEMA are never asked for."""
-    found = table.schema().find_column_name(field_id)
-    assert found is not None
-    return found
+    name = table.schema().find_column_name(field_id)
+    assert name is not None
+    return name
 
 
 def _append(table: Table, seed: int) -> None:
@@ -200,10 +200,10 @@ def _delete_positions(table: Table, seed: int) -> None:
     if table.format_version < 2 or table.current_snapshot() is None:
         return
     files = [t.file for t in table.scan().plan_files() if t.file.spec_id == table.spec().spec_id]
-    found = {f: [n for n in range(f.record_count) if (n + seed) % 4 == 0] for f in files}
-    chosen = {f: rows for f, rows in found.items() if rows}
-    if chosen:
-        delete_positions(table, chosen, {})
+    positions = {f: [n for n in range(f.record_count) if (n + seed) % 4 == 0] for f in files}
+    targets = {f: rows for f, rows in positions.items() if rows}
+    if targets:
+        delete_positions(table, targets, {})
 
 
 def _overwrite(table: Table, seed: int) -> None:

@@ -56,38 +56,38 @@ def duckdb_rows(address: str, version: int) -> pa.Table:
 ORACLES: dict[str, Rows] = {"deltalake": deltalake_rows, "polars-deltalake": kernel_rows, "DuckDB": duckdb_rows}
 
 
-def listed(address: str, version: int) -> pl.DataFrame:
+def live_files(address: str, version: int) -> pl.DataFrame:
     """path, size, records of the live files as delta-rs lists them, sorted; it gives paths as recorded, undecoded."""
     actions = pl.DataFrame(deltalake.DeltaTable(address, version=version).get_add_actions(flatten=True))
-    found = {
+    files = {
         "path": pl.Series([unquote(path) for path in actions["path"]], dtype=pl.String),
         "size": actions["size_bytes"].cast(pl.Int64),
         "records": actions["num_records"].cast(pl.Int64),
     }
-    return pl.DataFrame(found).sort("path")
+    return pl.DataFrame(files).sort("path")
 
 
 def compare_version(table: DeltaTable, address: str, version: int, oracles: dict[str, Rows] = ORACLES) -> None:
     """Rows, files, sizes, counts, columns and partitioning of one version, as everyone sees them."""
-    snapshot, found = table.snapshot(version), table.scan(version).collect()
+    snapshot, rows_read = table.snapshot(version), table.scan(version).collect()
     for name, rows in oracles.items():
-        assert differences(rows(address, version), found) == [], f"version {version}, {name}"
+        assert differences(rows(address, version), rows_read) == [], f"version {version}, {name}"
     theirs = deltalake.DeltaTable(address, version=version)
     assert snapshot.schema.names == [field.name for field in theirs.schema().fields]
     assert list(snapshot.partition_columns) == theirs.metadata().partition_columns
     assert snapshot.properties == theirs.metadata().configuration
-    assert snapshot.files.select("path", "size", "records").sort("path").equals(listed(address, version))
-    assert snapshot.num_records == found.height
+    assert snapshot.files.select("path", "size", "records").sort("path").equals(live_files(address, version))
+    assert snapshot.num_records == rows_read.height
 
 
 def compare_history(table: DeltaTable, address: str) -> None:
     """Versions, operations, engines and recorded times of every commit."""
-    told = {
+    commits = {
         commit["version"]: (commit.get("operation"), commit.get("engineInfo"), _moment(commit.get("timestamp")))
         for commit in deltalake.DeltaTable(address).history()
     }
     ours = table.history().select("version", "operation", "engine", "recorded_timestamp")
-    assert {row[0]: row[1:] for row in ours.iter_rows()} == told
+    assert {row[0]: row[1:] for row in ours.iter_rows()} == commits
 
 
 def _moment(milliseconds: Any) -> datetime | None:
@@ -113,9 +113,9 @@ def deltalake_changes(address: str, start: int, end: int) -> pa.Table:
 
     It does not decode paths, so that partitions of special characters are out of its reach.
     """
-    found = pa.table(deltalake.DeltaTable(address).load_cdf(start, end)).drop_columns(["_commit_timestamp"])
-    number = found.schema.get_field_index("_commit_version")  # unsigned
-    return found.set_column(number, "_commit_version", found.column(number).cast(pa.int64()))
+    rows = pa.table(deltalake.DeltaTable(address).load_cdf(start, end)).drop_columns(["_commit_timestamp"])
+    number = rows.schema.get_field_index("_commit_version")  # unsigned
+    return rows.set_column(number, "_commit_version", rows.column(number).cast(pa.int64()))
 
 
 def kernel_changes(address: str, start: int, end: int) -> pa.Table:

@@ -23,11 +23,11 @@ def main() -> None:
     spark = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").getOrCreate()
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     for line in sys.stdin:
-        asked = json.loads(line)
+        request = json.loads(line)
         problem = None
         try:
-            found = spark.read.format(asked["format"]).options(**asked["options"]).load(asked["address"])
-            pq.write_table(found.toArrow(), asked["target"])
+            rows = spark.read.format(request["format"]).options(**request["options"]).load(request["address"])
+            pq.write_table(rows.toArrow(), request["target"])
         except PySparkException as error:
             problem = str(error)
         sys.stdout.write(f"{json.dumps(problem)}\n")

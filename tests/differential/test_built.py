@@ -9,7 +9,7 @@ import deltalake
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests.differential.built import STEPS, Built, Plan, plans
+from tests.differential.built import STEPS, Plan, TableModel, plans
 from tests.differential.oracles import ORACLES, opened, readable
 from tests.golden.rows import differences
 
@@ -17,23 +17,23 @@ FEW = settings(max_examples=2, suppress_health_check=[HealthCheck.too_slow, Heal
 MANY = settings(FEW, max_examples=6)
 
 
-def checked(built: Built) -> None:
+def checked(table_with_rows: TableModel) -> None:
     """Every readable version: the rows that were told, and what each oracle makes of them."""
-    address = built.history.address
+    address = table_with_rows.history.address
     table = opened(address)
     for version in readable(table):
-        snapshot, found = table.snapshot(version), table.scan(version).collect()
-        assert found.columns == built.names[version]
-        told = Counter(repr([row[name] for name in found.columns]) for row in built.expected[version])
-        assert Counter(repr(list(row)) for row in found.rows()) == told, f"version {version}"
-        assert snapshot.num_records == found.height
+        snapshot, rows_read = table.snapshot(version), table.scan(version).collect()
+        assert rows_read.columns == table_with_rows.names[version]
+        expected = Counter(repr([row[name] for name in rows_read.columns]) for row in table_with_rows.expected[version])
+        assert Counter(repr(list(row)) for row in rows_read.rows()) == expected, f"version {version}"
+        assert snapshot.num_records == rows_read.height
         theirs = deltalake.DeltaTable(address, version=version)
         assert snapshot.num_files == len(theirs.file_uris())
         assert snapshot.schema.names == [field.name for field in theirs.schema().fields]
         for name, rows in ORACLES.items():
-            if name == "DuckDB" and built.partitioned and built.mode != "none":
+            if name == "DuckDB" and table_with_rows.partitioned and table_with_rows.mode != "none":
                 continue  # it looks for a partition's value under the logical name, and finds null
-            assert differences(rows(address, version), found) == [], f"version {version}, {name}"
+            assert differences(rows(address, version), rows_read) == [], f"version {version}, {name}"
 
 
 @FEW

@@ -43,10 +43,10 @@ def the_feed_is_theirs(story: Story, address: str) -> None:
     table = opened(address)
     first, last = readable(table)[0], table.snapshot().version
     for start, end in [(first, last), *((version, version) for version in range(first, last + 1))]:
-        found = table.changes(start, end).collect()
-        assert differences(kernel_changes(address, start, end), found) == [], f"{start} to {end}, polars-deltalake"
+        rows_read = table.changes(start, end).collect()
+        assert differences(kernel_changes(address, start, end), rows_read) == [], f"{start} to {end}, polars-deltalake"
         if not story.partitioned:
-            undated = found.drop("_commit_timestamp")
+            undated = rows_read.drop("_commit_timestamp")
             assert differences(deltalake_changes(address, start, end), undated) == [], f"{start} to {end}, deltalake"
 
 
@@ -70,15 +70,15 @@ def the_changes_add_up(story: Story, address: str) -> None:
     before: Counter[tuple[Hashable, ...]] = rows_of_first if first else Counter()
     for version in later if first else [first, *later]:
         after = multiset(table.scan(version).collect(), columns)
-        assert before + signed(table, version, columns, gone=False) == after + signed(
-            table, version, columns, gone=True
+        assert before + signed(table, version, columns, are_deletes=False) == after + signed(
+            table, version, columns, are_deletes=True
         )
         before = after
 
 
-def signed(table: DeltaTable, version: int, columns: list[str], *, gone: bool) -> Counter[tuple[Hashable, ...]]:
+def signed(table: DeltaTable, version: int, columns: list[str], *, are_deletes: bool) -> Counter[tuple[Hashable, ...]]:
     """What a commit took away, or what it brought."""
-    kinds = ("delete", "update_preimage") if gone else ("insert", "update_postimage")
+    kinds = ("delete", "update_preimage") if are_deletes else ("insert", "update_postimage")
     changed = table.changes(version, version).filter(pl.col("_change_type").is_in(kinds)).collect()
     return multiset(changed, columns)
 

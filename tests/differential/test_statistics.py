@@ -70,35 +70,35 @@ def test_statistics_are_what_deltalake_makes_of_them(tmp_path_factory: pytest.Te
     assert ours["_path"].to_list() == theirs["path"].to_list()
     for name in (column for column in ours.columns if column[0] != "_"):
         for figure in ("min", "max", "null_count"):
-            if (wanted := f"{figure}.{name}") in theirs.columns:
-                found = ours[name].struct.field(figure)
-                if isinstance(found.dtype, pl.Datetime):  # ours holds the microseconds that the log has not
-                    found = found.dt.truncate("1ms")
-                assert found.to_list() == theirs[wanted].to_list(), wanted
+            if (key := f"{figure}.{name}") in theirs.columns:
+                values = ours[name].struct.field(figure)
+                if isinstance(values.dtype, pl.Datetime):  # ours holds the microseconds that the log has not
+                    values = values.dt.truncate("1ms")
+                assert values.to_list() == theirs[key].to_list(), key
 
 
-def filters_lose_no_row(story: Story, asked: list[pl.Expr], address: str) -> None:
+def filters_lose_no_row(story: Story, filters: list[pl.Expr], address: str) -> None:
     """What a filter finds when files are spared is what it finds among all rows."""
     tell(story, address)
     table = opened(address)
     everything = table.scan().collect()
-    for condition in asked:
-        found = table.scan().filter(condition).collect()
-        assert differences(everything.filter(condition).to_arrow(), found) == [], str(condition)
+    for condition in filters:
+        rows = table.scan().filter(condition).collect()
+        assert differences(everything.filter(condition).to_arrow(), rows) == [], str(condition)
 
 
 @FEW
-@given(story=stories(5, WRITES), asked=st.lists(conditions(), min_size=1, max_size=8))
+@given(story=stories(5, WRITES), filters=st.lists(conditions(), min_size=1, max_size=8))
 def test_filters_that_spare_files_lose_no_row(
-    tmp_path_factory: pytest.TempPathFactory, story: Story, asked: list[pl.Expr]
+    tmp_path_factory: pytest.TempPathFactory, story: Story, filters: list[pl.Expr]
 ) -> None:
-    filters_lose_no_row(story, asked, str(tmp_path_factory.mktemp("filters")))
+    filters_lose_no_row(story, filters, str(tmp_path_factory.mktemp("filters")))
 
 
 @pytest.mark.slow
 @MANY
-@given(story=stories(10, WRITES), asked=st.lists(conditions(), min_size=5, max_size=30))
+@given(story=stories(10, WRITES), filters=st.lists(conditions(), min_size=5, max_size=30))
 def test_many_filters_that_spare_files_lose_no_row(
-    tmp_path_factory: pytest.TempPathFactory, story: Story, asked: list[pl.Expr]
+    tmp_path_factory: pytest.TempPathFactory, story: Story, filters: list[pl.Expr]
 ) -> None:
-    filters_lose_no_row(story, asked, str(tmp_path_factory.mktemp("filters")))
+    filters_lose_no_row(story, filters, str(tmp_path_factory.mktemp("filters")))

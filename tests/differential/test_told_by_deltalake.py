@@ -14,7 +14,7 @@ FEW = settings(max_examples=2, suppress_health_check=[HealthCheck.too_slow, Heal
 MANY = settings(FEW, max_examples=8)
 
 
-def told(story: Story, address: str) -> None:
+def check_story(story: Story, address: str) -> None:
     """Tell it, and compare everything."""
     tell(story, address)
     table = opened(address)
@@ -26,17 +26,17 @@ def told(story: Story, address: str) -> None:
 @FEW
 @given(story=stories(5))
 def test_a_short_story_is_read_as_others_read_it(tmp_path_factory: pytest.TempPathFactory, story: Story) -> None:
-    told(story, str(tmp_path_factory.mktemp("story")))
+    check_story(story, str(tmp_path_factory.mktemp("story")))
 
 
 @pytest.mark.slow
 @MANY
 @given(story=stories(14))
 def test_long_stories_are_read_as_others_read_them(tmp_path_factory: pytest.TempPathFactory, story: Story) -> None:
-    told(story, str(tmp_path_factory.mktemp("story")))
+    check_story(story, str(tmp_path_factory.mktemp("story")))
 
 
 @pytest.mark.parametrize("partitioned", [True, False], ids=["partitioned", "unpartitioned"])
 def test_a_story_in_which_everything_happens(tmp_path: Any, partitioned: bool) -> None:
     steps = tuple(Step(what, 3 + 5 * number) for number, what in enumerate(dict.fromkeys(STEPS)))
-    told(Story(partitioned, True, steps), str(tmp_path))
+    check_story(Story(partitioned, True, steps), str(tmp_path))

@@ -18,7 +18,7 @@ from lakeview.iceberg.opening import open_iceberg
 from lakeview.iceberg.table import IcebergTable
 from tests.breadth import with_breadth
 from tests.differential.iceberg_oracles import SAIL, duckdb_rows, pyiceberg_rows, sail_rows
-from tests.differential.iceberg_told import SPECS, START, STEPS, Step, Story, stories, told
+from tests.differential.iceberg_told import SPECS, START, STEPS, Step, Story, stories, table_of
 from tests.golden.rows import differences, net
 
 pytestmark = [
@@ -48,49 +48,49 @@ def compare(theirs: Table) -> None:
 
 def compare_history(theirs: Table, ours: IcebergTable) -> None:
     """Snapshots in order, their operations, times and parents; branches and tags."""
-    wanted = [
+    expected = [
         (s.snapshot_id, s.parent_snapshot_id, s.timestamp_ms, s.summary and s.summary.operation.value)
         for s in theirs.metadata.snapshots
     ]
-    told = ours.history().sort("position")
-    assert told.select("version", "parent", pl.col("timestamp").dt.epoch("ms"), "operation").rows() == wanted
+    history = ours.history().sort("position")
+    assert history.select("version", "parent", pl.col("timestamp").dt.epoch("ms"), "operation").rows() == expected
     for name, ref in theirs.refs().items():
         assert ours.snapshot(ref=name).version == ref.snapshot_id
 
 
 def compare_snapshot(theirs: Table, ours: IcebergTable, snapshot_id: int) -> None:
     """Rows, files and counts of one snapshot."""
-    found = ours.scan(snapshot_id).collect()
-    assert differences(pyiceberg_rows(theirs, snapshot_id), found) == [], f"snapshot {snapshot_id}, pyiceberg"
+    rows = ours.scan(snapshot_id).collect()
+    assert differences(pyiceberg_rows(theirs, snapshot_id), rows) == [], f"snapshot {snapshot_id}, pyiceberg"
     through_duckdb = duckdb_rows(theirs.metadata_location, snapshot_id)
     if through_duckdb is not None:
-        assert differences(through_duckdb, found) == [], f"{snapshot_id}, DuckDB"
+        assert differences(through_duckdb, rows) == [], f"{snapshot_id}, DuckDB"
     mine = ours.snapshot(snapshot_id)
-    for content, listed in ((0, mine.files), (1, mine.delete_files)):
+    for content, files_here in ((0, mine.files), (1, mine.delete_files)):
         files = pl.DataFrame(theirs.inspect.files(snapshot_id)).filter(pl.col("content") == content)
-        wanted = files.select("file_path", "record_count", "file_size_in_bytes").rows()
-        assert sorted(listed.select("path", "records", "size").iter_rows()) == sorted(wanted)
+        expected = files.select("file_path", "record_count", "file_size_in_bytes").rows()
+        assert sorted(files_here.select("path", "records", "size").iter_rows()) == sorted(expected)
     assert mine.num_files == mine.files.height
-    assert mine.num_records in (None, found.height)
+    assert mine.num_records in (None, rows.height)
     parent = ours.history().row(by_predicate=pl.col("version") == snapshot_id, named=True)["parent"]
     if parent is not None:
         changed, between = (
             ours.changes(snapshot_id, snapshot_id).collect(),
             ours.difference(parent, snapshot_id).collect(),
         )
-        assert net(changed, found.columns) == net(between, found.columns), f"changes of {snapshot_id}"
+        assert net(changed, rows.columns) == net(between, rows.columns), f"changes of {snapshot_id}"
 
 
 def compare_filters(theirs: Table, ours: IcebergTable) -> None:
     """A filtered scan is the filtered whole, and reads no file that the other reader spares."""
     whole = ours.scan().collect()
     for where, condition in conditions(theirs):
-        found = ours.scan().filter(where).collect()
-        assert differences(whole.filter(where).to_arrow(), found) == [], where
-        assert differences(theirs.scan(row_filter=condition).to_arrow(), found) == [], where
-        kept = set(ours.plan(where).filter("kept")["path"])
-        needed = {t.file.file_path for t in theirs.scan(row_filter=condition).plan_files()}
-        assert kept <= needed, (where, "the other reader spares more files")
+        rows = ours.scan().filter(where).collect()
+        assert differences(whole.filter(where).to_arrow(), rows) == [], where
+        assert differences(theirs.scan(row_filter=condition).to_arrow(), rows) == [], where
+        paths = set(ours.plan(where).filter("kept")["path"])
+        paths_needed = {t.file.file_path for t in theirs.scan(row_filter=condition).plan_files()}
+        assert paths <= paths_needed, (where, "the other reader spares more files")
 
 
 def conditions(table: Table) -> Iterator[tuple[pl.Expr, str]]:
@@ -111,7 +111,7 @@ def conditions(table: Table) -> Iterator[tuple[pl.Expr, str]]:
 
 def write_and_compare(story: Story, folder: Path) -> None:
     """Tell it, and compare everything."""
-    with told(story, folder) as table:
+    with table_of(story, folder) as table:
         compare(table)
 
 
@@ -141,7 +141,7 @@ def stories_of_everything(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
         @cache
         def table(spec: str) -> Table:
-            return stack.enter_context(told(Story(spec, 2, EVERYTHING), folder / numbers[spec]))
+            return stack.enter_context(table_of(Story(spec, 2, EVERYTHING), folder / numbers[spec]))
 
         yield table
 
@@ -158,12 +158,12 @@ def test_a_story_in_which_everything_happens(stories_of_everything: Callable[[st
 def test_sail_reads_every_snapshot_as_we_do(
     stories_of_everything: Callable[[str], Table], specs: tuple[str, ...], tmp_path: Path
 ) -> None:
-    asked = []
+    requests = []
     for table in map(stories_of_everything, specs):
         address = table.location().removeprefix("file://")
-        asked += [(address, snapshot.snapshot_id) for snapshot in table.metadata.snapshots]
+        requests += [(address, snapshot.snapshot_id) for snapshot in table.metadata.snapshots]
     compared = 0
-    for (address, snapshot), answer in zip(asked, sail_rows(asked, tmp_path / "rows"), strict=True):
+    for (address, snapshot), answer in zip(requests, sail_rows(requests, tmp_path / "rows"), strict=True):
         ours = open_iceberg(address)
         if isinstance(answer, str):
             # it looks for a%20b under the name a%2520b
@@ -171,4 +171,4 @@ def test_sail_reads_every_snapshot_as_we_do(
             continue
         assert differences(answer, ours.scan(snapshot).collect()) == [], (address, snapshot)
         compared += 1
-    assert compared > len(asked) / 2
+    assert compared > len(requests) / 2

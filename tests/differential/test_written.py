@@ -112,21 +112,23 @@ def varied(draw: st.DrawFn, type_: pa.DataType) -> pa.DataType:
 def values(type_: pa.DataType) -> st.SearchStrategy[Any]:
     """Values of a type, null among them."""
     if pa.types.is_struct(type_):
-        found: st.SearchStrategy[Any] = st.fixed_dictionaries({field.name: values(field.type) for field in type_})
+        strategies: st.SearchStrategy[Any] = st.fixed_dictionaries({field.name: values(field.type) for field in type_})
     elif pa.types.is_map(type_):
-        found = st.dictionaries(WORDS, values(type_.item_type), max_size=2).map(lambda held: list(held.items()))
+        strategies = st.dictionaries(WORDS, values(type_.item_type), max_size=2).map(
+            lambda entries: list(entries.items())
+        )
     elif pa.types.is_list(type_) or pa.types.is_large_list(type_):
-        found = st.lists(values(type_.value_type), max_size=2)
+        strategies = st.lists(values(type_.value_type), max_size=2)
     else:
-        found = VALUES[type_]
-    return st.none() | found
+        strategies = VALUES[type_]
+    return st.none() | strategies
 
 
 @st.composite
 def frames(draw: st.DrawFn, type_: pa.DataType, first: int) -> pa.Table:
     """Up to four rows with a column `x` of the type, and their number from `first` on as `id`."""
-    held = draw(st.lists(values(type_), min_size=1, max_size=4))
-    return pa.table({"id": pa.array(range(first, first + len(held))), "x": pa.array(held, type_)})
+    values_drawn = draw(st.lists(values(type_), min_size=1, max_size=4))
+    return pa.table({"id": pa.array(range(first, first + len(values_drawn))), "x": pa.array(values_drawn, type_)})
 
 
 @st.composite
@@ -149,18 +151,18 @@ def expected(value: Any, given_as: pa.DataType, table: pa.DataType, *, filled: b
         parts = {}
         for field in table:
             own = names.get(field.name.lower())
-            held = None if own is None or value is None else value[own]
+            value_there = None if own is None or value is None else value[own]
             inner = field.type if own is None else given_as.field(own).type
-            parts[field.name] = expected(held, inner, field.type, filled=filled)
+            parts[field.name] = expected(value_there, inner, field.type, filled=filled)
         return None if value is None else parts
     if pa.types.is_map(table):
         assert pa.types.is_map(given_as)
-        held = [(k, expected(v, given_as.item_type, table.item_type, filled=filled)) for k, v in value or ()]
-        return None if value is None else held
+        value_there = [(k, expected(v, given_as.item_type, table.item_type, filled=filled)) for k, v in value or ()]
+        return None if value is None else value_there
     if pa.types.is_list(table):
         assert pa.types.is_list(given_as) or pa.types.is_large_list(given_as)
-        held = [expected(v, given_as.value_type, table.value_type, filled=filled) for v in value or ()]
-        return None if value is None else held
+        value_there = [expected(v, given_as.value_type, table.value_type, filled=filled) for v in value or ()]
+        return None if value is None else value_there
     return value
 
 
@@ -177,8 +179,8 @@ def same(one: Any, other: Any) -> bool:
 
 def column(table: DeltaTable) -> list[Any]:
     """The column `x` as lakeview reads it, in the order of `id`."""
-    found: list[Any] = table.scan().collect().sort("id").to_arrow()["x"].to_pylist()
-    return found
+    values_read: list[Any] = table.scan().collect().sort("id").to_arrow()["x"].to_pylist()
+    return values_read
 
 
 @pytest.mark.slow
@@ -206,7 +208,7 @@ def test_what_is_written_is_read_back_or_refused(
         return
     event("written")
     type_ = table.snapshot().schema.to_arrow().field("x").type
-    wanted = [expected(v, first.schema.field("x").type, type_, filled=True) for v in first["x"].to_pylist()]
-    wanted += [expected(v, later.schema.field("x").type, type_, filled=merged) for v in later["x"].to_pylist()]
-    assert same(wanted, column(table))
+    expected_value = [expected(v, first.schema.field("x").type, type_, filled=True) for v in first["x"].to_pylist()]
+    expected_value += [expected(v, later.schema.field("x").type, type_, filled=merged) for v in later["x"].to_pylist()]
+    assert same(expected_value, column(table))
     compare_version(table, str(address), 2, OTHERS)

@@ -101,10 +101,10 @@ def tell(story: Story, address: str) -> None:
 
 
 def _append(_: deltalake.DeltaTable, address: str, seed: int, number: int) -> None:
-    told = CommitProperties(custom_metadata={"told": str(number)})
+    properties = CommitProperties(custom_metadata={"told": str(number)})
     rows = some_rows(seed + number, seed % 6 + 1)
     # a table that has got columns since takes rows without them
-    deltalake.write_deltalake(address, rows, mode="append", schema_mode="merge", commit_properties=told)
+    deltalake.write_deltalake(address, rows, mode="append", schema_mode="merge", commit_properties=properties)
 
 
 def _append_widened(_: deltalake.DeltaTable, address: str, seed: int, number: int) -> None:

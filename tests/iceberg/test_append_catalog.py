@@ -84,7 +84,7 @@ def snapshots(state: RestState) -> list[dict[str, int]]:
 
 
 def test_a_lost_answer_does_not_double_the_snapshot(state: RestState) -> None:
-    state.lost = 1
+    state.losses = 1
     opened().append(rows(2))
     assert ids() == [0, 1, 2]
     assert state.requests["POST tables/table"] == 1
@@ -103,7 +103,7 @@ def test_a_change_that_is_made_is_a_commit_whatever_the_answer(state: RestState,
 
 @pytest.mark.parametrize("answers", [[], [301] * 3], ids=["that it was", "that it is elsewhere"])
 def test_a_change_that_is_not_made_is_no_commit_whatever_the_answer(state: RestState, answers: list[int]) -> None:
-    state.made, state.answers = False, answers
+    state.applies, state.answers = False, answers
     with pytest.raises(StoreUnavailableError, match="was committed is not known") as caught:
         opened().append(rows(2))
     assert (caught.value.kind, ids()) == ("outcome-unknown", [0, 1])

@@ -100,7 +100,7 @@ def test_versions_are_told_without_a_look_at_the_files(tmp_path: Path) -> None:
     assert versions.select("readable", "reason").null_count().row(0) == (3, 3)
 
 
-GONE: dict[str, tuple[list[str], list[str]]] = {
+MISSING_FILES: dict[str, tuple[list[str], list[str]]] = {
     "nothing": ([], []),
     "a file that all have": (["f0"], []),
     "a file that was removed since": (["f1"], []),
@@ -113,7 +113,7 @@ GONE: dict[str, tuple[list[str], list[str]]] = {
 
 
 @pytest.mark.parametrize("at_once", [2, 2_000_000])
-@pytest.mark.parametrize("case", GONE)
+@pytest.mark.parametrize("case", MISSING_FILES)
 def test_a_snapshot_is_readable_if_each_of_its_files_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, at_once: int
 ) -> None:
@@ -127,7 +127,7 @@ def test_a_snapshot_is_readable_if_each_of_its_files_is_there(
     own = {version: table._state.tree.manifests(entry) for version, entry in table.metadata.snapshots.items()}
     appended = own[sorted(own)[3]]  # a manifest for each file; what follows writes them anew
     files = {v: open_iceberg(history.address).files(v)["path"].str.extract("([^/]+)$").to_list() for v in own}
-    missing_files, broken = GONE[case]
+    missing_files, broken = MISSING_FILES[case]
     for name in missing_files:
         (history.root / "data" / name).unlink()
     holding = {

@@ -10,22 +10,22 @@ from hypothesis import strategies as st
 from lakeview.iceberg.manifests.entries import ENTRIES
 from lakeview.iceberg.manifests.metrics import Metrics
 
-Told = list[tuple[int | None, bytes | None]] | None
+MetricsOfFile = list[tuple[int | None, bytes | None]] | None
 
 _some = st.none() | st.lists(st.tuples(st.none() | st.integers(1, 4), st.none() | st.binary(max_size=2)), max_size=4)
 
 
-def entries(metrics_by_file: list[Told]) -> pl.DataFrame:
+def entries(metrics_by_file: list[MetricsOfFile]) -> pl.DataFrame:
     values = [None if each is None else [{"key": k, "value": v} for k, v in each] for each in metrics_by_file]
     return pl.DataFrame({"lower_bounds": pl.Series(values, dtype=ENTRIES["lower_bounds"])})
 
 
-def naive(metrics_by_file: list[Told], field_id: int) -> list[bytes | None]:
+def naive(metrics_by_file: list[MetricsOfFile], field_id: int) -> list[bytes | None]:
     return [next((v for k, v in each or () if k == field_id), None) for each in metrics_by_file]
 
 
 @given(st.lists(_some, max_size=5))
-def test_any_metrics_are_found(metrics_by_file: list[Told]) -> None:
+def test_any_metrics_are_found(metrics_by_file: list[MetricsOfFile]) -> None:
     metrics = Metrics(entries(metrics_by_file))
     for field_id in range(6):
         values = metrics.value("lower_bounds", field_id)
@@ -45,7 +45,7 @@ def test_any_metrics_are_found(metrics_by_file: list[Told]) -> None:
     ],
 )
 def test_lists_that_are_alike_or_nearly_so(a: list[int], b: list[int], c: list[int]) -> None:
-    metrics_by_file: list[Told] = [
+    metrics_by_file: list[MetricsOfFile] = [
         [(key, bytes([file, place])) for place, key in enumerate(keys)] for file, keys in enumerate((a, b, c))
     ]
     frame = entries(metrics_by_file)

@@ -24,16 +24,16 @@ Change = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
 
 
 class Odd(IcebergHistory):
-    """A table whose manifests hold other entries than they should; `listed`: what its list says of them instead."""
+    """A table whose manifests hold other entries than they should; `listing`: what its list says of them instead."""
 
     change: Change | None = None
-    listed: Mapping[str, Any] | None = None
+    listing: Mapping[str, Any] | None = None
 
     def _manifest(self, entries: list[dict[str, Any]], *rest: Any) -> dict[str, Any]:
         if self.change is not None:
             files = self.change([e["data_file"] for e in entries])
             entries = [{**entries[0], "data_file": f} for f in files]
-        return super()._manifest(entries, *rest) | dict(self.listed or {})
+        return super()._manifest(entries, *rest) | dict(self.listing or {})
 
 
 def odd(root: Path) -> Odd:
@@ -78,7 +78,7 @@ def test_entries_that_would_be_passed_over_are_corrupt(
 ) -> None:
     history = odd(tmp_path)
     path = history.append("a", [{"id": i} for i in range(3)])
-    history.change, history.listed = lambda files: [{**f, **change} for f in files], list_entry
+    history.change, history.listing = lambda files: [{**f, **change} for f in files], list_entry
     history.delete_positions("d", {path: [1]})
     with pytest.raises(CorruptTableError, match=message):
         lv.open_table(history.address).scan().collect()

@@ -175,7 +175,7 @@ def test_a_catalog_makes_the_commit_of_an_overwrite(place: Path, monkeypatch: py
         monkeypatch.setenv("PYICEBERG_CATALOG__PROD__URI", address)
         ours, other = (table_of_catalog() for _ in range(2))
         other.overwrite(rows(11), "id > 9")
-        catalog_state.lost = 1
+        catalog_state.losses = 1
         OURS["delete of some rows"](ours)
         assert sorted(table_of_catalog().scan().collect()["id"]) == [0, 1, 2, 7, 8, 9, 11, 12, 13]
         commit = other.pointer.commit  # type: ignore[union-attr]

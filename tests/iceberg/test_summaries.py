@@ -18,7 +18,7 @@ from lakeview.iceberg.metadata.summaries import summaries_frame
 from lakeview.iceberg.metadata.table_metadata import parse_metadata
 from tests.builders.iceberg_metadata import document, snapshot
 
-WANTED = ("operation", "total-data-files", "added-data-files", "not there")
+KEYS = ("operation", "total-data-files", "added-data-files", "not there")
 MANY = 200
 PLAIN = {"operation": "append", "engine-name": "spark", "added-data-files": "3", "total-data-files": "12", "app": "x"}
 COUNTS = ["0", "7", "007", "-0", "-5", "+5", " 5", "", "1e3", "1.0", "9" * 18, "9" * 19, "\u0663", "many", '3"']
@@ -65,21 +65,21 @@ CASES: dict[str, list[Any]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_many_summaries_say_together_what_each_says_alone(case: str) -> None:
     rows = entries([json.dumps(s).encode() for s in CASES[case]])
-    alone = pl.concat([summaries_frame([entry], WANTED) for entry in rows])
-    assert decoded(summaries_frame(rows, WANTED)) == decoded(alone)
+    alone = pl.concat([summaries_frame([entry], KEYS) for entry in rows])
+    assert decoded(summaries_frame(rows, KEYS)) == decoded(alone)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_summaries_of_several_writers_say_together_what_each_says_alone(seed: int) -> None:
     rng = random.Random(seed)
     rows = entries([json.dumps(summary(rng), ensure_ascii=rng.random() < 0.5).encode() for _ in range(MANY)])
-    alone = pl.concat([summaries_frame([entry], WANTED) for entry in rows])
-    assert decoded(summaries_frame(rows, WANTED)) == decoded(alone)
+    alone = pl.concat([summaries_frame([entry], KEYS) for entry in rows])
+    assert decoded(summaries_frame(rows, KEYS)) == decoded(alone)
 
 
 def test_a_summary_of_broken_text_tells_nothing_and_the_others_all() -> None:
     texts = [json.dumps(PLAIN).encode()] * MANY + [b'{"a": "\xff"}']
-    frame = summaries_frame(entries(texts), WANTED)
+    frame = summaries_frame(entries(texts), KEYS)
     assert frame["operation"].to_list() == ["append"] * MANY + [None]
     assert json.loads(frame["metrics"][0]) == {"added-data-files": 3, "total-data-files": 12}
 

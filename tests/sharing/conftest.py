@@ -13,9 +13,9 @@ from tests.builders.shares import SharingServer
 
 @pytest.fixture
 def server() -> Iterator[SharingServer]:
-    found = SharingServer()
-    yield found
-    found.close()
+    sharing_server = SharingServer()
+    yield sharing_server
+    sharing_server.close()
 
 
 @pytest.fixture

@@ -76,7 +76,7 @@ def test_a_packed_answer_is_read(cut: int | None, server: SharingServer) -> None
     members = [data] if cut is None else [data[:cut], data[cut:]]
     server.answer_with("POST", 200, b"".join(map(gzip.compress, members)), {**VERSION, "Content-Encoding": "gzip"})
     assert len(client(server).query(ORDERS, QueryRequest()).files) == 1
-    assert server.asked[-1].headers["accept-encoding"] == "gzip"
+    assert server.requests[-1].headers["accept-encoding"] == "gzip"
 
 
 @pytest.mark.parametrize(
@@ -85,12 +85,16 @@ def test_a_packed_answer_is_read(cut: int | None, server: SharingServer) -> None
 def test_the_token_follows_no_redirect(to: str, server: SharingServer) -> None:
     for pattern in ("GET", "POST"):
         server.answer_with(pattern, 302, b"", {"Location": to}, times=9)
-    found = client(server)
-    for call in (found.shares, lambda: found.query(ORDERS, QueryRequest()), lambda: found.version(ORDERS)):
+    sharing_client = client(server)
+    for call in (
+        sharing_client.shares,
+        lambda: sharing_client.query(ORDERS, QueryRequest()),
+        lambda: sharing_client.version(ORDERS),
+    ):
         with pytest.raises(LakeviewError) as caught:
             call()
         assert TOKEN not in str(caught.value)
-    assert {a.path.partition("/sharing")[0] for a in server.asked} == {""}
+    assert {a.path.partition("/sharing")[0] for a in server.requests} == {""}
 
 
 def shared(server: SharingServer, tmp_path: Path, url: str) -> object:
@@ -129,8 +133,8 @@ def test_a_store_that_leads_away_is_not_followed(to: str, server: SharingServer,
 
 
 def test_messages_of_a_server_are_text_without_control_and_short(server: SharingServer) -> None:
-    told = {"errorCode": "X", "message": "\x1b[31mred\r\n" + "long " * 10_000 + "\u0000"}
-    server.answer_with("GET", 400, told)
+    document = {"errorCode": "X", "message": "\x1b[31mred\r\n" + "long " * 10_000 + "\u0000"}
+    server.answer_with("GET", 400, document)
     with pytest.raises(SharingError) as caught:
         client(server).shares()
     assert "\x1b" not in str(caught.value)

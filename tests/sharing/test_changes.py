@@ -43,28 +43,28 @@ def test_added_removed_and_recorded_files_give_the_rows_that_changed(
     delta: bool, profile: Path, orders: SharedStory
 ) -> None:
     orders.delta = delta
-    found = opened(profile).changes(1).collect().sort("_commit_version", "id")
-    assert found.select("id", "_change_type", "_commit_version").rows() == [
+    rows = opened(profile).changes(1).collect().sort("_commit_version", "id")
+    assert rows.select("id", "_change_type", "_commit_version").rows() == [
         (3, "insert", 1),
         (1, "delete", 2),
         (2, "delete", 2),
         (3, "update_preimage", 3),
         (4, "update_postimage", 3),
     ]
-    assert str(found["day"][0]) == "2024-01-02"
-    assert found["_commit_timestamp"][0] == datetime(2023, 11, 14, 22, 13, 20, 1_000, tzinfo=UTC)
-    assert found.columns == ["id", "day", "_change_type", "_commit_version", "_commit_timestamp"]
+    assert str(rows["day"][0]) == "2024-01-02"
+    assert rows["_commit_timestamp"][0] == datetime(2023, 11, 14, 22, 13, 20, 1_000, tzinfo=UTC)
+    assert rows.columns == ["id", "day", "_change_type", "_commit_version", "_commit_timestamp"]
 
 
 def test_a_range_ends_with_its_last_version(server: SharingServer, profile: Path, orders: SharedStory) -> None:
     assert opened(profile).changes(0, 0).collect()["id"].to_list() == [1, 2]
-    asked = next(a for a in server.asked if a.path.endswith("/changes"))
-    assert asked.parameters == {"includeHistoricalMetadata": "true", "startingVersion": "0", "endingVersion": "0"}
+    request = next(a for a in server.requests if a.path.endswith("/changes"))
+    assert request.parameters == {"includeHistoricalMetadata": "true", "startingVersion": "0", "endingVersion": "0"}
 
 
 def test_filters_spare_files_of_changes(server: SharingServer, profile: Path, orders: SharedStory) -> None:
-    found = opened(profile).changes(0).filter(pl.col("_commit_version") == 1).collect()
-    assert found["id"].to_list() == [3]
+    rows = opened(profile).changes(0).filter(pl.col("_commit_version") == 1).collect()
+    assert rows["id"].to_list() == [3]
     assert server.count("files/f1") == 0
 
 
@@ -83,8 +83,8 @@ def test_rows_that_a_deletion_vector_deletes_are_deleted_rows(server: SharingSer
     masked = story.file({"id": [1, 2, 3]})
     masked.id, masked.deleted = whole.id, (1,)
     story.holds(whole).holds(masked)
-    found = opened(profile).changes(1).collect()
-    assert found.select("id", "_change_type").rows() == [(2, "delete")]
+    rows = opened(profile).changes(1).collect()
+    assert rows.select("id", "_change_type").rows() == [(2, "delete")]
 
 
 def test_changes_that_are_not_shared_are_refused_in_the_servers_words(profile: Path, orders: SharedStory) -> None:
@@ -116,11 +116,11 @@ def test_a_range_may_not_be(
 
 
 def lines(*schemas: tuple[int, dict[str, str]]) -> bytes:
-    told: list[dict[str, object]] = [{"protocol": {"minReaderVersion": 1}}]
+    lines_found: list[dict[str, object]] = [{"protocol": {"minReaderVersion": 1}}]
     for version, columns in schemas:
         body = {"id": "t", "schemaString": schema_string(columns), "partitionColumns": [], "version": version}
-        told.append({"metaData": body})
-    return "\n".join(json.dumps(line) for line in told).encode()
+        lines_found.append({"metaData": body})
+    return "\n".join(json.dumps(line) for line in lines_found).encode()
 
 
 def test_a_schema_that_grew_within_the_range_is_the_last_one(
@@ -159,8 +159,8 @@ def test_a_mapping_within_the_range_says_which_columns_are_the_same() -> None:
 
 def test_a_removed_file_without_a_size_has_that_of_its_add() -> None:
     actions = DeltaSingleAction(add=AddFile("u", 7, {})), DeltaSingleAction(remove=RemoveFile("v"))
-    listed = read_file_lines([("file", FileLine("f", version=1, delta_single_action=action)) for action in actions])
-    assert (listed.urls["f"].url, listed.urls["f"].size) == ("v", 7)
+    frame = read_file_lines([("file", FileLine("f", version=1, delta_single_action=action)) for action in actions])
+    assert (frame.urls["f"].url, frame.urls["f"].size) == ("v", 7)
 
 
 def test_a_changed_file_without_a_version_is_refused(server: SharingServer, profile: Path, orders: SharedStory) -> None:

@@ -47,12 +47,12 @@ def test_shares_schemas_and_tables_are_listed_page_by_page(server: SharingServer
     for name in ("a.x.t", "a.x.u", "a.y.v", "b.z.w"):
         server.share(name, {"id": "long"})
     server.page_size = 1
-    found = client(server)
-    assert found.shares().schema == SHARES
-    assert found.shares()["share"].to_list() == ["a", "b"]
-    assert found.schemas("a")["schema"].to_list() == ["x", "y"]
-    assert found.tables("a", "x")["table"].to_list() == ["t", "u"]
-    tables = found.all_tables("a")
+    sharing_client = client(server)
+    assert sharing_client.shares().schema == SHARES
+    assert sharing_client.shares()["share"].to_list() == ["a", "b"]
+    assert sharing_client.schemas("a")["schema"].to_list() == ["x", "y"]
+    assert sharing_client.tables("a", "x")["table"].to_list() == ["t", "u"]
+    tables = sharing_client.all_tables("a")
     assert tables.schema == TABLES
     assert tables["address"].to_list() == ["team.share#a.x.t", "team.share#a.x.u", "team.share#a.y.v"]
     assert tables["id"].to_list() == ["id-t", "id-u", "id-v"]
@@ -85,7 +85,7 @@ def test_a_list_that_is_none_is_told(server: SharingServer) -> None:
 
 def test_names_travel_as_one_segment(server: SharingServer) -> None:
     client(server).schemas("a/../b c")
-    assert server.asked[-1].path == "/sharing/shares/a%2F..%2Fb%20c/schemas"
+    assert server.requests[-1].path == "/sharing/shares/a%2F..%2Fb%20c/schemas"
 
 
 # -- versions, metadata, files
@@ -93,10 +93,10 @@ def test_names_travel_as_one_segment(server: SharingServer) -> None:
 
 def test_the_version_is_asked_by_get_and_of_old_servers_by_head(server: SharingServer, orders: SharedStory) -> None:
     assert client(server).version(ORDERS, datetime(2024, 1, 1, tzinfo=UTC)) == 0
-    assert server.asked[-1].parameters == {"startingTimestamp": "2024-01-01T00:00:00Z"}
+    assert server.requests[-1].parameters == {"startingTimestamp": "2024-01-01T00:00:00Z"}
     server.get_version = False
     assert client(server).version(ORDERS) == 0
-    assert server.asked[-1].method == "HEAD"
+    assert server.requests[-1].method == "HEAD"
     server.answer_with("/version", 405)
     assert client(server).version(ORDERS) == 0
 
@@ -105,7 +105,7 @@ def test_pages_of_files_are_put_together(server: SharingServer, orders: SharedSt
     server.files_page = 1
     answer = client(server).query(ORDERS, QueryRequest(limit_hint=9))
     assert [file.id for _, file in answer.files] == ["f1", "f2", "f3"]
-    assert [a.body for a in server.asked if a.method == "POST"] == [
+    assert [a.body for a in server.requests if a.method == "POST"] == [
         {"limitHint": 9},
         {"limitHint": 9, "pageToken": "1"},
         {"limitHint": 9, "pageToken": "2"},
@@ -128,9 +128,9 @@ def test_an_old_server_answers_in_parquet_format_and_sends_no_capabilities(
 ) -> None:
     answer = client(server).query(ORDERS, QueryRequest())
     assert answer.head.format == "parquet"
-    sent = server.asked[-1].headers["delta-sharing-capabilities"]
-    assert sent.startswith("responseformat=delta,parquet;readerfeatures=columnmapping,deletionvectors")
-    assert "v2checkpoint" not in sent
+    capabilities = server.requests[-1].headers["delta-sharing-capabilities"]
+    assert capabilities.startswith("responseformat=delta,parquet;readerfeatures=columnmapping,deletionvectors")
+    assert "v2checkpoint" not in capabilities
 
 
 HEAD = b'{"protocol":{"minReaderVersion":1}}\n{"metaData":{"id":"t","schemaString":"{}","partitionColumns":[]}}\n'
@@ -254,10 +254,10 @@ def test_a_page_in_place_of_an_error_is_not_shown(server: SharingServer) -> None
 
 
 def test_a_server_that_is_not_there_is_told(server: SharingServer) -> None:
-    gone = client(server, limits=Limits(attempts=2))
+    dead_client = client(server, limits=Limits(attempts=2))
     server.close()
     with pytest.raises(StoreUnavailableError, match=r"127\.0\.0\.1 does not answer as it should"):
-        gone.shares()
+        dead_client.shares()
 
 
 @pytest.mark.parametrize(
@@ -290,13 +290,13 @@ def test_a_list_without_measure_is_cut_off(server: SharingServer) -> None:
 def test_an_expired_profile_asks_nothing(server: SharingServer) -> None:
     with pytest.raises(AccessDeniedError, match="expired on 2020-01-01"):
         client(server, expirationTime="2020-01-01T00:00:00Z").shares()
-    assert server.asked == []
+    assert server.requests == []
 
 
 def test_a_login_travels_as_one(server: SharingServer) -> None:
     server.answer_with("GET /sharing/shares", 200, {})
     client(server, shareCredentialsVersion=2, type="basic", username="me", password="secret").shares()
-    assert server.asked[-1].headers["authorization"] == "Basic bWU6c2VjcmV0"
+    assert server.requests[-1].headers["authorization"] == "Basic bWU6c2VjcmV0"
 
 
 class Ticking:
@@ -320,13 +320,13 @@ def oauth(server: SharingServer, clock: Ticking) -> SharingClient:
 def test_a_token_is_asked_for_once_and_again_shortly_before_it_ends(server: SharingServer) -> None:
     clock = Ticking()
     server.answer_with("POST /token", 200, {"access_token": TOKEN, "expires_in": 3600}, times=9)
-    found = oauth(server, clock)
-    found.shares()
-    found.shares()
+    source = oauth(server, clock)
+    source.shares()
+    source.shares()
     assert server.count("/token") == 1
-    assert server.asked[0].headers["authorization"] == "Basic bWU6aHVzaA=="
+    assert server.requests[0].headers["authorization"] == "Basic bWU6aHVzaA=="
     clock.now += timedelta(seconds=3_550)
-    found.shares()
+    source.shares()
     assert server.count("/token") == 2
 
 

@@ -90,5 +90,5 @@ TREES: dict[str, tuple[pl.Expr, object]] = {
 
 @pytest.mark.parametrize(("where", "tree"), TREES.values(), ids=TREES)
 def test_json(where: pl.Expr, tree: object) -> None:
-    found = json_hint(parse(where), SCHEMA)
-    assert (None if found is None else json.loads(found)) == tree
+    hint = json_hint(parse(where), SCHEMA)
+    assert (None if hint is None else json.loads(hint)) == tree

@@ -40,10 +40,10 @@ def parsed(content: dict[str, Any]) -> Any:
 
 
 def test_the_first_version_has_a_bearer_token_and_an_endpoint_with_or_without_a_slash() -> None:
-    found = parsed(PLAIN | {"expirationTime": "2026-07-01T14:00:00.0+02:00", "comment": "ignored"})
-    assert (found.kind, found.endpoint) == ("bearer_token", "https://share.example.com/delta")
-    assert found.secret.reveal() == TOKEN
-    assert found.expires == NOW
+    profile_found = parsed(PLAIN | {"expirationTime": "2026-07-01T14:00:00.0+02:00", "comment": "ignored"})
+    assert (profile_found.kind, profile_found.endpoint) == ("bearer_token", "https://share.example.com/delta")
+    assert profile_found.secret.reveal() == TOKEN
+    assert profile_found.expires == NOW
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,8 @@ def test_the_first_version_has_a_bearer_token_and_an_endpoint_with_or_without_a_
     ids=["a token", "a login", "client credentials", "client credentials by their older word"],
 )
 def test_the_second_version_has(content: dict[str, Any], kind: str, user: str) -> None:
-    found = parsed(content)
-    assert (found.kind, found.user, found.secret.reveal()) == (kind, user, TOKEN)
+    profile_found = parsed(content)
+    assert (profile_found.kind, profile_found.user, profile_found.secret.reveal()) == (kind, user, TOKEN)
 
 
 REFUSED: dict[str, tuple[dict[str, Any], type[LakeviewError], str]] = {
@@ -95,17 +95,20 @@ def test_what_is_no_json_is_not_quoted() -> None:
 
 
 def test_a_secret_is_not_shown_and_does_not_travel() -> None:
-    found = parsed(PLAIN)
-    assert TOKEN not in f"{found!r} {found} {found.secret!r} {found.secret} {[found]}"
+    profile_found = parsed(PLAIN)
+    assert (
+        TOKEN
+        not in f"{profile_found!r} {profile_found} {profile_found.secret!r} {profile_found.secret} {[profile_found]}"
+    )
     with pytest.raises(LakeviewError, match="does not travel"):
-        pickle.dumps(found)
+        pickle.dumps(profile_found)
 
 
 def test_an_expired_profile_is_refused_before_a_request() -> None:
-    found = parsed(PLAIN | {"expirationTime": "2026-07-01T12:00:00Z"})
-    found.check(NOW - timedelta(seconds=1))
+    profile_found = parsed(PLAIN | {"expirationTime": "2026-07-01T12:00:00Z"})
+    profile_found.check(NOW - timedelta(seconds=1))
     with pytest.raises(AccessDeniedError, match="expired on 2026-07-01 at 12:00 UTC") as caught:
-        found.check(NOW)
+        profile_found.check(NOW)
     assert caught.value.kind == "expired-profile"
 
 
@@ -113,8 +116,8 @@ def test_an_expired_profile_is_refused_before_a_request() -> None:
     ("days", "severity"), [(8, None), (3, Severity.ATTENTION), (-1, Severity.BROKEN)], ids=["far", "near", "past"]
 )
 def test_the_end_of_a_profile_is_told_a_week_before(days: int, severity: Severity | None) -> None:
-    found = parsed(PLAIN | {"expirationTime": (NOW + timedelta(days=days)).isoformat()}).findings(NOW)
-    assert [f.severity for f in found] == ([] if severity is None else [severity])
+    findings = parsed(PLAIN | {"expirationTime": (NOW + timedelta(days=days)).isoformat()}).findings(NOW)
+    assert [f.severity for f in findings] == ([] if severity is None else [severity])
 
 
 def test_a_profile_that_others_can_read_is_told(tmp_path: Path) -> None:

@@ -134,5 +134,5 @@ def test_moments_travel_in_utc() -> None:
 def test_a_type_inside_a_list_needs_its_reader_feature(text: str) -> None:
     schema = Schema((Field("times", ArrayType(PrimitiveType(text))),))
     protocol = TableProtocol(3, 7, reader_features=("timestampNtz",))
-    needed = frozenset({"timestampntz"}) if text == "timestamp_ntz" else frozenset()
-    assert file_features(protocol, {}, schema, vectors=False) == needed
+    features = frozenset({"timestampntz"}) if text == "timestamp_ntz" else frozenset()
+    assert file_features(protocol, {}, schema, vectors=False) == features

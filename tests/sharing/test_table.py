@@ -35,7 +35,7 @@ from lakeview.sharing.client.file_lines import read_file_lines, read_version_fil
 from lakeview.sharing.client.table import SharedTable, open_shared
 from lakeview.sharing.protocol.messages import DeltaSingleAction, FileLine
 from lakeview.sharing.server.config_file import folder_settings
-from tests.builders.mapped import field, held, physical, struct
+from tests.builders.mapped import field, physical, stored_field, struct
 from tests.builders.shares import TOKEN, SharedStory, SharingServer
 
 NAME = "sales.eu.orders"
@@ -105,20 +105,20 @@ def test_rows_are_read_over_the_signed_urls_and_kept_by_id(
         {"id": [3, 4, 5], "note": ["c", None, "e"], "day": [date(2024, 1, 2), date(2024, 1, 2), None]}
     )
     assert_frame_equal(table.scan().collect(), expected)
-    read = server.count("files/")
+    file_reads = server.count("files/")
     assert_frame_equal(table.scan().collect(), expected)
-    assert server.count("files/") == read
-    assert {a.headers["range"][:6] for a in server.asked if a.path.startswith("/files/")} == {"bytes="}
-    assert not any("authorization" in a.headers for a in server.asked if a.path.startswith("/files/"))
+    assert server.count("files/") == file_reads
+    assert {a.headers["range"][:6] for a in server.requests if a.path.startswith("/files/")} == {"bytes="}
+    assert not any("authorization" in a.headers for a in server.requests if a.path.startswith("/files/"))
 
 
 def test_a_filter_goes_to_the_server_as_hints_and_holds_here(
     server: SharingServer, profile: Path, orders: SharedStory
 ) -> None:
     table = opened(profile)
-    found = table.scan().filter(pl.col("day") == date(2024, 1, 2), pl.col("id") >= 4).collect()
-    assert found["id"].to_list() == [4]
-    body = next(a for a in server.asked if a.method == "POST").body
+    rows = table.scan().filter(pl.col("day") == date(2024, 1, 2), pl.col("id") >= 4).collect()
+    assert rows["id"].to_list() == [4]
+    body = next(a for a in server.requests if a.method == "POST").body
     assert sorted(body["predicateHints"]) == ["day = '2024-01-02'", "id >= 4"]
     assert '"op":"greaterThanOrEqual"' in body["jsonPredicateHints"]
     # the server ignored the hints and sent both files: one was spared here
@@ -127,13 +127,13 @@ def test_a_filter_goes_to_the_server_as_hints_and_holds_here(
 
 def test_a_preview_asks_for_as_many_rows_as_it_shows(server: SharingServer, profile: Path, orders: SharedStory) -> None:
     assert opened(profile).scan().head(1).collect().height == 1
-    assert [a.body for a in server.asked if a.method == "POST"] == [{"limitHint": 1}]
+    assert [a.body for a in server.requests if a.method == "POST"] == [{"limitHint": 1}]
     assert server.count("files/f3") == 0
 
 
 def test_a_limit_behind_a_filter_is_no_hint(server: SharingServer, profile: Path, orders: SharedStory) -> None:
     opened(profile).scan().filter(pl.col("note") == "e").head(1).collect()
-    assert not any("limitHint" in a.body for a in server.asked)
+    assert not any("limitHint" in a.body for a in server.requests)
 
 
 def test_statistics_and_plans_come_from_the_lines(profile: Path, orders: SharedStory) -> None:
@@ -157,7 +157,7 @@ def test_an_earlier_version_is_asked_for_by_its_number(
     table = opened(profile)
     assert table.snapshot(0).num_records == 2
     assert table.scan(1).collect()["id"].to_list() == [1, 2, 3, 4]
-    assert {a.body["version"] for a in server.asked if a.method == "POST"} == {0, 1}
+    assert {a.body["version"] for a in server.requests if a.method == "POST"} == {0, 1}
     assert table.snapshot(at=datetime(2024, 1, 1, 0, 1, tzinfo=UTC)).version == 1
     assert table.snapshot(at=datetime(2024, 1, 1, 0, 9, tzinfo=UTC)).version == 2, "after the latest"
 
@@ -207,14 +207,14 @@ def test_a_version_that_is_not_there_is_told_without_asking(
     server: SharingServer, profile: Path, orders: SharedStory
 ) -> None:
     table = opened(profile)
-    asked = len(server.asked)
+    requests_before = len(server.requests)
     with pytest.raises(VersionNotFoundError, match="has no version 3: it is at 2"):
         table.scan(3)
     with pytest.raises(VersionNotFoundError, match="there is no branch or tag audit"):
         table.snapshot(ref="audit")
     with pytest.raises(InvalidRequestError, match="no time zone"):
         table.snapshot(at=datetime(2024, 1, 1))  # noqa: DTZ001 (a naive moment is what is refused)
-    assert len(server.asked) == asked
+    assert len(server.requests) == requests_before
 
 
 def test_refreshing_costs_one_request_and_files_are_listed_again_only_after_a_change(
@@ -222,11 +222,11 @@ def test_refreshing_costs_one_request_and_files_are_listed_again_only_after_a_ch
 ) -> None:
     table = opened(profile)
     table.snapshot().files  # noqa: B018 (loads them)
-    before = len(server.asked)
+    before = len(server.requests)
     assert table.refresh() is False
-    assert [str(a) for a in server.asked[before:]] == ["GET /sharing/shares/sales/schemas/eu/tables/orders/version"]
+    assert [str(a) for a in server.requests[before:]] == ["GET /sharing/shares/sales/schemas/eu/tables/orders/version"]
     table.snapshot().files  # noqa: B018 (they are there)
-    assert len(server.asked) == before + 1
+    assert len(server.requests) == before + 1
     orders.holds(orders.file({"id": [9], "note": ["z"]}, {"day": None}))
     assert table.refresh() is True
     assert table.snapshot().num_records == 1
@@ -266,7 +266,7 @@ def test_urls_that_were_withdrawn_are_asked_for_again(
     table.snapshot().files  # noqa: B018 (loads them)
     server.signature = 2
     assert table.scan().collect().height == 3
-    last = [a.body for a in server.asked if a.method == "POST"][-1]
+    last = [a.body for a in server.requests if a.method == "POST"][-1]
     assert ("refreshToken" in last) is tokens
 
 
@@ -343,7 +343,7 @@ def test_deletion_vectors_and_column_mapping_of_the_delta_format(server: Sharing
         NAME, {}, schema=schema, partition_by=("day",), delta=True, features=("columnMapping", "deletionVectors"),
         properties={"delta.columnMapping.mode": "name"},
     )  # fmt: skip
-    rows = pa.table([[1, 2, 3]], schema=pa.schema([held(pa.int64(), 1)]))
+    rows = pa.table([[1, 2, 3]], schema=pa.schema([stored_field(pa.int64(), 1)]))
     one = {"numRecords": 3, "minValues": {physical(1): 1}, "maxValues": {physical(1): 3}}
     story.holds(story.file(rows, {physical(2): "2024-01-01"}, stats=one, deleted=(0, 2)))
     table = opened(profile)
@@ -355,7 +355,7 @@ def test_deletion_vectors_and_column_mapping_of_the_delta_format(server: Sharing
     assert files["modified"].null_count() == 0
     assert table.snapshot().protocol.features == ("columnMapping", "deletionVectors")
     assert table.plan("id > 5")["kept"].to_list() == [False]
-    assert "readerfeatures=" in server.asked[0].headers["delta-sharing-capabilities"]
+    assert "readerfeatures=" in server.requests[0].headers["delta-sharing-capabilities"]
 
 
 def test_a_feature_that_is_not_implemented_is_named(server: SharingServer, profile: Path) -> None:
@@ -401,7 +401,7 @@ def test_large_files_are_read_in_parts(server: SharingServer, profile: Path) -> 
     table = opened(profile)
     assert table.scan().select(pl.col("b").sum()).collect().item() == sum(numbers)
     assert 1 < server.count("files/f1") < 12
-    ranges = [a.headers["range"] for a in server.asked if a.path.startswith("/files/")]
+    ranges = [a.headers["range"] for a in server.requests if a.path.startswith("/files/")]
     assert len(ranges) == len(set(ranges))
 
 
@@ -488,5 +488,5 @@ def test_a_version_lists_files_that_were_added_and_no_others(action: DeltaSingle
 def test_several_threads_read_one_table(server: SharingServer, profile: Path, orders: SharedStory) -> None:
     table = opened(profile)
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda version: table.scan(version % 3).collect()["id"].sum(), range(24)))
-    assert found == [3, 10, 12] * 8
+        sums = list(pool.map(lambda version: table.scan(version % 3).collect()["id"].sum(), range(24)))
+    assert sums == [3, 10, 12] * 8
