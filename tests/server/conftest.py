@@ -61,8 +61,8 @@ class Api:
 
     def post(self, path: str, body: Any, headers: dict[str, str] | None = None, token: str | None = None) -> Any:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        sent = self.headers(token, **{"Content-Type": "application/json", **(headers or {})})
-        return self.client.post(f"/delta-sharing/{path}", content=data, headers=sent)
+        all_headers = self.headers(token, **{"Content-Type": "application/json", **(headers or {})})
+        return self.client.post(f"/delta-sharing/{path}", content=data, headers=all_headers)
 
     def query(self, table: str, headers: dict[str, str] | None = None, **body: Any) -> list[dict[str, Any]]:
         """The lines that answer a query, which has to go well."""
@@ -76,8 +76,8 @@ class Api:
     def refused(self, table: str, tail: str = "query", **body: Any) -> tuple[int, str, str]:
         """Status, code and message of a query that is refused."""
         answer = self.post(f"{TABLE.format(table)}/{tail}", body)
-        told = answer.json()
-        return answer.status_code, told["errorCode"], told["message"]
+        document = answer.json()
+        return answer.status_code, document["errorCode"], document["message"]
 
     def new_token(self, recipient: str, life: timedelta | None = None) -> str:
         assert self.hub.settings.tokens is not None
@@ -113,9 +113,9 @@ def api(lake: Path, tmp_path: Path) -> Iterator[Api]:
     clock = Clock()
     hub = hub_of(tmp_path, configuration(lake, limits={"apiBurst": 100_000}), clock)
     with TestClient(application(hub), base_url="http://127.0.0.1:8080") as client:
-        found = Api(tmp_path, tmp_path / "server.yaml", clock, hub, client, "")
-        found.token = found.new_token("ann")
-        yield found
+        server_api = Api(tmp_path, tmp_path / "server.yaml", clock, hub, client, "")
+        server_api.token = server_api.new_token("ann")
+        yield server_api
 
 
 class Thread:
@@ -179,5 +179,5 @@ def listening(folder: Path, lake: Path, document: dict[str, Any]) -> Iterator[Ru
 def running(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A real server, shared by all tests of a session."""
     folder = tmp_path_factory.mktemp("server")
-    with listening(folder, lake, configuration(lake, audit=str(folder / "audit"))) as found:
-        yield found
+    with listening(folder, lake, configuration(lake, audit=str(folder / "audit"))) as server:
+        yield server

@@ -1,7 +1,7 @@
 """Calls of the reference client to their answers: run in the environment that has it, with three paths as arguments.
 
 `calls.json`: a list of `{"name", "call", "arguments"}`; the profile; a folder, where `answers.json` will hold what came
-back by name, and `<name>.arrow` each data frame.
+back by name, and `<name>.arrow` each data answer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pyarrow as pa
 import requests
 
 
-def listed(client: delta_sharing.SharingClient) -> dict[str, Any]:
+def listing(client: delta_sharing.SharingClient) -> dict[str, Any]:
     """All that the client lists, each level by its own call."""
     shares = client.list_shares()
     schemas = [schema for share in shares for schema in client.list_schemas(share)]
@@ -33,16 +33,16 @@ def listed(client: delta_sharing.SharingClient) -> dict[str, Any]:
 def called(profile: str, call: str, arguments: dict[str, Any]) -> Any:
     """What one call gives."""
     if call == "list":
-        return listed(delta_sharing.SharingClient(profile))
+        return listing(delta_sharing.SharingClient(profile))
     table = arguments.pop("table")
-    found = getattr(delta_sharing, call)(f"{profile}#{table}", **arguments)
+    answer = getattr(delta_sharing, call)(f"{profile}#{table}", **arguments)
     if call == "get_table_metadata":
         return {
-            "id": found.id, "schema": json.loads(found.schema_string), "partition_columns": found.partition_columns,
+            "id": answer.id, "schema": json.loads(answer.schema_string), "partition_columns": answer.partition_columns,
         }  # fmt: skip
     if call == "get_table_protocol":
-        return {"min_reader_version": found.min_reader_version}
-    return found
+        return {"min_reader_version": answer.min_reader_version}
+    return answer
 
 
 def main() -> None:
@@ -53,15 +53,15 @@ def main() -> None:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                found = called(profile, item["call"], item["arguments"])
+                answer = called(profile, item["call"], item["arguments"])
         except (requests.HTTPError, ValueError, LookupError, OSError) as error:
-            found = {"error": str(error)}
-        if isinstance(found, pd.DataFrame):
-            rows = pa.Table.from_pandas(found, preserve_index=False)
+            answer = {"error": str(error)}
+        if isinstance(answer, pd.DataFrame):
+            rows = pa.Table.from_pandas(answer, preserve_index=False)
             with pa.ipc.new_file(folder / f"{item['name']}.arrow", rows.schema) as file:
                 file.write_table(rows)
-            found = {"rows": rows.num_rows}
-        answers[item["name"]] = found
+            answer = {"rows": rows.num_rows}
+        answers[item["name"]] = answer
     (folder / "answers.json").write_text(json.dumps(answers))
 
 

@@ -48,9 +48,9 @@ def fed(folder: Path) -> DeltaHistory:
     first, second = ids_file(history, "a.parquet", 1, 2), ids_file(history, "b.parquet", 3)
     history.commit(first)
     history.commit(second)
-    left = ids_file(history, "c.parquet", 1)
+    live_file = ids_file(history, "c.parquet", 1)
     changed = history.data("_change_data/cdc-1.parquet", {"id": [2], "_change_type": ["delete"]})
-    history.commit(remove("a.parquet", partitionValues={}, size=100), left, cdc(changed))
+    history.commit(remove("a.parquet", partitionValues={}, size=100), live_file, cdc(changed))
     packed = ids_file(history, "d.parquet", 1, 3, data_change=False)
     return history.commit(
         remove("b.parquet", data_change=False, partitionValues={}, size=1),

@@ -118,8 +118,8 @@ def test_whoever_shows_no_token_cannot_fill_the_log(api: Api, audited: Path) -> 
         api.client.get("/files/x/y?sig=z")
     assert api.hub.audit is not None
     assert api.hub.audit.flush() == 3
-    found = {(r["action"], r["status"]): r["requests"] for r in rows(audited).iter_rows(named=True)}
-    assert found == {("list", 401): 50, ("list", 429): 50, ("file", 403): 100}
+    counts = {(r["action"], r["status"]): r["requests"] for r in rows(audited).iter_rows(named=True)}
+    assert counts == {("list", 401): 50, ("list", 429): 50, ("file", 403): 100}
 
 
 def test_a_fault_of_ours_is_a_row_as_well(api: Api, audited: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,8 +37,8 @@ def test_what_lies_on_a_branch_is_not_shared_with_the_history(api: Api, tmp_path
     share(api, tmp_path, "ice")
     assert len(api.files("ice", version=first)) == 1
     assert len(api.files("ice", version=last)) == 2
-    told = f"version {secret} is none of the versions that led to the latest, {last}"
-    assert api.refused("ice", version=secret) == (400, "INVALID_PARAMETER_VALUE", told)
+    message = f"version {secret} is none of the versions that led to the latest, {last}"
+    assert api.refused("ice", version=secret) == (400, "INVALID_PARAMETER_VALUE", message)
     assert api.get(f"{PATH}/metadata", version=secret).status_code == 400
 
 
@@ -47,8 +47,8 @@ def test_a_moment_is_one_of_the_main_branch(api: Api, tmp_path: Path) -> None:
     share(api, tmp_path, "ice")
     after_secret = "2023-11-14T22:15:30Z"
     assert api.post(f"{PATH}/query", {"timestamp": after_secret}).headers["delta-table-version"] == str(first)
-    found = api.get(f"{PATH}/version", startingTimestamp="2023-11-14T22:14:30Z")
-    assert found.headers["delta-table-version"] == str(last)
+    answer = api.get(f"{PATH}/version", startingTimestamp="2023-11-14T22:14:30Z")
+    assert answer.headers["delta-table-version"] == str(last)
 
 
 def test_ids_that_do_not_ascend_are_versions_as_well(api: Api, tmp_path: Path) -> None:
@@ -75,8 +75,8 @@ def test_a_history_is_shared_from_a_snapshot_on(
         history.append(f"{number}.parquet", [{"id": number}])
     line = ids(history)
     share(api, tmp_path, "ice", startVersion=12345 if start is None else line[start])
-    found = [api.post(f"{PATH}/query", {"version": v}).status_code == 200 for v in line]
-    assert found == readable
+    verdicts = [api.post(f"{PATH}/query", {"version": v}).status_code == 200 for v in line]
+    assert verdicts == readable
     assert len(api.files("ice")) == 3  # the latest needs no history
 
 

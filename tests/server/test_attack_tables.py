@@ -37,7 +37,7 @@ def deep_schema(depth: int) -> str:
     return start * depth + '"long"' + "}]}" * depth
 
 
-def told(*actions: dict[str, Any]) -> Callable[[DeltaHistory], object]:
+def changes_of(*actions: dict[str, Any]) -> Callable[[DeltaHistory], object]:
     """A table that records changes, then one commit of these actions."""
     return lambda history: feed(history, {"id": "long", "city": "string"}).commit(*actions)
 
@@ -61,9 +61,9 @@ def schema(text: str) -> Callable[[DeltaHistory], object]:
 
 def vector(**changed: Any) -> Callable[[DeltaHistory], object]:
     """A file whose deletion vector's descriptor is odd."""
-    found = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 1, "sizeInBytes": 40,
+    descriptor = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 1, "sizeInBytes": 40,
              "cardinality": 2, **changed}  # fmt: skip
-    return lambda history: with_vectors(history).commit(add("b.parquet", deletionVector=found, records=5))
+    return lambda history: with_vectors(history).commit(add("b.parquet", deletionVector=descriptor, records=5))
 
 
 def dropped(name: str) -> Callable[[DeltaHistory], object]:
@@ -92,7 +92,7 @@ def checkpoint(data: bytes) -> Callable[[DeltaHistory], object]:
 
 def stats(value: Any) -> Callable[[DeltaHistory], object]:
     """A file with these statistics."""
-    return told(add("a.parquet", stats=value), add("b.parquet", stats={"numRecords": 1, "maxValues": {"id": 5}}))
+    return changes_of(add("a.parquet", stats=value), add("b.parquet", stats={"numRecords": 1, "maxValues": {"id": 5}}))
 
 
 HUGE = "9" * 400
@@ -105,9 +105,9 @@ DAMAGES: dict[str, Callable[[DeltaHistory], object]] = {
     "a commit of nested objects": raw(b'{"add":' * 50_000),
     "a commit with a number beyond measure": raw(b'{"add":{"path":"a","size":' + b"9" * 5000 + b"}}\n"),
     "an action of another type": raw(b'{"add":[1]}\n{"remove":7}\n{"metaData":"x"}\n'),
-    "an add without a path": told({"add": {"size": 1, "dataChange": True}}),
-    "a negative size": told(add("a.parquet", size=-5)),
-    "times beyond the calendar": told({**add("a.parquet"), "commitInfo": {"timestamp": 2**62}}),
+    "an add without a path": changes_of({"add": {"size": 1, "dataChange": True}}),
+    "a negative size": changes_of(add("a.parquet", size=-5)),
+    "times beyond the calendar": changes_of({**add("a.parquet"), "commitInfo": {"timestamp": 2**62}}),
     "in-commit times beyond the calendar": lambda h: h.commit(
         protocol(1, 7, writerFeatures=["inCommitTimestamp", "changeDataFeed"]),
         metadata({"id": "long"}, properties={**FED, "delta.enableInCommitTimestamps": "true"}),
@@ -155,23 +155,23 @@ DAMAGES: dict[str, Callable[[DeltaHistory], object]] = {
     "counts below zero": stats({"numRecords": -5, "nullCount": {"id": -1}}),
     "statistics of a megabyte": stats({"numRecords": 1, "maxValues": {"city": "x" * (1 << 20)}}),
     "statistics deeper than can be walked": stats('{"minValues":' * 3000 + "1" + "}" * 3000),
-    "a path with a scheme": told(add("file:///etc/passwd")),
-    "a path that climbs": told(add("../../secret.parquet")),
-    "an encoded path that climbs": told(add("%2e%2e/%2e%2e/secret.parquet")),
-    "a path of the log": told(add("_delta_log/00000000000000000000.json")),
-    "a path with a zero": told(add("a%00b.parquet")),
-    "a path of a megabyte": told(add("a" * (1 << 20))),
-    "an empty path": told(add("")),
+    "a path with a scheme": changes_of(add("file:///etc/passwd")),
+    "a path that climbs": changes_of(add("../../secret.parquet")),
+    "an encoded path that climbs": changes_of(add("%2e%2e/%2e%2e/secret.parquet")),
+    "a path of the log": changes_of(add("_delta_log/00000000000000000000.json")),
+    "a path with a zero": changes_of(add("a%00b.parquet")),
+    "a path of a megabyte": changes_of(add("a" * (1 << 20))),
+    "an empty path": changes_of(add("")),
     "half a character in a path": raw(
         b'{"add":{"path":"\\ud800.parquet","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true}}\n'
     ),
-    "half a character, encoded": told(add("%ED%A0%80.parquet")),
-    "a path that is no UTF-8": told(add("%FF%FE.parquet")),
-    "a file added twice": told(add("a.parquet"), add("a.parquet")),
-    "a change file of another type": told({"cdc": {"path": 7}}),
-    "a change file outside the table": told(cdc(add("../x.parquet"))),
-    "a remove of nothing": told(remove("never.parquet")),
-    "tags that are none": told(add("a.parquet", tags={"x": {"y": 1}})),
+    "half a character, encoded": changes_of(add("%ED%A0%80.parquet")),
+    "a path that is no UTF-8": changes_of(add("%FF%FE.parquet")),
+    "a file added twice": changes_of(add("a.parquet"), add("a.parquet")),
+    "a change file of another type": changes_of({"cdc": {"path": 7}}),
+    "a change file outside the table": changes_of(cdc(add("../x.parquet"))),
+    "a remove of nothing": changes_of(remove("never.parquet")),
+    "tags that are none": changes_of(add("a.parquet", tags={"x": {"y": 1}})),
     "properties that are none": lambda h: h.commit(protocol(), metadata(configuration={"delta.x": {"y": 1}})),
     "a vector of an unknown kind": vector(storageType="z"),
     "a vector whose path is none": vector(pathOrInlineDv="!"),
@@ -187,13 +187,13 @@ DAMAGES: dict[str, Callable[[DeltaHistory], object]] = {
 }
 
 
-def asked(client: TestClient, token: str, table: str) -> list[Any]:
+def answers_about(client: TestClient, token: str, table: str) -> list[Any]:
     """Answers to everything that can be asked about a table."""
     path = "/delta-sharing/" + TABLE.format(table)
     head = {"Authorization": f"Bearer {token}"}
-    found = []
+    statuses = []
     for headers in (head, {**head, **DELTA}):
-        found += [
+        statuses += [
             client.head(path, headers=headers),
             client.get(f"{path}/version", headers=headers),
             client.get(f"{path}/version", params={"startingTimestamp": "2026-03-01T08:05:00Z"}, headers=headers),
@@ -202,8 +202,8 @@ def asked(client: TestClient, token: str, table: str) -> list[Any]:
             client.get(f"{path}/changes", params={"startingTimestamp": "2020-01-01T00:00:00Z"}, headers=headers),
         ]
         for body in ({}, HINTS, {"version": 0}, {"startingVersion": 0}, {"timestamp": "2026-03-01T08:05:00Z"}):
-            found.append(client.post(f"{path}/query", json=body, headers=headers))
-    return found
+            statuses.append(client.post(f"{path}/query", json=body, headers=headers))
+    return statuses
 
 
 @pytest.mark.parametrize("name", DAMAGES)
@@ -212,7 +212,7 @@ def test_a_table_with(name: str, api: Api, tmp_path: Path) -> None:
     DeltaHistory(tmp_path / "sound").create().commit(add("a.parquet"))
     share(api, tmp_path, "hostile", "sound")
     with TestClient(application(api.hub), raise_server_exceptions=False, base_url="http://127.0.0.1:8080") as client:
-        for answer in asked(client, api.token, "hostile"):
+        for answer in answers_about(client, api.token, "hostile"):
             assert answer.status_code in (200, 400), (answer.request.url, answer.request.content, answer.text[:300])
             text = answer.text.replace(answer.request.url.path, "")
             assert str(tmp_path) not in text

@@ -45,9 +45,9 @@ def test_a_file_of_tokens_that_leaves_anything_open_lets_nobody_in(
     edited(api.folder / "tokens.json", change)
     for _ in range(3):
         assert api.get("shares").status_code == 401
-    told = [r.getMessage() for r in caplog.records if "nobody is let in" in r.getMessage()]
-    assert len(told) == 1  # and not again with each request
-    assert message in told[0]
+    messages = [r.getMessage() for r in caplog.records if "nobody is let in" in r.getMessage()]
+    assert len(messages) == 1  # and not again with each request
+    assert message in messages[0]
 
 
 def test_a_token_that_is_there_revoked_and_copied_does_not_open_anything(api: Api) -> None:
@@ -86,9 +86,9 @@ def test_several_processes_lose_none_of_each_others_changes(tmp_path: Path) -> N
 
     with ThreadPoolExecutor(12) as pool:
         list(pool.map(change, range(12)))
-    found = TokenFile(path, clock).tokens()
-    assert len(found) == 12
-    assert {t.recipient for t in found if t.revoked is not None} == {"r0", "r1", "r2", "r3"}
+    tokens = TokenFile(path, clock).tokens()
+    assert len(tokens) == 12
+    assert {t.recipient for t in tokens if t.revoked is not None} == {"r0", "r1", "r2", "r3"}
 
 
 def test_a_token_that_is_rotated_away_at_once_stays_so_when_the_clock_goes_back(tmp_path: Path) -> None:

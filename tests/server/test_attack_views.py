@@ -34,7 +34,7 @@ def source(address: str, folder: Path, view: ViewEntry) -> ViewSource:
     return ViewSource(TableEntry("v", address, id="v", view=view), lv.open_table(address), str(folder / "views"))
 
 
-def shown(api: Api, table: str) -> pl.DataFrame:
+def rows_of(api: Api, table: str) -> pl.DataFrame:
     return pl.concat(pl.read_parquet(BytesIO(api.client.get(f["url"]).content)) for f in api.files(table))
 
 
@@ -69,7 +69,7 @@ def test_a_view_does_not_depend_on_the_moment_it_is_copied(api: Api, tmp_path: P
 def test_words_in_quotes_mean_no_moment(api: Api, tmp_path: Path) -> None:
     months(tmp_path / "base")
     share(api, tmp_path, "base", view={"where": "city <> 'now()' AND city <> 'it''s current_date'"})
-    assert shown(api, "base").height == 12
+    assert rows_of(api, "base").height == 12
 
 
 def test_processes_that_copy_a_view_for_the_first_time_at_once_share_one_copy(tmp_path: Path) -> None:
@@ -78,9 +78,9 @@ def test_processes_that_copy_a_view_for_the_first_time_at_once_share_one_copy(tm
 
     def first(_: int) -> tuple[int, int]:
         together.wait()
-        found = source(base.address, tmp_path, ViewEntry(where="id > 9"))
-        version = found.refresh()
-        return version, found.at(version).index.facts.height
+        view = source(base.address, tmp_path, ViewEntry(where="id > 9"))
+        version = view.refresh()
+        return version, view.at(version).index.facts.height
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(first, range(4))) == [(1, 1)] * 4
@@ -109,12 +109,12 @@ def test_a_view_follows_its_table_to_another_schema(
 ) -> None:
     history = one_file(tmp_path / "base", **before)
     share(api, tmp_path, "base", view={"where": "id > 1"})
-    assert shown(api, "base").columns == list(before)
+    assert rows_of(api, "base").columns == list(before)
     first = api.post(TABLE.format("base") + "/query", {}).headers["delta-table-version"]
     history.commit(metadata(after))
-    found = shown(api, "base")
-    assert found.columns == list(after)
-    assert found["id"].to_list() == [2]
+    rows = rows_of(api, "base")
+    assert rows.columns == list(after)
+    assert rows["id"].to_list() == [2]
     second = api.post(TABLE.format("base") + "/query", {}).headers["delta-table-version"]
     assert int(second) > int(first)  # clients look for a version that is higher
 
@@ -216,7 +216,7 @@ def test_a_view_on_an_iceberg_table_is_a_table_of_the_protocol(api: Api, tmp_pat
     history.append("a.parquet", [{"id": i} for i in (1, 2, 3)])
     history.delete_positions("d.parquet", {next(iter(history._live)): [0]})  # which no plain table could tell
     share(api, tmp_path, "ice", view={"where": "id < 3"})
-    assert shown(api, "ice")["id"].to_list() == [2]
+    assert rows_of(api, "ice")["id"].to_list() == [2]
 
 
 def test_a_view_on_an_empty_table_is_empty(api: Api, tmp_path: Path) -> None:

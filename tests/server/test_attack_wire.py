@@ -27,19 +27,19 @@ PATH = "/delta-sharing/" + TABLE.format("months")
 @contextmanager
 def connected(running: RunningServer) -> Iterator[socket.socket]:
     host, port = running.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=30) as found:
-        yield found
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        yield connection
 
 
-def said(connection: socket.socket) -> bytes:
+def receive_all(connection: socket.socket) -> bytes:
     """Everything until the other side closes."""
-    found = b""
+    answer = b""
     try:
         while part := connection.recv(1 << 16):
-            found += part
+            answer += part
     except ConnectionResetError:
         pass
-    return found
+    return answer
 
 
 def head(running: RunningServer, line: str, *headers: str, close: bool = True) -> bytes:
@@ -49,7 +49,7 @@ def head(running: RunningServer, line: str, *headers: str, close: bool = True) -
 
 
 def statuses(answer: bytes) -> list[int]:
-    return [int(found) for found in re.findall(rb"^HTTP/1\.1 (\d{3})", answer, re.MULTILINE)]
+    return [int(status) for status in re.findall(rb"^HTTP/1\.1 (\d{3})", answer, re.MULTILINE)]
 
 
 def alive(running: RunningServer) -> None:
@@ -87,8 +87,8 @@ def test_a_request_whose_end_is_in_doubt_gives_one_refusal_and_no_second_answer(
     with connected(running) as connection:
         connection.sendall(head(running, f"POST {PATH}/query HTTP/1.1", *headers, close=False) + body + HIDDEN.encode())
         connection.shutdown(socket.SHUT_WR)
-        found = statuses(said(connection))
-    assert found == [400]
+        statuses_found = statuses(receive_all(connection))
+    assert statuses_found == [400]
     alive(running)
 
 
@@ -106,7 +106,7 @@ def test_a_request_line_that_the_server_does_not_know_is_refused(
 ) -> None:
     with connected(running) as connection:
         connection.sendall(head(running, line))
-        assert statuses(said(connection)) == [status]
+        assert statuses(receive_all(connection)) == [status]
     alive(running)
 
 
@@ -129,7 +129,7 @@ def test_a_head_that_is_too_large_is_refused(
         with suppress(BrokenPipeError, ConnectionResetError):  # it closed before it had all: a refusal as well
             connection.sendall(data[:half])
             connection.sendall(data[half:])
-        assert statuses(said(connection)) in ([431], [400], [])  # 400 and none from the parser, before the end
+        assert statuses(receive_all(connection)) in ([431], [400], [])  # 400 and none from the parser, before the end
     alive(running)
 
 
@@ -137,22 +137,22 @@ def test_an_upgrade_is_answered_as_a_plain_request(running: RunningServer) -> No
     with connected(running) as connection:
         upgrade = ("Upgrade: websocket", "Connection: Upgrade")
         connection.sendall(head(running, "GET /delta-sharing/shares HTTP/1.1", *upgrade))
-        assert statuses(said(connection)) == [200]
+        assert statuses(receive_all(connection)) == [200]
 
 
 def test_an_endless_body_is_cut_off(running: RunningServer) -> None:
-    sent = 0
+    bytes_sent = 0
     with connected(running) as connection:
         connection.sendall(head(running, f"POST {PATH}/query HTTP/1.1", "Transfer-Encoding: chunked"))
         chunk = b"10000\r\n" + b" " * 65536 + b"\r\n"
         try:
-            while sent < 64 << 20:
+            while bytes_sent < 64 << 20:
                 connection.sendall(chunk)
-                sent += 65536
+                bytes_sent += 65536
         except (BrokenPipeError, ConnectionResetError):
             pass
-        answer = said(connection)
-    assert sent < 64 << 20 or statuses(answer) == [413]
+        answer = receive_all(connection)
+    assert bytes_sent < 64 << 20 or statuses(answer) == [413]
     alive(running)
 
 
@@ -169,7 +169,7 @@ def test_many_slow_clients_hold_up_nobody_and_are_cut_off(
         alive(running)
         assert time.monotonic() - begun < 10
         for connection in slow:
-            assert statuses(said(connection)) in ([], [400], [408])
+            assert statuses(receive_all(connection)) in ([], [400], [408])
     finally:
         for connection in slow:
             connection.close()
@@ -184,7 +184,7 @@ def test_a_body_that_does_not_come_is_told_and_holds_up_nobody(
     with connected(running) as connection:
         connection.sendall(head(running, f"POST {PATH}/query HTTP/1.1", "Content-Length: 100") + b"{")
         alive(running)
-        answer = said(connection)
+        answer = receive_all(connection)
     assert statuses(answer) == [408]
     assert json.loads(answer.rpartition(b"\r\n")[2])["message"] == "the body did not arrive in time"
 
@@ -198,16 +198,16 @@ def test_readers_that_take_nothing_are_cut_off_and_nothing_is_kept_for_them(
     monkeypatch.setattr(reading, "encode_rows", lambda *_: b" " * (16 << 20))
     monkeypatch.setattr(ImpatientProtocol, "patience", 0.3)
     cut = threading.Event()
-    lost = ImpatientProtocol.connection_lost
+    connection_lost = ImpatientProtocol.connection_lost
 
-    def told(self: ImpatientProtocol, error: Exception | None) -> None:
-        lost(self, error)
+    def lose_and_note(self: ImpatientProtocol, error: Exception | None) -> None:
+        connection_lost(self, error)
         cut.set()
 
     with connected(running) as connection:
         connection.sendall(head(running, f"POST {PATH}/query HTTP/1.1", "Content-Length: 2") + b"{}")
         assert connection.recv(12) == b"HTTP/1.1 200"
-        monkeypatch.setattr(ImpatientProtocol, "connection_lost", told)
+        monkeypatch.setattr(ImpatientProtocol, "connection_lost", lose_and_note)
         assert cut.wait(20)
     alive(running)
 
@@ -218,7 +218,7 @@ def test_a_second_request_that_does_not_come_whole_is_cut_off(
     monkeypatch.setattr(ImpatientProtocol, "patience", 0.3)
     with connected(running) as connection:
         connection.sendall(head(running, f"GET {PATH}/version HTTP/1.1", close=False) + b"GET /delta-sharing/sha")
-        assert statuses(said(connection)) == [200]
+        assert statuses(receive_all(connection)) == [200]
 
 
 def test_requests_one_after_the_other_on_one_connection_are_each_asked_for_a_token(running: RunningServer) -> None:
@@ -226,8 +226,8 @@ def test_requests_one_after_the_other_on_one_connection_are_each_asked_for_a_tok
     second = f"GET {PATH}/version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
     with connected(running) as connection:
         connection.sendall(first + second)
-        found = statuses(said(connection))
-    assert found == [200, 401]
+        statuses_found = statuses(receive_all(connection))
+    assert statuses_found == [200, 401]
 
 
 def test_a_server_that_ends_cuts_off_who_still_hangs_on_and_leaves_no_connection(

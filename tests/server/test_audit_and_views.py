@@ -47,20 +47,20 @@ def test_every_request_is_a_row(api: Api, audited: Path) -> None:
     api.get("shares", "wrong")
     assert api.hub.audit is not None
     assert api.hub.audit.flush() == 5
-    found = rows(audited)
-    assert found.schema == AUDIT
-    assert found["action"].to_list() == ["list", "query", "changes", "list", "list"]
-    assert found["status"].to_list() == [200, 200, 200, 404, 401]
-    assert found["recipient"].to_list() == ["ann"] * 4 + [None]
-    assert found["agent"][0] == "tester/1"
-    query = found.row(1, named=True)
+    log_rows = rows(audited)
+    assert log_rows.schema == AUDIT
+    assert log_rows["action"].to_list() == ["list", "query", "changes", "list", "list"]
+    assert log_rows["status"].to_list() == [200, 200, 200, 404, 401]
+    assert log_rows["recipient"].to_list() == ["ann"] * 4 + [None]
+    assert log_rows["agent"][0] == "tester/1"
+    query = log_rows.row(1, named=True)
     assert (query["share"], query["schema"], query["table"], query["version"], query["files"]) == (
         "lake", "default", "months", 2, 1,
     )  # fmt: skip
     assert query["hints"] == '{"predicateHints":["month = 3"],"limitHint":5}'
     assert query["bytes"] > 100
-    assert (found["version"][2], found["end_version"][2]) == (1, 2)
-    assert found["request_id"].n_unique() == 5
+    assert (log_rows["version"][2], log_rows["end_version"][2]) == (1, 2)
+    assert log_rows["request_id"].n_unique() == 5
 
 
 def test_reads_of_a_file_are_added_up(api: Api, audited: Path) -> None:
@@ -70,9 +70,9 @@ def test_reads_of_a_file_are_added_up(api: Api, audited: Path) -> None:
     api.client.get(file["url"], headers={"Range": "bytes=0-9"})
     assert api.hub.audit is not None
     api.hub.audit.flush()
-    (read,) = rows(audited).filter(pl.col("action") == "file").to_dicts()
-    assert (read["recipient"], read["file"]) == ("ann", "month=5/part-5.parquet")
-    assert (read["requests"], read["bytes"]) == (4, 3 * file["size"] + 10)
+    (file_reads,) = rows(audited).filter(pl.col("action") == "file").to_dicts()
+    assert (file_reads["recipient"], file_reads["file"]) == ("ann", "month=5/part-5.parquet")
+    assert (file_reads["requests"], file_reads["bytes"]) == (4, 3 * file["size"] + 10)
 
 
 def test_the_log_grows_by_a_commit_a_flush_and_none_for_nothing(tmp_path: Path) -> None:
@@ -124,8 +124,8 @@ def test_a_view_keeps_its_ids_while_its_base_stays_and_follows_it(api: Api, tmp_
     history.commit(history.data("month=9/x.parquet", {"id": [100], "city": ["x"]}, partition={"month": "9"}))
     second = api.files("base")
     assert {f["id"] for f in first}.isdisjoint(f["id"] for f in second)
-    found = [pl.read_parquet(BytesIO(api.client.get(f["url"]).content)) for f in second]
-    assert sorted(pl.concat(found)["id"]) == [10, 11, 100]
+    frames = [pl.read_parquet(BytesIO(api.client.get(f["url"]).content)) for f in second]
+    assert sorted(pl.concat(frames)["id"]) == [10, 11, 100]
 
 
 def test_two_processes_of_a_server_share_one_copy(tmp_path: Path) -> None:
@@ -139,9 +139,9 @@ def test_two_processes_of_a_server_share_one_copy(tmp_path: Path) -> None:
     assert one.refresh() == other.refresh() == 1
     base.commit(base.data("month=9/x.parquet", {"id": [100], "city": ["x"]}, partition={"month": "9"}))
     with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(ViewSource.refresh, [one, other]))
-    assert found == [one.refresh()] * 2
-    assert one.at(found[0]).index.facts["path"].equals(other.at(found[1]).index.facts["path"])
+        copies = list(pool.map(ViewSource.refresh, [one, other]))
+    assert copies == [one.refresh()] * 2
+    assert one.at(copies[0]).index.facts["path"].equals(other.at(copies[1]).index.facts["path"])
 
 
 def test_a_view_of_columns_whose_names_are_patterns_to_polars(tmp_path: Path) -> None:
@@ -196,10 +196,10 @@ def iceberg(folder: Path, *fields: dict[str, Any]) -> IcebergHistory:
 def test_an_iceberg_table_without_deletes_is_shared_as_parquet(api: Api, tmp_path: Path) -> None:
     iceberg(tmp_path)
     share(api, tmp_path, "ice")
-    found = api.files("ice")
-    ids = [i for f in found for i in pl.read_parquet(BytesIO(api.client.get(f["url"]).content))["id"]]
+    files = api.files("ice")
+    ids = [i for f in files for i in pl.read_parquet(BytesIO(api.client.get(f["url"]).content))["id"]]
     assert sorted(ids) == [1, 2, 3, 7, 8]
-    assert json.loads(found[0]["stats"])["numRecords"] in (2, 3)
+    assert json.loads(files[0]["stats"])["numRecords"] in (2, 3)
     assert len(api.files("ice", predicateHints=["id > 5"])) == 1
     assert len(api.files("ice", limitHint=1)) == 1
 

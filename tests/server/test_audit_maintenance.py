@@ -25,12 +25,12 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def opened(folder: Path) -> DeltaTable:
-    found = lv.open_table(folder)
-    assert isinstance(found, DeltaTable)
-    return found
+    table = lv.open_table(folder)
+    assert isinstance(table, DeltaTable)
+    return table
 
 
-def written(folder: Path, clock: Clock, first: int, last: int) -> AuditLog:
+def write_log(folder: Path, clock: Clock, first: int, last: int) -> AuditLog:
     """A log with one flush a request."""
     log = AuditLog(str(folder), clock)
     for number in range(first, last):
@@ -52,7 +52,7 @@ def aged(folder: Path, to: datetime) -> None:
 
 def test_many_small_files_become_one_and_every_row_stays(tmp_path: Path) -> None:
     clock = Clock()
-    log = written(tmp_path / "audit", clock, 0, FEW - 1)
+    log = write_log(tmp_path / "audit", clock, 0, FEW - 1)
     assert opened(tmp_path / "audit").files().height == FEW - 1
     log.add(Entry(clock(), str(FEW - 1)))
     log.flush()
@@ -69,11 +69,11 @@ def test_many_small_files_become_one_and_every_row_stays(tmp_path: Path) -> None
 def test_what_no_recent_version_needs_is_removed_and_what_one_needs_stays(tmp_path: Path) -> None:
     clock = Clock()
     folder = tmp_path / "audit"
-    written(folder, clock, 0, FEW)
+    write_log(folder, clock, 0, FEW)
     aged(folder, clock())
     assert len(list(folder.glob("*.parquet"))) == FEW + 1  # versions of the last week need the small ones
     clock.later(days=40)
-    written(folder, clock, FEW, 2 * FEW - 1)
+    write_log(folder, clock, FEW, 2 * FEW - 1)
     files = {f.name for f in folder.glob("*.parquet")}
     assert len(files) == FEW + 1  # those of now: the packed ones and the small ones that became it
     assert set(opened(folder).files()["path"]) <= files
@@ -88,7 +88,7 @@ def test_what_no_recent_version_needs_is_removed_and_what_one_needs_stays(tmp_pa
 def test_two_processes_may_tidy_at_once(tmp_path: Path) -> None:
     clock = Clock()
     folder = tmp_path / "audit"
-    written(folder, clock, 0, FEW - 1)
+    write_log(folder, clock, 0, FEW - 1)
     opened(folder).append(pl.DataFrame({"request_id": [str(FEW - 1)]}))
     one, other = opened(folder), opened(folder)
     assert maintain(one, clock)
@@ -101,7 +101,7 @@ def test_a_log_that_cannot_be_tidied_keeps_its_rows(
 ) -> None:
     clock = Clock()
     folder = tmp_path / "audit"
-    log = written(folder, clock, 0, FEW - 1)
+    log = write_log(folder, clock, 0, FEW - 1)
 
     def full(*_: object, **__: object) -> list[object]:
         raise OSError("no space left")

@@ -44,22 +44,22 @@ def test_a_table_that_hangs_holds_up_no_other(api: Api, monkeypatch: pytest.Monk
             async def version(table: str) -> int:
                 return (await http.get(f"/delta-sharing/{TABLE.format(table)}/version")).status_code
 
-            found: list[int] = []
+            statuses_found: list[int] = []
 
             async def hung() -> None:
-                found.append(await version("fed"))
+                statuses_found.append(await version("fed"))
 
             async with anyio.create_task_group() as group:
                 for _ in range(30):  # more than there are threads
                     group.start_soon(hung)
                 await anyio.to_thread.run_sync(hanging.wait)
                 other = await version("months")
-                assert found == []
+                assert statuses_found == []
                 free.set()
-            return other, found
+            return other, statuses_found
 
-    other, found = anyio.run(ask)
-    assert (other, found) == (200, [200] * 30)
+    other, statuses_found = anyio.run(ask)
+    assert (other, statuses_found) == (200, [200] * 30)
 
 
 def broken(*_: Any) -> Iterator[bytes]:
@@ -68,8 +68,8 @@ def broken(*_: Any) -> Iterator[bytes]:
 
 def test_an_error_on_the_way_is_told_where_an_end_was_agreed(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lakeview.sharing.server.reading.encode_rows", broken)
-    found = api.query("months", {"delta-sharing-capabilities": "includeendstreamaction=true"})
-    end = found[-1]["endStreamAction"]
+    lines = api.query("months", {"delta-sharing-capabilities": "includeendstreamaction=true"})
+    end = lines[-1]["endStreamAction"]
     assert end == {
         "errorMessage": "the table is damaged and cannot be read (corrupt-commit)",
         "httpStatusErrorCode": 400,

@@ -18,7 +18,7 @@ from tests.server.shared_lake import TABLE
 from tests.server.test_queries import share
 
 FORMATS = {"delta-sharing-capabilities": "responseformat=delta;readerfeatures=deletionvectors"}
-Told = list[tuple[str, int, str]]
+ChangeLines = list[tuple[str, int, str]]
 
 
 def changed(api: Api, table: str, headers: dict[str, str] | None = None, **query: Any) -> list[dict[str, Any]]:
@@ -27,10 +27,10 @@ def changed(api: Api, table: str, headers: dict[str, str] | None = None, **query
     return lines(answer)
 
 
-def told(found: list[dict[str, Any]]) -> Told:
+def kinds_and_files(lines: list[dict[str, Any]]) -> ChangeLines:
     """(kind, version, file's name) of the lines behind the head."""
-    result: Told = []
-    for line in found[2:]:
+    result: ChangeLines = []
+    for line in lines[2:]:
         ((kind, body),) = line.items()
         if kind in ("add", "remove", "cdf"):
             result.append((kind, body["version"], body["url"].partition("?")[0].rpartition("/")[2]))
@@ -40,9 +40,9 @@ def told(found: list[dict[str, Any]]) -> Told:
 
 
 def test_change_files_take_the_place_of_their_commits_files(api: Api) -> None:
-    found = changed(api, "fed", startingVersion=0)
-    assert told(found) == [("add", 1, "a.parquet"), ("add", 2, "b.parquet"), ("cdf", 3, "cdc-1.parquet")]
-    first = found[2]["add"]
+    changes = changed(api, "fed", startingVersion=0)
+    assert kinds_and_files(changes) == [("add", 1, "a.parquet"), ("add", 2, "b.parquet"), ("cdf", 3, "cdc-1.parquet")]
+    first = changes[2]["add"]
     assert first["timestamp"] == int((START + STEP).timestamp() * 1000)
     assert {"url", "id", "partitionValues", "size", "version", "timestamp", "expirationTimestamp"} <= first.keys()
 
@@ -50,16 +50,18 @@ def test_change_files_take_the_place_of_their_commits_files(api: Api) -> None:
 def test_both_ends_are_included_and_the_start_is_told(api: Api) -> None:
     answer = api.get(TABLE.format("fed") + "/changes", startingVersion=2, endingVersion=3)
     assert answer.headers["delta-table-version"] == "2"
-    assert [version for _, version, _ in told(lines(answer))] == [2, 3]
+    assert [version for _, version, _ in kinds_and_files(lines(answer))] == [2, 3]
 
 
 def test_moments_stand_for_the_commits_between_them(api: Api) -> None:
     def moment(steps: float) -> str:
         return (START + STEP * steps).isoformat().replace("+00:00", "Z")
 
-    found = changed(api, "fed", startingTimestamp=moment(0.5), endingTimestamp=moment(2.5))
-    assert [version for _, version, _ in told(found)] == [1, 2]
-    assert told(changed(api, "fed", startingTimestamp=moment(0))) == told(changed(api, "fed", startingVersion=0))
+    changes = changed(api, "fed", startingTimestamp=moment(0.5), endingTimestamp=moment(2.5))
+    assert [version for _, version, _ in kinds_and_files(changes)] == [1, 2]
+    assert kinds_and_files(changed(api, "fed", startingTimestamp=moment(0))) == kinds_and_files(
+        changed(api, "fed", startingVersion=0)
+    )
 
 
 @pytest.mark.parametrize(
@@ -117,11 +119,11 @@ def test_a_timestamp_before_the_first_shared_version_is_refused(api: Api, tmp_pa
     since = (START + STEP).isoformat().replace("+00:00", "Z")
     answer = api.get(TABLE.format("later") + "/changes", startingTimestamp=since)
     assert (answer.status_code, "Please use a timestamp greater" in answer.json()["message"]) == (400, True)
-    assert told(changed(api, "later", startingVersion=2)) == [("add", 2, "b.parquet")]
+    assert kinds_and_files(changed(api, "later", startingVersion=2)) == [("add", 2, "b.parquet")]
 
 
 @pytest.mark.parametrize(
-    ("asked", "kinds"),
+    ("parameters", "kinds"),
     [
         ({}, ["add", "protocol", "metaData", "add"]),
         ({"includeHistoricalProtocol": False}, ["add", "metaData", "add"]),
@@ -131,16 +133,16 @@ def test_a_timestamp_before_the_first_shared_version_is_refused(api: Api, tmp_pa
     ids=repr,
 )
 def test_a_stream_leaves_out_historical_actions_that_are_not_wanted(
-    api: Api, tmp_path: Path, asked: dict[str, Any], kinds: list[str]
+    api: Api, tmp_path: Path, parameters: dict[str, Any], kinds: list[str]
 ) -> None:
     history = DeltaHistory(tmp_path / "raised").create({"id": "long"})
     history.commit(ids_file(history, "a.parquet", 1))
     history.commit(protocol(2, 5), metadata({"id": "long", "more": "long"}))
     history.commit(ids_file(history, "b.parquet", 2))
     share(api, tmp_path, "raised")
-    lines = api.query("raised", FORMATS, startingVersion=1, **asked)
-    found = [next(iter(line)) if "file" not in line else "add" for line in lines[2:]]
-    assert found == kinds
+    lines = api.query("raised", FORMATS, startingVersion=1, **parameters)
+    kinds_found = [next(iter(line)) if "file" not in line else "add" for line in lines[2:]]
+    assert kinds_found == kinds
 
 
 def test_a_version_that_recorded_no_changes_is_named(api: Api, tmp_path: Path) -> None:
@@ -153,7 +155,7 @@ def test_a_version_that_recorded_no_changes_is_named(api: Api, tmp_path: Path) -
     assert answer.json()["message"] == (
         "Error getting change data for range [0, 3] as change data was not recorded for version [2]"
     )
-    assert told(changed(api, "off", startingVersion=3)) == []
+    assert kinds_and_files(changed(api, "off", startingVersion=3)) == []
 
 
 def test_a_merge_that_changed_nothing_gives_nothing(api: Api, tmp_path: Path) -> None:
@@ -166,7 +168,7 @@ def test_a_merge_that_changed_nothing_gives_nothing(api: Api, tmp_path: Path) ->
         ids_file(history, "b.parquet", 1),
     )
     share(api, tmp_path, "merged")
-    assert told(changed(api, "merged", startingVersion=0)) == [("add", 1, "a.parquet")]
+    assert kinds_and_files(changed(api, "merged", startingVersion=0)) == [("add", 1, "a.parquet")]
 
 
 def test_later_metadata_is_told_where_it_is_asked_for(api: Api, tmp_path: Path) -> None:
@@ -176,34 +178,34 @@ def test_later_metadata_is_told_where_it_is_asked_for(api: Api, tmp_path: Path) 
     history.commit(ids_file(history, "b.parquet", 2))
     share(api, tmp_path, "wider")
     plain = changed(api, "wider", startingVersion=1)
-    assert told(plain) == [("add", 1, "a.parquet"), ("add", 3, "b.parquet")]
+    assert kinds_and_files(plain) == [("add", 1, "a.parquet"), ("add", 3, "b.parquet")]
     assert "more" in plain[1]["metaData"]["schemaString"]
-    found = changed(api, "wider", startingVersion=1, includeHistoricalMetadata="True")
-    assert told(found) == [("add", 1, "a.parquet"), ("metaData", 2, ""), ("add", 3, "b.parquet")]
-    assert found[1]["metaData"]["version"] == 1
-    assert "more" not in found[1]["metaData"]["schemaString"]
+    changes = changed(api, "wider", startingVersion=1, includeHistoricalMetadata="True")
+    assert kinds_and_files(changes) == [("add", 1, "a.parquet"), ("metaData", 2, ""), ("add", 3, "b.parquet")]
+    assert changes[1]["metaData"]["version"] == 1
+    assert "more" not in changes[1]["metaData"]["schemaString"]
 
 
 def test_changes_come_in_pages(api: Api) -> None:
-    whole = told(changed(api, "fed", startingVersion=0))
-    found: Told = []
+    whole = kinds_and_files(changed(api, "fed", startingVersion=0))
+    changes: ChangeLines = []
     token: dict[str, Any] = {}
     for _ in range(3):
         page = changed(api, "fed", startingVersion=0, maxFiles=1, **token)
         end = page.pop()["endStreamAction"]
-        found += told(page)
+        changes += kinds_and_files(page)
         token = {"pageToken": end["nextPageToken"]} if "nextPageToken" in end else {}
-    assert (found, token) == (whole, {})
+    assert (changes, token) == (whole, {})
     stranger = api.get(TABLE.format("fed") + "/changes", startingVersion=1, maxFiles=1, pageToken="x")
     assert stranger.status_code == 400
 
 
 def test_a_stream_gives_adds_and_removes_and_omits_compactions(api: Api) -> None:
-    found = told(api.query("fed", startingVersion=0))
-    assert found == [
+    changes = kinds_and_files(api.query("fed", startingVersion=0))
+    assert changes == [
         ("add", 1, "a.parquet"), ("add", 2, "b.parquet"), ("remove", 3, "a.parquet"), ("add", 3, "c.parquet"),
     ]  # fmt: skip
-    assert told(api.query("fed", startingVersion=2, endingVersion=2)) == [("add", 2, "b.parquet")]
+    assert kinds_and_files(api.query("fed", startingVersion=2, endingVersion=2)) == [("add", 2, "b.parquet")]
 
 
 def test_a_streams_start_tells_its_metadata_once_and_later_ones_in_place(api: Api, tmp_path: Path) -> None:
@@ -211,8 +213,8 @@ def test_a_streams_start_tells_its_metadata_once_and_later_ones_in_place(api: Ap
     history.commit(ids_file(history, "a.parquet", 1))
     history.commit(metadata({"id": "long", "more": "long"}))
     share(api, tmp_path, "evolves")
-    assert told(api.query("evolves", startingVersion=0)) == [("add", 1, "a.parquet"), ("metaData", 2, "")]
-    assert told(api.query("evolves", startingVersion=2)) == []
+    assert kinds_and_files(api.query("evolves", startingVersion=0)) == [("add", 1, "a.parquet"), ("metaData", 2, "")]
+    assert kinds_and_files(api.query("evolves", startingVersion=2)) == []
 
 
 def test_a_protocol_that_rises_on_the_way_is_too_new(api: Api, tmp_path: Path) -> None:
@@ -239,12 +241,12 @@ def test_vectors_travel_in_delta_format(api: Api, tmp_path: Path) -> None:
     history = with_vectors(DeltaHistory(tmp_path / "masked"))
     history.commit(*move(None, deleting(1)))
     share(api, tmp_path, "masked")
-    found = changed(api, "masked", FORMATS, startingVersion=1)
-    actions = [line["file"]["deltaSingleAction"] for line in found[2:]]
+    changes = changed(api, "masked", FORMATS, startingVersion=1)
+    actions = [line["file"]["deltaSingleAction"] for line in changes[2:]]
     assert [next(iter(a)) for a in actions] == ["add", "add", "remove"]
     assert actions[1]["add"]["deletionVector"]["storageType"] == "i"
-    assert {line["file"]["version"] for line in found[2:]} == {1, 2}
-    assert found[1]["metaData"]["version"] == 2
+    assert {line["file"]["version"] for line in changes[2:]} == {1, 2}
+    assert changes[1]["metaData"]["version"] == 2
     assert api.get(TABLE.format("masked") + "/changes", startingVersion=1).status_code == 400
 
 
@@ -270,8 +272,8 @@ def test_a_vector_that_lives_only_inside_the_range_is_never_given_without_its_ma
     assert (refused.status_code, refused.json()["errorCode"]) == (400, "UNSUPPORTED_OPERATION")
     assert "the table uses deletionvectors, which needs responseformat=delta" in refused.json()["message"]
     assert "deletionvectors" in api.refused("brief", startingVersion=1)[2]
-    found = changed(api, "brief", FORMATS, startingVersion=1)
-    assert [next(iter(line["file"]["deltaSingleAction"])) for line in found[2:]] == ["add", "add", "remove"]
+    changes = changed(api, "brief", FORMATS, startingVersion=1)
+    assert [next(iter(line["file"]["deltaSingleAction"])) for line in changes[2:]] == ["add", "add", "remove"]
     both = {"delta-sharing-capabilities": "responseformat=delta,parquet;readerfeatures=deletionvectors"}
     answer = api.get(path, startingVersion=1, headers=both)
     assert answer.headers["delta-sharing-capabilities"] == "responseformat=delta"
@@ -281,9 +283,9 @@ def test_a_vector_that_lives_only_inside_the_range_is_never_given_without_its_ma
 def test_a_mapping_that_lives_only_inside_the_range_needs_a_client_that_knows_it(api: Api, tmp_path: Path) -> None:
     history = feed(DeltaHistory(tmp_path / "mapped_once"))
     history.commit(ids_file(history, "a", 1))
-    up, named = mapped("name", mapped_field("id", "long", 1))
-    named["metaData"]["configuration"].update(FED)
-    history.commit(up, named)
+    up, mapping = mapped("name", mapped_field("id", "long", 1))
+    mapping["metaData"]["configuration"].update(FED)
+    history.commit(up, mapping)
     history.commit(history.data("b", {"col-1": [2]}))
     history.commit(metadata({"id": "long"}, properties=dict(FED)))
     share(api, tmp_path, "mapped_once")

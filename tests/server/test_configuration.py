@@ -46,14 +46,14 @@ refreshTokenTtlMs: 3600000
 """
 
 
-def written(folder: Path, text: str) -> Path:
+def write_settings(folder: Path, text: str) -> Path:
     path = folder / "server.yaml"
     path.write_text(text, encoding="utf-8")
     return path
 
 
 def test_the_reference_servers_file_is_read_as_it_is(tmp_path: Path) -> None:
-    settings, warnings = read_settings(written(tmp_path, REFERENCE))
+    settings, warnings = read_settings(write_settings(tmp_path, REFERENCE))
     first, second = settings.shares[0].schemas[0].tables
     assert warnings == []
     assert first.location == "s3://bucket/table1"
@@ -65,7 +65,7 @@ def test_the_reference_servers_file_is_read_as_it_is(tmp_path: Path) -> None:
 
 def test_unknown_keys_are_told_and_have_no_effect(tmp_path: Path) -> None:
     text = REFERENCE + "colour: red\nlimits:\n  apiRat: 5\n"
-    _, warnings = read_settings(written(tmp_path, text))
+    _, warnings = read_settings(write_settings(tmp_path, text))
     assert warnings == [
         "server.yaml: colour is not known here and has no effect",
         "server.yaml: limits.apiRat is not known here and has no effect",
@@ -126,7 +126,9 @@ TWICE = {
 def test_a_configuration_that_cannot_be_served_is_refused(tmp_path: Path, document: Any, message: str) -> None:
     path = tmp_path / "server.yaml"
     with pytest.raises(InvalidRequestError) as caught:
-        read_settings(written(tmp_path, document) if isinstance(document, str) else write_configuration(path, document))
+        read_settings(
+            write_settings(tmp_path, document) if isinstance(document, str) else write_configuration(path, document)
+        )
     assert message in caught.value.message
     assert caught.value.kind == "bad-configuration"
 

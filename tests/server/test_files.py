@@ -86,10 +86,10 @@ def test_urls_bear_the_mark_that_kernel_clients_look_for(api: Api) -> None:
 
 def changed(url: str, part: str) -> str:
     """A URL with one thing in it made different."""
-    found = re.search(rf"{part}=([^&]*)", url)
-    assert found is not None
-    other = "0" if found[1][:1] != "0" else "1"
-    return url.replace(f"{part}={found[1]}", f"{part}={other}{found[1][1:]}")
+    match = re.search(rf"{part}=([^&]*)", url)
+    assert match is not None
+    other = "0" if match[1][:1] != "0" else "1"
+    return url.replace(f"{part}={match[1]}", f"{part}={other}{match[1][1:]}")
 
 
 @pytest.mark.parametrize("part", ["sp", "se", "rcp", "kid", "sig"])
@@ -202,10 +202,10 @@ def test_what_the_key_before_signed_is_accepted_and_older_is_not(tmp_path: Path)
 
 
 def test_keys_are_made_once_kept_private_and_not_mixed(tmp_path: Path) -> None:
-    made = load_keys(tmp_path / "keys.json")
-    assert load_keys(tmp_path / "keys.json") == made
+    keys = load_keys(tmp_path / "keys.json")
+    assert load_keys(tmp_path / "keys.json") == keys
     assert (tmp_path / "keys.json").stat().st_mode & 0o777 == 0o600
-    assert made.files[0].secret != made.tokens[0].secret
+    assert keys.files[0].secret != keys.tokens[0].secret
     assert len(Key.new().secret) == 32
 
 
@@ -230,15 +230,15 @@ def client(running: RunningServer) -> httpx.Client:
 def test_a_real_server_gives_lines_and_ranges(running: RunningServer) -> None:
     with client(running) as http:
         answer = http.post(f"{running.endpoint}/{TABLE.format('months')}/query", json={})
-        found: list[dict[str, Any]] = [json.loads(line) for line in answer.text.splitlines()]
+        lines: list[dict[str, Any]] = [json.loads(line) for line in answer.text.splitlines()]
     assert answer.headers["delta-table-version"] == "2"
-    url = found[-1]["file"]["url"]
+    url = lines[-1]["file"]["url"]
     assert url.startswith(running.url)
     with httpx.Client() as anyone:
         part = anyone.get(url, headers={"Range": "bytes=0-3"})
         assert (part.status_code, part.content) == (206, b"PAR1")
-        assert len(anyone.get(url).content) == found[-1]["file"]["size"]
-        assert anyone.head(url).headers["content-length"] == str(found[-1]["file"]["size"])
+        assert len(anyone.get(url).content) == lines[-1]["file"]["size"]
+        assert anyone.head(url).headers["content-length"] == str(lines[-1]["file"]["size"])
 
 
 def test_the_host_header_does_not_steer_urls(running: RunningServer) -> None:

@@ -43,7 +43,7 @@ def index() -> FileIndex:
     )
 
     def statistics(names: list[str]) -> pl.DataFrame:
-        found = {
+        frames = {
             name: pl.DataFrame(
                 {
                     "min": [f[name].min() for f in ROWS], "max": [f[name].max() for f in ROWS],
@@ -54,7 +54,7 @@ def index() -> FileIndex:
             for name in names
             if name in ROWS[0].columns
         }  # fmt: skip
-        return pl.DataFrame({"_path": facts["path"], **found})
+        return pl.DataFrame({"_path": facts["path"], **frames})
 
     return FileIndex(lambda: facts, dict, statistics)
 
@@ -64,8 +64,8 @@ INDEX = index()
 
 def holds(node: Node, condition: str) -> None:
     """No file that has a row for which a condition is true is pruned."""
-    kept = INDEX.keep(node)
-    for frame, is_kept in zip(ROWS, kept, strict=True):
+    node_kept = INDEX.keep(node)
+    for frame, is_kept in zip(ROWS, node_kept, strict=True):
         assert is_kept or frame.sql(f"SELECT * FROM self WHERE {condition}").is_empty(), condition
 
 
@@ -78,7 +78,7 @@ def budget(spends: int) -> Budget:
 # -- limits
 
 
-def listed(count: int) -> str:
+def in_list(count: int) -> str:
     return f"id IN ({', '.join(str(i) for i in range(count))})"
 
 
@@ -92,7 +92,7 @@ def leaves(node: Node) -> list[Node]:
 
 def test_what_clients_send_is_within_the_limits() -> None:
     assert all(isinstance(part, Comparison) for part in leaves(sql_condition([chain(300)], SCHEMA, Budget(60))))
-    assert isinstance(sql_condition([listed(1000)], SCHEMA, Budget(60)), IsIn)
+    assert isinstance(sql_condition([in_list(1000)], SCHEMA, Budget(60)), IsIn)
     assert isinstance(sql_condition(["(" * 400 + "id = 3" + ")" * 400], SCHEMA, Budget(60)), Comparison)
     days = " AND ".join(f"day >= DATE '2021-01-{i % 28 + 1:02d}'" for i in range(300))
     assert all(isinstance(part, Comparison) for part in leaves(sql_condition([days], SCHEMA, Budget(60))))
@@ -100,7 +100,7 @@ def test_what_clients_send_is_within_the_limits() -> None:
 
 @pytest.mark.parametrize(
     "hint",
-    [listed(1001), listed(11_000), chain(5000), "id = " + "-" * 20_000 + "1", "(" * 9000 + "id = 1" + ")" * 9000,
+    [in_list(1001), in_list(11_000), chain(5000), "id = " + "-" * 20_000 + "1", "(" * 9000 + "id = 1" + ")" * 9000,
      "id = 1 OR " * 1500 + "id = 1", "DATE (" * 35 + "1" + ")" * 35 + " = day"],
     ids=lambda hint: f"{hint[:12]} {len(hint)}",
 )  # fmt: skip
@@ -112,12 +112,12 @@ def test_a_hint_that_is_too_large_is_dropped_and_others_are_read(hint: str) -> N
 
 def test_hints_share_one_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hints, "_MAX_CHARACTERS", 20)
-    found = [isinstance(part, Comparison) for part in leaves(sql_condition(["id = 1"] * 5, SCHEMA))]
-    assert found == [True] * 3 + [False] * 2
+    verdicts = [isinstance(part, Comparison) for part in leaves(sql_condition(["id = 1"] * 5, SCHEMA))]
+    assert verdicts == [True] * 3 + [False] * 2
     monkeypatch.setattr(hints, "_MAX_CHARACTERS", 1000)
     monkeypatch.setattr(hints, "_MAX_TOKENS", 7)
-    found = [isinstance(part, Comparison) for part in leaves(sql_condition(["id = 1"] * 5, SCHEMA))]
-    assert found == [True] * 2 + [False] * 3
+    verdicts = [isinstance(part, Comparison) for part in leaves(sql_condition(["id = 1"] * 5, SCHEMA))]
+    assert verdicts == [True] * 2 + [False] * 3
 
 
 def tree(op: str, *children: Any) -> dict[str, Any]:
@@ -138,11 +138,11 @@ def test_a_tree_that_is_too_large_says_nothing() -> None:
 
 
 def test_what_comes_after_the_budget_is_kept() -> None:
-    found = sql_condition([chain(100)], SCHEMA, budget(50))
-    kinds = [isinstance(part, Comparison) for part in leaves(found)]
+    condition = sql_condition([chain(100)], SCHEMA, budget(50))
+    kinds = [isinstance(part, Comparison) for part in leaves(condition)]
     assert 10 < sum(kinds) < 60
-    found = json_condition(json.dumps(tree("and", *[equal("id", "1", "long")] * 100)), SCHEMA, budget(50))
-    assert 10 < sum(isinstance(part, Comparison) for part in leaves(found)) < 60
+    condition = json_condition(json.dumps(tree("and", *[equal("id", "1", "long")] * 100)), SCHEMA, budget(50))
+    assert 10 < sum(isinstance(part, Comparison) for part in leaves(condition)) < 60
     nothing = sql_condition(["id = 77"], SCHEMA)
     assert INDEX.keep(nothing).to_list() == [False] * 4
     assert INDEX.keep(nothing, budget=budget(0)).to_list() == [True] * 4
@@ -151,11 +151,11 @@ def test_what_comes_after_the_budget_is_kept() -> None:
 @pytest.mark.parametrize("kind", [[], {}, ["long"], {"a": 1}, 5, None, True], ids=repr)
 @pytest.mark.parametrize("place", ["column", "literal", "both"])
 def test_a_value_type_of_any_kind_is_no_error(api: Api, place: str, kind: Any) -> None:
-    found = equal("id", "1", "long")
-    for child in found["children"]:
+    condition = equal("id", "1", "long")
+    for child in condition["children"]:
         if place in (child["op"], "both"):
             child["valueType"] = kind
-    for text in (found, tree("not", found), tree("equal", found, found)):
+    for text in (condition, tree("not", condition), tree("equal", condition, condition)):
         answer = api.post(TABLE.format("months") + "/query", {"jsonPredicateHints": json.dumps(text)})
         assert (answer.status_code, answer.text.count('{"file"')) == (200, 6)
     column = {"op": "column", "name": "id", "valueType": kind}

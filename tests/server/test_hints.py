@@ -35,7 +35,7 @@ SCHEMA = Schema(
 )
 
 
-def kept(api: Api, *hints: str, **more: Any) -> list[int]:
+def months_sent(api: Api, *hints: str, **more: Any) -> list[int]:
     return sorted(month_of(f) for f in api.files("months", predicateHints=list(hints), **more))
 
 
@@ -88,15 +88,15 @@ ALL = list(range(6))
     ids=lambda value: repr(value)[:50],
 )
 def test_sql_hints(api: Api, hint: str, months: list[int]) -> None:
-    assert kept(api, hint) == months
+    assert months_sent(api, hint) == months
 
 
 def test_hints_hold_together_and_one_that_is_not_understood_is_skipped(api: Api) -> None:
-    assert kept(api, "month > 1", "nonsense(", "month < 4") == [2, 3]
+    assert months_sent(api, "month > 1", "nonsense(", "month < 4") == [2, 3]
 
 
 def test_the_limit_comes_after_the_hints_and_counts_live_rows(api: Api) -> None:
-    assert kept(api, "month < 3", limitHint=3) == [1, 2]
+    assert months_sent(api, "month < 3", limitHint=3) == [1, 2]
     assert len(api.files("months", limitHint=1)) == 1
     assert len(api.files("months", limitHint=5)) == 3
     assert len(api.files("months", limitHint=10_000)) == 6
@@ -109,7 +109,7 @@ def test_no_hint_is_evaluated_where_that_is_switched_off(api: Api) -> None:
         api.hub.settings, evaluate_predicate_hints=False, evaluate_json_predicate_hints=False
     )
     tree = json.dumps(comparison("equal", "month", "3", "int"))
-    assert kept(api, "month = 3", jsonPredicateHints=tree) == ALL
+    assert months_sent(api, "month = 3", jsonPredicateHints=tree) == ALL
 
 
 def column(name: str, kind: str) -> dict[str, Any]:
@@ -211,8 +211,8 @@ def test_constants_that_are_not_certainly_the_columns_are_unknown(hint: str) -> 
     ],
 )
 def test_constants_are_read_as_the_columns_type(hint: str, value: Any) -> None:
-    found: Any = sql_condition([hint], SCHEMA)
-    assert found.value[0] == value
+    condition: Any = sql_condition([hint], SCHEMA)
+    assert condition.value[0] == value
 
 
 def test_every_row_that_matches_lies_in_a_file_that_is_kept(api: Api, tmp_path: Path) -> None:
@@ -250,10 +250,12 @@ def test_every_row_that_matches_lies_in_a_file_that_is_kept(api: Api, tmp_path: 
     conditions += ["n NOT IN (7)", "n IN (1, 5)", "NOT (n = 7 OR t = 'b')", "NOT (n = 7 AND t = 'q')"]
     spared = 0
     for condition in conditions:
-        given = {Path(f["url"].partition("?")[0]).stem for f in api.files("rows", predicateHints=[condition])}
-        needed = {str(i) for i, frame in enumerate(frames) if frame.sql(f"SELECT * FROM self WHERE {condition}").height}
-        assert needed <= given, condition
-        spared += 4 - len(given)
+        file_names = {Path(f["url"].partition("?")[0]).stem for f in api.files("rows", predicateHints=[condition])}
+        expected = {
+            str(i) for i, frame in enumerate(frames) if frame.sql(f"SELECT * FROM self WHERE {condition}").height
+        }
+        assert expected <= file_names, condition
+        spared += 4 - len(file_names)
     assert spared > 40
 
 

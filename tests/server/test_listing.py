@@ -34,13 +34,13 @@ def test_listings_are_in_the_order_of_the_configuration_and_have_their_ids(api: 
 
 @pytest.mark.parametrize("path", ["shares/lake/all-tables", "shares/lake/schemas/default/tables"])
 def test_pages_of_one_add_up_to_the_whole_list(api: Api, path: str) -> None:
-    found: list[str] = []
+    texts: list[str] = []
     token: dict[str, Any] = {}
     for _ in NAMES:
         page = api.get(path, maxResults=1, **token).json()
-        found += [item["name"] for item in page["items"]]
+        texts += [item["name"] for item in page["items"]]
         token = {"pageToken": page["nextPageToken"]} if "nextPageToken" in page else {}
-    assert (found, token) == (NAMES, {})
+    assert (texts, token) == (NAMES, {})
 
 
 def test_a_page_of_none_is_empty_and_goes_on(api: Api) -> None:
@@ -93,10 +93,10 @@ def test_what_is_not_granted_looks_like_what_is_not_there(api: Api, granted: str
     renamed = absent.text.replace("nothing", "other").replace("'lake/", "'other/")
     assert forbidden.text == renamed
 
-    def shown(answer: Any) -> dict[str, str]:
+    def own_headers(answer: Any) -> dict[str, str]:
         return {k: v for k, v in answer.headers.items() if k not in ("x-request-id", "content-length", "date")}
 
-    assert shown(forbidden) == shown(absent)
+    assert own_headers(forbidden) == own_headers(absent)
 
 
 def test_the_message_of_a_missing_table_names_what_was_asked_for(api: Api) -> None:

@@ -42,17 +42,17 @@ def urls(running: RunningServer) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def wanted(running: RunningServer) -> list[tuple[int, str]]:
+def expected(running: RunningServer) -> list[tuple[int, str]]:
     """The rows as delta-rs reads them; the month is in no file."""
     rows = pl.DataFrame(deltalake.DeltaTable(str(running.lake / "months")).scan())
     return sorted(rows.select("id", "city").rows())
 
 
 def test_duckdb_reads_them(
-    duck: duckdb.DuckDBPyConnection, urls: dict[str, str], wanted: list[tuple[int, str]]
+    duck: duckdb.DuckDBPyConnection, urls: dict[str, str], expected: list[tuple[int, str]]
 ) -> None:
-    found = duck.execute("SELECT id, city FROM read_parquet(?) ORDER BY id", [list(urls.values())]).fetchall()
-    assert found == wanted
+    rows = duck.execute("SELECT id, city FROM read_parquet(?) ORDER BY id", [list(urls.values())]).fetchall()
+    assert rows == expected
     one = duck.execute("SELECT sum(id) FROM read_parquet(?) WHERE id > 6", [urls["3"]]).fetchone()
     assert one == (7,)
 
@@ -64,9 +64,9 @@ def test_a_url_changed_to_another_file_gives_duckdb_nothing(
         duck.execute("FROM read_parquet(?)", [urls["3"].replace("month=3/part-3", "month=4/part-4")])
 
 
-def test_polars_reads_them(urls: dict[str, str], wanted: list[tuple[int, str]]) -> None:
+def test_polars_reads_them(urls: dict[str, str], expected: list[tuple[int, str]]) -> None:
     scans = [pl.scan_parquet(url) for url in urls.values()]
-    assert sorted(pl.concat(scans).select("id", "city").collect().rows()) == wanted
+    assert sorted(pl.concat(scans).select("id", "city").collect().rows()) == expected
     assert pl.scan_parquet(urls["5"]).filter(pl.col("id") > 10).select("city").collect().rows() == [("c11",)]
     assert pl.scan_parquet(urls["0"]).select(pl.len()).collect().item() == 2
 

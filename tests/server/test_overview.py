@@ -23,9 +23,9 @@ def test_tables_are_told_with_who_reads_them_and_how_much_of_their_past(tmp_path
     document = configuration(tmp_path / "lake")
     document["shares"][0]["schemas"][0]["tables"][1]["startVersion"] = 2
     document["recipients"].append({"name": "eve", "shares": ["*"]})
-    found = ShareConfiguration.read(str(write_configuration(tmp_path / "server.yaml", document))).shared()
-    assert found.schema == SHARED
-    rows = {row["table"]: row for row in found.iter_rows(named=True)}
+    tables = ShareConfiguration.read(str(write_configuration(tmp_path / "server.yaml", document))).shared()
+    assert tables.schema == SHARED
+    rows = {row["table"]: row for row in tables.iter_rows(named=True)}
     assert (rows["months"]["recipients"], rows["months"]["history"]) == ("ann, eve", "all versions")
     assert (rows["Secret"]["recipients"], rows["Secret"]["history"]) == ("bob, eve", "latest version only")
     assert rows["fed"]["history"] == "from v2 on"
@@ -35,23 +35,23 @@ def test_tables_are_told_with_who_reads_them_and_how_much_of_their_past(tmp_path
 
 def test_recipients_are_told_by_whether_they_can_read(tmp_path: Path) -> None:
     clock = Clock()
-    found = configured(tmp_path, authorization={"bearerToken": "the one"})
-    found.new_profile("ann", timedelta(days=1), clock)
-    recipients = found.recipients(clock)
+    overview = configured(tmp_path, authorization={"bearerToken": "the one"})
+    overview.new_profile("ann", timedelta(days=1), clock)
+    recipients = overview.recipients(clock)
     assert recipients.schema == RECIPIENTS
     assert recipients.select("recipient", "state", "live_tokens").rows() == [
         ("ann", "reads", 1), ("bob", "no token", 0), ("bearer", "reads", 0),
     ]  # fmt: skip
     clock.later(days=2)
-    assert found.recipients(clock)["state"].to_list() == ["no token", "no token", "reads"]
-    assert found.tokens(clock)["state"].to_list() == ["expired"]
+    assert overview.recipients(clock)["state"].to_list() == ["no token", "no token", "reads"]
+    assert overview.tokens(clock)["state"].to_list() == ["expired"]
 
 
 def test_tokens_are_told_by_their_ids(tmp_path: Path) -> None:
     clock = Clock()
-    found = configured(tmp_path)
-    document = found.new_profile("bob", None, clock)
-    tokens = found.tokens(clock)
+    overview = configured(tmp_path)
+    document = overview.new_profile("bob", None, clock)
+    tokens = overview.tokens(clock)
     assert tokens.schema == TOKENS
     assert tokens.select("recipient", "state", "expires").rows() == [("bob", "live", None)]
     assert tokens["id"][0].encode() not in document
@@ -59,10 +59,10 @@ def test_tokens_are_told_by_their_ids(tmp_path: Path) -> None:
 
 
 def test_a_configuration_without_a_file_of_tokens_has_none_and_makes_none(tmp_path: Path) -> None:
-    found = configured(tmp_path, tokens=None)
-    assert found.tokens(Clock()).is_empty()
+    overview = configured(tmp_path, tokens=None)
+    assert overview.tokens(Clock()).is_empty()
     with pytest.raises(InvalidRequestError, match=r"server.yaml names no file of tokens"):
-        found.new_profile("ann", None, Clock())
+        overview.new_profile("ann", None, Clock())
 
 
 def test_a_profile_is_made_for_recipients_only(tmp_path: Path) -> None:

@@ -27,11 +27,11 @@ def test_rows_come_back_as_they_went_in() -> None:
 
 def test_a_mask_and_a_slice_select_rows_across_chunks() -> None:
     mask = pl.Series([i % 7 == 0 for i in range(HEIGHT)])
-    kept = PackedRows.of(ROWS).filter(mask)
-    wanted = [f"p{i}" for i in range(0, HEIGHT, 7)]
-    assert (paths(kept), kept.height) == (wanted, len(wanted))
-    assert paths(kept.slice(70, 5)) == wanted[70:75]
-    assert paths(kept.slice(len(wanted), 5)) == []
+    rows = PackedRows.of(ROWS).filter(mask)
+    expected = [f"p{i}" for i in range(0, HEIGHT, 7)]
+    assert (paths(rows), rows.height) == (expected, len(expected))
+    assert paths(rows.slice(70, 5)) == expected[70:75]
+    assert paths(rows.slice(len(expected), 5)) == []
 
 
 def test_only_chunks_with_a_selected_row_are_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,11 +39,11 @@ def test_only_chunks_with_a_selected_row_are_unpacked(monkeypatch: pytest.Monkey
     read = pl.read_ipc_stream
     unpacked: list[bytes] = []
 
-    def counted(source: BytesIO) -> pl.DataFrame:
+    def unpack_and_note(source: BytesIO) -> pl.DataFrame:
         unpacked.append(source.getvalue())
         return read(source)
 
-    monkeypatch.setattr(pl, "read_ipc_stream", counted)
+    monkeypatch.setattr(pl, "read_ipc_stream", unpack_and_note)
     assert paths(packed.slice(HEIGHT - 3, 2)) == [f"p{HEIGHT - 3}", f"p{HEIGHT - 2}"]
     assert unpacked == [packed.chunks[2]]
 

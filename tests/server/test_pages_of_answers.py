@@ -11,22 +11,22 @@ from tests.server.shared_lake import TABLE
 from tests.server.test_queries import share
 
 
-def ends(found: list[dict[str, Any]]) -> dict[str, Any]:
-    return dict(found[-1]["endStreamAction"])
+def ends(lines: list[dict[str, Any]]) -> dict[str, Any]:
+    return dict(lines[-1]["endStreamAction"])
 
 
 def test_pages_of_two_add_up_and_repeat_the_head(api: Api) -> None:
     whole = api.query("months")
-    found: list[dict[str, Any]] = []
+    files: list[dict[str, Any]] = []
     token: dict[str, Any] = {}
     for _ in range(3):
         answer = api.post(TABLE.format("months") + "/query", {"maxFiles": 2, **token})
         assert answer.headers["delta-sharing-capabilities"] == "responseformat=parquet;includeendstreamaction=true"
         page = lines(answer)
         assert page[:2] == whole[:2]
-        found += page[2:-1]
+        files += page[2:-1]
         token = {"pageToken": ends(page).get("nextPageToken")}
-    assert found == whole[2:]
+    assert files == whole[2:]
     assert token == {"pageToken": None}
 
 
@@ -54,8 +54,8 @@ def test_page_tokens_are_bound_to_their_request(api: Api) -> None:
 
 def test_an_end_of_stream_comes_only_where_it_was_agreed(api: Api) -> None:
     assert "file" in api.query("months")[-1]
-    asked = {"delta-sharing-capabilities": "includeEndStreamAction=true"}
-    answer = api.post(TABLE.format("months") + "/query", {}, asked)
+    capabilities = {"delta-sharing-capabilities": "includeEndStreamAction=true"}
+    answer = api.post(TABLE.format("months") + "/query", {}, capabilities)
     assert "includeendstreamaction=true" in answer.headers["delta-sharing-capabilities"]
     end = ends(lines(answer))
     assert end == {"minUrlExpirationTimestamp": lines(answer)[2]["file"]["expirationTimestamp"]}

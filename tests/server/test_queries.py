@@ -61,9 +61,9 @@ def test_ids_stay_and_urls_are_alike_within_a_window(api: Api) -> None:
 
 def test_version_and_head_agree(api: Api) -> None:
     head = api.client.head(f"/delta-sharing/{TABLE.format('months')}", headers=api.headers())
-    got = api.get(TABLE.format("months") + "/version")
-    assert (head.status_code, head.content, got.content) == (200, b"", b"")
-    assert head.headers["delta-table-version"] == got.headers["delta-table-version"] == "2"
+    version_answer = api.get(TABLE.format("months") + "/version")
+    assert (head.status_code, head.content, version_answer.content) == (200, b"", b"")
+    assert head.headers["delta-table-version"] == version_answer.headers["delta-table-version"] == "2"
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,8 @@ def test_a_version_and_its_moment_give_the_same(api: Api) -> None:
     assert [month_of(line["file"]) for line in by_number[2:]] == [2, 1, 0]
     assert {line["file"]["version"] for line in by_number[2:]} == {1}
     assert {line["file"]["timestamp"] for line in by_number[2:]} == {int((START + STEP).timestamp() * 1000)}
-    told = api.get(TABLE.format("months") + "/metadata", version=1)
-    assert lines(told) == by_number[:2]
+    metadata_answer = api.get(TABLE.format("months") + "/metadata", version=1)
+    assert lines(metadata_answer) == by_number[:2]
 
 
 LATE, EARLY = "2030-01-01T00:00:00Z", "2000-01-01T00:00:00Z"
@@ -131,9 +131,9 @@ INVALID, MALFORMED = "INVALID_PARAMETER_VALUE", "MALFORMED_REQUEST"
 )
 def test_a_query_that_cannot_be_meant_is_refused(api: Api, body: Any, code: str, message: str) -> None:
     answer = api.post(TABLE.format("months") + "/query", body)
-    told = answer.json()
-    assert (answer.status_code, told["errorCode"]) == (400, code)
-    assert told["message"].startswith(message) or message in told["message"]
+    document = answer.json()
+    assert (answer.status_code, document["errorCode"]) == (400, code)
+    assert document["message"].startswith(message) or message in document["message"]
 
 
 def test_a_huge_body_is_refused_before_it_is_read(api: Api) -> None:
@@ -181,9 +181,9 @@ def test_versions_before_the_first_shared_one_are_refused(lake: Path, tmp_path: 
 
 
 def test_a_table_with_deletion_vectors_is_given_in_delta_format(api: Api) -> None:
-    head, told, line = api.query("vectors", EITHER)
+    head, metadata_line, line = api.query("vectors", EITHER)
     assert head["protocol"]["deltaProtocol"]["readerFeatures"] == ["deletionVectors"]
-    assert told["metaData"]["deltaMetadata"]["format"] == {"provider": "parquet", "options": {}}
+    assert metadata_line["metaData"]["deltaMetadata"]["format"] == {"provider": "parquet", "options": {}}
     action = line["file"]["deltaSingleAction"]["add"]
     vector = action["deletionVector"]
     assert (vector["storageType"], vector["cardinality"], vector["offset"]) == ("p", 2, 1)
@@ -193,10 +193,10 @@ def test_a_table_with_deletion_vectors_is_given_in_delta_format(api: Api) -> Non
 
 
 def test_a_mapped_table_keeps_the_logs_own_schema_and_its_mode(api: Api) -> None:
-    _, told, line = api.query("mapped", EITHER)
-    found = told["metaData"]["deltaMetadata"]
-    assert "delta.columnMapping.physicalName" in found["schemaString"]
-    assert found["configuration"] == {"delta.columnMapping.mode": "name"}
+    _, metadata_line, line = api.query("mapped", EITHER)
+    metadata_found = metadata_line["metaData"]["deltaMetadata"]
+    assert "delta.columnMapping.physicalName" in metadata_found["schemaString"]
+    assert metadata_found["configuration"] == {"delta.columnMapping.mode": "name"}
     assert line["file"]["deltaSingleAction"]["add"]["stats"] == '{"numRecords": 2}'
 
 
@@ -238,10 +238,10 @@ def test_parquet_format_tells_comments_and_nothing_else_of_the_log(api: Api, tmp
     history = DeltaHistory(tmp_path / "noted")
     history.commit(protocol(), metadata(schema=json.dumps(schema), properties={"owner": "me", "delta.x": "y"}))
     share(api, tmp_path, "noted")
-    found = api.query("noted")[1]["metaData"]
-    assert json.loads(found["schemaString"])["fields"][0]["metadata"] == {"comment": "a number"}
-    assert "configuration" not in found
-    assert "location" not in found
+    metadata_found = api.query("noted")[1]["metaData"]
+    assert json.loads(metadata_found["schemaString"])["fields"][0]["metadata"] == {"comment": "a number"}
+    assert "configuration" not in metadata_found
+    assert "location" not in metadata_found
 
 
 def share(api: Api, folder: Path, *names: str, **more: Any) -> None:

@@ -54,7 +54,7 @@ MONTH_3 = {
 
 
 @dataclass(frozen=True)
-class Told:
+class ClientRun:
     """What the client got by the name of the call."""
 
     folder: Path
@@ -80,8 +80,8 @@ def served(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run
     document["shares"][0]["schemas"][0]["tables"].append(
         {"name": "typed", "location": address, "historyShared": True}
     )  # fmt: skip
-    with listening(folder, lake, document) as found:
-        yield found
+    with listening(folder, lake, document) as server:
+        yield server
 
 
 def location(served: RunningServer, name: str) -> str:
@@ -100,15 +100,15 @@ def _calls(served: RunningServer) -> Iterator[tuple[str, str, dict[str, Any]]]:
         yield f"{name} as delta", "load_as_pandas", {**table, "use_delta_format": True}
     first = lv.open_table(location(served, "typed")).versions().filter(pl.col("version") == 0)["timestamp"][0]
     months, fed = {"table": "lake.default.months"}, {"table": "lake.default.fed"}
-    for kind, told in (("", {}), (" as delta", {"use_delta_format": True})):
-        yield f"limit{kind}", "load_as_pandas", {**months, **told, "limit": 3}
-        yield f"version 1{kind}", "load_as_pandas", {**months, **told, "version": 1}
-        yield f"hint{kind}", "load_as_pandas", {**months, **told, "jsonPredicateHints": json.dumps(MONTH_3)}
-        typed = {"table": "lake.default.typed", **told}
+    for kind, options in (("", {}), (" as delta", {"use_delta_format": True})):
+        yield f"limit{kind}", "load_as_pandas", {**months, **options, "limit": 3}
+        yield f"version 1{kind}", "load_as_pandas", {**months, **options, "version": 1}
+        yield f"hint{kind}", "load_as_pandas", {**months, **options, "jsonPredicateHints": json.dumps(MONTH_3)}
+        typed = {"table": "lake.default.typed", **options}
         yield f"moment{kind}", "load_as_pandas", {**typed, "timestamp": first.strftime("%Y-%m-%dT%H:%M:%S.%fZ")}
-        yield f"changes{kind}", "load_table_changes_as_pandas", {**fed, **told, "starting_version": 1}
+        yield f"changes{kind}", "load_table_changes_as_pandas", {**fed, **options, "starting_version": 1}
         yield f"changes 1 to 2{kind}", "load_table_changes_as_pandas", {
-            **fed, **told, "starting_version": 1, "ending_version": 2,
+            **fed, **options, "starting_version": 1, "ending_version": 2,
         }  # fmt: skip
     yield "batches", "load_as_pandas", {**months, "convert_in_batches": True}
     yield "a view", "load_as_pandas", {"table": "lake.default.some"}
@@ -123,11 +123,11 @@ def _calls(served: RunningServer) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 @pytest.fixture(scope="module")
-def told(served: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> Told:
+def client_run(served: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> ClientRun:
     if not PYTHON.exists():
         pytest.skip(f"the reference client has an environment of its own, which is not there: {PYTHON} (make test)")
     folder = tmp_path_factory.mktemp("told")
-    calls = [{"name": name, "call": call, "arguments": given} for name, call, given in _calls(served)]
+    calls = [{"name": name, "call": call, "arguments": arguments} for name, call, arguments in _calls(served)]
     (folder / "calls.json").write_text(json.dumps(calls))
     done = subprocess.run(
         [PYTHON, SCRIPT, folder / "calls.json", served.profile, folder],
@@ -135,7 +135,7 @@ def told(served: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> Tol
         env={**os.environ, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
-    return Told(folder, json.loads((folder / "answers.json").read_text()))
+    return ClientRun(folder, json.loads((folder / "answers.json").read_text()))
 
 
 def oracle(served: RunningServer, name: str, version: int | None = None) -> pl.DataFrame:
@@ -143,14 +143,14 @@ def oracle(served: RunningServer, name: str, version: int | None = None) -> pl.D
     return pl.DataFrame(deltalake.DeltaTable(location(served, name), version=version).scan())
 
 
-def same(found: pl.DataFrame, wanted: pl.DataFrame) -> None:
+def same(actual: pl.DataFrame, expected: pl.DataFrame) -> None:
     """The same rows in any order; pandas has no integers, booleans and dates beside a null, so values are cast back."""
-    assert sorted(found.columns) == sorted(wanted.columns)
+    assert sorted(actual.columns) == sorted(expected.columns)
     theirs = pl.DataFrame(
-        {name: _typed(found[name], wanted.schema[name]) for name in wanted.columns}, schema=wanted.schema
+        {name: _typed(actual[name], expected.schema[name]) for name in expected.columns}, schema=expected.schema
     )
-    order = wanted.columns
-    assert theirs.sort(order).rows() == wanted.sort(order).rows()
+    order = expected.columns
+    assert theirs.sort(order).rows() == expected.sort(order).rows()
 
 
 def _typed(values: pl.Series, type_: pl.DataType) -> pl.Series:
@@ -159,57 +159,61 @@ def _typed(values: pl.Series, type_: pl.DataType) -> pl.Series:
     return values.cast(type_)
 
 
-def test_it_lists_what_is_granted(told: Told) -> None:
-    found = told.answers["listed"]
+def test_it_lists_what_is_granted(client_run: ClientRun) -> None:
+    listing = client_run.answers["listed"]
     names = ["months", "fed", "vectors", "mapped", "empty", "broken", "odd", "some", "typed"]
-    assert found["shares"] == ["lake"]
-    assert found["schemas"] == [["lake", "default"]]
-    assert found["tables"] == found["all_tables"] == [["lake", "default", name] for name in names]
+    assert listing["shares"] == ["lake"]
+    assert listing["schemas"] == [["lake", "default"]]
+    assert listing["tables"] == listing["all_tables"] == [["lake", "default", name] for name in names]
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_it_learns_version_and_metadata(name: str, told: Told, served: RunningServer) -> None:
+def test_it_learns_version_and_metadata(name: str, client_run: ClientRun, served: RunningServer) -> None:
     theirs = deltalake.DeltaTable(location(served, name))
-    assert told.answers[f"version of {name}"] == theirs.version()
-    found = told.answers[f"metadata of {name}"]
-    assert found["id"] == str(theirs.metadata().id)
-    assert found["partition_columns"] == theirs.metadata().partition_columns
-    assert [f["name"] for f in found["schema"]["fields"]] == [f.name for f in theirs.schema().fields]
-    assert told.answers[f"protocol of {name}"]["min_reader_version"] == {"vectors": 3, "mapped": 2}.get(name, 1)
+    assert client_run.answers[f"version of {name}"] == theirs.version()
+    answer = client_run.answers[f"metadata of {name}"]
+    assert answer["id"] == str(theirs.metadata().id)
+    assert answer["partition_columns"] == theirs.metadata().partition_columns
+    assert [f["name"] for f in answer["schema"]["fields"]] == [f.name for f in theirs.schema().fields]
+    assert client_run.answers[f"protocol of {name}"]["min_reader_version"] == {"vectors": 3, "mapped": 2}.get(name, 1)
 
 
 @pytest.mark.parametrize("form", ["", " as delta"])
 @pytest.mark.parametrize("name", TABLES)
-def test_it_reads_the_rows_that_delta_rs_reads(name: str, form: str, told: Told, served: RunningServer) -> None:
-    same(told.rows(f"{name}{form}"), oracle(served, name))
+def test_it_reads_the_rows_that_delta_rs_reads(
+    name: str, form: str, client_run: ClientRun, served: RunningServer
+) -> None:
+    same(client_run.rows(f"{name}{form}"), oracle(served, name))
 
 
 @pytest.mark.parametrize("form", ["", " as delta"])
-def test_it_travels_in_time(form: str, told: Told, served: RunningServer) -> None:
-    same(told.rows(f"version 1{form}"), oracle(served, "months", 1))
-    same(told.rows(f"moment{form}"), oracle(served, "typed", 0))
-    assert told.answers["since a moment"] == 0
+def test_it_travels_in_time(form: str, client_run: ClientRun, served: RunningServer) -> None:
+    same(client_run.rows(f"version 1{form}"), oracle(served, "months", 1))
+    same(client_run.rows(f"moment{form}"), oracle(served, "typed", 0))
+    assert client_run.answers["since a moment"] == 0
 
 
 @pytest.mark.parametrize("form", ["", " as delta"])
-def test_limits_and_hints_give_rows_of_the_table(form: str, told: Told, served: RunningServer) -> None:
-    assert told.rows(f"limit{form}").height == 3
-    assert set(told.rows(f"limit{form}")["id"]) < set(oracle(served, "months")["id"])
-    assert sorted(told.rows(f"hint{form}")["id"]) == [6, 7]  # it filters no rows: the files of one month came
+def test_limits_and_hints_give_rows_of_the_table(form: str, client_run: ClientRun, served: RunningServer) -> None:
+    assert client_run.rows(f"limit{form}").height == 3
+    assert set(client_run.rows(f"limit{form}")["id"]) < set(oracle(served, "months")["id"])
+    assert sorted(client_run.rows(f"hint{form}")["id"]) == [6, 7]  # it filters no rows: the files of one month came
 
 
 @pytest.mark.parametrize("form", ["", " as delta"])
 @pytest.mark.parametrize(("name", "until"), [("changes", None), ("changes 1 to 2", 2)])
-def test_it_reads_changes(name: str, until: int | None, form: str, told: Told, served: RunningServer) -> None:
+def test_it_reads_changes(
+    name: str, until: int | None, form: str, client_run: ClientRun, served: RunningServer
+) -> None:
     theirs = pl.DataFrame(deltalake.DeltaTable(location(served, "fed")).load_cdf(1, until).read_all())
     columns = ["_commit_version", "_change_type", "id"]
-    found = told.rows(f"{name}{form}").select(columns).with_columns(pl.col("id", "_commit_version").cast(pl.Int64))
-    assert found.sort(columns).rows() == theirs.select(columns).sort(columns).rows()
+    rows = client_run.rows(f"{name}{form}").select(columns).with_columns(pl.col("id", "_commit_version").cast(pl.Int64))
+    assert rows.sort(columns).rows() == theirs.select(columns).sort(columns).rows()
 
 
-def test_batches_and_views(told: Told, served: RunningServer) -> None:
-    same(told.rows("batches"), oracle(served, "months"))
-    assert sorted(told.rows("a view").select("id", "month").rows()) == [(0, 0), (1, 0), (2, 1)]
+def test_batches_and_views(client_run: ClientRun, served: RunningServer) -> None:
+    same(client_run.rows("batches"), oracle(served, "months"))
+    assert sorted(client_run.rows("a view").select("id", "month").rows()) == [(0, 0), (1, 0), (2, 1)]
 
 
 @pytest.mark.parametrize(
@@ -225,9 +229,9 @@ def test_batches_and_views(told: Told, served: RunningServer) -> None:
     ],
 )
 def test_it_is_told_at_once_what_is_wrong(
-    name: str, status: int, words: str, told: Told, served: RunningServer
+    name: str, status: int, words: str, client_run: ClientRun, served: RunningServer
 ) -> None:
-    message = told.error(name)
+    message = client_run.error(name)
     assert str(status) in message
     assert words in message
     assert str(served.lake) not in message

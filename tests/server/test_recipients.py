@@ -61,16 +61,16 @@ def test_a_blocked_recipient_is_refused_whatever_it_asks(api: Api, lake: Path) -
 def test_the_reference_servers_one_token_opens_every_share(api: Api, lake: Path) -> None:
     write_configuration(api.config, configuration(lake, authorization={"bearerToken": "the one"}))
     api.clock.later(seconds=2)
-    found = api.get("shares", "the one").json()["items"]
-    assert [share["name"] for share in found] == ["lake", "other"]
+    shares = api.get("shares", "the one").json()["items"]
+    assert [share["name"] for share in shares] == ["lake", "other"]
 
 
 def test_tokens_are_kept_as_hashes_in_a_file_of_the_owner(tmp_path: Path) -> None:
     path = tmp_path / "tokens.json"
-    text, kept = TokenFile(path, Clock()).create("ann")
+    text, entry = TokenFile(path, Clock()).create("ann")
     assert text.startswith(PREFIX)
     assert len(text) >= len(PREFIX) + 43  # 256 bits
-    assert kept.sha256 == digest(text)
+    assert entry.sha256 == digest(text)
     assert text not in path.read_text()
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
 
@@ -133,7 +133,7 @@ def test_no_token_and_no_signature_reach_the_log(api: Api, caplog: pytest.LogCap
     api.client.get(files[0]["url"])
     api.files("some")
     api.post("shares/lake/schemas/default/tables/broken/query", {})
-    shown = "\n".join(r.getMessage() for r in caplog.records if r.name == "lakeview.sharing.server")
-    assert "cannot be read at line" in shown
-    assert api.token not in shown
-    assert "sig=" not in shown
+    log_text = "\n".join(r.getMessage() for r in caplog.records if r.name == "lakeview.sharing.server")
+    assert "cannot be read at line" in log_text
+    assert api.token not in log_text
+    assert "sig=" not in log_text

@@ -17,45 +17,45 @@ from tests.server.shared_lake import TABLE
 from tests.server.test_queries import share
 
 
-def told(folder: Path, name: str, *ids: int, number: str = "first") -> DeltaHistory:
+def write_table(folder: Path, name: str, *ids: int, number: str = "first") -> DeltaHistory:
     """A table of one file."""
     history = DeltaHistory(folder / "t").commit(protocol(), metadata({"id": "long"}, id=number))
     return history.commit(ids_file(history, name, *ids))
 
 
 def rows(api: Api) -> list[int]:
-    found = [pl.read_parquet(BytesIO(api.client.get(f["url"]).content)) for f in api.files("t")]
-    return sorted(pl.concat(found)["id"])
+    frames = [pl.read_parquet(BytesIO(api.client.get(f["url"]).content)) for f in api.files("t")]
+    return sorted(pl.concat(frames)["id"])
 
 
 def test_a_table_made_anew_at_the_same_version_gives_its_own_rows(api: Api, tmp_path: Path) -> None:
-    told(tmp_path, "a.parquet", 1, 2)
+    write_table(tmp_path, "a.parquet", 1, 2)
     share(api, tmp_path, "t")
     assert rows(api) == [1, 2]
     shutil.rmtree(tmp_path / "t")
-    told(tmp_path, "another.parquet", 7, number="second")
+    write_table(tmp_path, "another.parquet", 7, number="second")
     assert rows(api) == [7]
     assert '"id":"second"' in api.get(TABLE.format("t") + "/metadata").text
 
 
 def test_a_table_made_anew_with_fewer_or_more_versions_is_followed(api: Api, tmp_path: Path) -> None:
-    history = told(tmp_path, "a.parquet", 1)
+    history = write_table(tmp_path, "a.parquet", 1)
     history.commit(ids_file(history, "b.parquet", 2))
     share(api, tmp_path, "t")
     assert rows(api) == [1, 2]
     shutil.rmtree(tmp_path / "t")
-    history = told(tmp_path, "c.parquet", 3)
+    history = write_table(tmp_path, "c.parquet", 3)
     assert rows(api) == [3]
     assert api.get(TABLE.format("t") + "/version").headers["delta-table-version"] == "1"
     shutil.rmtree(tmp_path / "t")
-    history = told(tmp_path, "dd.parquet", 4)
+    history = write_table(tmp_path, "dd.parquet", 4)
     for name in ("e", "f", "g"):
         history.commit(ids_file(history, name, ord(name)))
     assert rows(api) == [4, 101, 102, 103]
 
 
 def test_a_table_that_is_taken_away_is_told_and_comes_back(api: Api, tmp_path: Path) -> None:
-    told(tmp_path, "a.parquet", 1)
+    write_table(tmp_path, "a.parquet", 1)
     share(api, tmp_path, "t")
     assert rows(api) == [1]
     shutil.move(tmp_path / "t", tmp_path / "aside")
@@ -68,11 +68,11 @@ def test_a_table_that_is_taken_away_is_told_and_comes_back(api: Api, tmp_path: P
 
 
 def test_the_copy_of_a_view_follows_a_base_made_anew(api: Api, tmp_path: Path) -> None:
-    told(tmp_path, "a.parquet", 1, 2)
+    write_table(tmp_path, "a.parquet", 1, 2)
     share(api, tmp_path, "t", view={"where": "id > 1"})
     assert rows(api) == [2]
     shutil.rmtree(tmp_path / "t")
-    told(tmp_path, "another.parquet", 7, 8, number="second")
+    write_table(tmp_path, "another.parquet", 7, 8, number="second")
     assert rows(api) == [7, 8]
 
 
@@ -90,8 +90,8 @@ def test_an_iceberg_table_made_anew_is_opened_anew(api: Api, tmp_path: Path) -> 
 
 
 def test_a_table_that_lies_elsewhere_by_now_gives_what_lies_there(api: Api, tmp_path: Path) -> None:
-    told(tmp_path / "one", "a.parquet", 1)
-    told(tmp_path / "two", "b.parquet", 2)
+    write_table(tmp_path / "one", "a.parquet", 1)
+    write_table(tmp_path / "two", "b.parquet", 2)
     share(api, tmp_path / "one", "t")
     assert rows(api) == [1]
     share(api, tmp_path / "two", "t")  # the same names, so the same id, and the same version

@@ -32,15 +32,18 @@ CHECKS = [
 
 
 @pytest.fixture(scope="module")
-def asked(running: RunningServer) -> RunningServer:
+def server_under_test(running: RunningServer) -> RunningServer:
     return running
 
 
 @schema.parametrize()
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-def test_every_operation_answers_as_documented(case: Any, asked: RunningServer) -> None:
+def test_every_operation_answers_as_documented(case: Any, server_under_test: RunningServer) -> None:
     case.call_and_validate(
-        base_url=asked.url, headers={"Authorization": f"Bearer {asked.token}"}, checks=CHECKS, timeout=30
+        base_url=server_under_test.url,
+        headers={"Authorization": f"Bearer {server_under_test.token}"},
+        checks=CHECKS,
+        timeout=30,
     )
 
 
@@ -49,11 +52,14 @@ TABLES = ["months", "fed", "vectors", "mapped", "empty", "broken", "odd", "some"
 
 @schema.include(operation_id=["getMetadata", "queryTable", "getChanges", "getVersion"]).parametrize()
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-def test_tables_that_are_there_answer_as_documented(case: Any, asked: RunningServer) -> None:
+def test_tables_that_are_there_answer_as_documented(case: Any, server_under_test: RunningServer) -> None:
     at = sum(map(ord, repr(case.query) + repr(case.body))) % len(TABLES)
     case.path_parameters = {"share": "lake", "schema": "default", "table": TABLES[at]}
     case.call_and_validate(
-        base_url=asked.url, headers={"Authorization": f"Bearer {asked.token}"}, checks=CHECKS, timeout=30
+        base_url=server_under_test.url,
+        headers={"Authorization": f"Bearer {server_under_test.token}"},
+        checks=CHECKS,
+        timeout=30,
     )
 
 

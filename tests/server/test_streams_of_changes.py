@@ -53,12 +53,12 @@ def eventful(folder: Path) -> DeltaHistory:
 
 def plainly(history: DeltaHistory, *, recorded: bool) -> list[Line]:
     """(kind, version, path) of what a range from version 0 contains, action by action."""
-    found: list[Line] = []
+    lines_found: list[Line] = []
     for version, actions in history.actions.items():
         heads = [k for a in actions for k in a if k in ("protocol", "metaData") and version > 0]
-        found += [(kind, version, "") for kind in heads]
-        found += [(kind, version, body["path"]) for kind, body in _changes(actions, recorded)]
-    return found
+        lines_found += [(kind, version, "") for kind in heads]
+        lines_found += [(kind, version, body["path"]) for kind, body in _changes(actions, recorded)]
+    return lines_found
 
 
 def _changes(actions: list[Action], recorded: bool) -> Iterator[tuple[str, Any]]:
@@ -71,10 +71,10 @@ def _changes(actions: list[Action], recorded: bool) -> Iterator[tuple[str, Any]]
     return ((kind, body) for kind, body in pairs if kind in ("add", "remove") and body["dataChange"])
 
 
-def read(found: list[dict[str, Any]]) -> list[Line]:
+def read(lines: list[dict[str, Any]]) -> list[Line]:
     """(kind, version, path) of the lines of an answer in delta format, without those of its head."""
     result: list[Line] = []
-    for line in found[2:]:
+    for line in lines[2:]:
         ((kind, body),) = line.items()
         if kind == "file":
             ((kind, action),) = body["deltaSingleAction"].items()
@@ -106,8 +106,8 @@ def test_a_stream_has_the_lines_that_its_actions_make_whole_and_in_pages(
         path = TABLE.format("eventful")
         if not recorded:
             return lines(api.post(f"{path}/query", {"startingVersion": 0, **more}, DELTA))
-        told = {"includeHistoricalMetadata": "true", "includeHistoricalProtocol": "true"}
-        return lines(api.get(f"{path}/changes", None, DELTA, startingVersion=0, **told, **more))
+        options = {"includeHistoricalMetadata": "true", "includeHistoricalProtocol": "true"}
+        return lines(api.get(f"{path}/changes", None, DELTA, startingVersion=0, **options, **more))
 
     whole = ask()
     assert read(whole) == plainly(history, recorded=recorded)
@@ -147,8 +147,8 @@ def test_a_remove_without_partition_values_has_those_of_an_add_in_the_same_range
     history.commit(add("packed", partition={"month": "7"}, data_change=False), remove("a2", data_change=False))
     history.commit(remove("packed"))
     share(api, tmp_path, "bare")
-    found = [line["remove"]["partitionValues"] for line in api.query("bare", startingVersion=0) if "remove" in line]
-    assert found == [{"month": "1"}, {"month": "7"}]
+    values = [line["remove"]["partitionValues"] for line in api.query("bare", startingVersion=0) if "remove" in line]
+    assert values == [{"month": "1"}, {"month": "7"}]
 
 
 # -- nothing is made ahead of what is sent
@@ -161,38 +161,38 @@ def streaming(folder: Path) -> tuple[DeltaSource, ChangeRange]:
         history.commit(add(f"b{i}"))
     table = lv.open_table(history.address)
     assert isinstance(table, DeltaTable)
-    wanted = ChangeRange(0, 41, ResponseFormat.PARQUET, "parquet", True, True, True, CommitRow(0, 0))
-    return DeltaSource(table), wanted
+    change_range = ChangeRange(0, 41, ResponseFormat.PARQUET, "parquet", True, True, True, CommitRow(0, 0))
+    return DeltaSource(table), change_range
 
 
 def counted_commits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The version of each commit, or piece of one, that is decoded from now on."""
     decoded: list[int] = []
 
-    def counted(data: bytes, version: int) -> Commit:
+    def parse_and_note(data: bytes, version: int) -> Commit:
         decoded.append(version)
         return parse_commit(data, version)
 
-    monkeypatch.setattr(change_log, "parse_commit", counted)
+    monkeypatch.setattr(change_log, "parse_commit", parse_and_note)
     return decoded
 
 
 def test_rows_are_made_batch_by_batch_as_they_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[str] = []
+    calls: list[str] = []
     row = action_row
 
-    def counted(kind: str, action_kind: str, path: str, *more: Any) -> Any:
-        made.append(path)
+    def row_and_note(kind: str, action_kind: str, path: str, *more: Any) -> Any:
+        calls.append(path)
         return row(kind, action_kind, path, *more)
 
-    monkeypatch.setattr(delta_changes, "action_row", counted)
+    monkeypatch.setattr(delta_changes, "action_row", row_and_note)
     monkeypatch.setattr(delta_changes, "_ROWS", 8)
-    source, wanted = streaming(tmp_path / "t")
-    batches = source.changes(wanted)
-    assert made == []
+    source, change_range = streaming(tmp_path / "t")
+    batches = source.changes(change_range)
+    assert calls == []
     for count in range(1, 11):
         assert next(batches).rows.height == 8
-        assert len(made) == 8 * count
+        assert len(calls) == 8 * count
     assert next(batches, None) is None
 
 
@@ -200,8 +200,8 @@ def test_commits_are_decoded_as_they_are_asked_for(tmp_path: Path, monkeypatch: 
     decoded = counted_commits(monkeypatch)
     monkeypatch.setattr(table_log, "_PIECE_BYTES", 1000)
     monkeypatch.setattr(delta_changes, "_ROWS", 4)
-    source, wanted = streaming(tmp_path / "t")
-    next(batches := source.changes(wanted))
+    source, change_range = streaming(tmp_path / "t")
+    next(batches := source.changes(change_range))
     assert decoded == [0, 1]  # the first of several pieces of version 1
     assert sum(batch.rows.height for batch in batches) == 76
     assert decoded[-1] == 41
@@ -209,13 +209,13 @@ def test_commits_are_decoded_as_they_are_asked_for(tmp_path: Path, monkeypatch: 
 
 
 def test_a_page_reads_no_commit_of_the_pages_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source, wanted = streaming(tmp_path / "t")
-    batch = next(source.changes(wanted))
+    source, change_range = streaming(tmp_path / "t")
+    batch = next(source.changes(change_range))
     begin = batch.position(60)
     assert begin == CommitRow(22, 0)
     decoded = counted_commits(monkeypatch)
     later = ChangeRange(0, 41, ResponseFormat.PARQUET, "parquet", True, True, True, begin)
-    rest = [path for found in source.changes(later) for path in found.rows["path"]]
+    rest = [path for page in source.changes(later) for path in page.rows["path"]]
     assert rest == batch.rows["path"].to_list()[60:]
     assert min(decoded) == 22
 
@@ -225,18 +225,18 @@ async def _at_once(function: Callable[[], Any]) -> Any:
 
 
 def test_the_next_chunk_is_made_when_the_one_before_it_was_taken() -> None:
-    made: list[int] = []
+    calls: list[int] = []
 
     def chunks() -> Iterator[bytes]:
         for number in range(5):
-            made.append(number)
+            calls.append(number)
             yield b"%d\n" % number
 
     async def slowly() -> None:
         answer = sent_lines(b"head\n", chunks(), None, _at_once, gzip=False)
-        assert (await anext(answer), made) == (b"head\n", [])
+        assert (await anext(answer), calls) == (b"head\n", [])
         for number in range(5):
-            assert (await anext(answer), made) == (b"%d\n" % number, list(range(number + 1)))
+            assert (await anext(answer), calls) == (b"%d\n" % number, list(range(number + 1)))
 
     asyncio.run(slowly())
 
@@ -245,10 +245,10 @@ def test_a_fault_after_the_first_byte_is_an_error_message_or_a_cut_connection(tm
     history = feed(DeltaHistory(tmp_path / "t")).commit(*(add(f"a{i}") for i in range(600))).raw_commit(b"{broken")
     table = lv.open_table(history.address)
     assert isinstance(table, DeltaTable)
-    wanted = ChangeRange(0, 2, ResponseFormat.PARQUET, "parquet", True, False, False, CommitRow(0, 0))
+    change_range = ChangeRange(0, 2, ResponseFormat.PARQUET, "parquet", True, False, False, CommitRow(0, 0))
 
     async def answer(end: Callable[[], EndStreamAction] | None) -> list[bytes]:
-        chunks = (str(batch.rows.height).encode() for batch in DeltaSource(table).changes(wanted))
+        chunks = (str(batch.rows.height).encode() for batch in DeltaSource(table).changes(change_range))
         return [part async for part in sent_lines(b"head\n", chunks, end, _at_once, gzip=False)]
 
     head, first, last = asyncio.run(answer(EndStreamAction))

@@ -37,7 +37,7 @@ class Certificates:
 
 
 def signed(name: str, key: Any, issuer: Any, by: Any, *extensions: x509.ExtensionType) -> x509.Certificate:
-    made = (
+    builder = (
         x509.CertificateBuilder()
         .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
         .issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, issuer)]))
@@ -47,8 +47,8 @@ def signed(name: str, key: Any, issuer: Any, by: Any, *extensions: x509.Extensio
         .not_valid_after(datetime(2100, 1, 1, tzinfo=UTC))
     )
     for extension in extensions:
-        made = made.add_extension(extension, critical=False)
-    return made.sign(by, hashes.SHA256())
+        builder = builder.add_extension(extension, critical=False)
+    return builder.sign(by, hashes.SHA256())
 
 
 def pem(certificate: x509.Certificate) -> bytes:
@@ -67,17 +67,17 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
     issued_by = x509.AuthorityKeyIdentifier.from_issuer_public_key(root.public_key())
     server = signed("server", leaf, "tests", root, x509.BasicConstraints(ca=False, path_length=None), names, issued_by)
-    found = Certificates(folder / "ca.pem", folder / "leaf.pem", folder / "key.pem", folder / "password")
-    found.authority.write_bytes(pem(authority))
-    found.leaf.write_bytes(pem(server))
-    found.key.write_bytes(
+    certificate_files = Certificates(folder / "ca.pem", folder / "leaf.pem", folder / "key.pem", folder / "password")
+    certificate_files.authority.write_bytes(pem(authority))
+    certificate_files.leaf.write_bytes(pem(server))
+    certificate_files.key.write_bytes(
         leaf.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
             serialization.BestAvailableEncryption(PASSWORD),
         )
     )  # fmt: skip
-    found.password.write_bytes(PASSWORD + b"\n")
-    return found
+    certificate_files.password.write_bytes(PASSWORD + b"\n")
+    return certificate_files
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +87,8 @@ def secure(certificates: Certificates, lake: Path, tmp_path_factory: pytest.Temp
         "certificateKeyFile": str(certificates.key),
         "certificatePasswordFile": str(certificates.password),
     }
-    with listening(tmp_path_factory.mktemp("tls"), lake, configuration(lake, ssl=tls)) as found:
-        yield found
+    with listening(tmp_path_factory.mktemp("tls"), lake, configuration(lake, ssl=tls)) as server:
+        yield server
 
 
 def lines(answer: httpx.Response) -> list[dict[str, Any]]:
@@ -107,8 +107,8 @@ def test_over_tls_tables_are_listed_and_read_and_urls_are_https(
     with httpx.Client(verify=context, headers={"Authorization": f"Bearer {secure.token}"}) as client:
         base = secure_url(secure) + "/delta-sharing/"
         assert client.get(base + "shares").json()["items"][0]["name"] == "lake"
-        found = lines(client.post(base + TABLE.format("months") + "/query", json={}))
-    urls = [line["file"]["url"] for line in found[2:]]
+        lines_found = lines(client.post(base + TABLE.format("months") + "/query", json={}))
+    urls = [line["file"]["url"] for line in lines_found[2:]]
     assert all(url.startswith(secure_url(secure) + "/files/") for url in urls)
     with httpx.Client(verify=context) as anyone:
         answer = anyone.get(urls[0], headers={"Range": "bytes=0-3"})
@@ -169,9 +169,9 @@ def test_guesses_are_counted_by_who_makes_them(trusted: list[str], status: int, 
     with listening(tmp_path, lake, configuration(lake, trustedProxies=trusted)) as running:
         burst = running.hub.settings.limits.failures_burst
         with httpx.Client() as client:
-            found = [
+            statuses = [
                 client.get(f"{running.endpoint}/shares", headers={"X-Forwarded-For": f"203.0.113.{i}"}).status_code
                 for i in range(burst + 20)
             ]
-    assert found[0] == 401
-    assert found[-1] == status
+    assert statuses[0] == 401
+    assert statuses[-1] == status
