@@ -32,7 +32,7 @@ def expected_kinds(spec: dict[str, Any]) -> set[str]:
     return {KINDS.get(kind, kind) for kind, name in names if datasets.get(name)}
 
 
-def drawn(spec: dict[str, Any], width: int = 700) -> dict[str, int]:
+def mark_counts(spec: dict[str, Any], width: int = 700) -> dict[str, int]:
     """How many marks of each kind a browser draws; AssertionError for one that lies at no number."""
     svg = vl_convert.vegalite_to_svg(spec if "vconcat" in spec else {**spec, "width": width})
     assert "NaN" not in svg
@@ -46,7 +46,7 @@ def drawn(spec: dict[str, Any], width: int = 700) -> dict[str, int]:
 def check_drawn(spec: dict[str, Any], width: int = 700) -> None:
     """AssertionError unless each kind of mark that has rows is drawn."""
     kinds = expected_kinds(spec)
-    counts = drawn(spec, width)
+    counts = mark_counts(spec, width)
     assert kinds
     assert {kind for kind in kinds if not counts.get(kind)} == set()
 
@@ -61,15 +61,15 @@ def check_theme(chart: AnyChart, *, dark: bool) -> None:
 def silent_fields(chart: AnyChart, rows: Any = None) -> set[str]:
     """The fields of tooltips that are empty for some mark: a reader of the tooltip sees a name without a value."""
     rows = chart.data if isinstance(chart.data, pl.DataFrame) else rows
-    found: set[str] = set()
+    fields: set[str] = set()
     for layer in getattr(chart, "layer", ()):
-        found |= silent_fields(layer, rows)
+        fields |= silent_fields(layer, rows)
     tips = getattr(getattr(chart, "encoding", None), "tooltip", ())
     for tip in tips if isinstance(tips, list | tuple) else ():
         values = rows[str(tip.shorthand).rpartition(":")[0]]
         if values.has_nulls() or values.cast(pl.String).is_in(_SILENT).any():
-            found.add(values.name)
-    return found
+            fields.add(values.name)
+    return fields
 
 
 _SILENT = ["", "None", "NaN", "undefined"]

@@ -18,7 +18,7 @@ from lakeview.charts.theme import AnyChart, byte_unit, count_unit, time_domain
 from lakeview.model.column_values import formatted
 from lakeview.model.frames import COMMITS, FILES, VERSIONS
 from lakeview.model.schema import Field, PrimitiveType, Schema
-from tests.charts.drawing import check_drawn, drawn, silent_fields
+from tests.charts.drawing import check_drawn, mark_counts, silent_fields
 from tests.views.story import START, Story, flights
 
 pytestmark = pytest.mark.together  # they share a story, and what is drawn of it
@@ -136,8 +136,8 @@ def test_timeline_panels_share_one_time_domain_and_only_the_last_has_an_axis(
     panels = charts.timeline.timeline_charts(line, views.timeline.events.events(line), ribbon)
     domains = {str(x["scale"]["domain"]) for p in panels for x in parts(p.to_dict(), "x") if "scale" in x}
     assert len(domains) == 1
-    shown = [any(x["axis"].get("labels") for x in parts(p.to_dict(), "x") if "axis" in x) for p in panels]
-    assert shown == [False] * (len(panels) - 1) + [True]
+    axes = [any(x["axis"].get("labels") for x in parts(p.to_dict(), "x") if "axis" in x) for p in panels]
+    assert axes == [False] * (len(panels) - 1) + [True]
     without_ribbon = charts.timeline.timeline_charts(line)
     assert any(x["axis"]["labels"] for x in parts(without_ribbon[-1].to_dict(), "x"))
 
@@ -177,10 +177,10 @@ def test_a_click_picks_the_version_as_text(line: pl.DataFrame) -> None:
 def test_tooltips_say_unknown_never_zero() -> None:
     story = Story().append(None, user=None, engine=None).append(10)
     line = views.timeline.commits.timeline(story.frame(), story.lifetimes())
-    told = [row for row in rows_of(charts.timeline.timeline_charts(line)[0]) if row.get("version") == "0"]
-    assert told[0]["rows"] == "unknown"
-    assert told[0]["writer"] == "unknown"
-    assert told[0]["value"] is None
+    commits = [row for row in rows_of(charts.timeline.timeline_charts(line)[0]) if row.get("version") == "0"]
+    assert commits[0]["rows"] == "unknown"
+    assert commits[0]["writer"] == "unknown"
+    assert commits[0]["value"] is None
     added = [row["change"] for row in rows_of(charts.timeline.timeline_charts(line)[0]) if row.get("version") == "1"]
     assert added[0] == "+10", "nothing was removed"
 
@@ -219,8 +219,8 @@ def test_a_range_of_time_is_a_band_behind_every_panel_which_stays_as_wide(line: 
     first, last = line["timestamp"][10], line["timestamp"][20]
     whole, banded = charts.timeline.timeline_charts(line), charts.timeline.timeline_charts(line, span=(first, last))
     for before, after in zip(whole, banded, strict=True):
-        known = rows_of(before)
-        added = [row for row in rows_of(after) if row not in known]
+        marks_before = rows_of(before)
+        added = [row for row in rows_of(after) if row not in marks_before]
         assert [sorted(row) for row in added] == [["timestamp", "until"]]
     assert charts.timeline.timeline_charts(line, span=(START - timedelta(days=9), START - timedelta(days=8)))
 
@@ -273,10 +273,10 @@ def test_names_of_events_do_not_lie_on_each_other(line: pl.DataFrame) -> None:
 
 
 def test_the_name_of_a_change_of_several_columns_is_whole(line: pl.DataFrame) -> None:
-    named = (
+    event = (
         views.timeline.events.events(line).head(1).with_columns(label=pl.lit("flight integer \u2192 long and 3 more"))
     )
-    rows = rows_of(charts.timeline.timeline_charts(line, named)[0])
+    rows = rows_of(charts.timeline.timeline_charts(line, event)[0])
     assert [row["label"] for row in rows] == ["flight integer \u2192 long and 3 more"]
 
 
@@ -294,7 +294,7 @@ def test_a_short_history_is_drawn(commits: int) -> None:
     panels = charts.timeline.timeline_charts(
         line, views.timeline.events.events(line), views.timeline.readability.readability(story.versions()), pick=False
     )
-    assert drawn(charts.theme.stacked(panels).to_dict())["rect"] == commits  # cells of the ribbon
+    assert mark_counts(charts.theme.stacked(panels).to_dict())["rect"] == commits  # cells of the ribbon
 
 
 def test_nothing_gives_nothing_to_draw() -> None:
@@ -482,8 +482,8 @@ def test_null_shares_far_from_usual_carry_a_cross_and_unknown_ones_a_dot() -> No
     assert [layer["mark"]["type"] for layer in layers] == kinds
     (framed,) = charts.columns.null_heatmap(nulls(), selection=("dep_delay", 4))
     assert [layer["mark"].get("stroke") for layer in framed.to_dict()["layer"]].count(LIGHT.blue) == 1
-    told = {row["share"] for row in rows_of(chart) if "share" in row}
-    assert told == {"2.0 %", "90.0 %", "unknown"}
+    shares = {row["share"] for row in rows_of(chart) if "share" in row}
+    assert shares == {"2.0 %", "90.0 %", "unknown"}
 
 
 def test_the_versions_before_a_column_are_outlined_and_named() -> None:
@@ -492,8 +492,8 @@ def test_the_versions_before_a_column_are_outlined_and_named() -> None:
     empty = pl.DataFrame(schema=views.schema.null_history.NULL_SHARES_BY_VERSION)
     cells = pl.concat([empty, shares], how="diagonal_relaxed").select(empty.columns)
     (chart,) = charts.columns.null_heatmap(cells)
-    (named,) = charts.columns.null_heatmap(cells, first={"new": 4})  # a version that is no load
-    assert {row["text"] for row in rows_of(named) if row.get("text")} == {"before v4"}
+    (heatmap,) = charts.columns.null_heatmap(cells, first={"new": 4})  # a version that is no load
+    assert {row["text"] for row in rows_of(heatmap) if row.get("text")} == {"before v4"}
     before = [row for row in rows_of(chart) if "text" in row]
     assert {(row["column"], row["version"]) for row in before} == {("new", f"v{v}") for v in range(5)}
     assert {row["text"] for row in before if row["text"]} == {"before v5"}
@@ -513,8 +513,8 @@ def test_every_partition_names_its_bad_loads_and_the_latest_open_ones_first() ->
     ]
     writes = pl.DataFrame(cells, schema=views.partitions.writes.PARTITION_WRITES, orient="row")
     (chart,) = charts.partitions.partition_writes(writes)
-    named = {row["partition"]: (row["text"], row["color"]) for row in rows_of(chart) if "text" in row}
-    assert named == {
+    labels = {row["partition"]: (row["text"], row["color"]) for row in rows_of(chart) if "text" in row}
+    assert labels == {
         "a": ("repaired bad load v2", LIGHT.orange_text),
         "b": ("bad load v75, v73, v72, \N{HORIZONTAL ELLIPSIS}; repaired v29", LIGHT.red_text),
     }

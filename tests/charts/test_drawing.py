@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from lakeview.charts.theme import layered
-from tests.charts.drawing import check_drawn, drawn, silent_fields
+from tests.charts.drawing import check_drawn, mark_counts, silent_fields
 
 
 def points(*values: float | None) -> alt.Chart:
@@ -16,7 +16,7 @@ def points(*values: float | None) -> alt.Chart:
 
 
 def test_marks_are_counted_by_kind() -> None:
-    assert drawn(points(1.0, 2.0, 3.0).to_dict())["symbol"] == 3
+    assert mark_counts(points(1.0, 2.0, 3.0).to_dict())["symbol"] == 3
     check_drawn(points(1.0, 2.0).to_dict())
 
 

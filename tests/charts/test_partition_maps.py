@@ -57,17 +57,17 @@ def test_every_picture_compiles_in_its_own_colours(dark: bool) -> None:
 def test_a_heatmap_says_of_rows_that_they_are_a_bound() -> None:
     marked = cells().with_columns(mark=pl.Series(["\N{GREATER-THAN OR EQUAL TO}", "", ""]), records=pl.lit(7))
     (chart,) = charts.partition_maps.partition_heatmap(marked, ("d", "c"))
-    shown = {row["partition"]: row["rows"] for row in rows_of(chart) if "rows" in row}
-    assert list(shown.values()) == ["\N{GREATER-THAN OR EQUAL TO} 7", "7", "7"]
+    rows_by_partition = {row["partition"]: row["rows"] for row in rows_of(chart) if "rows" in row}
+    assert list(rows_by_partition.values()) == ["\N{GREATER-THAN OR EQUAL TO} 7", "7", "7"]
 
 
 def test_a_calendar_has_a_panel_a_year_and_weeks_that_begin_on_monday() -> None:
     panels = charts.partition_maps.partition_calendar(days(400))
     assert len(panels) == 2
-    found = {r["partition"]: (r["week"], r["weekday"]) for r in rows_of(panels[0]) if "week" in r}
-    assert found["d=2024-03-03"] == (8, 6)  # a Sunday
-    assert found["d=2024-03-04"] == (9, 0)
-    assert found["d=2024-12-31"] == (52, 1)
+    cells = {r["partition"]: (r["week"], r["weekday"]) for r in rows_of(panels[0]) if "week" in r}
+    assert cells["d=2024-03-03"] == (8, 6)  # a Sunday
+    assert cells["d=2024-03-04"] == (9, 0)
+    assert cells["d=2024-12-31"] == (52, 1)
     assert "✕ is missing" in panels[0].to_dict()["title"]
 
 
@@ -85,16 +85,16 @@ def test_a_grid_says_which_key_runs_where() -> None:
 
 def test_a_rectangle_says_its_partition_and_share() -> None:
     (chart,) = charts.partition_maps.partition_treemap(rects())
-    told = {r["partition"]: r["share"] for r in rows_of(chart) if "share" in r}
-    assert told["a=2/b=2/c=3"] == "52.9 %"
+    shares = {r["partition"]: r["share"] for r in rows_of(chart) if "share" in r}
+    assert shares["a=2/b=2/c=3"] == "52.9 %"
 
 
 def test_a_missing_partition_has_a_cross_among_the_bars() -> None:
     snapshot = table(("m",), "m=2024-01", "m=2024-03")
     sizes = views.partitions.sizes.partition_sizes(snapshot)
-    found = views.partitions.layout.time_partitions(snapshot, sizes)
-    assert found is not None
-    panels = charts.partitions.partition_bars(views.partitions.layout.with_gaps(sizes, found[1]))
+    steps = views.partitions.layout.time_partitions(snapshot, sizes)
+    assert steps is not None
+    panels = charts.partitions.partition_bars(views.partitions.layout.with_gaps(sizes, steps[1]))
     words = {r["partition"]: r["words"] for r in rows_of(panels[0]) if "words" in r}
     assert words == {"m=2024-01": "", "m=2024-02": "\N{MULTIPLICATION X}", "m=2024-03": ""}
     names = {r["title"] for r in rows_of(panels[0]) if "title" in r}

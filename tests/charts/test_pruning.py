@@ -15,7 +15,7 @@ from tests.charts.test_charts import rows_of
 from tests.views.story import START
 
 
-def told(**files: int) -> pl.DataFrame:
+def explanation(**files: int) -> pl.DataFrame:
     rows = [
         (reason, files.get(reason, 0), 100 * files.get(reason, 0)) for reason in ("kept", "partition", "range", "nulls")
     ]
@@ -40,7 +40,7 @@ def course(versions: int) -> pl.DataFrame:
 def every(dark: bool) -> list[AnyChart]:
     return [
         *charts.pruning.read_bars(
-            [("v1", told(kept=3, partition=2)), ("v2", told(kept=1, range=3, nulls=1))], dark=dark
+            [("v1", explanation(kept=3, partition=2)), ("v2", explanation(kept=1, range=3, nulls=1))], dark=dark
         ),
         *charts.pruning.clustering_bars(columns(3), selection="c1", dark=dark),
         *charts.pruning.depth_chart(profile(9), 10, column="c1", dark=dark),
@@ -55,7 +55,7 @@ def test_every_picture_compiles_in_its_own_colours(dark: bool) -> None:
 
 
 def test_pieces_of_a_bar_follow_each_other_and_are_named() -> None:
-    files, _ = charts.pruning.read_bars([("v1", told(kept=1, partition=2, range=1))])
+    files, _ = charts.pruning.read_bars([("v1", explanation(kept=1, partition=2, range=1))])
     pieces = {r["word"]: (r["begin"], r["end"], r["text"]) for r in rows_of(files)}
     assert pieces["read"] == (0, 0.25, "read 1")
     assert pieces["skipped by partition"] == (0.25, 0.75, "skipped by partition 2")
@@ -63,7 +63,7 @@ def test_pieces_of_a_bar_follow_each_other_and_are_named() -> None:
 
 
 def test_two_versions_have_a_bar_each_in_the_order_given() -> None:
-    files, _ = charts.pruning.read_bars([("v9", told(kept=1)), ("v10", told(kept=2))])
+    files, _ = charts.pruning.read_bars([("v9", explanation(kept=1)), ("v10", explanation(kept=2))])
     assert '["v9", "v10"]' in files.to_json(indent=None)
 
 
@@ -89,7 +89,7 @@ def test_labels_of_timestamps_have_seconds_only_where_they_are_not_0() -> None:
 
 
 def test_nothing_gives_no_picture() -> None:
-    assert charts.pruning.read_bars([("v1", told())]) == []
+    assert charts.pruning.read_bars([("v1", explanation())]) == []
     assert charts.pruning.read_bars([]) == []
     assert charts.pruning.clustering_bars(columns(2).with_columns(reads=pl.lit(None, pl.Float64))) == []
     assert charts.pruning.depth_chart(profile(0), 0, column="c") == []

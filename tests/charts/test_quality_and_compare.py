@@ -53,7 +53,7 @@ def test_a_bad_load_is_red_until_it_is_repaired(repaired: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("days", "said", "axis"),
+    ("days", "unit", "axis"),
     [
         (90.0, "90.0 days", "days"),
         (0.5, "12.0 hours", "hours"),
@@ -62,12 +62,12 @@ def test_a_bad_load_is_red_until_it_is_repaired(repaired: bool) -> None:
         (0.0, "0.0 days", "days"),
     ],
 )
-def test_days_are_told_in_the_unit_that_fits_them(days: float, said: str, axis: str) -> None:
+def test_days_are_told_in_the_unit_that_fits_them(days: float, unit: str, axis: str) -> None:
     rows = trend(30).with_columns(value=pl.lit(days), band_low=pl.lit(0.0), band_high=pl.lit(days))
     (chart,) = charts.quality.load_trend_chart(rows, "Since the load before", "days")
-    drawn = chart.to_dict()
-    assert f"Since the load before, {axis}" in str(drawn)
-    assert said in {row["figure"] for data in drawn["datasets"].values() for row in data if "figure" in row}
+    spec = chart.to_dict()
+    assert f"Since the load before, {axis}" in str(spec)
+    assert unit in {row["figure"] for data in spec["datasets"].values() for row in data if "figure" in row}
 
 
 def test_the_tooltip_of_the_whole_table_has_no_writer_and_no_expected_range() -> None:
@@ -81,9 +81,9 @@ def test_the_tooltip_of_the_whole_table_has_no_writer_and_no_expected_range() ->
 
 def test_a_band_of_rows_by_the_days_passed_says_so() -> None:
     (chart,) = charts.quality.load_trend_chart(trend(3).with_columns(band_days=pl.Series([None, 61.0, 0.5])), "Rows")
-    drawn = chart.to_dict()
-    assert "Rows; band by the days passed" in str(drawn)
-    expected = {row["usual"] for data in drawn["datasets"].values() for row in data if "usual" in row}
+    spec = chart.to_dict()
+    assert "Rows; band by the days passed" in str(spec)
+    expected = {row["usual"] for data in spec["datasets"].values() for row in data if "usual" in row}
     assert expected == {"0 to 4", "0 to 4 after 61 days", "0 to 4 after 12 h"}
 
 
@@ -137,19 +137,19 @@ def test_a_scale_of_days_that_hardly_differ_says_no_number_twice(low: float) -> 
     value = low + pl.col("version") * 1e-5
     rows = trend(30).with_columns(value=value, band_low=value, band_high=value)
     (chart,) = charts.quality.load_trend_chart(rows, "x", "days", width=400)
-    drawn = labels(chart, 1)
-    assert len(set(drawn)) == len(drawn) >= 2
+    texts = labels(chart, 1)
+    assert len(set(texts)) == len(texts) >= 2
 
 
 @pytest.mark.parametrize("hours", [0.001, 0.002, 0.004, 0.02, 0.1, 2, 30, 80, 200, 500, 2_000, 9_000, 50_000])
 def test_a_time_axis_says_no_moment_twice(hours: float) -> None:
     rows = trend(3).with_columns(timestamp=pl.Series([START + timedelta(hours=hours * i / 2) for i in range(3)]))
     (chart,) = charts.quality.load_trend_chart(rows, "x", width=420)
-    drawn = labels(chart, 0)
-    days = [label for label in drawn if ":" not in label]
-    assert len(drawn) >= 2
+    texts = labels(chart, 0)
+    days = [label for label in texts if ":" not in label]
+    assert len(texts) >= 2
     assert len(set(days)) == len(days)
-    assert hours > 24 or len(set(drawn)) == len(drawn)
+    assert hours > 24 or len(set(texts)) == len(texts)
 
 
 @pytest.mark.parametrize("first", [11, 12, 2])
@@ -157,15 +157,15 @@ def test_a_time_axis_names_the_year_by_one_month(first: int) -> None:
     begin = datetime(2026, first, 27, tzinfo=UTC)
     rows = trend(3).with_columns(timestamp=pl.Series([begin + timedelta(days=100 * i) for i in range(3)]))
     (chart,) = charts.quality.load_trend_chart(rows, "x", width=420)
-    drawn = labels(chart, 0)
-    assert [label for label in drawn if "20" in label] == ["Mar 2026" if first == 2 else "Jan 2027"]
+    texts = labels(chart, 0)
+    assert [label for label in texts if "20" in label] == ["Mar 2026" if first == 2 else "Jan 2027"]
 
 
-@pytest.mark.parametrize(("loads", "drawn"), [(1, True), (2, True), (30, False)])
-def test_few_loads_are_seen_without_a_line_between_them(loads: int, drawn: bool) -> None:
+@pytest.mark.parametrize(("loads", "is_dotted"), [(1, True), (2, True), (30, False)])
+def test_few_loads_are_seen_without_a_line_between_them(loads: int, is_dotted: bool) -> None:
     (chart,) = charts.quality.load_trend_chart(trend(loads), "x", width=400)
     svg = vl_convert.vegalite_to_svg(chart.to_dict())
-    assert svg.count('aria-roledescription="point"') == (loads if drawn else 0)
+    assert svg.count('aria-roledescription="point"') == (loads if is_dotted else 0)
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -194,6 +194,6 @@ def test_shifts_label_only_what_moved(dark: bool) -> None:
     assert [row["absent_text"] for row in chart.to_dict()["datasets"][pale["data"]["name"]]] == ["25.0 % before v3"]
     words = [layer["mark"].get("stroke") for layer in chart.to_dict()["layer"] if layer["mark"]["type"] == "text"]
     assert words == [palette(dark).page, None] * 3, "the bar does not cross the words out"
-    told = [row["label"] for rows_ in chart.to_dict()["datasets"].values() for row in rows_ if "label" in row]
-    assert told[1:3] == ["10.0 % \N{RIGHTWARDS ARROW} 50.0 %", "new, \N{LESS-THAN OR EQUAL TO} 70.0 %"]
+    labels = [row["label"] for rows_ in chart.to_dict()["datasets"].values() for row in rows_ if "label" in row]
+    assert labels[1:3] == ["10.0 % \N{RIGHTWARDS ARROW} 50.0 %", "new, \N{LESS-THAN OR EQUAL TO} 70.0 %"]
     assert charts.compare.shift_chart(pl.DataFrame(schema=views.compare.statistics.STATISTICS_SHIFT)) == []

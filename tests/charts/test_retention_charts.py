@@ -15,62 +15,62 @@ from tests.views.story import Story, flights
 from tests.views.test_retention import found_in, story
 
 
-def drawn(told: Story, *, dark: bool) -> list[charts.theme.AnyChart]:
-    found = found_in(told)
-    cost = views.retention.cost.history_cost(found, views.timeline.commits.timeline(told.frame(), told.lifetimes()))
+def retention_charts(past: Story, *, dark: bool) -> list[charts.theme.AnyChart]:
+    retention = found_in(past)
+    cost = views.retention.cost.history_cost(retention, views.timeline.commits.timeline(past.frame(), past.lifetimes()))
     curves = charts.retention.retention_curves(
-        views.retention.simulation.retention_curve(found), 7.0, longest=60.0, dark=dark
+        views.retention.simulation.retention_curve(retention), 7.0, longest=60.0, dark=dark
     )
     return [*curves, charts.cost_of_history.history_cost_bars(cost, dark=dark)]
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_they_compile_in_both_themes_in_their_own_colours(dark: bool) -> None:
-    for chart in drawn(flights(), dark=dark):
+    for chart in retention_charts(flights(), dark=dark):
         assert chart.to_dict()["config"]["title"]["color"] == palette(dark).text
         check_theme(chart, dark=dark)
 
 
 def test_a_long_past_sends_few_marks() -> None:
-    told = Story()
+    past = Story()
     for _ in range(600):
-        told.append(1).delete(told.version)
-    for chart in drawn(told, dark=False):
+        past.append(1).delete(past.version)
+    for chart in retention_charts(past, dark=False):
         assert len(rows_of(chart)) <= MOST_MARKS
 
 
 def test_the_dot_says_what_the_simulation_says() -> None:
-    found = found_in(story())
-    done = views.retention.simulation.simulate(found, timedelta(days=20))
-    freed, lost = charts.retention.retention_curves(
-        views.retention.simulation.retention_curve(found), 20.0, longest=60.0
+    retention = found_in(story())
+    done = views.retention.simulation.simulate(retention, timedelta(days=20))
+    freed, versions_lost = charts.retention.retention_curves(
+        views.retention.simulation.retention_curve(retention), 20.0, longest=60.0
     )
-    dots = [[row["figure"] for row in rows_of(c) if "retention" not in row] for c in (freed, lost)]
+    dots = [[row["figure"] for row in rows_of(c) if "retention" not in row] for c in (freed, versions_lost)]
     assert dots == [[views.units.format_bytes(done.bytes)], [str(done.versions)]]
 
 
 @pytest.mark.parametrize(
-    ("versions", "lists_all_files", "said"),
+    ("versions", "lists_all_files", "texts"),
     [(3, False, ("unknown", "unknown")), (0, False, ("0 B", "0")), (3, True, ("0 B", "0"))],
 )
 def test_bytes_and_files_that_the_log_does_not_list_are_unknown_and_not_none(
-    versions: int, lists_all_files: bool, said: tuple[str, str]
+    versions: int, lists_all_files: bool, texts: tuple[str, str]
 ) -> None:
     curve = pl.DataFrame([(0.0, 0, 0, versions)], schema=views.retention.simulation.CURVE.names(), orient="row").cast(
         views.retention.simulation.CURVE
     )
     freed, _ = charts.retention.retention_curves(curve, 7.0, longest=60.0, lists_all_files=lists_all_files)
-    assert {(row["figure"], row.get("files", said[1])) for row in rows_of(freed)} == {said}
+    assert {(row["figure"], row.get("files", texts[1])) for row in rows_of(freed)} == {texts}
 
 
 def test_commits_beyond_the_dearest_are_told_together() -> None:
-    told = Story()
+    past = Story()
     for number in range(20):
-        told.append(1, size=100 + number).delete(told.version)
-    chart = drawn(told, dark=False)[2]
-    named = [row["commit"] for row in rows_of(chart)]
-    assert named[0] == "v39 · DELETE"
-    assert named[-1] == "8 other commits"
+        past.append(1, size=100 + number).delete(past.version)
+    chart = retention_charts(past, dark=False)[2]
+    commits = [row["commit"] for row in rows_of(chart)]
+    assert commits[0] == "v39 · DELETE"
+    assert commits[-1] == "8 other commits"
 
 
 def test_a_table_that_lost_nothing_is_drawn() -> None:

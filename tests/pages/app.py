@@ -32,7 +32,7 @@ def column_widths(table: Any) -> dict[str, int]:
 
 def text(app: AppTest) -> str:
     """Everything the page says in words, without the marks of markdown."""
-    said = [element.value for element in app.markdown]
-    said += [f"{m.label} {m.value} {m.delta}" for m in app.metric]
-    said += [element.value for element in app.toast]
-    return "\n".join(said).replace("\\", "")
+    texts = [element.value for element in app.markdown]
+    texts += [f"{m.label} {m.value} {m.delta}" for m in app.metric]
+    texts += [element.value for element in app.toast]
+    return "\n".join(texts).replace("\\", "")

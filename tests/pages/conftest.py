@@ -86,12 +86,12 @@ def charts_are_checked() -> Iterator[None]:
     no chart has tooltips with empty fields."""
     valid: set[str] = set()
 
-    def checked(drawn: components._Unchecked) -> dict[str, Any]:
-        spec: dict[str, Any] = drawn.chart.to_dict(validate=False)
-        assert silent_fields(drawn.chart) == set(), "a tooltip names fields without a value"
+    def checked(content: components._Unchecked) -> dict[str, Any]:
+        spec: dict[str, Any] = content.chart.to_dict(validate=False)
+        assert silent_fields(content.chart) == set(), "a tooltip names fields without a value"
         shape = json.dumps(_shape(spec), default=str)
         if shape not in valid:
-            drawn.chart.to_dict()
+            content.chart.to_dict()
             valid.add(shape)
         return spec
 

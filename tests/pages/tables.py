@@ -116,8 +116,8 @@ def good(root: Path) -> Path:
 def remove(action: dict[str, Any]) -> dict[str, Any]:
     """The action that removes what another added."""
     added = action["add"]
-    kept = {key: added[key] for key in ("path", "partitionValues", "size", "dataChange")}
-    return {"remove": kept | {"deletionTimestamp": _millis(START), "extendedFileMetadata": True}}
+    fields = {key: added[key] for key in ("path", "partitionValues", "size", "dataChange")}
+    return {"remove": fields | {"deletionTimestamp": _millis(START), "extendedFileMetadata": True}}
 
 
 def spoilt(root: Path) -> Path:

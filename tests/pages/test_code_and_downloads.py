@@ -77,7 +77,7 @@ def iceberg(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(params=["delta", "iceberg"])
-def shown(request: pytest.FixtureRequest, good: Path, iceberg: str) -> Table:
+def either_table(request: pytest.FixtureRequest, good: Path, iceberg: str) -> Table:
     return lv.open_table(good if request.param == "delta" else iceberg)
 
 
@@ -89,9 +89,11 @@ def ran(text: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_lakeview_code_of_every_page_runs(page: str, shown: Table) -> None:
-    versions = shown.versions()["version"].to_list()
-    view = code_samples.View(page, shown.format, shown.address, versions[0], base=versions[1], where="carrier = 'AA'")
+def test_the_lakeview_code_of_every_page_runs(page: str, either_table: Table) -> None:
+    versions = either_table.versions()["version"].to_list()
+    view = code_samples.View(
+        page, either_table.format, either_table.address, versions[0], base=versions[1], where="carrier = 'AA'"
+    )
     names = ran(code_samples.snippets(view)["lakeview"])
     assert names["snapshot"].version == versions[0]
     frames = [name for name, value in names.items() if isinstance(value, pl.DataFrame) and value.width]
@@ -102,10 +104,10 @@ def test_the_lakeview_code_of_every_page_runs(page: str, shown: Table) -> None:
 @pytest.mark.parametrize(
     "where", [None, "carrier = 'AA'", "carrier <> 'AA' AND carrier IS NOT NULL", "carrier LIKE 'A%'"]
 )
-def test_polars_reads_the_rows_that_lakeview_reads(where: str | None, shown: Table) -> None:
-    version = shown.versions()["version"][1]
-    view = code_samples.View("data", shown.format, shown.address, version, where=where, limit=500)
-    snippets = code_samples.snippets(view, code_samples.metadata_file(shown))
+def test_polars_reads_the_rows_that_lakeview_reads(where: str | None, either_table: Table) -> None:
+    version = either_table.versions()["version"][1]
+    view = code_samples.View("data", either_table.format, either_table.address, version, where=where, limit=500)
+    snippets = code_samples.snippets(view, code_samples.metadata_file(either_table))
     ours, theirs = ran(snippets["lakeview"])["rows"], ran(snippets["polars"])["rows"]
     assert ours.height > 0
     assert_frame_equal(ours, theirs.select(ours.columns), check_row_order=False, check_dtypes=False)

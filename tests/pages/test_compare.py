@@ -150,12 +150,12 @@ def test_a_comparison_that_stops_says_what_differs_for_certain_and_what_was_comp
     monkeypatch.setattr("lakeview.app.query.runner.run", lambda *_, **__: part)
     app = open_page("compare", good, version="3", base="1")
     assert not app.exception
-    shown = text(app)
-    assert "Stopped after 30 s" in shown
-    assert "At least :green[**+1**] row" in shown
-    assert "a part, of 30 rows of 2 files read" in shown
+    page_text = text(app)
+    assert "Stopped after 30 s" in page_text
+    assert "At least :green[**+1**] row" in page_text
+    assert "a part, of 30 rows of 2 files read" in page_text
     assert list(app.dataframe[-1].proto.column_order) == ["_change", "month"], "no row changed: no count of columns"
-    assert "2 rows more are in one version so far" in shown
+    assert "2 rows more are in one version so far" in page_text
 
 
 def test_a_comparison_is_kept_while_one_looks_around(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,8 +181,8 @@ def test_rows_of_the_second_format(tmp_path: Path) -> None:
     first = history.append("a", [{"id": i} for i in range(9)])
     base = open_table(history.address).latest_version
     history.delete_vectors("v", {first: [0, 1]})
-    shown = open_table(history.address).latest_version
-    app = open_page("compare", history.address, version=str(shown), base=str(base))
+    latest_version = open_table(history.address).latest_version
+    app = open_page("compare", history.address, version=str(latest_version), base=str(base))
     assert not app.exception
     assert ":orange[**\N{MINUS SIGN}2**] rows &ensp;" in text(app)
     assert sorted(app.dataframe[-1].value["id"]) == ["0", "1"]

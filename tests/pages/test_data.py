@@ -64,10 +64,10 @@ def test_a_version_that_is_not_whole_says_so_above_its_rows(tmp_path: Path) -> N
     missing = history.data("b", rows, stats={"numRecords": 60})
     history.commit(history.data("a", rows, stats={"numRecords": 60}), missing)
     (tmp_path / "t" / missing["add"]["path"]).unlink()
-    shown = text(open_page("data", tmp_path / "t", limit="50"))
-    assert "is not whole: 1 of its data files is missing from the store" in shown
-    assert "only rows of its other files can be read" in shown
-    assert "the first 50; the log records 120 rows" in shown
+    page_text = text(open_page("data", tmp_path / "t", limit="50"))
+    assert "is not whole: 1 of its data files is missing from the store" in page_text
+    assert "only rows of its other files can be read" in page_text
+    assert "the first 50; the log records 120 rows" in page_text
 
 
 def test_rows_are_shown_once_asked_for(good: Path) -> None:
@@ -80,28 +80,28 @@ def test_rows_are_shown_once_asked_for(good: Path) -> None:
 _MAP = {"type": "map", "keyType": "date", "valueType": "long", "valueContainsNull": True}
 _PAIRS = [(date(2026, 3, 1), 2**60), (date(2026, 3, 2), None)]
 _TEXT = '{"2026-03-01": 1152921504606846976, "2026-03-02": null}'
-_HELD = pa.map_(pa.date32(), pa.int64())
+_DAYS = pa.map_(pa.date32(), pa.int64())
 MAPS: dict[str, tuple[Any, pa.DataType, Any, str]] = {
-    "a map": (_MAP, _HELD, _PAIRS, _TEXT),
+    "a map": (_MAP, _DAYS, _PAIRS, _TEXT),
     "a map in a list": (
-        {"type": "array", "elementType": _MAP, "containsNull": True}, pa.list_(_HELD), [_PAIRS], f"[{_TEXT}]",
+        {"type": "array", "elementType": _MAP, "containsNull": True}, pa.list_(_DAYS), [_PAIRS], f"[{_TEXT}]",
     ),
-    "a map in a struct": (struct(x=_MAP), pa.struct({"x": _HELD}), {"x": _PAIRS}, f'{{"x": {_TEXT}}}'),
+    "a map in a struct": (struct(x=_MAP), pa.struct({"x": _DAYS}), {"x": _PAIRS}, f'{{"x": {_TEXT}}}'),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("declared", "held", "value", "expected"), MAPS.values(), ids=list(MAPS))
+@pytest.mark.parametrize(("declared", "arrow_type", "value", "expected"), MAPS.values(), ids=list(MAPS))
 def test_maps_are_shown_as_text(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, declared: Any, held: pa.DataType, value: Any, expected: str
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, declared: Any, arrow_type: pa.DataType, value: Any, expected: str
 ) -> None:
     history = DeltaHistory(tmp_path / "t").create({"m": declared})
-    history.commit(history.data("f", {"m": pa.array([value, None], held)}))
+    history.commit(history.data("f", {"m": pa.array([value, None], arrow_type)}))
     app = open_page("data", tmp_path / "t")
     app.button(key="read").click().run()
     assert not app.exception
-    shown = app.dataframe[0].value["m"]
-    assert shown[0] == expected
-    assert shown.isna().to_list() == [False, True]
+    column = app.dataframe[0].value["m"]
+    assert column[0] == expected
+    assert column.isna().to_list() == [False, True]
     assert "automatic fixes" not in caplog.text
 
 
@@ -210,9 +210,9 @@ def test_more_than_the_budget_is_not_read(good: Path, monkeypatch: pytest.Monkey
 def test_changes_are_told_by_the_log_before_they_are_read(good: Path) -> None:
     app = open_page("data", good, tab="Changes", commits="last 5 commits")
     assert not app.exception
-    told = app.dataframe[0].value
-    assert told["version"].to_list() == ["v6", "v5", "v3", "v2"]
-    assert told["rows"].fillna(-1).to_list() == [-1, 60, 20, 20]  # what was removed is not counted in this log
+    rows_read = app.dataframe[0].value
+    assert rows_read["version"].to_list() == ["v6", "v5", "v3", "v2"]
+    assert rows_read["rows"].fillna(-1).to_list() == [-1, 60, 20, 20]  # what was removed is not counted in this log
     assert app.button(key="read-changes").label.startswith("Read changed rows: reads at most 4 files, ")
     app.button(key="read-changes").click().run()
     assert not app.exception

@@ -20,8 +20,8 @@ from tests.pages.app import open_page, text
 
 def profile_of(app: AppTest) -> dict[str, int]:
     """Distinct values by column, as shown."""
-    shown = next(frame.value for frame in app.dataframe if "distinct" in frame.value)
-    return dict(zip(shown["column"], shown["distinct"], strict=True))
+    rows = next(frame.value for frame in app.dataframe if "distinct" in frame.value)
+    return dict(zip(rows["column"], rows["distinct"], strict=True))
 
 
 def test_the_profile_is_of_all_rows_that_pass_the_filter(good: Path) -> None:
@@ -53,8 +53,8 @@ def test_a_sample_of_rows_is_drawn_from_all_files(tmp_path: Path) -> None:
     app = open_page("data", tmp_path / "wide", draw="sample", limit="50")
     assert not app.exception
     assert "50 drawn from all" in text(app)
-    shown = app.dataframe[0].value
-    assert (len(shown), set(shown["month"])) == (50, {1, 2, 3})
+    rows = app.dataframe[0].value
+    assert (len(rows), set(rows["month"])) == (50, {1, 2, 3})
 
 
 def test_a_value_leads_to_its_rows(good: Path) -> None:

@@ -15,7 +15,7 @@ from tests.breadth import with_breadth
 from tests.pages.app import TABLE_PAGES, open_page, text
 
 TABLES = ("flights", "airlines", "claims", "daily_delays", "departures", "weather")
-DRAWN = with_breadth(["claims", "departures"], TABLES)
+TABLES_DRAWN = with_breadth(["claims", "departures"], TABLES)
 """One of each format; the browser sees every page on `flights` (`test_every_page.py`)."""
 
 
@@ -25,7 +25,7 @@ def demo(demo_lake: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return demo_lake
 
 
-@pytest.mark.parametrize("table", DRAWN)
+@pytest.mark.parametrize("table", TABLES_DRAWN)
 @pytest.mark.parametrize("page", TABLE_PAGES)
 def test_a_page_draws_a_demo_table(page: str, table: str) -> None:
     app = open_page(page, f"demo/{table}")
@@ -37,9 +37,9 @@ def test_the_start_page_shows_the_demo() -> None:
     app = open_page("start")
     assert not app.exception
     assert app.button(key="open-demo").label == "Open demo / flights"
-    listed = app.dataframe[0].value
-    assert set(listed["table"]) == {f"demo / {table}" for table in (*TABLES, "long_delays")}
-    assert (listed["state"][0], listed["table"][0]) == ("▲", "demo / flights")  # the worst first
+    rows = app.dataframe[0].value
+    assert set(rows["table"]) == {f"demo / {table}" for table in (*TABLES, "long_delays")}
+    assert (rows["state"][0], rows["table"][0]) == ("▲", "demo / flights")  # the worst first
     assert "v75: visibility is null in 100.0 % of 776 rows" in text(app)
 
 
@@ -75,15 +75,15 @@ def test_a_page_points_at_a_planted_trouble(page: str, trouble: str) -> None:
 
 def test_the_timeline_marks_the_loads_that_the_findings_name(demo_lake: Path) -> None:
     look = lv.inspect(lv.open_table(str(demo_lake / "flights")))
-    named = {f.commit for f in look.findings() if f.id in ("load-anomaly", "load-anomaly-repaired")}
-    assert named == {4, 24, 29, 74, 75} == set(look.timeline().filter("suspicious")["version"])
+    commits = {f.commit for f in look.findings() if f.id in ("load-anomaly", "load-anomaly-repaired")}
+    assert commits == {4, 24, 29, 74, 75} == set(look.timeline().filter("suspicious")["version"])
     assert look.findings()[0].command == f"RESTORE TABLE delta.`{demo_lake / 'flights'}` TO VERSION AS OF 73"
 
 
 def test_no_alarm_is_raised_about_a_clean_table() -> None:
-    said = text(open_page("quality", "demo/claims"))
-    assert "No anomalous loads" in said
-    assert "expected at most" not in said
+    page_text = text(open_page("quality", "demo/claims"))
+    assert "No anomalous loads" in page_text
+    assert "expected at most" not in page_text
 
 
 def test_what_another_branch_gets_is_no_news_of_main(demo: Path) -> None:
@@ -100,7 +100,7 @@ def test_files_are_told_apart_by_what_their_paths_do_not_share() -> None:
     app = open_page("files", "demo/departures")
     names = next(frame.value for frame in app.dataframe if "size" in frame.value.columns)["file"]
     assert not any("/" in name for name in names), "the partition has a column of its own"
-    chosen = app.selectbox(key="pick_file").options[1]
+    option = app.selectbox(key="pick_file").options[1]
     app.selectbox(key="pick_file").select_index(1).run()
-    assert chosen.startswith("flight_month=")
-    assert app.query_params["file"].endswith(f"/departures/data/{chosen}")
+    assert option.startswith("flight_month=")
+    assert app.query_params["file"].endswith(f"/departures/data/{option}")

@@ -38,10 +38,15 @@ def test_filters_drive_the_picture_and_the_figures(good: Path) -> None:
 
 
 def test_every_choice_of_the_listing_comes_from_the_link(good: Path) -> None:
-    chosen = {"partition": "month=3", "order": "largest first", "sizes": "<64 KiB", "statistics-of": "range of carrier"}
-    app = open_page("files", good, **chosen)
+    parameters = {
+        "partition": "month=3",
+        "order": "largest first",
+        "sizes": "<64 KiB",
+        "statistics-of": "range of carrier",
+    }
+    app = open_page("files", good, **parameters)
     assert not app.exception
-    assert [app.selectbox(key=key).value for key in ("partition", "order", "sizes")] == list(chosen.values())[:3]
+    assert [app.selectbox(key=key).value for key in ("partition", "order", "sizes")] == list(parameters.values())[:3]
     assert app.selectbox(key="statistics-of").value == "carrier"
     assert table_with(app, "file")["minimum"].to_list() == ["AA"]
 
@@ -61,11 +66,11 @@ def test_no_file_is_looked_into_before_somebody_asks(good: Path) -> None:
 def test_a_file_is_looked_into_by_a_link(good: Path) -> None:
     app = open_page("files", good, file="month=2/load-2.parquet")
     assert not app.exception
-    told = dict(app.table[0].value.itertuples(index=False, name=None))
-    assert told["rows, by its footer"] == "20"
-    assert told["rows, by the log"] == "20"
-    assert told["added by"] == "v2"
-    assert told["row groups"] == "1"
+    facts = dict(app.table[0].value.itertuples(index=False, name=None))
+    assert facts["rows, by its footer"] == "20"
+    assert facts["rows, by the log"] == "20"
+    assert facts["added by"] == "v2"
+    assert facts["row groups"] == "1"
     assert len(table_with(app, "delay")) == 20
     columns = table_with(app, "encodings")
     assert sorted(columns["column"]) == ["carrier", "delay"]
@@ -83,17 +88,17 @@ def test_a_file_is_chosen_beside_the_table_and_let_go_again(good: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "message"),
     [
         pytest.param("nobody.parquet", "is no file of this version of", id="not in the version"),
         pytest.param("month=4/load-4.parquet", "is no file of this version of", id="removed since"),
         pytest.param("/etc/passwd", "is no file of this version of", id="not of the table at all"),
     ],
 )
-def test_a_link_to_another_file_is_refused_and_the_page_goes_on(good: Path, path: str, said: str) -> None:
+def test_a_link_to_another_file_is_refused_and_the_page_goes_on(good: Path, path: str, message: str) -> None:
     app = open_page("files", good, file=path)
     assert not app.exception
-    assert said in text(app)
+    assert message in text(app)
     assert len(table_with(app, "file")) == 3
 
 

@@ -92,9 +92,9 @@ def test_a_page_says_that_its_table_is_gone_and_tries_again(format_: str, page: 
     own = FORMATS[format_].make(tmp_path / "own")
     app = open_page(page, own)
     moved = own.rename(own.with_name("moved"))
-    for said in (refreshed(app), later(app), tried_again(app)):
-        assert str(own) in said
-        assert "not-a-table" in said
+    for page_text in (refreshed(app), later(app), tried_again(app)):
+        assert str(own) in page_text
+        assert "not-a-table" in page_text
     moved.rename(own)
     assert "not-a-table" not in tried_again(app)
 
@@ -107,20 +107,20 @@ def test_a_page_says_that_its_newest_commit_is_garbage_and_that_its_table_was_ma
     own = what.make(tmp_path / "own")
     app = open_page(page, own)
     newest = own / what.newest_file
-    kept = newest.read_bytes()
+    data = newest.read_bytes()
     newest.write_text("garbage\n", encoding="utf-8")
     assert newest.name in refreshed(app)
     if page != "compare":  # without a comparison it reads no version
-        said = later(app)
-        assert newest.name in said
-        assert "corrupt-" in said
-        newest.write_bytes(kept)
+        page_text = later(app)
+        assert newest.name in page_text
+        assert "corrupt-" in page_text
+        newest.write_bytes(data)
         assert "corrupt-" not in tried_again(app)
     shutil.rmtree(own)
     what.anew(own)
-    said = later(app)
-    assert f"version {what.latest}" in said or f"v{what.latest}" in said
-    assert "recreated" in said
+    page_text = later(app)
+    assert f"version {what.latest}" in page_text or f"v{what.latest}" in page_text
+    assert "recreated" in page_text
 
 
 @pytest.mark.parametrize("look", [later, refreshed], ids=["when it is asked again", "by a click"])
@@ -133,19 +133,19 @@ def test_another_table_of_as_many_versions_is_noticed(
     assert "recreated" not in look(app)
     shutil.rmtree(own)
     FORMATS[format_].alike(own)
-    said = look(app)
-    assert said.count("recreated") == 1
+    page_text = look(app)
+    assert page_text.count("recreated") == 1
     assert "recreated" not in look(app)
 
 
 def test_a_newest_file_that_was_written_again_as_it_was_is_read_again_and_not_told(tmp_path: Path) -> None:
     own = tables.good(tmp_path / "own")
     app = open_page("files", own)
-    held = cache.table(str(own))
+    cached_table = cache.table(str(own))
     newest = own / FORMATS["delta"].newest_file
     os.utime(newest, (0, 0))
     assert "recreated" not in later(app)
-    assert cache.table(str(own)) is not held
+    assert cache.table(str(own)) is not cached_table
 
 
 def test_a_table_that_was_never_written_to_is_not_told_to_be_made_anew(tmp_path: Path) -> None:

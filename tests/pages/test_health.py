@@ -23,13 +23,13 @@ pytestmark = pytest.mark.app
 
 def rows(app: AppTest, column: str, *, last: bool = False) -> dict[str, dict[str, str]]:
     """A table of the page by one of its columns: the first that has it, or the last."""
-    found = [f.value for f in (*app.dataframe, *app.table) if column in f.value.columns]
-    told = (
-        found[-1 if last else 0]
+    frames = [f.value for f in (*app.dataframe, *app.table) if column in f.value.columns]
+    rows_found = (
+        frames[-1 if last else 0]
         .replace({r"\\": "", "\N{NO-BREAK SPACE}": " ", "\N{NON-BREAKING HYPHEN}": "-"}, regex=True)
         .to_dict("records")
     )
-    return {row[column]: row for row in told}
+    return {row[column]: row for row in rows_found}
 
 
 def has_doctors_answer(app: AppTest) -> bool:
@@ -45,16 +45,16 @@ def test_the_retention_begins_at_the_tables_own(good: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("declared", "shown", "hours"),
+    ("declared", "text_shown", "hours"),
     [("interval 1 hours", "1 h", 1), ("interval 36 hours", "1 day 12 h", 36), ("interval 250 hours", "10 days", 250)],
 )
 def test_a_retention_that_is_no_whole_days_is_where_the_simulator_begins(
-    tmp_path: Path, declared: str, shown: str, hours: int
+    tmp_path: Path, declared: str, text_shown: str, hours: int
 ) -> None:
     history = DeltaHistory(tmp_path / "short").create(properties={"delta.deletedFileRetentionDuration": declared})
     app = open_page("health", Path(history.address))
     slider = app.select_slider(key="keep")
-    assert slider.value == shown
+    assert slider.value == text_shown
     assert "Less than the" not in text(app)
     assert any(f"RETAIN {hours} HOURS" in code.value for code in app.code)
     slider.set_value("0 s").run()
@@ -105,8 +105,8 @@ def upgraded(folder: Path, feature: str) -> str:
     """A table that its second commit made ask for something."""
     history = DeltaHistory(folder)
     history.commit({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, metadata({"a": "long"}))
-    named = {"readerFeatures": [feature], "writerFeatures": [feature]}
-    history.commit({"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **named}})
+    features = {"readerFeatures": [feature], "writerFeatures": [feature]}
+    history.commit({"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}})
     history.commit(history.data("f.parquet", {"a": [1, 2]}))
     return str(folder)
 
@@ -161,11 +161,11 @@ def test_the_doctor_is_asked_by_a_button_and_stays_in_the_link(good: Path) -> No
 
 
 def test_what_the_doctor_says_is_there_in_full(good: Path) -> None:
-    found = lv.open_table(good).check()
+    findings = lv.open_table(good).check()
     app = open_page("health", good, doctor="1")
-    assert f"All {len(found)} checks pass" in text(app)
+    assert f"All {len(findings)} checks pass" in text(app)
     lines = [line.value.partition("  \n")[0] for line in app.markdown]
-    for finding in found:
+    for finding in findings:
         assert f"**{escape(finding.claim)}** :gray[{escape(finding.evidence)}]" in lines
     assert not [f for f in app.dataframe if "finding" in f.value.columns], "a table cuts its texts"
 

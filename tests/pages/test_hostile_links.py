@@ -32,8 +32,8 @@ KEYS = (
 @pytest.mark.parametrize("page", PAGES)
 def test_no_page_breaks_on_parameters_that_nobody_means_well(page: str, good: Path) -> None:
     start = 7 * list(PAGES).index(page)  # each page meets other values under each key
-    asked = {key: BAD[(start + 3 * number) % len(BAD)] for number, key in enumerate(KEYS)}
-    assert not open_page(page, good, **asked).exception
+    parameters = {key: BAD[(start + 3 * number) % len(BAD)] for number, key in enumerate(KEYS)}
+    assert not open_page(page, good, **parameters).exception
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_an_address_of_something_else_is_refused_in_words(address: str, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("table", "said"),
+    ("table", "message"),
     [
         ("nope", "nope is no table: the folder is empty or not there"),
         ("./a/../nope", "nope is no table"),
@@ -72,7 +72,7 @@ def test_an_address_of_something_else_is_refused_in_words(address: str, tmp_path
     ],
 )
 def test_a_page_does_not_tell_where_the_server_runs(
-    table: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    table: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, here = tmp_path / "home", tmp_path / "srv" / "app"
     for folder in (home, here):
@@ -81,17 +81,17 @@ def test_a_page_does_not_tell_where_the_server_runs(
     monkeypatch.chdir(here)
     app = open_page("files", table)
     assert not app.exception
-    assert said in text(app)
+    assert message in text(app)
     assert str(tmp_path) not in text(app)
 
 
 def test_what_was_typed_is_told_as_it_was_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    said = f"{tmp_path}{os.sep}t is no table"
-    assert errors.public_text(said) == "t is no table"
-    beside = f"/srv{tmp_path}/x or {tmp_path}-2 or {tmp_path}.2"
-    assert errors.public_text(f"{beside} is no table, nor is {tmp_path}.") == f"{beside} is no table, nor is .."
-    assert errors.public_text(said, f"{tmp_path}{os.sep}t") == said
+    message = f"{tmp_path}{os.sep}t is no table"
+    assert errors.public_text(message) == "t is no table"
+    others = f"/srv{tmp_path}/x or {tmp_path}-2 or {tmp_path}.2"
+    assert errors.public_text(f"{others} is no table, nor is {tmp_path}.") == f"{others} is no table, nor is .."
+    assert errors.public_text(message, f"{tmp_path}{os.sep}t") == message
 
 
 def test_a_table_of_the_demo_lake_is_one_of_those_it_holds(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,8 +99,8 @@ def test_a_table_of_the_demo_lake_is_one_of_those_it_holds(good: Path, monkeypat
     assert tables.address("demo/flights") == str(good)
     with pytest.raises(
         NotATableError, match="demo/nope is no table: the demo lake holds no table of this name"
-    ) as told:
+    ) as demo_error:
         tables.address("demo/nope")
-    assert told.value.fix == "choose from demo/flights"
+    assert demo_error.value.fix == "choose from demo/flights"
     app = open_page("files", "demo/flights", version="99")
     assert "Version 99 of demo/flights is not in the log, which holds 0 to 6" in text(app)

@@ -148,13 +148,13 @@ def test_the_lake_page(trap: Trap) -> None:
 def test_each_is_shown_as_not_evaluated(trap: Trap) -> None:
     snapshot = lv.open_table(trap.address).snapshot()
     rules = views.quality.constraints.stated_rules(snapshot)
-    found = views.quality.verdicts.constraint_verdicts(
+    verdicts = views.quality.verdicts.constraint_verdicts(
         snapshot, rules, lv.open_table(trap.address).statistics(columns=["a"])
     ).rules
-    assert set(found["verdict"]) == {"unknown"}
-    assert found.height > len(EXPRESSIONS) + 10
-    assert [why for why in found["why"] if not why.startswith("not evaluated: ")] == []
-    trap.check(str(found.rows()))
+    assert set(verdicts["verdict"]) == {"unknown"}
+    assert verdicts.height > len(EXPRESSIONS) + 10
+    assert [why for why in verdicts["why"] if not why.startswith("not evaluated: ")] == []
+    trap.check(str(verdicts.rows()))
 
 
 def test_the_library_and_the_doctor(trap: Trap) -> None:

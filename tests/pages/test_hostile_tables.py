@@ -22,18 +22,18 @@ AGES = (datetime(1, 6, 1, tzinfo=UTC), datetime(1650, 1, 1, tzinfo=UTC), datetim
 
 
 @pytest.fixture(scope="module")
-def named(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def addresses(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """A table of each format whose columns and partitions have such names, and its files such sizes."""
     history = DeltaHistory(tmp_path_factory.mktemp("delta") / "t").create(dict.fromkeys(NAMES, "string"),
                                                                           partition_by=("^.*$",))  # fmt: skip
-    kept = NAMES[:-1]
+    names = NAMES[:-1]
     for i in range(3):
-        rows = {n: [f"{i}a", f"{i}b"] for n in kept}
+        rows = {n: [f"{i}a", f"{i}b"] for n in names}
         stats = {
             "numRecords": 2,
-            "minValues": dict.fromkeys(kept, f"{i}a"),
-            "maxValues": dict.fromkeys(kept, f"{i}b"),
-            "nullCount": dict.fromkeys(kept, 0),
+            "minValues": dict.fromkeys(names, f"{i}a"),
+            "maxValues": dict.fromkeys(names, f"{i}b"),
+            "nullCount": dict.fromkeys(names, 0),
         }
         action = history.data(f"f{i}", rows, stats=stats, partition={"^.*$": f"p{i}"})
         action["add"]["size"] = SIZES[i]
@@ -47,8 +47,8 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.mark.parametrize("kind", ["Delta", "Iceberg"])
 @pytest.mark.parametrize("page", TABLE_PAGES)
-def test_a_column_may_have_any_name_and_a_file_any_size(page: str, kind: str, named: dict[str, str]) -> None:
-    app = open_page(page, named[kind], column="^x$")
+def test_a_column_may_have_any_name_and_a_file_any_size(page: str, kind: str, addresses: dict[str, str]) -> None:
+    app = open_page(page, addresses[kind], column="^x$")
     assert not app.exception
     if page == "overview" and kind == "Delta":
         assert "2 of 3 files are recorded with an impossible size" in text(app)

@@ -55,7 +55,7 @@ NAMES = {"markup": EVIL, "control characters": ODD}
 @pytest.fixture(scope="module")
 def iceberg(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Tables of the other format whose columns, comments, partitions, properties, branches and users are such names."""
-    made = {}
+    addresses = {}
     for what, name in NAMES.items():
         fields = [
             {"id": 1, "name": name, "required": False, "type": "string", "doc": name},
@@ -66,8 +66,8 @@ def iceberg(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         history.append("a", [{name: name, f"by {name}": name}], leave_out=[])
         history.branch(name).tag(f"tag {name}")
         history.append("b", [{name: None, f"by {name}": name}])
-        made[what] = history.address
-    return made
+        addresses[what] = history.address
+    return addresses
 
 
 @pytest.fixture(scope="module")
@@ -75,17 +75,17 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return hostile(tmp_path_factory.mktemp("odd") / "t", ODD)
 
 
-def drawn(app: AppTest) -> list[str]:
+def markdown_texts(app: AppTest) -> list[str]:
     """Every text that is drawn as markdown: words, labels and help."""
-    shown = [element.value for element in app.markdown]
+    words = [element.value for element in app.markdown]
     metrics = [(m.label, m.help, m.value, m.delta, m.proto.delta_description) for m in app.metric]
-    shown += [text for texts in metrics for text in texts if text]
-    shown += [e.value for e in (*app.error, *app.warning, *app.info, *app.caption, *app.toast)]
-    shown += [link.label for link in app.page_link]
-    shown += [
+    words += [text for texts in metrics for text in texts if text]
+    words += [e.value for e in (*app.error, *app.warning, *app.info, *app.caption, *app.toast)]
+    words += [link.label for link in app.page_link]
+    words += [
         option.content if hasattr(option, "content") else str(option) for g in app.button_group for option in g.options
     ]
-    shown += [str(cell) for table in app.table for cell in table.value.to_numpy().flatten()]
+    words += [str(cell) for table in app.table for cell in table.value.to_numpy().flatten()]
     widgets = (
         *app.button,
         *app.checkbox,
@@ -99,22 +99,22 @@ def drawn(app: AppTest) -> list[str]:
         *app.slider,
         *app.pills,
     )
-    shown += [text for w in widgets for text in (w.label, getattr(w, "help", None)) if text]
-    return shown
+    words += [text for w in widgets for text in (w.label, getattr(w, "help", None)) if text]
+    return words
 
 
 @pytest.mark.parametrize("page", TABLE_PAGES)
 def test_text_of_a_table_is_no_markup(page: str, evil: Path) -> None:
     app = open_page(page, evil)
     assert not app.exception
-    assert [text for text in drawn(app) if LIVE.search(text)] == []
+    assert [text for text in markdown_texts(app) if LIVE.search(text)] == []
 
 
 @pytest.mark.parametrize("page", TABLE_PAGES)
 def test_characters_that_are_no_text_break_no_page(page: str, odd: Path) -> None:
     app = open_page(page, odd)
     assert not app.exception
-    assert sum(map(len, drawn(app))) < MOST_DRAWN
+    assert sum(map(len, markdown_texts(app))) < MOST_DRAWN
 
 
 @pytest.mark.parametrize("what", with_breadth(["markup"], NAMES))  # control characters: those of the first format
@@ -122,11 +122,11 @@ def test_characters_that_are_no_text_break_no_page(page: str, odd: Path) -> None
 def test_text_of_a_table_in_the_other_format_is_no_markup(page: str, what: str, iceberg: dict[str, str]) -> None:
     app = open_page(page, iceberg[what])
     assert not app.exception
-    assert [text for text in drawn(app) if LIVE.search(text)] == []
+    assert [text for text in markdown_texts(app) if LIVE.search(text)] == []
 
 
 @pytest.mark.parametrize("page", TABLE_PAGES)
 def test_an_address_and_a_filter_are_no_markup(page: str) -> None:
     app = open_page(page, f"/nowhere/{EVIL}", where=f"{EVIL} = '{EVIL}'", ref=EVIL, tab=EVIL, column=EVIL)
     assert not app.exception
-    assert [text for text in drawn(app) if LIVE.search(text)] == []
+    assert [text for text in markdown_texts(app) if LIVE.search(text)] == []

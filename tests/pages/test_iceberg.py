@@ -96,10 +96,14 @@ def branched(tmp_path_factory: pytest.TempPathFactory) -> str:
     history.delete_positions("d", {first: [0]}, partition={"day_month": 648})
     sorted_by = {"source-id": 1, "transform": "identity", "direction": "asc", "null-order": "nulls-first"}
     blob = {"type": "apache-datasketches-theta-v1", "fields": [1], "properties": {"ndv": "10"}}
-    told = {"snapshot-id": FIRST_ID + 3, "statistics-path": f"{history.location}/s.puffin", "blob-metadata": [blob]}
+    statistics_file = {
+        "snapshot-id": FIRST_ID + 3,
+        "statistics-path": f"{history.location}/s.puffin",
+        "blob-metadata": [blob],
+    }
     history.record(
         sort_orders=[{"order-id": 0, "fields": []}, {"order-id": 1, "fields": [sorted_by]}],
-        default_sort_order_id=1, statistics=[told],
+        default_sort_order_id=1, statistics=[statistics_file],
     )  # fmt: skip
     history.evolve([*FIELDS, {"id": 4, "name": "coming", "required": False, "type": "long"}])
     return history.address
@@ -113,10 +117,10 @@ def test_branches_and_tags_are_on_the_timeline(branched: str) -> None:
     app = open_page("timeline", branched, tab="Branches and tags")
     assert not app.exception
     assert "**Branches and tags**" in text(app)
-    found = table_with(app, "ahead")
-    assert found["name"].to_list() == ["main", "audit", "january"]
-    assert found["ahead"].to_list() == [0, 1, 0]
-    assert found["keeps"].to_list()[1:] == ["at least 2 versions", "goes after 10,000 days"]
+    rows = table_with(app, "ahead")
+    assert rows["name"].to_list() == ["main", "audit", "january"]
+    assert rows["ahead"].to_list() == [0, 1, 0]
+    assert rows["keeps"].to_list()[1:] == ["at least 2 versions", "goes after 10,000 days"]
     log = table_with(app, "why")
     assert log["why"].to_list() == ["child of the one before", "child of the one before", "the first"]
 
@@ -170,9 +174,9 @@ def test_a_cleanup_is_of_the_whole_table_whichever_branch_is_looked_at(tmp_path:
     with history.on("audit"):
         history.append("much", [{"id": i, "day": None, "note": f"{i} of very many"} for i in range(5_000)])
     history.remove(first)
-    told = [upkeep_of(look_at(history.address, ref=ref)) for ref in (None, "audit")]
-    assert told[0] == told[1]
-    assert told[0][0].startswith(
+    maintenance = [upkeep_of(look_at(history.address, ref=ref)) for ref in (None, "audit")]
+    assert maintenance[0] == maintenance[1]
+    assert maintenance[0][0].startswith(
         "The next cleanup ends v1001: versions of all 2 branches and tags are retained for 5 days"
     )
     assert look_at(history.address, ref="audit").look.readability()["state"].to_list() == ["at risk", "kept"]
@@ -210,8 +214,8 @@ def test_a_column_renamed_since_the_newest_version_is_filtered_read_and_compared
     history.evolve([{**field, "name": "remark"} if field["name"] == "note" else field for field in FIELDS])
     app = open_page("pruning", history.address, where="remark = 'x'")
     assert "there is no column" not in text(app).lower()
-    told = table_with(app, "most").set_index("column")
-    assert told.loc["remark", "ranges"] == 100
+    rows = table_with(app, "most").set_index("column")
+    assert rows.loc["remark", "ranges"] == 100
     app = open_page("data", history.address, where="remark = 'x'")
     app.button(key="read").click().run()
     assert "remark" in app.dataframe[0].value.columns
@@ -230,8 +234,8 @@ def test_a_version_has_its_own_columns_again_once_something_newer_is_written_wit
     assert table_with(open_page("pruning", history.address), "most").set_index("column").loc["remark", "ranges"] == 100
     history.append("b", [{"id": 2, "day": None, "note": "y"}])
     cache.latest.clear()
-    told = table_with(open_page("pruning", history.address), "most").set_index("column")
-    assert told.loc["remark", "ranges"] == 100
+    rows = table_with(open_page("pruning", history.address), "most").set_index("column")
+    assert rows.loc["remark", "ranges"] == 100
     older = table_with(open_page("pruning", history.address, version=str(first)), "most").set_index("column")
     assert ("remark" in older.index, older.loc["note", "ranges"]) == (False, 100)
 
@@ -255,10 +259,10 @@ def test_estimates_of_distinct_values_and_the_sort_order_are_on_the_schema_page(
 
 
 def test_the_ways_it_was_partitioned_are_on_the_partitions_page(branched: str) -> None:
-    found = table_with(open_page("partitions", branched), "spec")
-    assert found["text"].to_list() == ["month of day", "month of day, id into 4 buckets", "month of day"]
-    assert found["files"].to_list() == [1, 1, 0]
-    assert found["state"].to_list() == ["", "", "new files"]
+    rows = table_with(open_page("partitions", branched), "spec")
+    assert rows["text"].to_list() == ["month of day", "month of day, id into 4 buckets", "month of day"]
+    assert rows["files"].to_list() == [1, 1, 0]
+    assert rows["state"].to_list() == ["", "", "new files"]
 
 
 def test_manifests_and_delete_files_stand_apart_on_the_files_page(branched: str) -> None:

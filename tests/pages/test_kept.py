@@ -22,7 +22,7 @@ ARROW = pa.table({"n": pa.array(range(1_000), pa.int64())})
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Description:
     """As views give it: figures and frames."""
 
     figure: int
@@ -33,87 +33,89 @@ class Told:
 class Sides:
     """Values within a value."""
 
-    left: Told
-    right: Told | None = None
+    left: Description
+    right: Description | None = None
 
 
-def got(memory: Memory, address: str, argument: int, *, entries: int = 9, seconds: float | None = None) -> list[int]:
+def computed_arguments(
+    memory: Memory, address: str, argument: int, *, entries: int = 9, seconds: float | None = None
+) -> list[int]:
     """The arguments for which something had to be made."""
-    made: list[int] = []
+    calls: list[int] = []
 
     def make() -> pl.DataFrame:
-        made.append(argument)
+        calls.append(argument)
         return FRAME.with_columns(argument=argument)
 
     memory.get("f", address, (argument,), make, entries=entries, seconds=seconds)
-    return made
+    return calls
 
 
 def test_what_is_kept_is_not_made_again() -> None:
     memory = Memory()
-    assert got(memory, "a", 1) == [1]
-    assert got(memory, "a", 1) == []
-    assert got(memory, "b", 1) == [1]
+    assert computed_arguments(memory, "a", 1) == [1]
+    assert computed_arguments(memory, "a", 1) == []
+    assert computed_arguments(memory, "b", 1) == [1]
 
 
 def test_the_longest_unused_is_forgotten_when_there_are_too_many() -> None:
     memory = Memory()
     for argument in (1, 2, 1, 3):
-        got(memory, "a", argument, entries=2)
-    assert got(memory, "a", 1, entries=2) == []
-    assert got(memory, "a", 2, entries=2) == [2]
+        computed_arguments(memory, "a", argument, entries=2)
+    assert computed_arguments(memory, "a", 1, entries=2) == []
+    assert computed_arguments(memory, "a", 2, entries=2) == [2]
 
 
 def test_bytes_are_bounded_and_the_newest_values_stay() -> None:
     memory = Memory(max_bytes=int(3.5 * size_of(FRAME.with_columns(argument=1))))
     for argument in range(6):
-        got(memory, "a", argument)
+        computed_arguments(memory, "a", argument)
     assert memory.size <= memory.max_bytes
-    assert [got(memory, "a", argument) for argument in (5, 4, 3)] == [[], [], []]
+    assert [computed_arguments(memory, "a", argument) for argument in (5, 4, 3)] == [[], [], []]
 
 
 def test_what_would_drive_out_the_rest_is_not_kept() -> None:
     memory = Memory(max_bytes=int(3.5 * size_of(FRAME.with_columns(argument=1))))
-    got(memory, "a", 1)
+    computed_arguments(memory, "a", 1)
     large = memory.get("large", "a", (), lambda: FRAME.vstack(FRAME).rechunk(), entries=9)
     assert large.height == 2 * FRAME.height
-    assert got(memory, "a", 1) == []
+    assert computed_arguments(memory, "a", 1) == []
     assert memory.get("large", "a", (), lambda: FRAME, entries=9) is FRAME
 
 
 def test_one_table_is_forgotten_and_the_others_are_not() -> None:
     memory = Memory()
-    got(memory, "a", 1)
-    got(memory, "b", 1)
+    computed_arguments(memory, "a", 1)
+    computed_arguments(memory, "b", 1)
     memory.forget("a")
-    assert got(memory, "b", 1) == []
-    assert got(memory, "a", 1) == [1]
+    assert computed_arguments(memory, "b", 1) == []
+    assert computed_arguments(memory, "a", 1) == [1]
 
 
 def test_what_grows_old_is_made_again() -> None:
     now = [0.0]
     memory = Memory(clock=lambda: now[0])
-    got(memory, "a", 1, seconds=60)
+    computed_arguments(memory, "a", 1, seconds=60)
     now[0] = 59.0
-    assert got(memory, "a", 1, seconds=60) == []
+    assert computed_arguments(memory, "a", 1, seconds=60) == []
     now[0] = 61.0
-    assert got(memory, "a", 1, seconds=60) == [1]
+    assert computed_arguments(memory, "a", 1, seconds=60) == [1]
 
 
 def test_errors_are_not_kept() -> None:
     memory = Memory()
     with pytest.raises(ZeroDivisionError):
         memory.get("f", "a", (1,), lambda: 1 / 0, entries=9)
-    assert got(memory, "a", 1) == [1]
+    assert computed_arguments(memory, "a", 1) == [1]
 
 
 def test_those_who_ask_for_the_same_wait_for_one_answer_and_others_do_not_wait() -> None:
     memory = Memory()
     begun, go_on = threading.Event(), threading.Event()
-    made = []
+    calls = []
 
     def slow() -> int:
-        made.append(1)
+        calls.append(1)
         begun.set()
         assert go_on.wait(30)
         return 7
@@ -121,10 +123,10 @@ def test_those_who_ask_for_the_same_wait_for_one_answer_and_others_do_not_wait()
     with ThreadPoolExecutor(8) as pool:
         same = [pool.submit(memory.get, "f", "a", (1,), slow, entries=9) for _ in range(6)]
         assert begun.wait(30)
-        assert got(memory, "b", 1) == [1], "another table does not wait"
+        assert computed_arguments(memory, "b", 1) == [1], "another table does not wait"
         go_on.set()
         assert [one.result(30) for one in same] == [7] * 6
-    assert made == [1]
+    assert calls == [1]
 
 
 def test_what_was_begun_before_a_table_was_forgotten_is_not_handed_out_after() -> None:
@@ -148,9 +150,9 @@ def test_what_was_begun_before_a_table_was_forgotten_is_not_handed_out_after() -
         pytest.param({"a": FRAME, "b": (FRAME,)}, 2, id="frames by name"),
         pytest.param(MappingProxyType({"a": FRAME}), 1, id="a mapping that is no dictionary"),
         pytest.param({FRAME.height, "x"}, 0, id="a set of small things"),
-        pytest.param(Sides(Told(1, FRAME), Told(2, FRAME)), 2, id="data classes within one"),
-        pytest.param(Sides(Told(1, FRAME)), 1, id="one that is not there"),
-        pytest.param(Told, 0, id="a data class itself"),
+        pytest.param(Sides(Description(1, FRAME), Description(2, FRAME)), 2, id="data classes within one"),
+        pytest.param(Sides(Description(1, FRAME)), 1, id="one that is not there"),
+        pytest.param(Description, 0, id="a data class itself"),
         pytest.param(ARROW, 1, id="an Arrow table"),
         pytest.param(ARROW.slice(10, 1), 1, id="a slice, which holds on to the whole"),
         pytest.param(ARROW.to_batches()[0], 1, id="an Arrow batch"),
@@ -167,20 +169,20 @@ def test_a_value_is_as_large_as_all_that_is_in_it(value: object, thousands: int)
 
 
 def test_a_function_remembers_by_its_arguments_until_its_table_is_forgotten() -> None:
-    asked: list[tuple[int, str, str | None]] = []
+    calls: list[tuple[int, str, str | None]] = []
 
     @cached(2, address=1)
-    def told(version: int, address: str, column: str | None = None) -> Told:
-        asked.append((version, address, column))
-        return Told(version, FRAME)
+    def describe(version: int, address: str, column: str | None = None) -> Description:
+        calls.append((version, address, column))
+        return Description(version, FRAME)
 
-    first = told(1, "a")
-    assert told(1, "a") is first, "what is kept is handed out as it is"
-    told(1, "a", column="x")
-    assert told(1, "a") is first
+    first = describe(1, "a")
+    assert describe(1, "a") is first, "what is kept is handed out as it is"
+    describe(1, "a", column="x")
+    assert describe(1, "a") is first
     memory().forget("a")
-    assert told(1, "a") is not first
-    assert asked == [(1, "a", None), (1, "a", "x"), (1, "a", None)]
+    assert describe(1, "a") is not first
+    assert calls == [(1, "a", None), (1, "a", "x"), (1, "a", None)]
 
 
 def test_what_is_not_about_a_table_is_kept_in_bounds_too() -> None:

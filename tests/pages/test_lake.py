@@ -36,7 +36,7 @@ def read(root: Path | str, **parameters: str) -> AppTest:
     return app.run()
 
 
-def listed(app: AppTest) -> Any:
+def listing(app: AppTest) -> Any:
     return app.dataframe[0].value
 
 
@@ -47,7 +47,7 @@ def figures(app: AppTest) -> Any:
 def test_every_table_is_listed_and_the_unreadable_come_first(root: Path) -> None:
     app = read(root)
     assert not app.exception
-    rows = listed(app)
+    rows = listing(app)
     assert sorted(rows["name"]) == [f"silver/{n}" for n in ("corrupt", "empty", "good", "silent", "unsupported")]
     assert set(rows["name"][:2]) == {"silver/corrupt", "silver/unsupported"}
     assert [table.proto.row_height for table in app.dataframe] == [ROW_HEIGHT, ROW_HEIGHT]
@@ -58,7 +58,7 @@ def test_every_table_is_listed_and_the_unreadable_come_first(root: Path) -> None
 def test_the_verdict_is_that_of_the_overview_and_costs_stand_beside(root: Path) -> None:
     app = read(root)
     rows = figures(app)
-    assert not listed(app)["remark"].str.contains("judged by").any()
+    assert not listing(app)["remark"].str.contains("judged by").any()
     assert (rows.loc["silver/good", "small"], rows.loc["silver/good", "versions"]) == (100, 7)
     assert rows.loc["silver/good", "retained"].endswith("KiB")
     assert rows.loc["silver/corrupt", ["small", "versions", "retained"]].isna().all()
@@ -72,7 +72,7 @@ def test_tables_of_the_second_format_are_judged_alike(tmp_path: Path) -> None:
     history = IcebergHistory(tmp_path / "t", [{"id": 1, "name": "id", "required": False, "type": "long"}])
     history.append("a", [{"id": 1}, {"id": 2}])
     app = read(tmp_path)
-    assert not listed(app)["remark"].str.contains("judged by").any()
+    assert not listing(app)["remark"].str.contains("judged by").any()
     assert figures(app)["versions"].to_list() == [1]
 
 
@@ -82,36 +82,36 @@ def test_a_large_table_is_judged_by_its_newest_version_and_says_so(
     tables.good(tmp_path / "t")
     monkeypatch.setattr(sys.modules["lakeview.views.lake"], "MOST_FILES", 2)
     app = read(tmp_path)
-    assert listed(app)["remark"][0].endswith("; judged by newest version, commits, log listing")
+    assert listing(app)["remark"][0].endswith("; judged by newest version, commits, log listing")
     assert figures(app)["retained"].isna().all()
 
 
 def test_a_share_of_small_files_just_below_all_is_not_all(tmp_path: Path) -> None:
     tables.silent(tmp_path / "t")
     app = read(tmp_path)
-    found = survey.table_survey(str(tmp_path), 200)
-    found.results = [result and replace(result, small_share=0.9998) for result in found.results]
+    rows = survey.table_survey(str(tmp_path), 200)
+    rows.results = [result and replace(result, small_share=0.9998) for result in rows.results]
     assert figures(app.run())["small"].to_list() == [99.98]
 
 
 def test_an_unreadable_table_says_why(root: Path) -> None:
     rows = survey.Survey(str(root), 200, survey.read_table)
     assert rows.wait(30)
-    told = dict(survey.tables_of(rows).select("name", "verdict").iter_rows())
-    assert "timeTurner" in told["silver/unsupported"]
-    assert told["silver/corrupt"]
+    verdicts = dict(survey.tables_of(rows).select("name", "verdict").iter_rows())
+    assert "timeTurner" in verdicts["silver/unsupported"]
+    assert verdicts["silver/corrupt"]
 
 
 def test_only_so_many_logs_are_read(root: Path) -> None:
-    found = survey.Survey(str(root), 2, survey.read_table)
-    assert found.wait(30)
-    assert found.pending == 0
-    assert survey.tables_of(found)["state"].to_list().count("not read") == 3
+    survey_found = survey.Survey(str(root), 2, survey.read_table)
+    assert survey_found.wait(30)
+    assert survey_found.pending == 0
+    assert survey.tables_of(survey_found)["state"].to_list().count("not read") == 3
 
 
 def test_states_and_names_narrow_the_list(root: Path) -> None:
-    assert set(listed(read(root, state="unreadable"))["name"]) == {"silver/corrupt", "silver/unsupported"}
-    assert list(listed(read(root, name="goo"))["name"]) == ["silver/good"]
+    assert set(listing(read(root, state="unreadable"))["name"]) == {"silver/corrupt", "silver/unsupported"}
+    assert list(listing(read(root, name="goo"))["name"]) == ["silver/good"]
     assert "No table passes these filters" in text(read(root, name="nowhere"))
 
 

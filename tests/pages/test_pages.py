@@ -120,11 +120,11 @@ def test_a_page_says_that_a_version_is_not_there(good: Path) -> None:
 
 
 def test_bytes_the_store_holds_are_the_same_at_every_version(good: Path) -> None:
-    told = set()
+    totals = set()
     for version in ("1", "5", "6"):
         app = open_page("overview", good, version=version)
-        told |= {(metric.value, metric.delta) for metric in app.metric if metric.label == "Retained bytes"}
-    assert len(told) == 1
+        totals |= {(metric.value, metric.delta) for metric in app.metric if metric.label == "Retained bytes"}
+    assert len(totals) == 1
 
 
 def test_rows_that_one_file_does_not_tell_are_at_least_those_of_the_others(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ DAYS = [{"d": str(date(2024, 1, 1) + timedelta(days=i))} for i in range(60) if i
 
 
 @pytest.mark.parametrize(
-    ("parts", "said"),
+    ("parts", "title"),
     [
         pytest.param(DAYS, "1 missing in between; bytes, from the log; a click opens", id="a calendar of days"),
         pytest.param(DAYS[:9], "1 missing in between; rows, from the log", id="bars of a few days"),
@@ -51,10 +51,10 @@ DAYS = [{"d": str(date(2024, 1, 1) + timedelta(days=i))} for i in range(60) if i
         ),
     ],
 )
-def test_the_picture_goes_by_the_keys(tmp_path: Path, parts: list[dict[str, str]], said: str) -> None:
+def test_the_picture_goes_by_the_keys(tmp_path: Path, parts: list[dict[str, str]], title: str) -> None:
     app = open_page("partitions", partitioned(tmp_path / "t", *parts))
     assert not app.exception
-    assert said in text(app)
+    assert title in text(app)
     assert len(table_with(app, "share")) == len(parts)
 
 

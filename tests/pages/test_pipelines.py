@@ -12,8 +12,8 @@ from streamlit.testing.v1 import AppTest
 import lakeview as lv
 from lakeview.model.pipelines import EXPECTATIONS, FOLDER, LINEAGE, RUNS
 from tests.pages.app import open_page, text
-from tests.pages.test_hostile_text import LIVE, drawn
-from tests.views.test_pipelines import CHECKS, EVENTS, READS, event, expectation, made
+from tests.pages.test_hostile_text import LIVE, markdown_texts
+from tests.views.test_pipelines import CHECKS, EVENTS, READS, event, expectation, read
 
 EVIL = "![m](x) [l](x) :red[r] $e$ `c` <script>"
 
@@ -35,7 +35,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return record(tmp_path_factory.mktemp("lake"), runs=EVENTS, expectations=checks, lineage=READS)
 
 
-def shown(app: AppTest, column: str) -> Any:
+def frame_with(app: AppTest, column: str) -> Any:
     return next(table.value for table in app.dataframe if column in table.value.columns)
 
 
@@ -43,7 +43,7 @@ def test_the_first_line_is_about_the_newest_run_which_is_shown(root: Path) -> No
     app = open_page("pipelines", root=str(root))
     assert not app.exception
     assert "p: a run began" in text(app)
-    assert [text.split()[-1] for text in shown(app, "outcome")["outcome"]] == [
+    assert [text.split()[-1] for text in frame_with(app, "outcome")["outcome"]] == [
         "running",
         "failed",
         "interrupted",
@@ -56,17 +56,17 @@ def test_the_first_line_is_about_the_newest_run_which_is_shown(root: Path) -> No
 def test_a_run_of_the_link_shows_its_steps_failed_rows_and_lineage(root: Path) -> None:
     app = open_page("pipelines", root=str(root), run="r1")
     assert not app.exception
-    assert list(shown(app, "step")["step"]) == ["check", "publish"]
+    assert list(frame_with(app, "step")["step"]) == ["check", "publish"]
     (checks,) = [table.value for table in app.table if "condition" in table.value.columns]
     assert list(checks["expectation"]) == ["\N{BLACK UP-POINTING TRIANGLE} priced", "\N{CHECK MARK} named"]
     assert checks["rows failed"][0].split() == ["2", "of", "10,", "20.0", "%"]
-    assert shown(app, "price").to_dict("list") == {"id": ["3"], "price": ["-1.5"]}
+    assert frame_with(app, "price").to_dict("list") == {"id": ["3"], "price": ["-1.5"]}
     assert "2 rows of 10 failed **price > 0**" in text(app)
     (quarantine,) = [link for link in app.page_link if "quarantine" in link.label]
     assert "version=4" in quarantine.proto.query_string
-    assert list(shown(app, "address")["name"]) == ["orders", "staging", "staging", "raw", "raw"]
+    assert list(frame_with(app, "address")["name"]) == ["orders", "staging", "staging", "raw", "raw"]
     app.selectbox(key="output").set_value("staging v2").run()
-    assert list(shown(app, "address")["version"]) == ["v2", "v3"]
+    assert list(frame_with(app, "address")["version"]) == ["v2", "v3"]
     assert app.query_params["run"] == "r1"
     app.selectbox(key="run").set_value("r3").run()
     assert any("price > 0 failed" in code.value for code in app.code)
@@ -80,11 +80,11 @@ def test_recorded_text_is_no_markup_and_a_broken_sample_is_shown_as_it_is(tmp_pa
     checks = pl.DataFrame(
         [expectation(EVIL, EVIL, 2, 1) | {"condition": EVIL, "sample": f"[{EVIL}"}], schema=EXPECTATIONS
     )
-    lineage = pl.DataFrame([made(EVIL, EVIL, EVIL, None, 1, EVIL, 2)], schema=LINEAGE)
+    lineage = pl.DataFrame([read(EVIL, EVIL, EVIL, None, 1, EVIL, 2)], schema=LINEAGE)
     app = open_page("pipelines", root=str(record(tmp_path, runs=runs, expectations=checks, lineage=lineage)))
     assert not app.exception
     assert EVIL in text(app)
-    assert [words for words in drawn(app) if LIVE.search(words)] == []
+    assert [words for words in markdown_texts(app) if LIVE.search(words)] == []
     assert f"[{EVIL}" in [code.value for code in app.code]
 
 

@@ -19,7 +19,7 @@ def tiles(app: AppTest) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("where", "read", "partition", "ranged", "nulls"),
+    ("where", "files_read", "partition", "ranged", "nulls"),
     [
         pytest.param("month = 2", "1", "2", "0", "0", id="by its partition"),
         pytest.param("delay > 40", "1", "0", "2", "0", id="by min and max"),
@@ -28,20 +28,20 @@ def tiles(app: AppTest) -> dict[str, str]:
     ],
 )
 def test_a_filter_reads_some_files_and_skips_the_others(
-    good: Path, where: str, read: str, partition: str, ranged: str, nulls: str
+    good: Path, where: str, files_read: str, partition: str, ranged: str, nulls: str
 ) -> None:
     app = open_page("pruning", good, where=where)
     assert not app.exception
     figures = tiles(app)
-    assert (figures["Files read"], figures["Skipped by partition"]) == (read, partition)
+    assert (figures["Files read"], figures["Skipped by partition"]) == (files_read, partition)
     assert (figures["By min and max"], figures["By nulls"]) == (ranged, nulls)
 
 
 def test_each_condition_is_planned_alone(good: Path) -> None:
     app = open_page("pruning", good, where="month < 3 AND delay > 30")
-    found = next(f.value for f in app.dataframe if "part" in f.value.columns)
-    assert found["part"].to_list() == ["month < 3", "delay > 30"]
-    assert found["files"].to_list() == [2, 2]
+    rows = next(f.value for f in app.dataframe if "part" in f.value.columns)
+    assert rows["part"].to_list() == ["month < 3", "delay > 30"]
+    assert rows["files"].to_list() == [2, 2]
 
 
 def test_a_condition_that_data_skipping_does_not_support_is_named(good: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_version_without_the_column_says_so_beside_the_one_that_has_it(good: P
 
 
 @pytest.mark.parametrize(
-    ("where", "said"),
+    ("where", "message"),
     [
         pytest.param("nobody = 1", "There is no column nobody", id="a column that is not there"),
         pytest.param("month", "This is a value (int32), and no condition", id="no condition"),
@@ -74,10 +74,10 @@ def test_a_version_without_the_column_says_so_beside_the_one_that_has_it(good: P
         pytest.param("month = = 3", "cannot be read", id="no SQL"),
     ],
 )
-def test_a_bad_filter_is_explained_with_the_columns_there_are(good: Path, where: str, said: str) -> None:
+def test_a_bad_filter_is_explained_with_the_columns_there_are(good: Path, where: str, message: str) -> None:
     app = open_page("pruning", good, where=where)
     assert not app.exception
-    assert said.lower() in text(app).lower()
+    assert message.lower() in text(app).lower()
     assert "**Columns of v6**" in text(app)
     assert "Clustering by column" in text(app)
 
@@ -103,8 +103,8 @@ def test_an_example_with_the_name_of_a_column_is_no_markup(tmp_path: Path) -> No
 def test_files_are_listed_by_verdict(good: Path) -> None:
     app = open_page("pruning", good, where="month = 2")
     app.segmented_control(key="verdict").set_value("skipped").run()
-    found = next(f.value for f in app.dataframe if "reason" in f.value.columns)
-    assert found["reason"].to_list() == ["skipped by partition"] * 2
+    rows = next(f.value for f in app.dataframe if "reason" in f.value.columns)
+    assert rows["reason"].to_list() == ["skipped by partition"] * 2
 
 
 def test_a_column_can_be_linked_to(good: Path) -> None:

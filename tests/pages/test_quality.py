@@ -23,9 +23,9 @@ pytestmark = pytest.mark.app
 def test_the_bad_load_its_writer_and_its_repair_are_named(spoilt: Path) -> None:
     app = open_page("quality", spoilt)
     assert not app.exception
-    said = text(app)
-    assert "v10: delay is null in 100.0 % of 20 rows, expected 20.0 %" in said
-    assert "days ago, 2026-03-11 06:00 UTC; repaired by v11, li, 1 day later" in said
+    page_text = text(app)
+    assert "v10: delay is null in 100.0 % of 20 rows, expected 20.0 %" in page_text
+    assert "days ago, 2026-03-11 06:00 UTC; repaired by v11, li, 1 day later" in page_text
 
 
 def test_the_heatmap_of_many_loads_is_of_some_of_them_and_says_so(
@@ -65,8 +65,8 @@ def test_every_version_is_told_for_the_whole_table(spoilt: Path) -> None:
 
 def test_a_link_to_a_column_that_no_load_has_says_which_is_shown(good: Path) -> None:
     app = open_page("quality", good, column="dela")
-    chosen = app.selectbox(key="column").value
-    line = f"No load has statistics of a column dela. {chosen} is shown; perhaps delay is meant."
+    column = app.selectbox(key="column").value
+    line = f"No load has statistics of a column dela. {column} is shown; perhaps delay is meant."
     assert line in text(app).replace("**", "").replace(":gray[", "").replace("]", "")
 
 
@@ -80,12 +80,12 @@ def test_partitions_of_the_version_shown_are_told_apart(good: Path) -> None:
 
 
 def test_partitions_of_a_time_before_a_column_are_no_measure_for_its_nulls(tmp_path: Path) -> None:
-    def rows(part: str, *seen: int | None) -> Action:
+    def rows(part: str, *values: int | None) -> Action:
         table = pa.table({"id": pa.array([1, 2], pa.int64())})
         nulls = {"id": 0}
-        if seen:
-            table = table.append_column("seen", pa.array(seen, pa.int64()))
-            nulls["seen"] = seen.count(None)
+        if values:
+            table = table.append_column("seen", pa.array(values, pa.int64()))
+            nulls["seen"] = values.count(None)
         stats = {"numRecords": 2, "nullCount": nulls}
         return history.data(f"{part}.parquet", table, stats=stats, partitionValues={"part": part})
 
@@ -94,9 +94,9 @@ def test_partitions_of_a_time_before_a_column_are_no_measure_for_its_nulls(tmp_p
     history.commit(*map(rows, "abcd"))
     history.commit(metadata({**kinds, "seen": "long"}, partition_by=("part",)))
     history.commit(rows("e", 1, 2)).commit(rows("f", 3, 4)).commit(rows("g", None, None))
-    found = open_page("quality", tmp_path / "t", tab="By partition", column="seen").dataframe[0].value
-    assert found["null"].to_list() == [100.0] * 4 + [0.0, 0.0, 100.0]
-    assert found["unusual"].to_list() == [""] * 6 + ["\N{BLACK UP-POINTING TRIANGLE}"]
+    rows_read = open_page("quality", tmp_path / "t", tab="By partition", column="seen").dataframe[0].value
+    assert rows_read["null"].to_list() == [100.0] * 4 + [0.0, 0.0, 100.0]
+    assert rows_read["unusual"].to_list() == [""] * 6 + ["\N{BLACK UP-POINTING TRIANGLE}"]
 
 
 def test_a_branch_is_told_by_its_own_loads(tmp_path: Path) -> None:
@@ -134,8 +134,8 @@ def test_days_from_old_events_are_told_against_what_is_usual(tmp_path: Path) -> 
         log.commit(log.data(f"f{number}", {"day": [day]}, stats=stats), at=datetime(2026, 6, 2 + number, tzinfo=UTC))
     app = open_page("quality", tmp_path / "t")
     assert not app.exception
-    drawn = " ".join(chart.proto.spec for chart in app.get("vega_lite_chart"))
-    assert "Beyond the baseline of 4,900 days from newest day to commit, days" in drawn
+    specs = " ".join(chart.proto.spec for chart in app.get("vega_lite_chart"))
+    assert "Beyond the baseline of 4,900 days from newest day to commit, days" in specs
 
 
 def test_the_tables_own_rules_are_proved_or_left_open(tmp_path: Path) -> None:
@@ -167,8 +167,8 @@ def test_the_tables_own_rules_are_proved_or_left_open(tmp_path: Path) -> None:
 
 
 def test_a_number_without_statistics_is_not_called_no_number(silent: Path) -> None:
-    shown = text(open_page("quality", silent))
-    assert "has no range to compare.** :gray[It is not numeric, or no load has it in its statistics.]" in shown
+    page_text = text(open_page("quality", silent))
+    assert "has no range to compare.** :gray[It is not numeric, or no load has it in its statistics.]" in page_text
 
 
 def test_a_table_without_rules_says_so(good: Path) -> None:

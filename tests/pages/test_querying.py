@@ -34,13 +34,13 @@ from tests.pages.app import open_page, text
 PROCESSES = pytest.mark.usefixtures("own_processes")
 
 
-def request(root: Path, **asked: Any) -> Request:
+def request(root: Path, **fields: Any) -> Request:
     defaults: dict[str, Any] = {"address": str(root), "version": 6, "limit": 100, "memory": runner.MEMORY}
-    return Request(**defaults | asked)
+    return Request(**defaults | fields)
 
 
-def ask(root: Path, *, seconds: float = 60, **asked: Any) -> Any:
-    return runner.run(request(root, **asked), seconds=seconds, on_wait=lambda _: None).rows
+def ask(root: Path, *, seconds: float = 60, **fields: Any) -> Any:
+    return runner.run(request(root, **fields), seconds=seconds, on_wait=lambda _: None).rows
 
 
 @PROCESSES
@@ -60,9 +60,9 @@ def test_changes_of_commits(good: Path) -> None:
 
 
 def test_two_versions_compared(good: Path) -> None:
-    found = runner.run(request(good, base=1, version=3, limit=7), seconds=60, on_wait=lambda _: None)
-    assert found.counts == {"gains": 40, "losses": 0, "rows_read": 40}
-    assert found.rows["month"].to_list() == [2] * 7
+    answer = runner.run(request(good, base=1, version=3, limit=7), seconds=60, on_wait=lambda _: None)
+    assert answer.counts == {"gains": 40, "losses": 0, "rows_read": 40}
+    assert answer.rows["month"].to_list() == [2] * 7
 
 
 @PROCESSES
@@ -72,33 +72,33 @@ def test_a_comparison_of_many_wide_rows_fits_into_the_memory_of_one_query(tmp_pa
     )
     table = lv.create_table(str(tmp_path / "wide"), rows.to_arrow().schema)
     table.append(rows)
-    asked = request(tmp_path / "wide", version=1, base=0, limit=3, memory=runner.MEMORY * 3 // 4)
-    found = runner.run(asked, seconds=60, on_wait=lambda _: None)
-    assert found.counts == {"gains": 300_000, "losses": 0, "rows_read": 300_000}
-    assert found.rows["c0"].to_list() == [0, 1, 2]
+    query = request(tmp_path / "wide", version=1, base=0, limit=3, memory=runner.MEMORY * 3 // 4)
+    answer = runner.run(query, seconds=60, on_wait=lambda _: None)
+    assert answer.counts == {"gains": 300_000, "losses": 0, "rows_read": 300_000}
+    assert answer.rows["c0"].to_list() == [0, 1, 2]
 
 
 @PROCESSES
 def test_who_waits_is_told_how_far_it_is(good: Path) -> None:
-    seen: list[runner.Progress] = []
-    runner.run(request(good, where="month = 2"), seconds=60, on_wait=seen.append)
-    assert all(progress.begun for progress in seen)
-    assert [p.seconds for p in seen] == sorted(p.seconds for p in seen)
+    progress_calls: list[runner.Progress] = []
+    runner.run(request(good, where="month = 2"), seconds=60, on_wait=progress_calls.append)
+    assert all(progress.begun for progress in progress_calls)
+    assert [p.seconds for p in progress_calls] == sorted(p.seconds for p in progress_calls)
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("fields", "message"),
     [
         ({"sql": "select nope from t"}, 'the query cannot be run: unable to find column "nope"'),
         ({"sql": "drop table t"}, "DROP is no SELECT"),
         ({"where": "delay > 'x'"}, "the rows cannot be filtered by delay > 'x'"),
     ],
 )
-def test_what_cannot_be_run_says_why(asked: dict[str, Any], said: str, good: Path) -> None:
+def test_what_cannot_be_run_says_why(fields: dict[str, Any], message: str, good: Path) -> None:
     with pytest.raises(InvalidRequestError) as refused:
-        ask(good, **asked)
-    assert said in refused.value.message
-    if "where" in asked:
+        ask(good, **fields)
+    assert message in refused.value.message
+    if "where" in fields:
         assert refused.value.fix == "compare each column with a value of its own type: delay is integer"
     assert refused.value.fix
 
@@ -132,13 +132,13 @@ def test_a_query_that_takes_too_much_memory_ends_alone(tmp_path: Path) -> None:
 
 @PROCESSES
 def test_whoever_stops_waiting_ends_it(good: Path) -> None:
-    class Gone(BaseException):
+    class Stop(BaseException):
         pass
 
     def leave(_: runner.Progress) -> None:
-        raise Gone
+        raise Stop
 
-    with pytest.raises(Gone):
+    with pytest.raises(Stop):
         runner.run(request(good, sql="select * from t"), seconds=60, on_wait=leave)
     assert ask(good, sql="select count(*) as n from t").item() == 60
 
@@ -148,10 +148,10 @@ def test_queries_wait_for_a_place(good: Path, monkeypatch: pytest.MonkeyPatch) -
     place = BoundedSemaphore(1)
     place.acquire()
     monkeypatch.setattr(runner, "_PLACES", place)
-    seen: list[runner.Progress] = []
+    progress_calls: list[runner.Progress] = []
     with pytest.raises(InvalidRequestError, match="other queries were running"):
-        runner.run(request(good, sql="select 1"), seconds=0.1, on_wait=seen.append)
-    assert [progress.begun for progress in seen] == [False]
+        runner.run(request(good, sql="select 1"), seconds=0.1, on_wait=progress_calls.append)
+    assert [progress.begun for progress in progress_calls] == [False]
 
 
 def test_an_answer_too_large_to_show_is_refused(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,17 +172,17 @@ def test_rows_beyond_the_limit_are_under_way_when_the_process_ends(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("asked", "columns"),
+    ("fields", "columns"),
     [
         ({"where": "delay >= 0"}, ["month", "carrier", "delay", "cancelled"]),
         ({"sql": "select delay + 1 as later, 'x' as x from t where delay >= 0", "is_rowwise": True}, ["later", "x"]),
     ],
 )
 def test_rows_of_the_answer_that_are_there_when_the_time_is_over_are_a_part_of_it(
-    asked: dict[str, Any], columns: list[str], good: Path
+    fields: dict[str, Any], columns: list[str], good: Path
 ) -> None:
     """The query is held up at its first batch: the rows of that batch are there all the same."""
-    part, whole = part_and_whole(RowsSoFar, request(good, **asked, limit=7))
+    part, whole = part_and_whole(RowsSoFar, request(good, **fields, limit=7))
     assert part.counts == {"stopped": 1}
     assert part.rows.columns == columns
     assert 0 < part.rows.height <= 7
@@ -206,7 +206,7 @@ def test_a_comparison_is_given_in_part_with_what_differs_for_certain(tmp_path: P
         assert (whole.counts["rows_read"], whole.counts["losses"]) == ((3, 0) if base == 0 else (100, 1))
 
 
-def part_and_whole(kind: type[RowsSoFar | DifferenceSoFar], asked: Request) -> tuple[Answer, Answer]:
+def part_and_whole(kind: type[RowsSoFar | DifferenceSoFar], query_request: Request) -> tuple[Answer, Answer]:
     """The answer to a request that is held up at its first batch, and to one that goes on."""
     passed, go_on = Event(), Event()
     answers: list[Answer] = []
@@ -217,9 +217,9 @@ def part_and_whole(kind: type[RowsSoFar | DifferenceSoFar], asked: Request) -> t
             passed.set()
             assert go_on.wait(30)
 
-    partial = HeldUp(asked.limit)
+    partial = HeldUp(query_request.limit)
     assert partial.answer() is None
-    query = Thread(target=lambda: answers.append(worker.answer(asked, lambda _: None, partial)))
+    query = Thread(target=lambda: answers.append(worker.answer(query_request, lambda _: None, partial)))
     query.start()
     assert passed.wait(30)
     part = partial.answer()
@@ -229,16 +229,16 @@ def part_and_whole(kind: type[RowsSoFar | DifferenceSoFar], asked: Request) -> t
     return part, answers[0]
 
 
-@pytest.mark.parametrize("found", [[2, 3], []])
-def test_a_query_that_is_cancelled_gives_the_rows_so_far(found: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("expected", [[2, 3], []])
+def test_a_query_that_is_cancelled_gives_the_rows_so_far(expected: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     answers: list[Answer] = []
     monkeypatch.setattr(worker, "_write", answers.append)
     monkeypatch.setattr("os._exit", lambda _: None)
     partial, cancelled = RowsSoFar(7), Event()
-    partial.add(pl.DataFrame({"month": found}, schema={"month": pl.Int64}))
+    partial.add(pl.DataFrame({"month": expected}, schema={"month": pl.Int64}))
     worker._await_end(StringIO(), cancelled)  # its input was closed
     worker._give_part(partial, Lock(), monotonic() + 600, cancelled)
-    assert [answer.rows["month"].to_list() for answer in answers] == [found]
+    assert [answer.rows["month"].to_list() for answer in answers] == [expected]
     assert answers[0].counts == {"stopped": 1, "cancelled": 1}
 
 
@@ -247,21 +247,21 @@ def test_a_profile_that_stops_gives_the_figures_of_the_columns_that_were_read(
 ) -> None:
     parts: list[Answer] = []
 
-    class Kept(ProfileSoFar):
+    class ProfileWithParts(ProfileSoFar):
         def add(self, columns: Sequence[pl.DataFrame], rows: int) -> None:
             super().add(columns, rows)
             if (part := self.answer()) is not None:
                 parts.append(part)
 
-    whole = worker.answer(request(good, profile=True), lambda _: None, Kept())
+    whole = worker.answer(request(good, profile=True), lambda _: None, ProfileWithParts())
     first = parts[0]
     assert first.counts == {"rows": whole.counts["rows"], "stopped": 1}
     assert first.rows["column"].to_list() == whole.rows["column"].to_list()
     assert first.rows["nulls"].to_list() == [whole.rows["nulls"][0], *[None] * (whole.rows.height - 1)]
     assert first.rows["distinct"].null_count() == whole.rows.height
     assert first.rows[0, "max_text"] == whole.rows[0, "max_text"]
-    known = [part.rows["distinct"].count() for part in parts]
-    assert known == [0, 1, 1, *range(2, whole.rows.height + 1)], "no column waits for the distribution of another"
+    counts = [part.rows["distinct"].count() for part in parts]
+    assert counts == [0, 1, 1, *range(2, whole.rows.height + 1)], "no column waits for the distribution of another"
     assert parts[-1].rows.equals(whole.rows)
     monkeypatch.setattr(runner, "run", lambda *_, **__: first)
     app = open_page("data", good, tab="Profile")
@@ -281,7 +281,7 @@ def test_the_rows_of_a_cancelled_query_are_shown_as_a_part(good: Path, monkeypat
 
 
 @pytest.mark.parametrize(
-    ("asked", "possible"),
+    ("fields", "possible"),
     [
         ({}, True),
         ({"sql": "select a from t", "is_rowwise": True}, True),
@@ -291,13 +291,13 @@ def test_the_rows_of_a_cancelled_query_are_shown_as_a_part(good: Path, monkeypat
         ({"profile": True}, True),
     ],
 )
-def test_only_rows_and_columns_can_be_given_in_part(good: Path, asked: dict[str, Any], *, possible: bool) -> None:
-    assert request(good, seconds=1.0, **asked).can_stop is possible
-    assert not request(good, **asked).can_stop
+def test_only_rows_and_columns_can_be_given_in_part(good: Path, fields: dict[str, Any], *, possible: bool) -> None:
+    assert request(good, seconds=1.0, **fields).can_stop is possible
+    assert not request(good, **fields).can_stop
 
 
 @pytest.mark.parametrize(
-    ("asked", "said", "fix"),
+    ("fields", "message", "fix"),
     [
         (
             {"base": 1},
@@ -308,14 +308,16 @@ def test_only_rows_and_columns_can_be_given_in_part(good: Path, asked: dict[str,
         ({"sql": "select 1 from t"}, "the query was stopped after 3 seconds, with 7 rows found", "filter by columns"),
     ],
 )
-def test_what_is_stopped_without_rows_says_what_to_do(asked: dict[str, Any], said: str, fix: str, good: Path) -> None:
-    stopped = runner._stopped(request(good, **asked), 3, 7)
-    assert said in stopped.message
+def test_what_is_stopped_without_rows_says_what_to_do(
+    fields: dict[str, Any], message: str, fix: str, good: Path
+) -> None:
+    stopped = runner._stopped(request(good, **fields), 3, 7)
+    assert message in stopped.message
     assert fix in (stopped.fix or "")
 
 
 @pytest.mark.parametrize(
-    ("asked", "fix"),
+    ("fields", "fix"),
     [
         ({"base": 1}, "versions closer together"),
         ({"start": 2}, "fewer commits"),
@@ -325,18 +327,18 @@ def test_what_is_stopped_without_rows_says_what_to_do(asked: dict[str, Any], sai
     ids=["of two versions", "of changes", "of a filter", "of SQL"],
 )
 def test_what_takes_too_much_memory_or_shows_too_much_says_what_to_do_on_its_page(
-    asked: dict[str, Any], fix: str, good: Path, monkeypatch: pytest.MonkeyPatch
+    fields: dict[str, Any], fix: str, good: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended = create_autospec(QueryProcess, instance=True, error=None, noise="")
     ended.exit_code.return_value = 137
     with pytest.raises(InvalidRequestError, match="it needed more than") as too_large:
-        runner._answer(ended, request(good, **asked))
+        runner._answer(ended, request(good, **fields))
     assert fix in (too_large.value.fix or "")
     monkeypatch.setattr(worker, "MAX_RESULT_BYTES", 10)
     with pytest.raises(InvalidRequestError, match="that can be shown") as too_long:
-        worker.answer(request(good, **asked), lambda _: None)
+        worker.answer(request(good, **fields), lambda _: None)
     assert fix in (too_long.value.fix or "")
-    assert too_long.value.place == ("sql" if "sql" in asked else "rows")
+    assert too_long.value.place == ("sql" if "sql" in fields else "rows")
 
 
 @PROCESSES

@@ -32,9 +32,9 @@ def test_links_of_rows_are_those_of_their_own_table() -> None:
     for path in APP.rglob("*.py"):
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "frame":
-                given = {word.arg: word.value for word in call.keywords}
-                link = given.get(None)
+                arguments = {word.arg: word.value for word in call.keywords}
+                link = arguments.get(None)
                 if isinstance(link, ast.Call):
-                    assert ast.dump(link.args[0]) == ast.dump(given["key"]), f"{path} line {call.lineno}"
+                    assert ast.dump(link.args[0]) == ast.dump(arguments["key"]), f"{path} line {call.lineno}"
                     tables += 1
     assert tables > 10

@@ -46,14 +46,14 @@ VALUES: dict[str, tuple[Any, pl.DataType, Any]] = {
 @pytest.mark.parametrize(("value", "type_", "expected"), VALUES.values(), ids=list(VALUES))
 def test_a_value_is_shown_as_it_is(value: Any, type_: pl.DataType, expected: Any) -> None:
     for name in ("a", "^x$", "", "<b>"):
-        shown = as_shown(pl.DataFrame({name: pl.Series([value, None], dtype=type_)}))
-        assert shown.columns == [name]
-        assert shown[name].to_list() == [expected, None]
+        values = as_shown(pl.DataFrame({name: pl.Series([value, None], dtype=type_)}))
+        assert values.columns == [name]
+        assert values[name].to_list() == [expected, None]
 
 
 def test_numbers_of_single_precision_beside_one_that_is_none_have_their_own_digits() -> None:
-    shown = as_shown(pl.DataFrame({"a": pl.Series([0.1, math.nan], dtype=pl.Float32)}))
-    assert shown["a"].to_list() == ["0.1", "NaN"]
+    texts = as_shown(pl.DataFrame({"a": pl.Series([0.1, math.nan], dtype=pl.Float32)}))
+    assert texts["a"].to_list() == ["0.1", "NaN"]
 
 
 def test_no_rows_are_shown_as_none() -> None:

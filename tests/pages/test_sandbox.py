@@ -110,9 +110,9 @@ def test_a_restricted_process_reads_its_folder_alone(tmp_path: Path) -> None:
     own, again, *lines = done.stdout.splitlines()
     assert (own, again) == ("readable", "readable"), done.stderr
     assert "secret" not in done.stdout + done.stderr
-    found = dict(line.split("\t", 1) for line in lines)
-    assert found.keys() == ATTEMPTS.keys(), done.stderr
-    assert {name: why for name, why in found.items() if not any(reason in why for reason in REASONS)} == {}
+    outcomes = dict(line.split("\t", 1) for line in lines)
+    assert outcomes.keys() == ATTEMPTS.keys(), done.stderr
+    assert {name: why for name, why in outcomes.items() if not any(reason in why for reason in REASONS)} == {}
 
 
 def test_the_folders_that_a_table_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

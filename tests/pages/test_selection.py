@@ -26,9 +26,9 @@ def test_a_link_opens_the_version_it_names(good: Path) -> None:
 
 
 def test_a_link_to_no_version_does_not_say_that_it_is_shown(good: Path) -> None:
-    said = text(open_page("files", good, version="9999"))
-    assert "**v9999 is no version of this table.**" in said
-    assert "You are looking at" not in said
+    page_text = text(open_page("files", good, version="9999"))
+    assert "**v9999 is no version of this table.**" in page_text
+    assert "You are looking at" not in page_text
 
 
 def test_a_link_without_a_version_says_which_is_shown(good: Path) -> None:
@@ -36,7 +36,7 @@ def test_a_link_without_a_version_says_which_is_shown(good: Path) -> None:
     assert app.query_params["version"] == "6"
 
 
-ASKED = """
+VERSION_SCRIPT = """
 import streamlit as st
 from lakeview.model.errors import LakeviewError
 from lakeview.app import selection
@@ -49,7 +49,7 @@ except LakeviewError as error:
 
 
 @pytest.mark.parametrize(
-    ("key", "asked", "said"),
+    ("key", "value", "message"),
     [
         ("version", "abc", "the link asks for version 'abc', which is no number"),
         ("base", "abc", "the link compares with version 'abc', which is no number"),
@@ -66,12 +66,12 @@ except LakeviewError as error:
     ],
     ids=lambda text: text[:20],
 )
-def test_versions_of_a_link_are_numbers_or_said_to_be_none(key: str, asked: str, said: str) -> None:
-    app = AppTest.from_string(ASKED)
-    app.query_params.update({"table": "t", key: asked})
+def test_versions_of_a_link_are_numbers_or_said_to_be_none(key: str, value: str, message: str) -> None:
+    app = AppTest.from_string(VERSION_SCRIPT)
+    app.query_params.update({"table": "t", key: value})
     app.run()
     assert not app.exception
-    assert said in app.text[0].value
+    assert message in app.text[0].value
 
 
 def test_another_page_keeps_the_selection(good: Path) -> None:
@@ -166,9 +166,9 @@ def test_a_table_that_was_made_anew_is_read_anew(growing: Path) -> None:
 
 def test_what_was_read_of_other_tables_stays_when_one_was_made_anew(growing: Path, good: Path) -> None:
     open_page("files", good)
-    held = cache.snapshot(str(good), 6)
+    snapshot_before = cache.snapshot(str(good), 6)
     test_a_table_that_was_made_anew_is_read_anew(growing)
-    assert cache.snapshot(str(good), 6) is held
+    assert cache.snapshot(str(good), 6) is snapshot_before
 
 
 def test_refresh_without_a_new_commit_says_so(good: Path) -> None:
@@ -177,7 +177,7 @@ def test_refresh_without_a_new_commit_says_so(good: Path) -> None:
     assert "v6 is still the latest" in text(app)
 
 
-HELD = """
+STATE_SCRIPT = """
 import streamlit as st
 from lakeview.app import selection
 
@@ -189,7 +189,7 @@ st.selectbox("Writer", ["all", "li"], key="writer", on_change=write)
 
 
 def test_states_that_are_not_their_labels_are_held_in_the_link() -> None:
-    app = AppTest.from_string(HELD).run()
+    app = AppTest.from_string(STATE_SCRIPT).run()
     assert dict(app.query_params) == {}
     app.selectbox(key="writer").set_value("li").run()
     app.pills(key="lanes").set_value(["b"]).run()
@@ -200,7 +200,7 @@ def test_states_that_are_not_their_labels_are_held_in_the_link() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "lanes", "writer"),
+    ("parameters", "lanes", "writer"),
     [
         ({"lanes": ["a", "b"], "writer": ["li"]}, ["a", "b"], "li"),
         ({"lanes": ["c"], "writer": ["nobody"]}, [], "all"),
@@ -208,9 +208,9 @@ def test_states_that_are_not_their_labels_are_held_in_the_link() -> None:
     ],
     ids=["what the link says", "what is no option is left out", "the rest stands"],
 )
-def test_a_link_sets_the_states_it_holds(said: dict[str, list[str]], lanes: list[str], writer: str) -> None:
-    app = AppTest.from_string(HELD)
-    for key, values in said.items():
+def test_a_link_sets_the_states_it_holds(parameters: dict[str, list[str]], lanes: list[str], writer: str) -> None:
+    app = AppTest.from_string(STATE_SCRIPT)
+    for key, values in parameters.items():
         app.query_params[key] = values
     app.run()
     assert not app.exception
@@ -218,7 +218,7 @@ def test_a_link_sets_the_states_it_holds(said: dict[str, list[str]], lanes: list
     assert app.selectbox(key="writer").value == writer
 
 
-KEPT = """
+WIDGET_SCRIPT = """
 import streamlit as st
 from lakeview.app.widget_state import begin, linked
 
@@ -231,7 +231,7 @@ st.text_input("Where", key=linked("where"))
 
 
 def test_what_is_chosen_is_written_to_the_link_unless_it_is_the_default() -> None:
-    app = AppTest.from_string(KEPT).run()
+    app = AppTest.from_string(WIDGET_SCRIPT).run()
     assert dict(app.query_params) == {}
     app.selectbox(key="order").set_value("size").run()
     app.slider(key="days").set_value(3).run()
@@ -244,7 +244,7 @@ def test_what_is_chosen_is_written_to_the_link_unless_it_is_the_default() -> Non
 
 
 def test_another_link_sets_what_is_chosen_and_what_it_does_not_know_is_the_default() -> None:
-    app = AppTest.from_string(KEPT)
+    app = AppTest.from_string(WIDGET_SCRIPT)
     app.query_params.update({"order": "size", "days": "99", "columns": ["b", "c"], "where": "a > 1"})
     app.run()
     assert (app.selectbox(key="order").value, app.slider(key="days").value) == ("size", 7)
@@ -255,7 +255,7 @@ def test_another_link_sets_what_is_chosen_and_what_it_does_not_know_is_the_defau
 
 
 def test_a_run_that_changes_nothing_leaves_what_is_typed_meanwhile_alone() -> None:
-    app = AppTest.from_string(KEPT).run()
+    app = AppTest.from_string(WIDGET_SCRIPT).run()
     assert app.text_input(key="where").proto.set_value  # as the page opens
     assert not app.run().text_input(key="where").proto.set_value
     app.text_input(key="where").set_value("a > 1").run()
@@ -287,7 +287,7 @@ def test_what_was_typed_is_there_again_when_its_field_is() -> None:
 def test_a_part_that_the_browser_asked_for_earlier_does_not_undo_what_was_chosen_since(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    app = AppTest.from_string(KEPT).run()
+    app = AppTest.from_string(WIDGET_SCRIPT).run()
     app.selectbox(key="order").set_value("size").run()
     app.text_input(key="where").set_value("a > 1").run()
     monkeypatch.setattr(widget_state, "_is_part", lambda: True)
@@ -303,15 +303,15 @@ def test_a_part_that_the_browser_asked_for_earlier_does_not_undo_what_was_chosen
 
 def test_an_unchanged_selection_is_not_written_again(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_page("overview", good)
-    written: list[object] = []
-    monkeypatch.setattr(selection, "_write", lambda parameters: written.append(dict(parameters)))
+    writes: list[object] = []
+    monkeypatch.setattr(selection, "_write", lambda parameters: writes.append(dict(parameters)))
     app.run()
-    assert written == [{"table": str(good), "version": "6"}]
+    assert writes == [{"table": str(good), "version": "6"}]
     monkeypatch.undo()
-    sent: list[object] = []
-    monkeypatch.setattr(QueryParams, "_send_query_param_msg", lambda self: sent.append(dict(self)))
+    messages: list[object] = []
+    monkeypatch.setattr(QueryParams, "_send_query_param_msg", lambda self: messages.append(dict(self)))
     app.run()
-    assert sent == []
+    assert messages == []
 
 
 def test_a_folder_of_tables_lists_those_in_its_folders_and_leads_to_the_list_of_all(tmp_path: Path) -> None:
@@ -321,9 +321,9 @@ def test_a_folder_of_tables_lists_those_in_its_folders_and_leads_to_the_list_of_
     assert "is no table" in text(app)
     assert list(app.dataframe[0].value["name"]) == ["orders"]
     (below,) = [link for link in app.page_link if "List all tables below it" in link.label]
-    listed = open_page("lake", **dict(parse_qsl(below.proto.query_string)))
+    rows = open_page("lake", **dict(parse_qsl(below.proto.query_string)))
     assert survey.table_survey(str(tmp_path / "silver"), 200).wait(30)
-    assert list(listed.run().dataframe[0].value["name"]) == ["orders"]
+    assert list(rows.run().dataframe[0].value["name"]) == ["orders"]
 
 
 def test_a_link_is_pinned_or_follows_the_latest_version(good: Path) -> None:

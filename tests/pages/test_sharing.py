@@ -19,9 +19,9 @@ STATISTICS = {"minValues": {"id": 1}, "maxValues": {"id": 2}, "nullCount": {"id"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[SharingServer]:
-    found = SharingServer()
-    yield found
-    found.close()
+    sharing_server = SharingServer()
+    yield sharing_server
+    sharing_server.close()
 
 
 @pytest.fixture(params=["history", "no history", "delta format"])

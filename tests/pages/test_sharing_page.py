@@ -31,13 +31,13 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     folder = tmp_path_factory.mktemp("shared-page")
     build(folder / "lake")
     document = configuration(folder / "lake", audit=str(folder / "audit"))
-    with listening(folder, folder / "lake", document) as found:
-        lv.open_table(f"{found.profile}#lake.default.months").scan().collect()
+    with listening(folder, folder / "lake", document) as server:
+        lv.open_table(f"{server.profile}#lake.default.months").scan().collect()
         with pytest.raises(lv.errors.NotATableError):
-            lv.open_table(f"{found.profile}#other.default.Secret")
-        assert found.hub.audit is not None
-        found.hub.audit.flush()
-        yield found
+            lv.open_table(f"{server.profile}#other.default.Secret")
+        assert server.hub.audit is not None
+        server.hub.audit.flush()
+        yield server
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_a_profile_is_uploaded(served: RunningServer, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    ("page", "kept", "said"),
+    ("page", "is_kept", "texts"),
     [
         (
             "health",
@@ -95,13 +95,13 @@ def test_a_profile_is_uploaded(served: RunningServer, monkeypatch: pytest.Monkey
     ],
     ids=["expired, of a table", "removed, of a table", "expired, browsed", "removed, browsed"],
 )
-def test_an_uploaded_profile_is_named_as_its_owner_knows_it(page: str, kept: bool, said: tuple[str, ...]) -> None:
+def test_an_uploaded_profile_is_named_as_its_owner_knows_it(page: str, is_kept: bool, texts: tuple[str, ...]) -> None:
     document = {"shareCredentialsVersion": 1, "endpoint": "http://localhost:1", "bearerToken": "lvs_x"}
     name = profiles.upload("ann.share", json.dumps(document | {"expirationTime": "2020-01-01T00:00:00Z"}).encode())
-    if not kept:
+    if not is_kept:
         Path(uploads.address(name)).unlink()
     app = open_page(page, **({PROFILE: name} if page == "sharing" else {"table": f"{name}#lake.default.months"}))
-    for words in said:
+    for words in texts:
         assert words.lower() in text(app).lower()
     assert str(uploads.folder()) not in text(app), "the server's own folder"
     assert page == "sharing" or any("Open the Sharing page" in link.proto.label for link in app.get("page_link"))
@@ -138,19 +138,19 @@ def test_a_profile_of_a_later_version_leads_to_no_log(served: RunningServer) -> 
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("content", "message"),
     [
         ("/nowhere/team.share", "There is no profile at /nowhere/team.share"),
         ("{folder}/server.yaml", "is no profile"),
         ("{folder}/wrong.share", "the bearer token is missing or not known here"),
     ],
 )
-def test_a_profile_that_does_not_open_says_why(given: str, said: str, served: RunningServer) -> None:
+def test_a_profile_that_does_not_open_says_why(content: str, message: str, served: RunningServer) -> None:
     wrong = served.profile.with_name("wrong.share")
     wrong.write_text(served.profile.read_text().replace(served.token, "lvs_wrong"))
-    app = open_tab(0, **{PROFILE: given.format(folder=served.profile.parent)})
+    app = open_tab(0, **{PROFILE: content.format(folder=served.profile.parent)})
     assert not app.exception
-    assert said.lower() in text(app).lower()
+    assert message.lower() in text(app).lower()
     assert "lvs_" not in text(app)
 
 
@@ -173,13 +173,13 @@ def test_what_is_shared_and_with_whom(configured: RunningServer) -> None:
     assert [shared[name][0] for name in ("share", "table", "recipients", "history")] == [
         "lake", "months", "ann", "all versions",
     ]  # fmt: skip
-    said = text(app)
-    assert "Files are shared whole" in said
-    assert "Min and max of columns are shared" in said
+    page_text = text(app)
+    assert "Files are shared whole" in page_text
+    assert "Min and max of columns are shared" in page_text
     recipients = app.dataframe[1].value
     assert list(recipients["recipient"]) == ["ann", "bob"]
     assert list(recipients["state"]) == ["reads", "no token"]
-    assert configured.token not in said
+    assert configured.token not in page_text
 
 
 def test_a_profile_is_made_by_command_unless_the_page_may_make_tokens(
@@ -196,8 +196,8 @@ def test_a_profile_is_made_by_command_unless_the_page_may_make_tokens(
 
 def test_a_new_profile_opens_the_share(served: RunningServer, tmp_path: Path) -> None:
     """What the download gives; the page itself keeps nothing of it."""
-    told = ShareConfiguration.read(str(served.profile.parent / "server.yaml"))
-    document = json.loads(told.new_profile("bob", timedelta(days=30), cache.now))
+    configuration_read = ShareConfiguration.read(str(served.profile.parent / "server.yaml"))
+    document = json.loads(configuration_read.new_profile("bob", timedelta(days=30), cache.now))
     assert document["bearerToken"].startswith("lvs_")
     assert document["expirationTime"] > "20"
     bobs = tmp_path / "bob.share"
@@ -276,20 +276,20 @@ def test_what_a_share_does_not_tell_is_unknown(served: RunningServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "asked", "plain_readers"),
+    ("name", "asks", "plain_readers"),
     [
         pytest.param("months", "parquet responses", "✓ reads", id="plain files"),
         pytest.param("vectors", "delta responses (unknown), deletionVectors", "✕ fails", id="with deletion vectors"),
     ],
 )
-def test_which_recipients_read_a_shared_table(name: str, asked: str, plain_readers: str, served: RunningServer) -> None:
+def test_which_recipients_read_a_shared_table(name: str, asks: str, plain_readers: str, served: RunningServer) -> None:
     app = open_page("health", f"{served.profile}#lake.default.{name}")
     assert not app.exception
-    assert f"This version requires: {asked}" in text(app)
+    assert f"This version requires: {asks}" in text(app)
     (matrix,) = [f.value for f in app.dataframe if "engine" in f.value.columns]
-    read = dict(zip(matrix["engine"], matrix["read"], strict=True))
-    assert read["delta-sharing for Python (pandas) 1.4.2"] == "✓ reads"
-    assert read["DuckDB (duck_delta_share) 0.1.0"] == plain_readers
+    verdicts = dict(zip(matrix["engine"], matrix["read"], strict=True))
+    assert verdicts["delta-sharing for Python (pandas) 1.4.2"] == "✓ reads"
+    assert verdicts["DuckDB (duck_delta_share) 0.1.0"] == plain_readers
 
 
 def test_two_versions_of_a_share_are_compared(served: RunningServer) -> None:

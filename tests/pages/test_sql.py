@@ -17,7 +17,7 @@ FIRST = "SELECT month, carrier, delay, cancelled\nFROM t\nLIMIT 100"
 
 def answer(app: AppTest) -> list[str]:
     """The answer's columns; the first table lists those of the open table."""
-    return [column for shown in app.dataframe[1:] for column in shown.value.columns]
+    return [column for frame in app.dataframe[1:] for column in frame.value.columns]
 
 
 def test_sql_is_priced_and_answered(good: Path) -> None:
@@ -38,7 +38,7 @@ def test_a_query_of_all_files_is_priced_so(good: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "message"),
     [
         ("drop table t", "DROP is no SELECT"),
         ("select * from read_csv('/etc/passwd')", "read_csv is no function of a query here"),
@@ -46,10 +46,10 @@ def test_a_query_of_all_files_is_priced_so(good: Path) -> None:
         ("", "The query is empty"),
     ],
 )
-def test_a_refused_query_is_corrected_and_run_in_one_step(query: str, said: str, good: Path) -> None:
+def test_a_refused_query_is_corrected_and_run_in_one_step(query: str, message: str, good: Path) -> None:
     app = open_page("data", good, tab="SQL", sql=query)
     assert not app.exception
-    assert said in text(app)
+    assert message in text(app)
     assert app.button(key="run").label == "Run"
     app.text_area(key="sql").set_value("select month from t")
     app.button(key="run").click().run()
@@ -67,8 +67,8 @@ def test_the_first_query_is_there_and_runs_by_a_press(good: Path) -> None:
 
 
 def test_the_columns_are_listed_with_their_types(good: Path) -> None:
-    listed = open_page("data", good, tab="SQL").dataframe[0].value
-    assert list(zip(listed["column"], listed["type"], strict=True)) == [
+    columns = open_page("data", good, tab="SQL").dataframe[0].value
+    assert list(zip(columns["column"], columns["type"], strict=True)) == [
         ("month", "integer"), ("carrier", "string"), ("delay", "integer"), ("cancelled", "string"),
     ]  # fmt: skip
 

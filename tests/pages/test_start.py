@@ -24,18 +24,18 @@ def test_the_first_visit_offers_to_build_the_demo_lake() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "share"),
+    ("line", "share"),
     [
         ("[  0.0 s] starting Spark", 0.0),
         ("[ 94.2 s] 13/52 daily_delays: up to date", 0.25),
         ("[196.4 s] 87/87 daily_delays: up to date", 1.0),
     ],
 )
-def test_the_steps_of_a_build_are_counted(said: str, share: float) -> None:
-    assert demo.done_share(said) == share
+def test_the_steps_of_a_build_are_counted(line: str, share: float) -> None:
+    assert demo.done_share(line) == share
 
 
-def built(app: AppTest) -> AppTest:
+def build_demo(app: AppTest) -> AppTest:
     """The page after the build it started has ended."""
     app.button(key="build-demo").click().run()
     build = demo.site().build
@@ -45,9 +45,9 @@ def built(app: AppTest) -> AppTest:
 
 
 def test_a_build_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = "print('no Java of a supported version'); raise SystemExit(1)"
-    monkeypatch.setattr(demo, "COMMAND", (sys.executable, "-c", said))
-    app = built(open_page("start"))
+    program = "print('no Java of a supported version'); raise SystemExit(1)"
+    monkeypatch.setattr(demo, "COMMAND", (sys.executable, "-c", program))
+    app = build_demo(open_page("start"))
     assert not app.exception
     assert app.status[0].label == "The build failed"
     assert "no Java of a supported version" in app.code[0].value
@@ -56,9 +56,9 @@ def test_a_build_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("fresh_server")
 def test_a_build_that_succeeds_shows_the_lake(no_demo_lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = str(no_demo_lake / "flights")
-    said = f"from pathlib import Path; from tests.pages import tables; tables.good(Path({place!r}))"
-    monkeypatch.setattr(demo, "COMMAND", (sys.executable, "-c", said))
-    app = built(open_page("start"))
+    program = f"from pathlib import Path; from tests.pages import tables; tables.good(Path({place!r}))"
+    monkeypatch.setattr(demo, "COMMAND", (sys.executable, "-c", program))
+    app = build_demo(open_page("start"))
     assert not app.exception
     assert app.button(key="open-demo").label == "Open demo / flights"
 
@@ -80,8 +80,8 @@ def test_the_demo_lake_is_shown_with_its_life_and_five_questions(lake: Path) -> 
 
 def test_tables_are_listed_with_their_verdict_even_if_one_is_broken(lake: Path) -> None:
     app = open_page("start")
-    listed = app.dataframe[0].value.set_index("table")
-    assert listed.loc["demo / flights", "rows"] == "60"
+    tables_by_name = app.dataframe[0].value.set_index("table")
+    assert tables_by_name.loc["demo / flights", "rows"] == "60"
     assert "**2 tables: 1 unreadable, " in text(app)
     (line,) = [line for line in text(app).splitlines() if line.startswith("**demo / broken**")]
     assert "timeTurner" in line

@@ -102,12 +102,12 @@ def test_filters_leave_the_panels_and_their_time_as_they_are(good: Path) -> None
 
 def test_the_drawer_leads_with_the_reason_then_what_changed_then_metadata(spoilt: Path) -> None:
     app = open_page("timeline", spoilt, commit="10")
-    said = text(app)
+    page_text = text(app)
     reason = "Bad load: delay is null in 100.0 % of 20 rows, expected 20.0 %; repaired by v11, li, 1 day later"
-    assert reason in said
+    assert reason in page_text
     parts = ("v10 · WRITE", reason, ":green[**+**] 1 file, ", "Table after it", "night-feed")
     tables = "".join(str(table.value) for table in app.table)
-    places = [said.index(part) for part in parts[:-1]]
+    places = [page_text.index(part) for part in parts[:-1]]
     assert places == sorted(places)
     assert parts[-1] in tables
     assert "Bad load" not in text(open_page("timeline", spoilt, commit="9"))
@@ -170,9 +170,9 @@ def test_words_of_a_link_that_are_no_filter_filter_nothing(good: Path) -> None:
 
 def charts_to_select_in(app: AppTest) -> set[str]:
     """The ids of the charts in which something can be clicked or dragged."""
-    found = {chart.proto.id for chart in app.get("vega_lite_chart")} - {""}
-    assert found
-    return found
+    ids = {chart.proto.id for chart in app.get("vega_lite_chart")} - {""}
+    assert ids
+    return ids
 
 
 def at(day: int, hour: int = 6) -> datetime:
@@ -199,8 +199,8 @@ def test_the_slider_writes_its_range_to_the_url_and_any_time_takes_it_away(good:
 
 
 def test_the_drawer_of_a_schema_change_says_what_changed(good: Path) -> None:
-    said = text(open_page("timeline", good, commit="4"))
-    assert "added **cancelled**" in said
+    page_text = text(open_page("timeline", good, commit="4"))
+    assert "added **cancelled**" in page_text
     assert "added" not in text(open_page("timeline", good, commit="5"))
 
 
@@ -266,14 +266,14 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("asked", "newest"),
+    ("parameters", "newest"),
     [({}, "v250"), ({"commits-page": "2"}, "v50"), ({"commits-page": "9"}, "v250"), ({"commit": "3"}, "v50")],
     ids=["the first page at first", "the page of the link", "a page there is not", "the page of the commit"],
 )
 def test_a_long_table_of_commits_is_opened_at_the_page_of_the_link(
-    long: Path, asked: dict[str, str], newest: str
+    long: Path, parameters: dict[str, str], newest: str
 ) -> None:
-    assert open_page("timeline", long, **asked).dataframe[0].value["version"].to_list()[0] == newest
+    assert open_page("timeline", long, **parameters).dataframe[0].value["version"].to_list()[0] == newest
 
 
 def test_another_commit_turns_the_table_to_its_page(long: Path) -> None:
@@ -298,10 +298,10 @@ def test_every_other_tab_draws_or_says_what_is_wrong(tab: str, kind: str, reques
 
 
 def test_a_drag_over_the_chart_is_a_range_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept: dict[str, str] = {}
-    monkeypatch.setattr(st, "query_params", kept)
+    state: dict[str, str] = {}
+    monkeypatch.setattr(st, "query_params", state)
     first, last = (datetime(2026, 3, day, 6, tzinfo=UTC).timestamp() * 1000 for day in (2, 4))
     assert timeline_filters.take_span({"brushed": {"timestamp": [last, first]}})
-    assert kept == {"from": "2026-03-02T06:00", "to": "2026-03-04T06:00"}
+    assert state == {"from": "2026-03-02T06:00", "to": "2026-03-04T06:00"}
     assert not timeline_filters.take_span({"brushed": {}})
     assert not timeline_filters.take_span({"picked": [{"version": "3"}]})

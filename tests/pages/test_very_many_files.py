@@ -18,15 +18,15 @@ pytestmark = [pytest.mark.app, pytest.mark.usefixtures("fresh_server")]
 def statistics_asked(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Three files are very many here. What was asked of statistics."""
     monkeypatch.setattr(inspection, "MAX_FILES_AT_A_GLANCE", 2)
-    asked: list[object] = []
+    calls: list[object] = []
     own = DeltaTable.statistics
 
     def watched(self: DeltaTable, version: int | None = None, columns: object = None) -> object:
-        asked.append(columns)
+        calls.append(columns)
         return own(self, version, columns)  # type: ignore[arg-type]  # handed on as it came
 
     monkeypatch.setattr(DeltaTable, "statistics", watched)
-    return asked
+    return calls
 
 
 def test_the_overview_says_that_their_statistics_were_not_read(good: Path, statistics_asked: list[object]) -> None:

@@ -58,20 +58,20 @@ class Story:
 
     def overwrite(self, *versions: int, records: int, size: int = 32 * MIB, month: int = 1, **more: Any) -> Story:
         """Put one file in the place of what these versions added."""
-        gone = [s for s in self._live() if s["added"] in versions]
-        return self._commit("WRITE", added=[self._file(records, 1, size, month)], removed=gone, **more)
+        stays = [s for s in self._live() if s["added"] in versions]
+        return self._commit("WRITE", added=[self._file(records, 1, size, month)], removed=stays, **more)
 
     def refresh(self, records: int) -> Story:
         """Put one file in the place of all there is."""
-        gone = self._live()
-        return self._commit("WRITE", added=[self._file(records, 1, MIB, 1)], removed=gone)
+        stays = self._live()
+        return self._commit("WRITE", added=[self._file(records, 1, MIB, 1)], removed=stays)
 
     def optimize(self, month: int) -> Story:
         """Put one file in the place of all of a month's."""
-        gone = [s for s in self._live() if s["month"] == month]
-        records = None if any(s["records"] is None for s in gone) else sum(s["records"] for s in gone)
-        whole = self._file(records, 1, sum(s["size"] for s in gone), month)
-        return self._commit("OPTIMIZE", added=[whole], removed=gone, data_change=False)
+        stays = [s for s in self._live() if s["month"] == month]
+        records = None if any(s["records"] is None for s in stays) else sum(s["records"] for s in stays)
+        whole = self._file(records, 1, sum(s["size"] for s in stays), month)
+        return self._commit("OPTIMIZE", added=[whole], removed=stays, data_change=False)
 
     def alter(self, operation: str = "ADD COLUMNS", *, schema_changed: bool = True) -> Story:
         """Change the schema (or something else of the metadata) without files."""
@@ -87,9 +87,10 @@ class Story:
 
     def versions(self, unreadable: dict[int, str] | None = None) -> pl.DataFrame:
         """VERSIONS, newest first; `unreadable` with its reasons."""
-        gone = unreadable or {}
+        reasons = unreadable or {}
         rows = [
-            (c["version"], c["timestamp"], c["version"] not in gone, gone.get(c["version"])) for c in self.commits[::-1]
+            (c["version"], c["timestamp"], c["version"] not in reasons, reasons.get(c["version"]))
+            for c in self.commits[::-1]
         ]
         return pl.DataFrame(rows, schema=VERSIONS, orient="row")
 
@@ -150,8 +151,8 @@ class Story:
         engine: str | None = "Apache-Spark/4.3.0",
     ) -> Story:
         self.version += 1
-        new, gone = added or [], removed or []
-        for stay in gone:
+        new, stays_removed = added or [], removed or []
+        for stay in stays_removed:
             stay["removed"] = self.version
         self.commits.append(
             {
@@ -164,14 +165,14 @@ class Story:
                 "engine": engine,
                 "user": user,
                 "files_added": len(new),
-                "files_removed": len(gone),
+                "files_removed": len(stays_removed),
                 "bytes_added": sum(s["size"] for s in new),
-                "bytes_removed": sum(s["size"] for s in gone),
+                "bytes_removed": sum(s["size"] for s in stays_removed),
                 "records_added": _sum(new),
-                "records_removed": _sum(gone),
+                "records_removed": _sum(stays_removed),
                 "schema_changed": schema_changed,
                 "protocol_changed": False,
-                "data_change": data_change and bool(new or gone),
+                "data_change": data_change and bool(new or stays_removed),
             }
         )
         self.now += timedelta(hours=1)

@@ -47,16 +47,16 @@ class RandomTable:
         rows, since = [], dict[tuple[str, str | None], int]()
         for version, live in enumerate([*self.versions, None]):
             for file in since.keys() - (live or {}).items():
-                gone = None if live is None else version
-                rows += [(*file, since.pop(file), gone, self.sizes[file[0]], 1)]
+                end = None if live is None else version
+                rows += [(*file, since.pop(file), end, self.sizes[file[0]], 1)]
             since |= {file: version for file in (live or {}).items() if file not in since}
         return pl.DataFrame(rows, schema=LIFETIMES, orient="row")
 
     def frame(self) -> pl.DataFrame:
-        told = zip(range(len(self.times)), self.times, self.readable, strict=True)
-        return pl.DataFrame([(*row, None) for row in told], schema=VERSIONS, orient="row").reverse()
+        columns = zip(range(len(self.times)), self.times, self.readable, strict=True)
+        return pl.DataFrame([(*row, None) for row in columns], schema=VERSIONS, orient="row").reverse()
 
-    def taken(self, keep: timedelta) -> tuple[set[str], set[tuple[str, str | None]]]:
+    def deletions(self, keep: timedelta) -> tuple[set[str], set[tuple[str, str | None]]]:
         """The paths that a clean-up deletes, and the deletion vectors of files."""
         return (
             {path for path in self.sizes if self._age([path in live for live in self.versions]) > keep},
@@ -78,27 +78,30 @@ class RandomTable:
 def test_a_clean_up_takes_what_going_through_every_version_says() -> None:
     for seed in range(30):
         table = RandomTable(Random(seed))
-        found = views.retention.simulation.retention(
+        retention_found = views.retention.simulation.retention(
             table.frame(), table.lifetimes(), views.retention.policy.retention_policy({}), now=table.now
         )
         old = {path for live, readable in zip(table.versions, table.readable, strict=True) if readable for path in live}
         old -= table.versions[-1].keys()
-        assert found.retained_bytes == sum(table.sizes[path] for path in old), seed
-        assert found.live_bytes == sum(table.sizes[path] for path in table.versions[-1]), seed
+        assert retention_found.retained_bytes == sum(table.sizes[path] for path in old), seed
+        assert retention_found.live_bytes == sum(table.sizes[path] for path in table.versions[-1]), seed
         for hours in (0, 30, 150, 400, 1200):
             keep = timedelta(hours=hours, minutes=30)
-            paths, vectors = table.taken(keep)
-            lost = [
+            paths, vectors = table.deletions(keep)
+            lost_versions = [
                 version
                 for version, live in enumerate(table.versions)
                 if table.readable[version] and (paths & live.keys() or vectors & live.items())
             ]
-            done = views.retention.simulation.simulate(found, keep)
+            done = views.retention.simulation.simulate(retention_found, keep)
             risk = done.ribbon.filter(pl.col("state") == "at risk")["version"].to_list()
-            assert (seed, hours, risk, done.versions) == (seed, hours, lost, len(lost))
-            assert done.versions_left == sum(table.readable) - len(lost)
-            gone = paths & old
-            assert (done.files, done.bytes) == (len(gone), sum(table.sizes[path] for path in gone)), (seed, hours)
+            assert (seed, hours, risk, done.versions) == (seed, hours, lost_versions, len(lost_versions))
+            assert done.versions_left == sum(table.readable) - len(lost_versions)
+            removed_paths = paths & old
+            assert (done.files, done.bytes) == (len(removed_paths), sum(table.sizes[path] for path in removed_paths)), (
+                seed,
+                hours,
+            )
 
 
 def test_versions_that_expire_take_the_files_that_no_other_version_has() -> None:
@@ -107,16 +110,25 @@ def test_versions_that_expire_take_the_files_that_no_other_version_has() -> None
         least, last = Random(seed).randint(1, 3), len(table.versions) - 1
         main = pl.DataFrame([{"name": "main", "kind": "branch", "version": last, "default": True}], schema=REFS)
         policy = views.retention.policy.retention_policy({"history.expire.min-snapshots-to-keep": str(least)}, main)
-        found = views.retention.simulation.retention(table.frame(), table.lifetimes(), policy, refs=main, now=table.now)
+        retention_found = views.retention.simulation.retention(
+            table.frame(), table.lifetimes(), policy, refs=main, now=table.now
+        )
         for hours in (0, 150, 1200):
             keep = timedelta(hours=hours, minutes=30)
-            gone = [table.now - at > keep and last - version >= least for version, at in enumerate(table.times)]
-            left = {path for live, expired in zip(table.versions, gone, strict=True) if not expired for path in live}
-            taken = {p for v, live in enumerate(table.versions) if table.readable[v] for p in live} - left
-            done = views.retention.simulation.simulate(found, keep)
-            lost = [version for version, expired in enumerate(gone) if expired and table.readable[version]]
-            assert done.ribbon.filter(pl.col("state") == "at risk")["version"].to_list() == lost, (seed, hours)
-            assert (done.files, done.bytes) == (len(taken), sum(table.sizes[path] for path in taken)), (seed, hours)
+            expirations = [table.now - at > keep and last - version >= least for version, at in enumerate(table.times)]
+            live_paths = {
+                path for live, expired in zip(table.versions, expirations, strict=True) if not expired for path in live
+            }
+            removed_paths = {p for v, live in enumerate(table.versions) if table.readable[v] for p in live} - live_paths
+            done = views.retention.simulation.simulate(retention_found, keep)
+            lost_versions = [
+                version for version, expired in enumerate(expirations) if expired and table.readable[version]
+            ]
+            assert done.ribbon.filter(pl.col("state") == "at risk")["version"].to_list() == lost_versions, (seed, hours)
+            assert (done.files, done.bytes) == (len(removed_paths), sum(table.sizes[path] for path in removed_paths)), (
+                seed,
+                hours,
+            )
 
 
 def random_snapshot(random: Random, version: int) -> Snapshot:
@@ -160,15 +172,21 @@ def test_two_versions_differ_by_what_looking_up_every_file_says() -> None:
             )  # fmt: skip
         diff = views.compare.versions.partition_difference(*sides)
         assert {row[0]: row[1:] for row in diff.iter_rows()} == expected, seed
-        told = views.compare.versions.file_difference(*sides)
+        differences = views.compare.versions.file_difference(*sides)
         sums = [[e[i] for e in expected.values()] for i in range(7)]
         whole = [None if None in one else sum(one) for one in sums]  # type: ignore[arg-type]  # None is tested for
-        assert [told.added, told.removed, told.redeleted, told.bytes_added, told.bytes_removed] == whole[:5], seed
+        assert [
+            differences.added,
+            differences.removed,
+            differences.redeleted,
+            differences.bytes_added,
+            differences.bytes_removed,
+        ] == whole[:5], seed
         old_rows, new_rows = (naive_sum(list(side.values()), "records", "deleted_records") for side in (before, after))
         if old_rows is not None and new_rows is not None:
-            assert told.rows == new_rows - old_rows, seed
+            assert differences.rows == new_rows - old_rows, seed
         elif whole[2] or whole[5] is None or whole[6] is None:
-            assert told.rows is None, seed
+            assert differences.rows is None, seed
         else:
-            assert told.rows == whole[5] - whole[6], seed
-        assert told.same == len(after) - told.added - told.redeleted
+            assert differences.rows == whole[5] - whole[6], seed
+        assert differences.same == len(after) - differences.added - differences.redeleted

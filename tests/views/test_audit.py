@@ -17,13 +17,13 @@ AT = datetime(2026, 3, 1, tzinfo=UTC)
 def rows(*cases: tuple[int, str, str, str | None]) -> pl.DataFrame:
     """AUDIT of (version, law, verdict, engine)."""
     base: dict[str, Any] = dict.fromkeys(AUDIT.names())
-    made = [
+    audit_rows = [
         base | {"version": v, "position": v, "timestamp": AT, "operation": "OPTIMIZE", "law": law, "verdict": verdict,
                 "engine": engine, "reason": None if verdict == "proven" else "rows were lost", "expected": "5",
                 "found": "4"}
         for v, law, verdict, engine in cases
     ]  # fmt: skip
-    return pl.DataFrame(made, schema=AUDIT)
+    return pl.DataFrame(audit_rows, schema=AUDIT)
 
 
 ROWS, METRICS = "rearrangement-conserves-rows", "metrics-equal-actions"
@@ -44,12 +44,12 @@ def test_violations_come_first_and_laws_are_counted() -> None:
 
 
 def test_one_finding_a_law_and_engine() -> None:
-    found = views.audit.findings.audit_findings(CASES)
-    assert [(f.severity, f.commit) for f in found] == [(Severity.BROKEN, 2), (Severity.ATTENTION, 3)]
-    assert found[0].evidence == "v2 OPTIMIZE: rows were lost: expected 5, found 4, and 1 further commit"
-    assert found[0].claim == "A commit of A 1 violates a law: a commit with dataChange=false conserves rows"
-    assert found[0].remedy
-    assert found[0].rule == "Delta protocol, Add File and Remove File"
+    findings = views.audit.findings.audit_findings(CASES)
+    assert [(f.severity, f.commit) for f in findings] == [(Severity.BROKEN, 2), (Severity.ATTENTION, 3)]
+    assert findings[0].evidence == "v2 OPTIMIZE: rows were lost: expected 5, found 4, and 1 further commit"
+    assert findings[0].claim == "A commit of A 1 violates a law: a commit with dataChange=false conserves rows"
+    assert findings[0].remedy
+    assert findings[0].rule == "Delta protocol, Add File and Remove File"
 
 
 def test_nothing_audited_is_nothing_found() -> None:

@@ -16,17 +16,23 @@ BIG = 2_749_945_925_262_627_766
 
 def commits(*rows: tuple[int, int | None]) -> pl.DataFrame:
     """COMMITS of (version, parent), oldest first, an hour apart."""
-    told = [
+    commit_rows = [
         {"version": v, "parent": p, "position": i, "timestamp": datetime(2024, 1, 1, i, tzinfo=UTC),
          "operation": "append", "files_added": 1, "files_removed": 0, "data_change": True, "schema_changed": False}
         for i, (v, p) in enumerate(rows)
     ]  # fmt: skip
-    return pl.concat([pl.DataFrame(schema=COMMITS), pl.DataFrame(told)], how="diagonal_relaxed").cast(COMMITS).reverse()
+    return (
+        pl.concat([pl.DataFrame(schema=COMMITS), pl.DataFrame(commit_rows)], how="diagonal_relaxed")
+        .cast(COMMITS)
+        .reverse()
+    )
 
 
 def refs(*rows: tuple[str, int], **keeps: Any) -> pl.DataFrame:
-    told = [{"name": n, "kind": "branch", "version": v, "default": i == 0, **keeps} for i, (n, v) in enumerate(rows)]
-    return pl.concat([pl.DataFrame(schema=REFS), pl.DataFrame(told)], how="diagonal_relaxed").cast(REFS)
+    ref_rows = [
+        {"name": n, "kind": "branch", "version": v, "default": i == 0, **keeps} for i, (n, v) in enumerate(rows)
+    ]
+    return pl.concat([pl.DataFrame(schema=REFS), pl.DataFrame(ref_rows)], how="diagonal_relaxed").cast(REFS)
 
 
 FORKED = commits((1, None), (2, 1), (3, 2), (4, 1), (5, 4), (6, 2))
@@ -34,9 +40,9 @@ FORKED = commits((1, None), (2, 1), (3, 2), (4, 1), (5, 4), (6, 2))
 
 
 def test_a_branch_is_told_by_what_it_has_and_lacks() -> None:
-    found = views.timeline.branches.branches(refs(("main", 6), ("audit", 5), ("old", 99)), FORKED)
-    assert found.schema == views.timeline.branches.BRANCHES
-    assert found.select("name", "commits", "ahead", "behind").rows() == [
+    branches_found = views.timeline.branches.branches(refs(("main", 6), ("audit", 5), ("old", 99)), FORKED)
+    assert branches_found.schema == views.timeline.branches.BRANCHES
+    assert branches_found.select("name", "commits", "ahead", "behind").rows() == [
         ("main", 3, 0, 0),
         ("audit", 3, 2, 2),
         ("old", None, None, None),
@@ -44,14 +50,14 @@ def test_a_branch_is_told_by_what_it_has_and_lacks() -> None:
 
 
 def test_retention_is_told_in_words() -> None:
-    kept = {"min_versions_kept": 3, "max_version_age_ms": 86_400_000, "max_ref_age_ms": 2**62}
-    told = views.timeline.branches.branches(refs(("main", 6), **kept), FORKED)["keeps"].to_list()
-    assert told == ["at least 3 versions, versions for 1 day, goes after ever"]
+    policy = {"min_versions_kept": 3, "max_version_age_ms": 86_400_000, "max_ref_age_ms": 2**62}
+    texts = views.timeline.branches.branches(refs(("main", 6), **policy), FORKED)["keeps"].to_list()
+    assert texts == ["at least 3 versions, versions for 1 day, goes after ever"]
 
 
 def test_commits_beside_the_line_say_where_they_are() -> None:
-    found = views.timeline.branches.off_branch(FORKED, refs(("main", 6), ("audit", 5)), 6)
-    assert dict(found.iter_rows()) == {
+    off_branch_rows = views.timeline.branches.off_branch(FORKED, refs(("main", 6), ("audit", 5)), 6)
+    assert dict(off_branch_rows.iter_rows()) == {
         3: "on no branch: rolled back, replaced or never published",
         4: "on audit",
         5: "on audit",
@@ -81,14 +87,16 @@ def test_asides_stand_in_the_timeline_and_change_nothing_of_it() -> None:
         schema=LIFETIMES,
     )
     off_branch = views.timeline.branches.off_branch(FORKED, refs(("main", 6), ("audit", 5)), 6)
-    told = views.timeline.commits.timeline(FORKED, lives, off_branch=off_branch)
-    assert told.schema == views.timeline.commits.TIMELINE
-    assert told["version"].to_list() == [1, 2, 3, 4, 5, 6]
-    assert told["lane"].to_list() == ["append", "append", "off-branch", "off-branch", "off-branch", "append"]
-    assert told["files"].to_list() == [1, 2, None, None, None, 3]
-    assert told["note"].to_list()[3] == "on audit"
+    timeline_rows = views.timeline.commits.timeline(FORKED, lives, off_branch=off_branch)
+    assert timeline_rows.schema == views.timeline.commits.TIMELINE
+    assert timeline_rows["version"].to_list() == [1, 2, 3, 4, 5, 6]
+    assert timeline_rows["lane"].to_list() == ["append", "append", "off-branch", "off-branch", "off-branch", "append"]
+    assert timeline_rows["files"].to_list() == [1, 2, None, None, None, 3]
+    assert timeline_rows["note"].to_list()[3] == "on audit"
     # of two branches no commits lead from one to the other
-    assert [views.compare.bases.commits_between(told, *ends).height for ends in ((1, 6), (6, 1), (5, 6), (6, 5))] == [
+    assert [
+        views.compare.bases.commits_between(timeline_rows, *ends).height for ends in ((1, 6), (6, 1), (5, 6), (6, 5))
+    ] == [
         2,
         2,
         0,

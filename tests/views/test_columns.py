@@ -17,20 +17,20 @@ from lakeview.views.values import bound_texts, value_text, value_texts
 LONG, STRING = PrimitiveType("long"), PrimitiveType("string")
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
-Said = tuple[Any, Any, int | None]
+ColumnCounts = tuple[Any, Any, int | None]
 
 
 def statistics(
-    columns: Mapping[str, Sequence[Said | None]], *, exact: bool = True, nulls_exact: bool = True
+    columns: Mapping[str, Sequence[ColumnCounts | None]], *, exact: bool = True, nulls_exact: bool = True
 ) -> pl.DataFrame:
     """STATISTICS of files `f0`, `f1`, ...: for each column and file (min, max, null_count), None for none."""
     frames: dict[str, pl.Series] = {}
-    for name, said in columns.items():
+    for name, file_counts in columns.items():
         rows = [
             dict.fromkeys(("min", "max", "null_count", "exact", "null_count_exact"))
             if s is None
             else {"min": s[0], "max": s[1], "null_count": s[2], "exact": exact, "null_count_exact": nulls_exact}
-            for s in said
+            for s in file_counts
         ]
         frames[name] = pl.DataFrame(rows).to_struct(name)
     height = len(next(iter(columns.values())))
@@ -49,7 +49,7 @@ def share_of(stats: pl.DataFrame, live: pl.DataFrame) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize(
-    ("said", "live", "expected"),
+    ("file_counts", "live", "expected"),
     [
         pytest.param([(1, 2, 1), (1, 2, 3)], files(10, 10), (0.2, True, "", 2), id="every file tells: exact"),
         pytest.param([(1, 2, 2), None], files(10, 10), (0.1, False, "≥", 1), id="one does not: a lower bound"),
@@ -61,9 +61,9 @@ def share_of(stats: pl.DataFrame, live: pl.DataFrame) -> tuple[Any, ...]:
     ],
 )
 def test_null_shares_say_how_sure_they_are(
-    said: list[Said | None], live: pl.DataFrame, expected: tuple[Any, ...]
+    file_counts: list[ColumnCounts | None], live: pl.DataFrame, expected: tuple[Any, ...]
 ) -> None:
-    assert share_of(statistics({"x": said}), live) == expected
+    assert share_of(statistics({"x": file_counts}), live) == expected
 
 
 def test_null_counts_that_may_include_deleted_rows_are_an_upper_bound() -> None:
@@ -77,11 +77,15 @@ def test_null_shares_have_their_declared_shape_without_files() -> None:
 
 
 def test_names_that_collide_or_look_like_patterns_are_just_names() -> None:
-    said: dict[str, list[Said | None]] = {name: [(1, 2, 1)] for name in ("path", "records", "^x$", "x", "*", "min")}
-    assert views.schema.null_shares.null_shares(statistics(said), files(10))["column"].to_list() == list(said)
-    assert views.schema.null_shares.null_shares(statistics(said), files(10))["null_share"].to_list() == [0.1] * len(
-        said
+    file_counts: dict[str, list[ColumnCounts | None]] = {
+        name: [(1, 2, 1)] for name in ("path", "records", "^x$", "x", "*", "min")
+    }
+    assert views.schema.null_shares.null_shares(statistics(file_counts), files(10))["column"].to_list() == list(
+        file_counts
     )
+    assert views.schema.null_shares.null_shares(statistics(file_counts), files(10))["null_share"].to_list() == [
+        0.1
+    ] * len(file_counts)
 
 
 def test_one_file_path_with_two_deletion_vectors_is_joined_by_both() -> None:
@@ -120,12 +124,21 @@ def test_the_tree_holds_every_level_in_order() -> None:
 def test_the_tree_tells_ranges_and_nulls_of_leaves() -> None:
     stats = statistics({"x": [(5, 9, 0), (2, 7, 0)], "s.`a.b`": [("a", "k", 1), None], "m": [(None, None, 2)] * 2})
     tree = views.schema.columns.schema_tree(NESTED, stats, files=files(10, 10))
-    told = {row["path"]: row for row in tree.iter_rows(named=True)}
-    assert [told["x"][k] for k in ("min_text", "max_text", "range_is", "coverage")] == ["2", "9", "exact", 1.0]
-    assert [told["s.`a.b`"][k] for k in ("min_text", "range_is", "coverage")] == ["a", "partial", 0.5]
-    assert (told["s.`a.b`"]["null_share"], told["s.`a.b`"]["null_share_mark"]) == (0.05, "≥")
-    assert (told["m"]["null_share"], told["m"]["coverage"], told["m"]["min_text"]) == (0.2, None, None)
-    assert told["s"]["null_share"] is None
+    columns_by_path = {row["path"]: row for row in tree.iter_rows(named=True)}
+    assert [columns_by_path["x"][k] for k in ("min_text", "max_text", "range_is", "coverage")] == [
+        "2",
+        "9",
+        "exact",
+        1.0,
+    ]
+    assert [columns_by_path["s.`a.b`"][k] for k in ("min_text", "range_is", "coverage")] == ["a", "partial", 0.5]
+    assert (columns_by_path["s.`a.b`"]["null_share"], columns_by_path["s.`a.b`"]["null_share_mark"]) == (0.05, "≥")
+    assert (columns_by_path["m"]["null_share"], columns_by_path["m"]["coverage"], columns_by_path["m"]["min_text"]) == (
+        0.2,
+        None,
+        None,
+    )
+    assert columns_by_path["s"]["null_share"] is None
     assert tree.schema == views.schema.columns.SCHEMA_TREE
 
 
@@ -138,8 +151,8 @@ def test_partition_values_tell_all_of_a_column_that_files_are_partitioned_by() -
     assert (row["path"], row["null_share"], row["null_share_mark"]) == ("`a.b`", 1 / 3, "")
     assert (row["min_text"], row["max_text"], row["range_is"], row["coverage"]) == ("c", "k", "exact", 1.0)
     uncounted = live.with_columns(records=pl.Series([None, 20, 10], dtype=pl.Int64))
-    told = views.schema.columns.schema_tree(schema, stats, files=uncounted).row(1, named=True)
-    assert (told["null_share"], told["null_share_mark"]) == (0.5, "≈")
+    facts = views.schema.columns.schema_tree(schema, stats, files=uncounted).row(1, named=True)
+    assert (facts["null_share"], facts["null_share_mark"]) == (0.5, "≈")
     # a column with statistics of its own is told by them: files of another partitioning have no value here
     both = stats.with_columns(stats["x"].alias("`a.b`"))
     assert views.schema.columns.schema_tree(schema, both, files=live).row(1, named=True)["null_share"] == 0.0
@@ -170,15 +183,15 @@ def test_null_shares_by_version_mark_what_is_far_from_usual() -> None:
         return statistics({"delay": [(1, 2, 99 if version == 35 else 2)], **later})
 
     history = [(v, NOON, told_by(v), files(100)) for v in range(30, 40)]
-    told = views.schema.null_history.null_shares_by_version(history)
-    assert told.schema == views.schema.null_history.NULL_SHARES_BY_VERSION
-    unusual = told.filter("unusual").select("column", "version", "null_share", "usual")
+    shares = views.schema.null_history.null_shares_by_version(history)
+    assert shares.schema == views.schema.null_history.NULL_SHARES_BY_VERSION
+    unusual = shares.filter("unusual").select("column", "version", "null_share", "usual")
     assert unusual.rows() == [("delay", 35, 0.99, 0.02)]
     partial = views.schema.null_history.null_shares_by_version(
         [*history, (40, NOON, statistics({"delay": [(1, 2, 99), None]}), files(99, 1))]
     )
     assert partial.filter(version=40).select("mark", "unusual").rows() == [("\N{GREATER-THAN OR EQUAL TO}", False)]
-    assert told.filter(pl.col("column") == "code")["version"].to_list() == list(range(34, 40))
+    assert shares.filter(pl.col("column") == "code")["version"].to_list() == list(range(34, 40))
     assert (
         views.schema.null_history.null_shares_by_version([]).schema == views.schema.null_history.NULL_SHARES_BY_VERSION
     )

@@ -45,19 +45,19 @@ def test_a_sentence_says_what_changed_and_who_did_it(good: lv.Table) -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "said"),
+    ("first", "message"),
     [
         (6, "; bad load v6, dest is null."),
         (5, "; bad load v6, dest is null; v5: a bad load too."),
         (2, "; bad load v6, dest is null; v5, v4, v3 and 1 more: bad loads too."),
     ],
 )
-def test_the_newest_bad_load_says_why_and_the_others_are_named(good: lv.Table, first: int, said: str) -> None:
+def test_the_newest_bad_load_says_why_and_the_others_are_named(good: lv.Table, first: int, message: str) -> None:
     odd = line(good).with_columns(
         suspicious=pl.col("version") >= first, note=pl.lit("dest is null; repaired by v9", pl.String)
     )
     text = views.compare.sentences.sentence(good.snapshot(1), good.snapshot(6), odd)
-    assert text.endswith(said)
+    assert text.endswith(message)
 
 
 def test_versions_without_a_difference_say_so(good: lv.Table) -> None:
@@ -66,27 +66,32 @@ def test_versions_without_a_difference_say_so(good: lv.Table) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data_change", "said"),
+    ("data_change", "message"),
     [(True, "as many rows, of which some may have changed"), (False, "the same rows in other files")],
 )
 def test_as_many_rows_in_other_files_are_the_same_only_where_no_commit_changed_data(
-    tmp_path: Path, data_change: bool, said: str
+    tmp_path: Path, data_change: bool, message: str
 ) -> None:
     history = DeltaHistory(tmp_path / "t").create({"a": "long"})
     history.commit(history.data("a.parquet", {"a": [1, 2]}, stats={"numRecords": 2}))
-    written = history.data("b.parquet", {"a": [1, 3]}, stats={"numRecords": 2})
-    written["add"]["dataChange"] = data_change
-    history.commit(remove("a.parquet", data_change=data_change), written)
+    data_file = history.data("b.parquet", {"a": [1, 3]}, stats={"numRecords": 2})
+    data_file["add"]["dataChange"] = data_change
+    history.commit(remove("a.parquet", data_change=data_change), data_file)
     table = lv.open_table(str(tmp_path / "t"))
     text = views.compare.sentences.sentence(table.snapshot(1), table.snapshot(2), line(table))
-    assert f": {said}, the same columns, " in text
+    assert f": {message}, the same columns, " in text
 
 
 def test_files_are_compared_by_partition(good: lv.Table) -> None:
     diff = views.compare.versions.partition_difference(good.snapshot(2), good.snapshot(5))
     assert diff.schema == views.compare.versions.PARTITION_DIFF
-    told = diff.select("partition_text", "files_added", "files_removed", "records_added")
-    assert told.rows() == [("month=1", 0, 0, 0), ("month=2", 0, 0, 0), ("month=3", 1, 0, 20), ("month=4", 1, 0, 60)]
+    partitions = diff.select("partition_text", "files_added", "files_removed", "records_added")
+    assert partitions.rows() == [
+        ("month=1", 0, 0, 0),
+        ("month=2", 0, 0, 0),
+        ("month=3", 1, 0, 20),
+        ("month=4", 1, 0, 60),
+    ]
     back = views.compare.versions.partition_difference(good.snapshot(5), good.snapshot(2)).filter(
         pl.col("files_removed") > 0
     )
@@ -159,9 +164,9 @@ def test_statistics_shift_by_column_and_a_new_one_says_so(good: lv.Table) -> Non
     sides = [good.snapshot(3), good.snapshot(6)]
     shift = views.compare.statistics.statistics_shift(sides[0], sides[1], good.statistics(3), good.statistics(6))
     assert shift.schema == views.compare.statistics.STATISTICS_SHIFT
-    told = {row["column"]: (row["change"], row["before"], row["after"]) for row in shift.iter_rows(named=True)}
-    assert told["delay"] == ("same", 0.2, 0.2)
-    assert told["carrier"] == ("same", 0.0, 0.0)
+    shifts = {row["column"]: (row["change"], row["before"], row["after"]) for row in shift.iter_rows(named=True)}
+    assert shifts["delay"] == ("same", 0.2, 0.2)
+    assert shifts["carrier"] == ("same", 0.0, 0.0)
 
 
 def test_a_renamed_column_is_compared_with_itself(tmp_path: Path) -> None:
@@ -190,8 +195,8 @@ def test_bases_worth_choosing_are_offered_each_once(good: lv.Table) -> None:
 def test_of_more_rows_than_are_shown_lost_and_gained_ones_come_by_turns() -> None:
     kinds = ["delete"] * 5 + ["insert"] * 3
     changes = pl.LazyFrame({"a": range(8), "_change_type": kinds})
-    shown = [views.compare.rows.row_difference(changes, limit).rows["a"].to_list() for limit in (4, 7, 8)]
-    assert shown == [[0, 5, 1, 6], [0, 5, 1, 6, 2, 7, 3], [0, 5, 1, 6, 2, 7, 3, 4]]
+    values = [views.compare.rows.row_difference(changes, limit).rows["a"].to_list() for limit in (4, 7, 8)]
+    assert values == [[0, 5, 1, 6], [0, 5, 1, 6, 2, 7, 3], [0, 5, 1, 6, 2, 7, 3, 4]]
 
 
 def test_rows_that_were_only_copied_are_no_difference() -> None:
@@ -204,9 +209,9 @@ def test_rows_that_were_only_copied_are_no_difference() -> None:
         },
         schema_overrides={"_commit_timestamp": pl.Datetime("us", "UTC")},
     )
-    found = views.compare.rows.row_difference(changes)
-    assert (found.gains, found.losses, found.rows_read) == (1, 0, 5)
-    assert found.rows.rows() == [(1, 3)]
+    difference = views.compare.rows.row_difference(changes)
+    assert (difference.gains, difference.losses, difference.rows_read) == (1, 0, 5)
+    assert difference.rows.rows() == [(1, 3)]
 
 
 def test_rows_are_told_apart_whatever_their_columns_are_called_and_hold() -> None:
@@ -221,12 +226,12 @@ def test_rows_are_told_apart_whatever_their_columns_are_called_and_hold() -> Non
             _commit_timestamp=pl.lit(None, pl.Datetime("us", "UTC")),
         )
     )
-    found = views.compare.rows.row_difference(changes)
-    assert (found.gains, found.losses, found.rows_read) == (2, 0, 4)
-    assert found.rows.columns == ["_difference", "^a$", "a", "_difference_", "m"]
-    assert found.rows.select(pl.nth(0, 1, 2, 3)).rows() == [(1, 2, 1, "x"), (1, 3, None, "y")]
-    assert found.rows.schema["m"] == kinds["m"]
-    assert views.compare.rows.row_difference(changes, 1).rows.rows() == found.rows.rows()[:1]
+    difference = views.compare.rows.row_difference(changes)
+    assert (difference.gains, difference.losses, difference.rows_read) == (2, 0, 4)
+    assert difference.rows.columns == ["_difference", "^a$", "a", "_difference_", "m"]
+    assert difference.rows.select(pl.nth(0, 1, 2, 3)).rows() == [(1, 2, 1, "x"), (1, 3, None, "y")]
+    assert difference.rows.schema["m"] == kinds["m"]
+    assert views.compare.rows.row_difference(changes, 1).rows.rows() == difference.rows.rows()[:1]
 
 
 IDS = st.lists(st.integers(0, 3), max_size=6)
@@ -234,7 +239,7 @@ IDS = st.lists(st.integers(0, 3), max_size=6)
 
 @given(IDS, IDS, st.integers(0, 6), st.sampled_from([1, 32 << 20]))
 def test_a_part_of_a_difference_is_true_of_the_whole(
-    lost: list[int], gained: list[int], read: int, fewest_bytes: int
+    losses: list[int], gains: list[int], count: int, fewest_bytes: int
 ) -> None:
     def batches(ids: list[int], kind: str) -> list[pl.DataFrame]:
         return [pl.DataFrame({"a": [n], "_change_type": [kind]}) for n in ids]
@@ -243,26 +248,26 @@ def test_a_part_of_a_difference_is_true_of_the_whole(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rows, "_FEWEST_BYTES", fewest_bytes)
         first, second = rows.RowDifferenceSum(schema), rows.RowDifferenceSum(schema)
-        for batch in batches(lost, "delete"):
+        for batch in batches(losses, "delete"):
             first.add(batch)
             second.add(batch)
         nothing_certain = first.part(None)
-        for batch in batches(gained[:read], "insert"):
+        for batch in batches(gains[:count], "insert"):
             second.add(batch)
         part = second.part("insert")
-        for batch in batches(gained[read:], "insert"):
+        for batch in batches(gains[count:], "insert"):
             second.add(batch)
         whole = second.whole()
-    assert (nothing_certain.gains, nothing_certain.losses, nothing_certain.undecided) == (0, 0, len(lost))
+    assert (nothing_certain.gains, nothing_certain.losses, nothing_certain.undecided) == (0, 0, len(losses))
     assert nothing_certain.rows.is_empty()
     assert (whole.gains, whole.losses) == (
-        (Counter(gained) - Counter(lost)).total(),
-        (Counter(lost) - Counter(gained)).total(),
+        (Counter(gains) - Counter(losses)).total(),
+        (Counter(losses) - Counter(gains)).total(),
     )
-    certain = Counter(gained[:read]) - Counter(lost)
+    certain = Counter(gains[:count]) - Counter(losses)
     assert Counter(dict(part.rows.select("a", "_difference").rows())) == certain
     assert (part.gains, part.losses) == (certain.total(), 0)
-    assert part.undecided == (Counter(lost) - Counter(gained[:read])).total()
+    assert part.undecided == (Counter(losses) - Counter(gains[:count])).total()
 
 
 def test_rows_of_two_versions_differ_by_what_was_loaded_and_deleted(good: lv.Table) -> None:
@@ -285,13 +290,13 @@ def test_rows_of_versions_with_the_same_deletes_differ_by_their_files(tmp_path: 
     assert ", the same data files, 1 delete file written." in views.compare.sentences.sentence(versions[1], versions[2])
 
 
-@pytest.mark.parametrize(("counted", "change"), [(True, "shifted"), (False, "same")])
+@pytest.mark.parametrize(("has_counts", "change"), [(True, "shifted"), (False, "same")])
 def test_a_share_that_moves_only_by_what_a_file_does_not_count_is_no_shift(
-    tmp_path: Path, *, counted: bool, change: str
+    tmp_path: Path, *, has_counts: bool, change: str
 ) -> None:
     history = DeltaHistory(str(tmp_path)).commit(protocol(), metadata({"x": "long"}))
     history.commit(add("a", stats={"numRecords": 200, "nullCount": {"x": 100}}))
-    history.commit(add("b", stats={"numRecords": 2, "nullCount": {"x": 0} if counted else {}}))
+    history.commit(add("b", stats={"numRecords": 2, "nullCount": {"x": 0} if has_counts else {}}))
     table = lv.open_table(str(tmp_path))
     shift = views.compare.statistics.statistics_shift(
         table.snapshot(1), table.snapshot(2), table.statistics(1), table.statistics(2)

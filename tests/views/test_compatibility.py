@@ -32,25 +32,27 @@ def snapshot(
     )
 
 
-def delta(*named: str, reading: bool = True) -> TableProtocol:
-    return TableProtocol(3 if reading else 1, 7, named if reading else None, named)
+def delta(*features: str, reading: bool = True) -> TableProtocol:
+    return TableProtocol(3 if reading else 1, 7, features if reading else None, features)
 
 
 def iceberg(version: int) -> TableProtocol:
     return TableProtocol(format_version=version)
 
 
-def answers(made: Snapshot, engine: str, **more: Any) -> dict[str, Any]:
-    told = views.engines.compatibility.compatibility(views.engines.requirements.needs(made, **more), made.format)
-    return told.filter(pl.col("engine") == engine).row(0, named=True)
+def answers(table_snapshot: Snapshot, engine: str, **more: Any) -> dict[str, Any]:
+    verdicts = views.engines.compatibility.compatibility(
+        views.engines.requirements.needs(table_snapshot, **more), table_snapshot.format
+    )
+    return verdicts.filter(pl.col("engine") == engine).row(0, named=True)
 
 
 def test_a_plain_table_is_read_by_everybody() -> None:
-    told = views.engines.compatibility.compatibility(
+    verdicts = views.engines.compatibility.compatibility(
         views.engines.requirements.needs(snapshot(TableProtocol(1, 2))), "delta"
     )
-    assert set(told["read"]) == {"yes"}
-    assert set(told["write"]) == {"yes", "never", "unknown"}
+    assert set(verdicts["read"]) == {"yes"}
+    assert set(verdicts["write"]) == {"yes", "never", "unknown"}
 
 
 @pytest.mark.parametrize(
@@ -86,9 +88,9 @@ def test_a_plain_table_is_read_by_everybody() -> None:
 def test_the_feature_to_blame_is_named(
     protocol: TableProtocol, engine: str, read: str, write: str, because: str | None
 ) -> None:
-    told = answers(snapshot(protocol), engine)
-    assert (told["read"], told["write"]) == (read, write)
-    assert because is None or because in told["because"]
+    verdicts = answers(snapshot(protocol), engine)
+    assert (verdicts["read"], verdicts["write"]) == (read, write)
+    assert because is None or because in verdicts["because"]
 
 
 def test_the_commit_that_turned_a_feature_on_is_named() -> None:
@@ -100,8 +102,8 @@ def test_the_commit_that_turned_a_feature_on_is_named() -> None:
     ]
     origins = views.engines.requirements.protocol_origins(protocols, "delta", whole=True)
     assert {f: o.version for f, o in origins.items()} == {"columnMapping": 9, "typeWidening": 4}
-    told = answers(snapshot(delta("columnMapping", "typeWidening")), "polars", origins=origins)
-    assert (told["blame"], told["since"], told["writer"]) == ("columnMapping", 9, "li")
+    verdicts = answers(snapshot(delta("columnMapping", "typeWidening")), "polars", origins=origins)
+    assert (verdicts["blame"], verdicts["since"], verdicts["writer"]) == ("columnMapping", 9, "li")
 
 
 def test_what_was_on_before_the_log_begins_has_no_origin() -> None:
@@ -128,12 +130,14 @@ def test_legacy_features_that_are_not_used_ask_nothing_of_who_spares_them(
     monkeypatch: pytest.MonkeyPatch, rules: list[Any], properties: dict[str, str], write: str
 ) -> None:
     (ours,) = (engine for engine in engines("delta") if engine.name == "lakeview")
-    made = snapshot(TableProtocol(1, 6), properties=properties, rules=pl.DataFrame(rules, schema=RULES, orient="row"))
-    assert answers(made, "lakeview")["write"] == "yes", "it writes them all"
+    table_snapshot = snapshot(
+        TableProtocol(1, 6), properties=properties, rules=pl.DataFrame(rules, schema=RULES, orient="row")
+    )
+    assert answers(table_snapshot, "lakeview")["write"] == "yes", "it writes them all"
     source = msgspec.structs.replace(ours.sources[0], writes=("appendOnly",))
     lesser = msgspec.structs.replace(ours, sources=(source,))
     monkeypatch.setattr("lakeview.views.engines.compatibility.engines", lambda _: (lesser,))
-    assert answers(made, "lakeview")["write"] == write
+    assert answers(table_snapshot, "lakeview")["write"] == write
 
 
 def deletes(*kinds: str) -> pl.DataFrame:
@@ -141,7 +145,7 @@ def deletes(*kinds: str) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("made", "needed"),
+    ("facts", "features"),
     [
         pytest.param({"version": 2}, ["format version 2"], id="nothing more"),
         pytest.param(
@@ -165,13 +169,13 @@ def deletes(*kinds: str) -> pl.DataFrame:
         ),
     ],
 )
-def test_what_a_table_uses_is_found_where_no_protocol_names_it(made: dict[str, Any], needed: list[str]) -> None:
-    version = made.pop("version")
+def test_what_a_table_uses_is_found_where_no_protocol_names_it(facts: dict[str, Any], features: list[str]) -> None:
+    version = facts.pop("version")
     assert (
-        views.engines.requirements.needs(snapshot(iceberg(version), table_format="iceberg", **made))[
+        views.engines.requirements.needs(snapshot(iceberg(version), table_format="iceberg", **facts))[
             "feature"
         ].to_list()
-        == needed
+        == features
     )
 
 
@@ -179,8 +183,8 @@ def test_a_schema_of_a_thousand_levels_is_walked() -> None:
     deep: Any = PrimitiveType("variant")
     for _ in range(5000):
         deep = ArrayType(deep)
-    made = snapshot(iceberg(3), table_format="iceberg", schema=Schema((Field("a", deep),)))
-    assert views.engines.requirements.needs(made)["feature"].to_list() == ["format version 3", "variant"]
+    table_snapshot = snapshot(iceberg(3), table_format="iceberg", schema=Schema((Field("a", deep),)))
+    assert views.engines.requirements.needs(table_snapshot)["feature"].to_list() == ["format version 3", "variant"]
 
 
 def test_the_first_commit_with_deletes_is_found_in_its_metrics() -> None:
@@ -189,30 +193,34 @@ def test_the_first_commit_with_deletes_is_found_in_its_metrics() -> None:
         {"version": 10, "position": 1, "metrics": '{"added-equality-deletes":1}', "engine": "flink"},
         {"version": 20, "position": 2, "metrics": '{"added-equality-delete-files":3,"added-dvs":0}', "engine": "spark"},
     ]
-    found = views.engines.requirements.usage_origins(
+    origins_found = views.engines.requirements.usage_origins(
         pl.DataFrame(rows, schema=COMMITS), [(20, None, Schema())], "iceberg"
     )
-    assert found == {"equality deletes": Origin(10, None, "flink")}
+    assert origins_found == {"equality deletes": Origin(10, None, "flink")}
 
 
 def test_a_format_without_rules_is_unknown_and_not_fine() -> None:
-    made = snapshot(TableProtocol(1, 2), table_format="another")
-    assert views.engines.requirements.needs(made).is_empty()
-    assert views.engines.compatibility.compatibility(views.engines.requirements.needs(made), "another").is_empty()
-    assert views.engines.requirements.shared_needs(made).is_empty()
-    assert views.engines.compatibility.recipients(views.engines.requirements.shared_needs(made), "another").is_empty()
+    table_snapshot = snapshot(TableProtocol(1, 2), table_format="another")
+    assert views.engines.requirements.needs(table_snapshot).is_empty()
+    assert views.engines.compatibility.compatibility(
+        views.engines.requirements.needs(table_snapshot), "another"
+    ).is_empty()
+    assert views.engines.requirements.shared_needs(table_snapshot).is_empty()
+    assert views.engines.compatibility.recipients(
+        views.engines.requirements.shared_needs(table_snapshot), "another"
+    ).is_empty()
 
 
-def sharing(*features: str, version: int = 3, told: bool = True) -> Snapshot:
+def sharing(*features: str, version: int = 3, with_features: bool = True) -> Snapshot:
     """As a recipient is told of it: in the log's own words, or as plain files."""
-    protocol = TableProtocol(version, reader_features=features or None) if told else TableProtocol(1)
+    protocol = TableProtocol(version, reader_features=features or None) if with_features else TableProtocol(1)
     return snapshot(protocol, table_format="sharing")
 
 
 @pytest.mark.parametrize(
-    ("made", "needed"),
+    ("table_snapshot", "features"),
     [
-        pytest.param(sharing(told=False), ["parquet responses"], id="plain files"),
+        pytest.param(sharing(with_features=False), ["parquet responses"], id="plain files"),
         pytest.param(
             sharing("deletionVectors", "v2Checkpoint"),
             ["delta responses", "deletionVectors"],
@@ -221,12 +229,12 @@ def sharing(*features: str, version: int = 3, told: bool = True) -> Snapshot:
         pytest.param(sharing("v2Checkpoint"), ["parquet responses"], id="what is the log's alone asks nothing"),
     ],
 )
-def test_what_a_shared_table_asks_of_recipients(made: Snapshot, needed: list[str]) -> None:
-    assert views.engines.requirements.needs(made)["feature"].to_list() == needed
+def test_what_a_shared_table_asks_of_recipients(table_snapshot: Snapshot, features: list[str]) -> None:
+    assert views.engines.requirements.needs(table_snapshot)["feature"].to_list() == features
 
 
 @pytest.mark.parametrize(
-    ("made", "recipient", "read", "because"),
+    ("table_snapshot", "recipient", "read", "because"),
     [
         pytest.param(
             sharing("deletionVectors"),
@@ -252,32 +260,37 @@ def test_what_a_shared_table_asks_of_recipients(made: Snapshot, needed: list[str
             "unknown whether it reads delta responses",
             id="nobody says",
         ),
-        pytest.param(sharing(told=False), "Tableau (Delta Sharing connector)", "yes", None, id="plain files"),
+        pytest.param(sharing(with_features=False), "Tableau (Delta Sharing connector)", "yes", None, id="plain files"),
     ],
 )
-def test_who_reads_a_shared_table(made: Snapshot, recipient: str, read: str, because: str | None) -> None:
-    told = answers(made, recipient)
-    assert (told["read"], told["write"]) == (read, "never")
-    assert because is None or because in told["because"]
+def test_who_reads_a_shared_table(table_snapshot: Snapshot, recipient: str, read: str, because: str | None) -> None:
+    verdicts = answers(table_snapshot, recipient)
+    assert (verdicts["read"], verdicts["write"]) == (read, "never")
+    assert because is None or because in verdicts["because"]
 
 
 def test_who_could_read_a_table_once_it_is_shared() -> None:
-    made = snapshot(delta("deletionVectors", "v2Checkpoint"))
+    table_snapshot = snapshot(delta("deletionVectors", "v2Checkpoint"))
     origins = {"deletionVectors": Origin(4, None, "li")}
-    needed = views.engines.requirements.shared_needs(made, origins)
-    assert needed.select("feature", "since").rows() == [("delta responses", 4), ("deletionVectors", 4)]
-    told = (
-        views.engines.compatibility.recipients(needed, "delta")
+    needs = views.engines.requirements.shared_needs(table_snapshot, origins)
+    assert needs.select("feature", "since").rows() == [("delta responses", 4), ("deletionVectors", 4)]
+    verdicts = (
+        views.engines.compatibility.recipients(needs, "delta")
         .filter(engine="Oracle Autonomous AI Database")
         .row(0, named=True)
     )
-    assert (told["read"], told["blame"], told["since"], told["writer"]) == ("no", "deletionVectors", 4, "li")
+    assert (verdicts["read"], verdicts["blame"], verdicts["since"], verdicts["writer"]) == (
+        "no",
+        "deletionVectors",
+        4,
+        "li",
+    )
 
 
 def test_a_cause_is_told_once_with_how_many_engines_fail_and_how_many_are_unknown() -> None:
-    made = snapshot(delta("deletionVectors", "a feature of tomorrow"))
-    needed = views.engines.requirements.needs(made, {"deletionVectors": Origin(4, None, "li")})
-    engines = views.engines.compatibility.compatibility(needed, "delta")
+    table_snapshot = snapshot(delta("deletionVectors", "a feature of tomorrow"))
+    needs_found = views.engines.requirements.needs(table_snapshot, {"deletionVectors": Origin(4, None, "li")})
+    engines = views.engines.compatibility.compatibility(needs_found, "delta")
     counts = {cause: numbers for cause, *numbers in views.engines.compatibility.causes(engines)}
     for cause, (fail, unknown) in counts.items():
         of_cause = engines.filter(blame=cause.partition(" (")[0])
@@ -297,8 +310,8 @@ def test_a_mapping_that_a_version_only_implies_asks_nothing_of_recipients() -> N
 
 
 def test_the_sources_of_the_blame_come_first() -> None:
-    told = answers(snapshot(delta("variantShredding")), "Databricks Runtime")
-    assert told["sources"] == "https://learn.microsoft.com/azure/databricks/tables/features/variant-shredding"
+    verdicts = answers(snapshot(delta("variantShredding")), "Databricks Runtime")
+    assert verdicts["sources"] == "https://learn.microsoft.com/azure/databricks/tables/features/variant-shredding"
     both = answers(snapshot(delta("deletionVectors", "timestampNtz")), "Databricks Runtime")
     assert both["sources"].count("https://") == 2
 
@@ -317,11 +330,11 @@ def test_the_sources_of_the_blame_come_first() -> None:
 )
 def test_what_turned_a_feature_on_in_words(origin: Origin | None, words: str) -> None:
     origins = {} if origin is None else {"columnMapping": origin}
-    needed = views.engines.requirements.needs(snapshot(delta("columnMapping")), origins)
-    assert needed.select(views.engines.compatibility.turned_on()).item() == words
-    assert needed.select(views.engines.compatibility.turned_on(brief=True)).item() == words.split(",")[0]
-    told = views.engines.compatibility.compatibility(needed, "delta").filter(engine="polars")
-    assert told.select(views.engines.compatibility.turned_on()).item() == words
+    needs_found = views.engines.requirements.needs(snapshot(delta("columnMapping")), origins)
+    assert needs_found.select(views.engines.compatibility.turned_on()).item() == words
+    assert needs_found.select(views.engines.compatibility.turned_on(brief=True)).item() == words.split(",")[0]
+    verdicts = views.engines.compatibility.compatibility(needs_found, "delta").filter(engine="polars")
+    assert verdicts.select(views.engines.compatibility.turned_on()).item() == words
 
 
 def test_a_table_of_the_second_format_is_judged(tmp_path: Path) -> None:
@@ -329,14 +342,14 @@ def test_a_table_of_the_second_format_is_judged(tmp_path: Path) -> None:
     history.append("a", [{"id": 1}, {"id": 2}])
     history.delete_equal("d", [history.fields["id"]], [{"id": 1}])
     table = open_iceberg(history.address)
-    told = answers(
+    verdicts = answers(
         table.snapshot(), "PyIceberg", origins=views.engines.requirements.usage_origins(table.history(), [], "iceberg")
     )
-    assert (told["read"], told["blame"]) == ("no", "equality deletes")
+    assert (verdicts["read"], verdicts["blame"]) == ("no", "equality deletes")
 
 
 def test_files_are_not_read_for_it() -> None:
-    made = snapshot(TableProtocol(1, 2), rules=pl.DataFrame(schema=RULES))
-    views.engines.requirements.needs(made)
-    assert not hasattr(made, "_files")
-    assert made.files.schema == FILES
+    table_snapshot = snapshot(TableProtocol(1, 2), rules=pl.DataFrame(schema=RULES))
+    views.engines.requirements.needs(table_snapshot)
+    assert not hasattr(table_snapshot, "_files")
+    assert table_snapshot.files.schema == FILES

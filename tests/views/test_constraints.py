@@ -36,15 +36,15 @@ def delta_table(
     schema = schema_string(COLUMNS, required)
     history.commit(protocol(1, 3), metadata(schema=schema, partition_by=("p",), properties=properties))
     for i, rows in enumerate(files):
-        held = pa.table({n: pa.array([row.get(n) for row in rows], t) for n, t in ARROW.items()})
+        arrow = pa.table({n: pa.array([row.get(n) for row in rows], t) for n, t in ARROW.items()})
         value = rows[0].get("p") if rows else None
         partition = {"p": None if value is None else str(value)}
-        stats = file_statistics(held)
-        history.commit(history.data(f"f{i}.parquet", held, stats=stats, partitionValues=partition))
+        stats = file_statistics(arrow)
+        history.commit(history.data(f"f{i}.parquet", arrow, stats=stats, partitionValues=partition))
     return open_table(history.address)
 
 
-def kept(table: Table) -> ConstraintVerdicts:
+def verdicts_of(table: Table) -> ConstraintVerdicts:
     """What is proved of the latest version."""
     snapshot = table.snapshot()
     rules = views.quality.constraints.stated_rules(snapshot)
@@ -55,8 +55,8 @@ def kept(table: Table) -> ConstraintVerdicts:
 
 def one(table: Table) -> Row:
     """What is proved of the only constraint."""
-    (found,) = kept(table).rules.iter_rows(named=True)
-    return dict(found)
+    (rule,) = verdicts_of(table).rules.iter_rows(named=True)
+    return dict(rule)
 
 
 def a(*values: int | None) -> list[Row]:
@@ -113,13 +113,11 @@ CASES: dict[str, tuple[str, list[list[Row]], tuple[str, str, int, int | None, in
 def test_a_constraint_is_held_against_statistics(
     rule: str, files: list[list[Row]], expected: tuple[Any, ...], tmp_path: Path
 ) -> None:
-    found = one(delta_table(tmp_path / "t", [rule], files))
-    proved = tuple(
-        found[n] for n in ("verdict", "certainty", "files_satisfying", "files_violating", "records_violating")
-    )
+    row = one(delta_table(tmp_path / "t", [rule], files))
+    proved = tuple(row[n] for n in ("verdict", "certainty", "files_satisfying", "files_violating", "records_violating"))
     assert proved == expected
-    assert (found["why"] is None) == (found["verdict"] != "unknown")
-    assert found["files"] == len(files)
+    assert (row["why"] is None) == (row["verdict"] != "unknown")
+    assert row["files"] == len(files)
 
 
 @pytest.mark.parametrize(
@@ -139,9 +137,9 @@ def test_the_rows_that_break_it_are_found_by_a_filter(rule: str, where: str | No
 
 
 def test_files_that_break_it_are_named(tmp_path: Path) -> None:
-    found = kept(delta_table(tmp_path / "t", ["a > 0"], [a(1), a(-1, -1), a(None, 5)]))
-    assert found.files.schema == views.quality.verdicts.VIOLATING_FILES
-    assert found.files.select("path", "records_violating").rows() == [("f1.parquet", 2), ("f2.parquet", 1)]
+    verdicts = verdicts_of(delta_table(tmp_path / "t", ["a > 0"], [a(1), a(-1, -1), a(None, 5)]))
+    assert verdicts.files.schema == views.quality.verdicts.VIOLATING_FILES
+    assert verdicts.files.select("path", "records_violating").rows() == [("f1.parquet", 2), ("f2.parquet", 1)]
 
 
 def test_of_very_many_constraints_the_first_are_looked_at(tmp_path: Path) -> None:
@@ -149,15 +147,15 @@ def test_of_very_many_constraints_the_first_are_looked_at(tmp_path: Path) -> Non
     snapshot = table.snapshot()
     rules = views.quality.constraints.stated_rules(snapshot)
     columns = views.quality.constraints.rule_columns(rules, snapshot.schema, 1)
-    found = views.quality.verdicts.constraint_verdicts(snapshot, rules, table.statistics(columns=columns), 1)
-    assert (columns, found.rules["rule"].to_list(), found.left_out) == (["a"], ["a > 0"], 2)
+    verdicts = views.quality.verdicts.constraint_verdicts(snapshot, rules, table.statistics(columns=columns), 1)
+    assert (columns, verdicts.rules["rule"].to_list(), verdicts.left_out) == (["a"], ["a > 0"], 2)
 
 
 def test_a_column_that_may_not_be_null(tmp_path: Path) -> None:
     table = delta_table(tmp_path / "t", [], [a(1), a(None, None, 3)], required=("a",))
-    found = one(table)
-    assert (found["kind"], found["name"], found["rule"]) == ("required", "a", "a IS NOT NULL")
-    assert (found["verdict"], found["certainty"], found["records_violating"]) == ("violated", "exact", 2)
+    rule = one(table)
+    assert (rule["kind"], rule["name"], rule["rule"]) == ("required", "a", "a IS NOT NULL")
+    assert (rule["verdict"], rule["certainty"], rule["records_violating"]) == ("violated", "exact", 2)
 
 
 def test_rows_that_were_deleted_break_nothing(tmp_path: Path) -> None:
@@ -167,10 +165,10 @@ def test_rows_that_were_deleted_break_nothing(tmp_path: Path) -> None:
         protocol(3, 7, **features), metadata({"a": "long"}, properties={"delta.constraints.positive": "a > 0"})
     )
     wide = {"numRecords": 3, "minValues": {"a": -1}, "maxValues": {"a": 5}, "nullCount": {"a": 1}, "tightBounds": False}
-    held = {"a": pa.array([-1, None, 5], pa.int64())}
-    history.commit(history.data("f", held, stats=json.dumps(wide), deletionVector=deleting(0, 1)))
-    found = one(open_table(history.address))
-    assert (found["verdict"], found["why"]) == ("unknown", "some files have no statistics for it, or bounds too wide")
+    columns = {"a": pa.array([-1, None, 5], pa.int64())}
+    history.commit(history.data("f", columns, stats=json.dumps(wide), deletionVector=deleting(0, 1)))
+    rule = one(open_table(history.address))
+    assert (rule["verdict"], rule["why"]) == ("unknown", "some files have no statistics for it, or bounds too wide")
 
 
 def test_a_file_of_which_every_row_was_deleted_keeps_everything(tmp_path: Path) -> None:
@@ -179,31 +177,31 @@ def test_a_file_of_which_every_row_was_deleted_keeps_everything(tmp_path: Path) 
     history.commit(
         protocol(3, 7, **features), metadata({"a": "long"}, properties={"delta.constraints.positive": "a > 0"})
     )
-    held = {"a": pa.array([-1], pa.int64())}
-    history.commit(history.data("f", held, stats={"numRecords": 1}, deletionVector=deleting(0)))
+    columns = {"a": pa.array([-1], pa.int64())}
+    history.commit(history.data("f", columns, stats={"numRecords": 1}, deletionVector=deleting(0)))
     assert one(open_table(history.address))["verdict"] == "satisfied"
 
 
 def test_without_statistics_nothing_is_proved(tmp_path: Path) -> None:
     history = DeltaHistory(tmp_path / "t").create({"a": "long"}, properties={"delta.constraints.positive": "a > 0"})
     history.commit(history.data("f", {"a": pa.array([1], pa.int64())}))
-    found = one(open_table(history.address))
-    assert (found["verdict"], found["certainty"], found["records_violating"]) == ("unknown", "unknown", None)
+    rule = one(open_table(history.address))
+    assert (rule["verdict"], rule["certainty"], rule["records_violating"]) == ("unknown", "unknown", None)
 
 
 def test_what_statistics_cannot_tell_is_listed_with_its_reason(tmp_path: Path) -> None:
-    made = [
+    fields = [
         {"name": "a", "type": "long", "nullable": True, "metadata": {}},
         {"name": "g", "type": "long", "nullable": True, "metadata": {"delta.generationExpression": "a + 1"}},
         {"name": "i", "type": "long", "nullable": True, "metadata": {"delta.invariants": "i > 0"}},
         {"name": "v", "type": "string", "nullable": True, "metadata": {"__CHAR_VARCHAR_TYPE_STRING": "varchar(3)"}},
     ]
     history = DeltaHistory(tmp_path / "t")
-    history.commit(protocol(1, 4), metadata(schema=json.dumps({"type": "struct", "fields": made})))
+    history.commit(protocol(1, 4), metadata(schema=json.dumps({"type": "struct", "fields": fields})))
     rows = pa.table({"a": [1], "g": [2], "i": [3], "v": ["abc"]})
     history.commit(history.data("f", rows, stats=file_statistics(rows)))
-    found = kept(open_table(history.address)).rules
-    assert found.select("kind", "name", "verdict", "why").rows() == [
+    rules = verdicts_of(open_table(history.address)).rules
+    assert rules.select("kind", "name", "verdict", "why").rows() == [
         ("generated", "g", "unknown", "it compares values of one row; statistics are by column"),
         ("length", "v", "unknown", "statistics contain no lengths"),
         ("invariant", "i", "satisfied", None),
@@ -232,9 +230,9 @@ def test_required_fields_of_the_second_format(tmp_path: Path) -> None:
     history.append("b", [{"id": None, "note": "x"}, {"id": 5, "note": None}])
     history.evolve(fields)
     history.append("c", [{"id": 7, "note": "y"}])
-    found = one(open_table(history.address))
-    assert (found["rule"], found["verdict"], found["certainty"]) == ("id IS NOT NULL", "violated", "exact")
-    assert (found["files"], found["files_violating"], found["records_violating"]) == (3, 1, 1)
+    rule = one(open_table(history.address))
+    assert (rule["rule"], rule["verdict"], rule["certainty"]) == ("id IS NOT NULL", "violated", "exact")
+    assert (rule["files"], rule["files_violating"], rule["records_violating"]) == (3, 1, 1)
 
 
 def test_rows_deleted_of_the_second_format(tmp_path: Path) -> None:
@@ -259,21 +257,21 @@ def test_what_is_proved_is_true_of_the_rows(seed: int, tmp_path: Path) -> None:
         for part in [dice.choice([None, 1, 2]) for _ in range(6)]
     ]
     table = delta_table(tmp_path / "t", rules, files)
-    found = kept(table)
+    verdicts = verdicts_of(table)
     proved = 0
-    told = {row["rule_id"]: row["violating"] for row in found.rules.iter_rows(named=True)}
-    for number, where in told.items():  # what is offered to find them by finds them, and nothing else
+    violations = {row["rule_id"]: row["violating"] for row in verdicts.rules.iter_rows(named=True)}
+    for number, where in violations.items():  # what is offered to find them by finds them, and nothing else
         assert table.scan().filter(pl.sql_expr(where)).collect().height == sum(
             _breaking(rules[number], rows) for rows in files
         )
-    broken = {(rule, path): rows for rule, path, _, _, rows in found.files.iter_rows()}
-    for said in found.rules.iter_rows(named=True):
-        truths = [_breaking(rules[said["rule_id"]], rows) for rows in files]
-        assert said["files_satisfying"] <= truths.count(0)
-        assert said["verdict"] != "satisfied" or not any(truths)
+    broken = {(rule, path): rows for rule, path, _, _, rows in verdicts.files.iter_rows()}
+    for rule_row in verdicts.rules.iter_rows(named=True):
+        truths = [_breaking(rules[rule_row["rule_id"]], rows) for rows in files]
+        assert rule_row["files_satisfying"] <= truths.count(0)
+        assert rule_row["verdict"] != "satisfied" or not any(truths)
         for i, truth in enumerate(truths):
-            assert broken.get((said["rule_id"], f"f{i}.parquet"), 0) <= truth
-        proved += said["files_satisfying"] + (said["files_violating"] or 0)
+            assert broken.get((rule_row["rule_id"], f"f{i}.parquet"), 0) <= truth
+        proved += rule_row["files_satisfying"] + (rule_row["files_violating"] or 0)
     assert proved > 90  # of 180
 
 
@@ -301,23 +299,23 @@ def _breaking(rule: str, rows: list[Row]) -> int:
 
 def test_a_table_without_rules_costs_nothing(tmp_path: Path) -> None:
     snapshot = delta_table(tmp_path / "t", [], [a(1)]).snapshot()
-    found = views.quality.verdicts.constraint_verdicts(
+    verdicts = views.quality.verdicts.constraint_verdicts(
         snapshot, views.quality.constraints.stated_rules(snapshot), pl.DataFrame()
     )
-    assert (found.rules.schema, found.rules.height) == (views.quality.verdicts.CONSTRAINTS, 0)
-    assert (found.files.schema, found.files.height) == (views.quality.verdicts.VIOLATING_FILES, 0)
+    assert (verdicts.rules.schema, verdicts.rules.height) == (views.quality.verdicts.CONSTRAINTS, 0)
+    assert (verdicts.files.schema, verdicts.files.height) == (views.quality.verdicts.VIOLATING_FILES, 0)
 
 
 def test_what_is_broken_is_a_finding(tmp_path: Path) -> None:
     table = delta_table(tmp_path / "t", ["a > 0", "b > 0", "p > 0", "d IS NULL"], [[{"a": -1, "b": -1, "p": -1}]])
-    (finding,) = views.health.findings.rule_findings(kept(table))
+    (finding,) = views.health.findings.rule_findings(verdicts_of(table))
     assert finding.claim == "3 of the table's constraints are violated"
     assert finding.evidence.startswith("a > 0 in 1 file, 1 row or more; b > 0 in 1 file")
     assert (finding.severity, finding.page) == ("attention", "quality")
     only = delta_table(tmp_path / "only", ["a <> 3"], [a(1, 3), a(1, 5)])
-    (finding,) = views.health.findings.rule_findings(kept(only))
+    (finding,) = views.health.findings.rule_findings(verdicts_of(only))
     assert (finding.claim, finding.evidence) == ("r0 is violated", "a <> 3 in at least 1 file, 1 row or more")
-    assert views.health.findings.rule_findings(kept(delta_table(tmp_path / "kept", ["a > 0"], [a(1)]))) == []
+    assert views.health.findings.rule_findings(verdicts_of(delta_table(tmp_path / "kept", ["a > 0"], [a(1)]))) == []
 
 
 @pytest.mark.parametrize(("end", "verdict"), [("00.123", "unknown"), ("00.124", "satisfied")])

@@ -97,8 +97,8 @@ def test_every_distribution_has_a_picture(name: str, dark: bool) -> None:
 
 def test_the_rows_from_before_a_column_existed_are_named_below_its_name() -> None:
     spread = views.data.distributions.distributions(SAMPLE.select("moment"))
-    named = charts.distributions.distribution_bars(spread, absent="40.8 % before v9").to_dict()
-    assert named["title"]["subtitle"] == "40.8 % before v9: absent from the files"
+    spec = charts.distributions.distribution_bars(spread, absent="40.8 % before v9").to_dict()
+    assert spec["title"]["subtitle"] == "40.8 % before v9: absent from the files"
     assert "subtitle" not in charts.distributions.distribution_bars(spread).to_dict()["title"]
 
 

@@ -23,18 +23,18 @@ FIRST_READ = date(2026, 11, 22)
 """Before this day the rules were not gone over source by source."""
 
 
-def told() -> Iterator[tuple[str, Engine, Source]]:
+def statements() -> Iterator[tuple[str, Engine, Source]]:
     return ((name, engine, one) for name in FORMATS for engine in engines(name) for one in engine.sources)
 
 
-def known(table_format: str) -> frozenset[str]:
+def feature_names(table_format: str) -> frozenset[str]:
     words = all_words().get(table_format)
     assert words is not None
     return frozenset(words.features.readers + words.features.writers)
 
 
 def test_every_statement_has_its_source_and_the_day_it_was_read() -> None:
-    for _, engine, one in told():
+    for _, engine, one in statements():
         assert SOURCE.fullmatch(one.source), (engine.name, one.source)
         assert FIRST_READ <= one.checked <= views.engines.compatibility.rules_date(), (engine.name, one.source)
         assert one.reads or one.reads_not or one.writes or one.writes_not, (engine.name, one.source)
@@ -42,27 +42,27 @@ def test_every_statement_has_its_source_and_the_day_it_was_read() -> None:
 
 def test_every_engine_has_somebody_who_speaks_of_it_and_stands_once() -> None:
     for name in FORMATS:
-        found = engines(name)
-        assert found
-        assert all(engine.sources for engine in found)
-        assert len({(e.name, e.version) for e in found}) == len(found)
+        table_engines = engines(name)
+        assert table_engines
+        assert all(engine.sources for engine in table_engines)
+        assert len({(e.name, e.version) for e in table_engines}) == len(table_engines)
 
 
 def test_features_are_those_of_the_specifications() -> None:
-    for name, engine, one in told():
-        named = {*one.reads, *one.reads_not, *one.writes, *one.writes_not}
-        assert named <= known(name), (engine.name, named - known(name))
+    for name, engine, one in statements():
+        features = {*one.reads, *one.reads_not, *one.writes, *one.writes_not}
+        assert features <= feature_names(name), (engine.name, features - feature_names(name))
 
 
 def test_only_what_readers_must_know_is_read() -> None:
-    for name, engine, one in told():
+    for name, engine, one in statements():
         words = all_words()[name]
         assert {*one.reads, *one.reads_not} <= set(words.features.readers), (engine.name, one.source)
         assert not set(words.features.readers) & set(words.features.writers)
 
 
 def test_nobody_says_yes_and_no_at_once() -> None:
-    for _, engine, one in told():
+    for _, engine, one in statements():
         assert not set(one.reads) & set(one.reads_not), engine.name
         assert not set(one.writes) & set(one.writes_not), engine.name
     for name in FORMATS:
@@ -87,23 +87,23 @@ def test_who_writes_a_feature_that_readers_must_know_reads_it() -> None:
     for name in FORMATS:
         words = all_words()[name]
         for engine in engines(name):
-            written = {f for one in engine.sources for f in one.writes} & set(words.features.readers)
-            assert all(engine.verdict("read", f)[0] is True for f in written), (engine.name, written)
+            features = {f for one in engine.sources for f in one.writes} & set(words.features.readers)
+            assert all(engine.verdict("read", f)[0] is True for f in features), (engine.name, features)
 
 
 def test_who_only_reads_is_not_said_to_write() -> None:
-    for name, engine, one in told():
+    for name, engine, one in statements():
         assert not engine.read_only or not (one.writes or one.writes_not), engine.name
         assert engine.read_only or name != "sharing", engine.name
 
 
 @pytest.mark.parametrize("table_format", FORMATS)
 def test_what_no_source_speaks_of_is_never_a_yes(table_format: str) -> None:
-    needed = pl.DataFrame(
+    needs = pl.DataFrame(
         [("timeTurner", True, True, None, None, None, None)], schema=views.engines.requirements.NEEDS, orient="row"
     )  # fmt: skip
     for row, engine in zip(
-        views.engines.compatibility.compatibility(needed, table_format).iter_rows(named=True),
+        views.engines.compatibility.compatibility(needs, table_format).iter_rows(named=True),
         engines(table_format),
         strict=True,
     ):
@@ -123,9 +123,9 @@ def test_the_names_of_delta_features_are_those_the_reader_and_the_doctor_know() 
 
 def test_the_names_of_iceberg_features_are_all_that_a_table_can_ask_for() -> None:
     words = all_words()["iceberg"]
-    asked = {*words.traces, *words.types.values(), "default values", "ORC files", "Avro files"}
-    asked |= {f"format version {number}" for number in range(1, NEWEST_VERSION + 1)}
-    assert asked == set(words.features.readers)
+    features = {*words.traces, *words.types.values(), "default values", "ORC files", "Avro files"}
+    features |= {f"format version {number}" for number in range(1, NEWEST_VERSION + 1)}
+    assert features == set(words.features.readers)
 
 
 def test_the_names_of_shared_features_are_answers_and_features_of_delta() -> None:
@@ -138,8 +138,8 @@ def test_the_names_of_shared_features_are_answers_and_features_of_delta() -> Non
 
 
 def ours(table_format: str) -> Source:
-    (found,) = (e for e in engines(table_format) if e.name == "lakeview")
-    (one,) = found.sources
+    (engine,) = (e for e in engines(table_format) if e.name == "lakeview")
+    (one,) = engine.sources
     assert one.source == MEASURED
     return one
 

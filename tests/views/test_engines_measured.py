@@ -51,17 +51,17 @@ ICEBERG: dict[str, Callable[[str], int]] = {
 
 def tried(read: Callable[[str], int], address: str) -> str:
     try:
-        found = read(address)
+        count = read(address)
     except REFUSALS:
         return "no"
-    return "yes" if found == ROWS else f"{found} rows of {ROWS}"
+    return "yes" if count == ROWS else f"{count} rows of {ROWS}"
 
 
 def measured(table_format: str, engine: str, side: str, feature: str) -> str | None:
     """What the rules say; None where they say it by another source, or nothing."""
-    (found,) = (e for e in engines(table_format) if e.name == engine)
-    says, told = found.verdict("read" if side == "read" else "write", feature)
-    return None if told is None or told.source != MEASURED else "yes" if says else "no"
+    (engine_rules,) = (e for e in engines(table_format) if e.name == engine)
+    says, verdict = engine_rules.verdict("read" if side == "read" else "write", feature)
+    return None if verdict is None or verdict.source != MEASURED else "yes" if says else "no"
 
 
 def delta(folder: Path, feature: str, *, reading: bool) -> str:
@@ -76,8 +76,8 @@ def delta(folder: Path, feature: str, *, reading: bool) -> str:
 @pytest.mark.parametrize("feature", all_words()["delta"].features.readers)
 def test_who_reads_a_delta_feature(feature: str, tmp_path: Path) -> None:
     address = delta(tmp_path, feature, reading=True)
-    found = {name: tried(read, address) for name, read in DELTA.items()}
-    assert found == {name: measured("delta", name, "read", feature) for name in DELTA}
+    outcomes = {name: tried(read, address) for name, read in DELTA.items()}
+    assert outcomes == {name: measured("delta", name, "read", feature) for name in DELTA}
 
 
 @pytest.mark.parametrize("feature", [*all_words()["delta"].features.writers, "deletionVectors", "typeWidening"])
@@ -93,11 +93,11 @@ def test_who_appends_to_a_table_of_a_delta_feature(feature: str, tmp_path: Path)
         pl.DataFrame(more).write_delta(address, mode="append")
         return ROWS
 
-    found = {}
+    outcomes = {}
     for name, write in (("deltalake (delta-rs)", append), ("polars", append_polars)):
         (tmp_path / name).mkdir()
-        found[name] = tried(write, delta(tmp_path / name, feature, reading=reading))
-    assert found == {name: measured("delta", name, "write", feature) for name in found}
+        outcomes[name] = tried(write, delta(tmp_path / name, feature, reading=reading))
+    assert outcomes == {name: measured("delta", name, "write", feature) for name in outcomes}
 
 
 def column(number: int, name: str, kind: str, **more: Any) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def column(number: int, name: str, kind: str, **more: Any) -> dict[str, Any]:
 def iceberg(folder: Path) -> Iterator[tuple[str, IcebergHistory]]:
     """A table of two rows for each feature, by its name."""
 
-    def made(feature: str, version: int, rows: int = ROWS, *more: dict[str, Any]) -> tuple[IcebergHistory, str]:
+    def make(feature: str, version: int, rows: int = ROWS, *more: dict[str, Any]) -> tuple[IcebergHistory, str]:
         place = folder / feature.replace(" ", "-")
         history = IcebergHistory(place, [column(1, "id", "long"), *more], version=version, location=str(place))
         if version == 1:  # what version 1 spells in the singular
@@ -115,9 +115,9 @@ def iceberg(folder: Path) -> Iterator[tuple[str, IcebergHistory]]:
         return history, history.append("a.parquet", [{"id": n} for n in range(rows)])
 
     for version in (1, 2, 3):
-        yield f"format version {version}", made(f"format version {version}", version)[0]
+        yield f"format version {version}", make(f"format version {version}", version)[0]
     for feature, version in (("position deletes", 2), ("equality deletes", 2), ("deletion vectors", 3)):
-        history, path = made(feature, version, ROWS + 1)
+        history, path = make(feature, version, ROWS + 1)
         if feature == "position deletes":
             history.delete_positions("d.parquet", {path: [0]})
         elif feature == "equality deletes":
@@ -125,7 +125,7 @@ def iceberg(folder: Path) -> Iterator[tuple[str, IcebergHistory]]:
         else:
             history.delete_vectors("d.puffin", {path: [0]})
         yield feature, history
-    yield "nanosecond timestamps", made("nanosecond timestamps", 3, ROWS, column(2, "at", "timestamp_ns"))[0]
+    yield "nanosecond timestamps", make("nanosecond timestamps", 3, ROWS, column(2, "at", "timestamp_ns"))[0]
     added = {
         "default values": column(2, "x", "long", **{"initial-default": 7, "write-default": 7}),
         "unknown type": column(2, "x", "unknown"),
@@ -134,7 +134,7 @@ def iceberg(folder: Path) -> Iterator[tuple[str, IcebergHistory]]:
         "geography": column(2, "x", "geography"),
     }
     for feature, new in added.items():
-        yield feature, made(feature, 3)[0].evolve([column(1, "id", "long"), new])
+        yield feature, make(feature, 3)[0].evolve([column(1, "id", "long"), new])
 
 
 def test_who_reads_an_iceberg_feature_and_whether_we_append(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,12 +146,12 @@ def test_who_reads_an_iceberg_feature_and_whether_we_append(tmp_path: Path, monk
         )
         newest = max((history.root / "metadata").glob("v*.metadata.json"), key=lambda f: int(f.name[1:].split(".")[0]))
         for name, read in ICEBERG.items():
-            said, found = measured("iceberg", name, "read", feature), tried(read, str(newest))
-            if said is not None and said != found:
-                wrong.append((name, feature, said, found))
-        said, found = measured("iceberg", "lakeview", "write", feature), appended(history.address)
-        if said != found:
-            wrong.append(("lakeview", feature, str(said), found))
+            claim, outcome = measured("iceberg", name, "read", feature), tried(read, str(newest))
+            if claim is not None and claim != outcome:
+                wrong.append((name, feature, claim, outcome))
+        claim, outcome = measured("iceberg", "lakeview", "write", feature), appended(history.address)
+        if claim != outcome:
+            wrong.append(("lakeview", feature, str(claim), outcome))
     assert not wrong
 
 
@@ -167,20 +167,22 @@ def appended(address: str) -> str:
 @pytest.mark.slow
 def test_what_sail_reads(tmp_path: Path) -> None:
     """All in one run of its own environment."""
-    asked: list[tuple[str, str, dict[str, str]]] = []
-    said: list[tuple[str, str, str]] = []
+    requests: list[tuple[str, str, dict[str, str]]] = []
+    claims: list[tuple[str, str, str]] = []
     for feature in all_words()["delta"].features.readers:
         if (says := measured("delta", "Sail", "read", feature)) is not None:
             (tmp_path / "delta" / feature).mkdir(parents=True)
-            asked.append(("delta", delta(tmp_path / "delta" / feature, feature, reading=True), {}))
-            said.append(("delta", feature, says))
+            requests.append(("delta", delta(tmp_path / "delta" / feature, feature, reading=True), {}))
+            claims.append(("delta", feature, says))
     for feature, history in iceberg(tmp_path / "iceberg"):
         if (says := measured("iceberg", "Sail", "read", feature)) is not None:
-            asked.append(("iceberg", history.address, {}))
-            said.append(("iceberg", feature, says))
+            requests.append(("iceberg", history.address, {}))
+            claims.append(("iceberg", feature, says))
     wrong = []
-    for (kind, feature, says), found in zip(said, iceberg_oracles.sail_answers(asked, tmp_path / "rows"), strict=True):
-        answer = "no" if isinstance(found, str) else "yes" if found.num_rows == ROWS else f"{found.num_rows} rows"
+    for (kind, feature, says), outcome in zip(
+        claims, iceberg_oracles.sail_answers(requests, tmp_path / "rows"), strict=True
+    ):
+        answer = "no" if isinstance(outcome, str) else "yes" if outcome.num_rows == ROWS else f"{outcome.num_rows} rows"
         if says != answer:
             wrong.append((kind, feature, says, answer))
     assert not wrong
@@ -189,7 +191,7 @@ def test_what_sail_reads(tmp_path: Path) -> None:
 def test_what_the_sharing_client_asks_its_server_for() -> None:
     """Its own environment's text: a server may send no feature that is not in the header."""
     (client,) = SHARING.glob("python3*/site-packages/delta_sharing/rest_client.py")
-    (asked,) = (line for line in client.read_text().splitlines() if "DELTA_SNAPSHOT_READER_FEATURES =" in line)
-    named = json.loads(asked.split("=", 1)[1]).removeprefix("readerfeatures=").split(",")
-    (found,) = (e for e in engines("sharing") if e.name == "delta-sharing for Python (pandas)")
-    assert {f.lower() for f in found.sources[0].reads if not f.endswith(" responses")} == set(named)
+    (line_found,) = (line for line in client.read_text().splitlines() if "DELTA_SNAPSHOT_READER_FEATURES =" in line)
+    features = json.loads(line_found.split("=", 1)[1]).removeprefix("readerfeatures=").split(",")
+    (engine,) = (e for e in engines("sharing") if e.name == "delta-sharing for Python (pandas)")
+    assert {f.lower() for f in engine.sources[0].reads if not f.endswith(" responses")} == set(features)

@@ -63,12 +63,12 @@ def test_facts_of_a_story() -> None:
 
 
 def test_what_some_files_do_not_tell_leaves_the_least_there_is() -> None:
-    told = sized(1, 2, 4, 8).with_columns(
+    files = sized(1, 2, 4, 8).with_columns(
         size=pl.Series([1, None, 4, 8], dtype=pl.Int64),
         records=pl.Series([10, 20, None, 40], dtype=pl.Int64),
         deleted_records=pl.Series([1, 2, 0, None], dtype=pl.Int64),
     )
-    facts = views.files.sizes.file_facts(told)
+    facts = views.files.sizes.file_facts(files)
     assert (facts.bytes, facts.least_bytes, facts.least_records) == (None, 13, 9 + 18)
     whole = views.files.sizes.file_facts(flights().files())
     assert (whole.least_bytes, whole.least_records) == (whole.bytes, flights().files()["records"].sum())
@@ -86,8 +86,8 @@ def test_facts_leave_unknown_deletes_unknown() -> None:
 def test_deleted_rows_are_at_most_those_that_files_of_position_deletes_name() -> None:
     files = sized(1, 2).with_columns(records=pl.Series([60, 40]), deleted_records=pl.Series([0, None]))
     deletes = sized(1).with_columns(records=pl.lit(7), content=pl.lit("position deletes"))
-    named = views.files.sizes.file_facts(files, deletes)
-    assert (named.least_records, named.deleted_records_text) == (93, "\N{LESS-THAN OR EQUAL TO} 7 rows")
+    facts = views.files.sizes.file_facts(files, deletes)
+    assert (facts.least_records, facts.deleted_records_text) == (93, "\N{LESS-THAN OR EQUAL TO} 7 rows")
     equality = deletes.with_columns(content=pl.lit("equality deletes"))  # each may delete any row
     assert views.files.sizes.file_facts(files, equality).deleted_records_text == "\N{LESS-THAN OR EQUAL TO} 40 rows"
     uncounted = views.files.sizes.file_facts(files.with_columns(records=pl.lit(None, pl.Int64)), deletes)

@@ -27,16 +27,18 @@ def found_in(story: Story, unreadable: dict[int, str] | None = None) -> dict[str
         commits=story.frame(),
         lifetimes=story.lifetimes(),
     )
-    found = views.health.findings.findings(evidence, story.now)
-    assert [f.severity for f in found] == sorted((f.severity for f in found), key=list(Severity).index)
-    return {f.claim: f for f in found}
+    findings_found = views.health.findings.findings(evidence, story.now)
+    assert [f.severity for f in findings_found] == sorted(
+        (f.severity for f in findings_found), key=list(Severity).index
+    )
+    return {f.claim: f for f in findings_found}
 
 
 def test_a_year_of_flights() -> None:
-    found = found_in(flights(), {**dict.fromkeys(range(12), "log cleanup"), 50: "1 of its 163 files is missing"})
+    findings = found_in(flights(), {**dict.fromkeys(range(12), "log cleanup"), 50: "1 of its 163 files is missing"})
     hole = "History has a hole: v50 cannot be read"
     bad = "v35: 4.12 M rows, removed again"
-    assert list(found) == [
+    assert list(findings) == [
         "month=9 arrived 66 days late",
         "360 of 456 files are smaller than 1 MiB",
         "month=12 has 37 times the files of its siblings",
@@ -46,13 +48,13 @@ def test_a_year_of_flights() -> None:
         "The last commit is on time",
         "Every file has a row count",
     ]
-    assert found[hole].evidence == "1 of its 163 files is missing"
-    small = found["360 of 456 files are smaller than 1 MiB"]
+    assert findings[hole].evidence == "1 of its 163 files is missing"
+    small = findings["360 of 456 files are smaller than 1 MiB"]
     assert small.evidence.startswith("0.9 % of the bytes, 78.9 % of the requests; 48 files of up to 256 MiB")
     assert small.evidence.endswith("would hold the table; 370 of the 456 are in month=12")
     assert small.remedy is not None
     assert small.page == "files"
-    verdict = views.health.findings.verdict(list(found.values()))
+    verdict = views.health.findings.verdict(list(findings.values()))
     assert verdict == "Readable and fresh, but four things need attention"
 
 
@@ -60,19 +62,19 @@ def test_a_table_in_order_needs_nothing() -> None:
     story = Story()
     for day in range(8):
         story.after(days=1).append(1000, size=100 * MIB, month=day + 1)
-    found = found_in(story)
-    assert {f.severity for f in found.values()} == {Severity.PASS}
-    assert views.health.findings.verdict(list(found.values())) == "Readable and fresh, and nothing needs attention"
+    findings = found_in(story)
+    assert {f.severity for f in findings.values()} == {Severity.PASS}
+    assert views.health.findings.verdict(list(findings.values())) == "Readable and fresh, and nothing needs attention"
 
 
 def test_small_tables_of_small_files_are_fine() -> None:
-    found = found_in(Story().append(10, files=12, size=1000))
-    assert not any("smaller" in claim for claim in found)
+    findings = found_in(Story().append(10, files=12, size=1000))
+    assert not any("smaller" in claim for claim in findings)
 
 
 def test_many_medium_files_are_named_by_what_would_do() -> None:
-    found = found_in(Story().append(1000, files=100, size=2 * MIB))
-    assert "100 files where 1 would do" in found
+    findings = found_in(Story().append(1000, files=100, size=2 * MIB))
+    assert "100 files where 1 would do" in findings
 
 
 def test_what_a_clean_up_takes_is_told_after_what_is_wrong_with_the_table() -> None:
@@ -84,11 +86,14 @@ def test_what_a_clean_up_takes_is_told_after_what_is_wrong_with_the_table() -> N
         story.versions(), story.lifetimes(), policy, commits=story.frame(), now=story.now
     )
     whole = Evidence(story.snapshot(), versions=story.versions(), retention=retention)
-    found = views.health.findings.findings(whole, story.now)
-    assert [(f.severity, f.page) for f in found[:2]] == [(Severity.ATTENTION, "files"), (Severity.ATTENTION, "health")]
+    findings = views.health.findings.findings(whole, story.now)
+    assert [(f.severity, f.page) for f in findings[:2]] == [
+        (Severity.ATTENTION, "files"),
+        (Severity.ATTENTION, "health"),
+    ]
     present = views.health.findings.findings(Evidence(story.snapshot()), story.now)
     past = views.health.findings.past_findings(whole, story.now)
-    assert views.health.findings.worst_first([*past, *present]) == found
+    assert views.health.findings.worst_first([*past, *present]) == findings
 
 
 def test_no_data_for_long_is_late() -> None:
@@ -105,13 +110,13 @@ def test_a_load_that_stands_out_is_asked_about() -> None:
     story = Story()
     for _ in range(8):
         story.after(days=1).append(1000)
-    found = found_in(story.append(9000))
-    assert found["v8: 9,000 rows, expected 1,000"].severity is Severity.ATTENTION
+    findings = found_in(story.append(9000))
+    assert findings["v8: 9,000 rows, expected 1,000"].severity is Severity.ATTENTION
 
 
 def test_files_without_statistics_are_counted() -> None:
-    found = found_in(Story().append(10, size=300).append(None, size=100))
-    silent = found["1 of 2 files has no row count"]
+    findings = found_in(Story().append(10, size=300).append(None, size=100))
+    silent = findings["1 of 2 files has no row count"]
     assert silent.evidence.startswith("25.0 % of the bytes; only partition values can skip them")
 
 
@@ -134,7 +139,7 @@ def test_statistics_that_say_nothing_are_told_from_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "evidence"),
+    ("bounds", "evidence"),
     [
         pytest.param([(1, 2, 0), (9, 2, 0)], "min 9, max 2 in f1", id="bounds"),
         pytest.param([(1, 2, 0), (1, 2, 6)], "6 nulls in 5 rows in f1", id="nulls"),
@@ -143,13 +148,13 @@ def test_statistics_that_say_nothing_are_told_from_counts() -> None:
         pytest.param([(1, 1, 0), None], None, id="nothing wrong"),
     ],
 )
-def test_statistics_that_cannot_be_true_are_broken(said: list[Any], evidence: str | None) -> None:
+def test_statistics_that_cannot_be_true_are_broken(bounds: list[Any], evidence: str | None) -> None:
     rows = [{"path": f"f{i}", "size": 10, "records": 5, "deleted_records": 0} for i in range(2)]
     metadata = TableMetadata("memory://t", "delta", 0, None, FLIGHTS)
     snapshot = Snapshot(metadata, frames={"files": pl.DataFrame(rows, schema=FILES)})
-    wrong = contradictions(statistics({"x": said}), snapshot.files["records"])
-    found = views.health.findings.findings(Evidence(snapshot, contradictions=wrong), Story().now)
-    broken = [(f.claim, f.evidence) for f in found if f.severity is Severity.BROKEN]
+    wrong = contradictions(statistics({"x": bounds}), snapshot.files["records"])
+    findings = views.health.findings.findings(Evidence(snapshot, contradictions=wrong), Story().now)
+    broken = [(f.claim, f.evidence) for f in findings if f.severity is Severity.BROKEN]
     assert broken == ([("Statistics of x contradict themselves in 1 of 2 files", evidence)] if evidence else [])
 
 
@@ -157,16 +162,16 @@ def test_statistics_that_cannot_be_true_are_broken(said: list[Any], evidence: st
 def test_deleted_rows_are_weighed(deleted: int, severity: Severity) -> None:
     rows = [{"path": "f", "size": 10, "records": 100, "deleted_records": deleted, "deletion_vector": "dv"}]
     metadata = TableMetadata("memory://t", "delta", 0, None, FLIGHTS)
-    found = views.health.findings.findings(
+    findings = views.health.findings.findings(
         Evidence(Snapshot(metadata, frames={"files": pl.DataFrame(rows, schema=FILES)})), Story().now
     )
-    weighed = next(f for f in found if f.claim.startswith("Deleted rows"))
+    weighed = next(f for f in findings if f.claim.startswith("Deleted rows"))
     assert weighed.severity is severity
     assert weighed.evidence == f"1 file, {deleted} row{'s' if deleted > 1 else ''}, {deleted}.0 % of the table"
 
 
 @pytest.mark.parametrize(
-    ("known", "evidence"),
+    ("records", "evidence"),
     [
         pytest.param(
             30, ["at least 1 file, at least 30 rows, at least 15.0 % of the table"], id="the known ones decide"
@@ -176,30 +181,30 @@ def test_deleted_rows_are_weighed(deleted: int, severity: Severity) -> None:
     ],
 )
 def test_deleted_rows_of_which_some_are_unknown_are_weighed_by_the_known_ones(
-    known: int | None, evidence: list[str]
+    records: int | None, evidence: list[str]
 ) -> None:
-    rows = [{"path": f"f{i}", "size": 10, "records": 100, "deleted_records": n} for i, n in enumerate((known, None))]
+    rows = [{"path": f"f{i}", "size": 10, "records": 100, "deleted_records": n} for i, n in enumerate((records, None))]
     metadata = TableMetadata("memory://t", "iceberg", 0, None, FLIGHTS)
     snapshot = Snapshot(metadata, frames={"files": pl.DataFrame(rows, schema=FILES)})
-    found = views.health.findings.findings(Evidence(snapshot), Story().now)
-    assert [f.evidence for f in found if f.id == "deleted-rows"] == evidence
+    findings = views.health.findings.findings(Evidence(snapshot), Story().now)
+    assert [f.evidence for f in findings if f.id == "deleted-rows"] == evidence
 
 
 @pytest.mark.parametrize(
-    ("named", "claim", "evidence"),
+    ("deletes_count", "claim", "evidence"),
     [
         (30, "Position deletes pile up", "up to 2 files, up to 30 rows, up to 15.0 % of the table"),
         (3, "Deleted rows in files are few", "up to 2 files, up to 3 rows, up to 1.5 % of the table"),
     ],
 )
-def test_position_deletes_are_weighed_by_the_rows_that_they_name(named: int, claim: str, evidence: str) -> None:
+def test_position_deletes_are_weighed_by_the_rows_that_they_name(deletes_count: int, claim: str, evidence: str) -> None:
     rows = [{"path": f"f{i}", "size": 10, "records": 100, "deleted_records": None} for i in range(2)]
-    recorded = [{"path": "d", "size": 1, "records": named, "content": "position deletes"}]
+    recorded = [{"path": "d", "size": 1, "records": deletes_count, "content": "position deletes"}]
     deletes = pl.DataFrame(recorded, schema={**FILES, "content": pl.String()})
     metadata = TableMetadata("memory://t", "iceberg", 0, None, FLIGHTS)
     snapshot = Snapshot(metadata, frames={"files": pl.DataFrame(rows, schema=FILES), "delete_files": deletes})
-    found = views.health.findings.findings(Evidence(snapshot), Story().now)
-    assert [(f.claim, f.evidence) for f in found if f.id == "deleted-rows"] == [(claim, evidence)]
+    findings = views.health.findings.findings(Evidence(snapshot), Story().now)
+    assert [(f.claim, f.evidence) for f in findings if f.id == "deleted-rows"] == [(claim, evidence)]
     equal = Snapshot(
         metadata,
         frames={"files": snapshot.files, "delete_files": deletes.with_columns(content=pl.lit("equality deletes"))},
@@ -209,8 +214,8 @@ def test_position_deletes_are_weighed_by_the_rows_that_they_name(named: int, cla
 
 def test_an_empty_table_says_so() -> None:
     metadata = TableMetadata("memory://t", "delta", 0, None, FLIGHTS)
-    found = views.health.findings.findings(Evidence(Snapshot(metadata)), Story().now + timedelta(days=1))
-    assert [f.claim for f in found] == ["The table has no files"]
+    findings = views.health.findings.findings(Evidence(Snapshot(metadata)), Story().now + timedelta(days=1))
+    assert [f.claim for f in findings] == ["The table has no files"]
 
 
 @pytest.mark.parametrize(("size", "claims"), [(MIB // 2, ["200 of 200 partitions are smaller than 1 MiB"]), (MIB, [])])
@@ -218,10 +223,10 @@ def test_partitions_that_are_too_small_are_found(size: int, claims: list[str]) -
     story = Story()
     for month in range(200):
         story.append(10, size=size, month=month)
-    found = found_in(story)
-    assert [claim for claim in found if "smaller than" in claim] == claims
+    findings = found_in(story)
+    assert [claim for claim in findings if "smaller than" in claim] == claims
     for claim in claims:
-        assert found[claim].evidence == "median 512 KiB; the table has 100 MiB"
+        assert findings[claim].evidence == "median 512 KiB; the table has 100 MiB"
     few = found_in(Story().append(10, size=size, month=1).append(10, size=size, month=2))
     assert not [claim for claim in few if "smaller than" in claim], "in a small table it costs nothing"
 
@@ -236,11 +241,11 @@ def test_a_version_that_cannot_be_read_is_not_called_readable() -> None:
     story = Story().append(1).append(1).append(1).append(1).append(1)
     versions = story.versions({0: "vacuumed", 2: "f2 is missing", 3: "f3 is missing"})
 
-    def broken(shown: int) -> tuple[str, list[tuple[str, str]]]:
-        snapshot = Snapshot(TableMetadata("memory://t", "delta", shown, None, FLIGHTS))
-        found = views.health.findings.findings(Evidence(snapshot, versions=versions), story.now)
-        return views.health.findings.verdict(found), [
-            (f.claim, f.evidence) for f in found if f.severity in views.health.findings.OPEN
+    def broken(version: int) -> tuple[str, list[tuple[str, str]]]:
+        snapshot = Snapshot(TableMetadata("memory://t", "delta", version, None, FLIGHTS))
+        findings = views.health.findings.findings(Evidence(snapshot, versions=versions), story.now)
+        return views.health.findings.verdict(findings), [
+            (f.claim, f.evidence) for f in findings if f.severity in views.health.findings.OPEN
         ]
 
     assert broken(4) == (
@@ -252,9 +257,9 @@ def test_a_version_that_cannot_be_read_is_not_called_readable() -> None:
         "Not readable: one thing is broken and one needs attention",
         [(own, "f3 is missing"), ("History has a hole: v2 cannot be read", "f2 is missing")],
     )
-    verdict, told = broken(0)
+    verdict, rest_findings = broken(0)
     assert verdict == "Not readable: one thing is broken and one needs attention"
-    assert told[0] == (own, "vacuumed")
+    assert rest_findings[0] == (own, "vacuumed")
 
 
 @pytest.mark.parametrize(
@@ -268,10 +273,10 @@ def test_a_version_that_cannot_be_read_is_not_called_readable() -> None:
     ],
 )
 def test_the_verdict_counts(broken: int, attention: int, sentence: str) -> None:
-    found = [Finding("a-finding", Severity.BROKEN, "b")] * broken + [
+    findings = [Finding("a-finding", Severity.BROKEN, "b")] * broken + [
         Finding("a-finding", Severity.ATTENTION, "a")
     ] * attention
-    assert views.health.findings.verdict(found) == sentence
+    assert views.health.findings.verdict(findings) == sentence
 
 
 def test_loads_after_the_version_shown_are_not_called_normal() -> None:
@@ -280,5 +285,5 @@ def test_loads_after_the_version_shown_are_not_called_normal() -> None:
     loads = pl.DataFrame([{**normal, "version": version} for version in range(3)], schema=SUDDEN)
     snapshot = Snapshot(TableMetadata("memory://t", "delta", 1, None, FLIGHTS), frames={"files": story.files()})
     evidence = Evidence(snapshot, commits=story.frame(), lifetimes=story.lifetimes(), loads=loads)
-    (found,) = [f for f in views.health.findings.findings(evidence, story.now) if f.claim == "No anomalous loads"]
-    assert found.evidence == "2 loads, 1 column"
+    (finding,) = [f for f in views.health.findings.findings(evidence, story.now) if f.claim == "No anomalous loads"]
+    assert finding.evidence == "2 loads, 1 column"

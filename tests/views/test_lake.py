@@ -64,13 +64,13 @@ def test_a_table_is_told_by_its_newest_version_and_commits(build: object, tmp_pa
     assert callable(build)
     table = lv.open_table(build(tmp_path / "t"))
     evidence = Evidence(table.snapshot(), versions=table.versions(), commits=table.history())
-    found = views.lake.lake_entry(LakeEntry("t", "t", "delta"), evidence, NOW)
+    entry = views.lake.lake_entry(LakeEntry("t", "t", "delta"), evidence, NOW)
     snapshot = table.snapshot()
-    assert (found.version, found.bytes, found.files) == (snapshot.version, snapshot.size_bytes, snapshot.num_files)
-    assert found.records == snapshot.num_records
-    assert found.verdict is not None
-    assert found.verdict.startswith("Readable")
-    assert (found.state is LakeState.FINE) is (found.finding is None)
+    assert (entry.version, entry.bytes, entry.files) == (snapshot.version, snapshot.size_bytes, snapshot.num_files)
+    assert entry.records == snapshot.num_records
+    assert entry.verdict is not None
+    assert entry.verdict.startswith("Readable")
+    assert (entry.state is LakeState.FINE) is (entry.finding is None)
 
 
 def piled_up(root: Path) -> lv.Table:
@@ -86,11 +86,11 @@ def piled_up(root: Path) -> lv.Table:
 def test_the_whole_log_makes_the_verdict_of_the_overview(tmp_path: Path) -> None:
     look = lv.inspect(piled_up(tmp_path / "t"), clock=lambda: NOW)
     evidence = look.lake_evidence()
-    found = views.lake.lake_entry(LakeEntry("t", "t", "delta"), evidence, NOW)
-    assert found.verdict == views.health.findings.verdict(look.findings())
-    assert found.judged == "the whole log"
-    assert (found.small_share, found.versions) == (1.0, 4)
-    assert found.retained == look.retention_simulation().retained_bytes > 0
+    entry = views.lake.lake_entry(LakeEntry("t", "t", "delta"), evidence, NOW)
+    assert entry.verdict == views.health.findings.verdict(look.findings())
+    assert entry.judged == "the whole log"
+    assert (entry.small_share, entry.versions) == (1.0, 4)
+    assert entry.retained == look.retention_simulation().retained_bytes > 0
     costs = look.retention_simulation()
     nothing_old = replace(evidence, retention=replace(costs, files=costs.files.clear()))
     empty = views.lake.lake_entry(LakeEntry("t", "t", "delta"), nothing_old, NOW)
@@ -106,16 +106,16 @@ def test_a_commit_that_violates_a_law_breaks_a_table_as_on_the_overview(tmp_path
     removed = tables.remove({"add": before})["remove"] | {"dataChange": False}
     log.commit("OPTIMIZE", {"remove": removed}, {"add": after | {"dataChange": False}})
     look = lv.inspect(lv.open_table(tmp_path), clock=lambda: NOW)
-    found = views.lake.lake_entry(LakeEntry("t", "t", "delta"), look.lake_evidence(), NOW)
-    assert (found.state, found.verdict) == (LakeState.BROKEN, views.health.findings.verdict(look.findings()))
+    entry = views.lake.lake_entry(LakeEntry("t", "t", "delta"), look.lake_evidence(), NOW)
+    assert (entry.state, entry.verdict) == (LakeState.BROKEN, views.health.findings.verdict(look.findings()))
 
 
 def test_what_only_the_whole_log_tells_is_unknown_without_it(tmp_path: Path) -> None:
     table = piled_up(tmp_path / "t")
     evidence = Evidence(table.snapshot(), versions=table.versions(), commits=table.history())
-    found = views.lake.lake_entry(LakeEntry("t", "t", "delta"), evidence, NOW)
-    assert (found.judged, found.retained, found.retained_bound) == (views.lake.NEWEST, None, None)
-    assert found.retained_gap == "the whole log was not read"
+    entry = views.lake.lake_entry(LakeEntry("t", "t", "delta"), evidence, NOW)
+    assert (entry.judged, entry.retained, entry.retained_bound) == (views.lake.NEWEST, None, None)
+    assert entry.retained_gap == "the whole log was not read"
 
 
 def test_why_old_bytes_are_unknown_is_noted_once_a_reason() -> None:
@@ -152,8 +152,8 @@ def test_a_table_of_very_many_commits_has_a_stale_checkpoint_as_on_the_overview(
 @pytest.mark.parametrize("dark", [False, True])
 def test_the_largest_tables_have_a_bar_each(dark: bool) -> None:
     (chart,) = charts.lake.lake_bars(views.lake.lake(ENTRIES), dark=dark)
-    shown = [row["table"] for rows in chart.to_dict()["datasets"].values() for row in rows]
-    assert shown == ["large", "fine", "broken", "three things", "one thing"]
+    tables = [row["table"] for rows in chart.to_dict()["datasets"].values() for row in rows]
+    assert tables == ["large", "fine", "broken", "three things", "one thing"]
     many = [entry(f"<b>t{i}", LakeState.FINE, size=i) for i in range(100)]
     (chart,) = charts.lake.lake_bars(views.lake.lake(many), dark=dark)
     assert "the largest 24 of 100" in chart.to_dict()["title"]["text"]

@@ -67,8 +67,8 @@ def test_a_load_is_not_taken_back_by_deletes_that_leave_its_files() -> None:
     line = views.timeline.commits.timeline(commits, pl.DataFrame([*stays, marked], schema=LIFETIMES))
     assert line["lane"].to_list()[-1] == "change"
     assert not line["suspicious"].any()
-    gone = pl.DataFrame(stays, schema=LIFETIMES)  # the same without the vector: now the load is taken back
-    assert views.timeline.commits.timeline(commits, gone).filter("suspicious")["version"].to_list() == [3]
+    without_vector = pl.DataFrame(stays, schema=LIFETIMES)  # the same without the vector: now the load is taken back
+    assert views.timeline.commits.timeline(commits, without_vector).filter("suspicious")["version"].to_list() == [3]
 
 
 def test_cohorts_stack_what_was_written_and_end_where_it_was_removed() -> None:
@@ -90,9 +90,9 @@ def test_each_commit_says_what_lives_of_what_it_wrote() -> None:
     story = Story().append(10, files=3, size=10).after(days=1).append(5, size=4)
     story.stays[0]["removed"] = 1
     lives, line = lives_of(story)
-    found = views.timeline.lifetimes.lives_by_commit(lives, line)
-    assert found.schema == views.timeline.lifetimes.LIVES_BY_COMMIT
-    assert found.select("version", "files", "live_files", "live_bytes", "median_life_ms", "ended_in").rows() == [
+    lives_rows = views.timeline.lifetimes.lives_by_commit(lives, line)
+    assert lives_rows.schema == views.timeline.lifetimes.LIVES_BY_COMMIT
+    assert lives_rows.select("version", "files", "live_files", "live_bytes", "median_life_ms", "ended_in").rows() == [
         (1, 1, 1, 4, None, None),
         (0, 3, 2, 20, 25 * 3_600_000, 1),
     ]
@@ -157,9 +157,9 @@ def test_a_long_history_makes_no_more_marks_than_a_browser_likes() -> None:
 def test_writers_say_what_they_write_how_often_and_with_what() -> None:
     story = flights()
     line = views.timeline.commits.timeline(story.frame(), story.lifetimes())
-    found = views.timeline.writers.writers(line, story.frame())
-    assert found.schema == views.timeline.writers.WRITERS
-    rows = {row["writer"]: row for row in found.to_dicts()}
+    writers_rows = views.timeline.writers.writers(line, story.frame())
+    assert writers_rows.schema == views.timeline.writers.WRITERS
+    rows = {row["writer"]: row for row in writers_rows.to_dicts()}
     assert next(iter(rows)) == "spark-batch"
     assert rows["flink-ingest"]["commits"] == rows["flink-ingest"]["append"] == 6
     assert rows["flink-ingest"]["median_gap_ms"] == 7 * 3_600_000
@@ -201,10 +201,10 @@ def test_each_change_has_a_class_and_the_rule_it_follows_from(
     before: Field, after: Field, class_: str | None, verdict: str | None
 ) -> None:
     diff = views.schema.diff.diff_schemas(Schema((before,)), Schema((after,)))
-    told = views.schema.breaking.breaking(diff)
-    assert told.schema == views.schema.breaking.BREAKING
-    assert class_ is None or class_ in told["class"]
-    assert told["rule"].null_count() == 0
+    classes = views.schema.breaking.breaking(diff)
+    assert classes.schema == views.schema.breaking.BREAKING
+    assert class_ is None or class_ in classes["class"]
+    assert classes["rule"].null_count() == 0
     assert verdict is None or views.schema.breaking.breaking_verdict(diff) == verdict
 
 

@@ -16,20 +16,20 @@ def test_commits_and_checkpoints_of_a_log_are_listed(tmp_path: Path) -> None:
     history = DeltaHistory(tmp_path).create({"a": "long"})
     history.commit(history.data("f", {"a": [1]}))
     history.checkpoint(1)
-    found = lv.open_table(str(tmp_path)).log_files()
-    assert found.schema == LOG_FILES
-    assert found.select("kind", "version").rows() == [("commit", 0), ("checkpoint", 1), ("commit", 1)]
+    files = lv.open_table(str(tmp_path)).log_files()
+    assert files.schema == LOG_FILES
+    assert files.select("kind", "version").rows() == [("commit", 0), ("checkpoint", 1), ("commit", 1)]
     log = tmp_path / "_delta_log"
-    assert found["size"].sum() == sum(f.stat().st_size for f in log.iterdir() if not f.name.startswith("_"))
+    assert files["size"].sum() == sum(f.stat().st_size for f in log.iterdir() if not f.name.startswith("_"))
 
 
 def test_a_metadata_folder_is_listed(tmp_path: Path) -> None:
     history = IcebergHistory(tmp_path / "t", [{"id": 1, "name": "id", "required": False, "type": "long"}])
     history.append("a", [{"id": 1}])
-    found = open_iceberg(history.address).log_files()
-    assert found.schema == LOG_FILES
-    assert found["size"].sum() == sum(f.stat().st_size for f in (tmp_path / "t" / "metadata").iterdir())
-    assert set(found["kind"]) == {"commit", "other"}
+    files = open_iceberg(history.address).log_files()
+    assert files.schema == LOG_FILES
+    assert files["size"].sum() == sum(f.stat().st_size for f in (tmp_path / "t" / "metadata").iterdir())
+    assert set(files["kind"]) == {"commit", "other"}
 
 
 def test_a_log_out_of_sight_is_unknown() -> None:

@@ -14,12 +14,12 @@ def framed(rows: list[dict[str, Any]], schema: pl.Schema) -> pl.DataFrame:
     return pl.concat([pl.DataFrame(schema=schema), pl.DataFrame(rows)], how="diagonal_relaxed").cast(schema)
 
 
-COUNTED = {"files_added": 1, "files_existing": 2, "files_deleted": 0, "rows_added": 10, "rows_existing": 20}
-LISTED = framed(
+COUNTS = {"files_added": 1, "files_existing": 2, "files_deleted": 0, "rows_added": 10, "rows_existing": 20}
+LISTING = framed(
     [
-        {"path": "a", "content": "data", "size": 100, "spec_id": 0, "overlaps": 1, **COUNTED},
-        {"path": "b", "content": "data", "size": 300, "spec_id": 0, "overlaps": 0, **COUNTED, "files_deleted": 4},
-        {"path": "c", "content": "deletes", "size": 200, "spec_id": 0, "overlaps": None, **COUNTED},
+        {"path": "a", "content": "data", "size": 100, "spec_id": 0, "overlaps": 1, **COUNTS},
+        {"path": "b", "content": "data", "size": 300, "spec_id": 0, "overlaps": 0, **COUNTS, "files_deleted": 4},
+        {"path": "c", "content": "deletes", "size": 200, "spec_id": 0, "overlaps": None, **COUNTS},
         {"path": "d", "content": "data", "size": 200, "spec_id": 1, "overlaps": None},
     ],
     MANIFESTS,
@@ -27,22 +27,22 @@ LISTED = framed(
 
 
 def test_manifests_are_counted_by_content_and_overlap() -> None:
-    assert views.files.manifests.manifest_facts(LISTED) == views.files.manifests.ManifestFacts(3, 1, 800, 200.0, 1, 1)
+    assert views.files.manifests.manifest_facts(LISTING) == views.files.manifests.ManifestFacts(3, 1, 800, 200.0, 1, 1)
 
 
 def test_without_ranges_overlap_is_unknown() -> None:
-    assert views.files.manifests.manifest_facts(LISTED.tail(1)).overlapping is None
-    assert views.files.manifests.manifest_facts(LISTED.clear()) == views.files.manifests.ManifestFacts(
+    assert views.files.manifests.manifest_facts(LISTING.tail(1)).overlapping is None
+    assert views.files.manifests.manifest_facts(LISTING.clear()) == views.files.manifests.ManifestFacts(
         0, 0, 0, None, None, 0
     )
 
 
 def test_each_spec_says_what_it_still_holds() -> None:
     specs = framed([{"spec_id": i, "text": f"way {i}", "default": i == 2} for i in range(3)], PARTITION_SPECS)
-    found = views.files.manifests.spec_use(specs, LISTED)
-    assert found.schema == views.files.manifests.SPEC_USE
+    specs_in_use = views.files.manifests.spec_use(specs, LISTING)
+    assert specs_in_use.schema == views.files.manifests.SPEC_USE
     # deletes are no data; a manifest without counts leaves its spec's unknown; a spec without manifests holds nothing
-    assert found.select("files", "rows", "manifests", "state").rows() == [
+    assert specs_in_use.select("files", "rows", "manifests", "state").rows() == [
         (6, 60, 2, ""),
         (None, None, 1, ""),
         (0, 0, 0, "new files"),
@@ -51,7 +51,7 @@ def test_each_spec_says_what_it_still_holds() -> None:
 
 def test_a_spec_without_files_is_unused_unless_new_files_use_it() -> None:
     specs = framed([{"spec_id": 5, "default": False}, {"spec_id": 6, "default": True}], PARTITION_SPECS)
-    assert views.files.manifests.spec_use(specs, LISTED)["state"].to_list() == ["unused", "new files"]
+    assert views.files.manifests.spec_use(specs, LISTING)["state"].to_list() == ["unused", "new files"]
 
 
 def test_specs_without_fields_leave_a_table_unpartitioned() -> None:
@@ -70,7 +70,7 @@ def _field_names(fields: pl.List) -> list[str]:
 
 
 def test_a_manifest_lists_added_and_existing_files() -> None:
-    rows = views.files.manifests.manifest_rows(LISTED)
+    rows = views.files.manifests.manifest_rows(LISTING)
     assert rows.schema == views.files.manifests.MANIFEST_ROWS
     assert rows.select("file", "files", "rows", "files_deleted").rows() == [
         ("a", 3, 30, 0),
@@ -87,12 +87,12 @@ def test_delete_files_without_kinds_are_called_deletes() -> None:
     rows = views.files.manifests.delete_file_rows(deletes)
     assert rows.schema == views.files.manifests.DELETE_FILE_ROWS
     assert rows.select("file", "kind").row(0) == ("d1.parquet", "deletes")
-    named = views.files.manifests.delete_file_rows(deletes.with_columns(content=pl.lit("equality deletes")))
-    assert named["kind"].to_list() == ["equality deletes"]
+    rows_read = views.files.manifests.delete_file_rows(deletes.with_columns(content=pl.lit("equality deletes")))
+    assert rows_read["kind"].to_list() == ["equality deletes"]
 
 
 def test_the_newest_estimate_of_each_column_counts() -> None:
-    told = framed(
+    blobs = framed(
         [
             {"version": 1, "columns": ["a"], "ndv": 5},
             {"version": 2, "columns": ["a"], "ndv": 7},
@@ -103,7 +103,7 @@ def test_the_newest_estimate_of_each_column_counts() -> None:
         ],
         STATISTICS_FILES,
     )
-    found = views.files.manifests.distinct_values(told, [3, 2, 1])
-    assert found.schema == views.files.manifests.DISTINCT
-    assert sorted(found.rows()) == [("a", 7, 2), ("b", 3, 1)]
-    assert views.files.manifests.distinct_values(told, []).is_empty()
+    counts = views.files.manifests.distinct_values(blobs, [3, 2, 1])
+    assert counts.schema == views.files.manifests.DISTINCT
+    assert sorted(counts.rows()) == [("a", 7, 2), ("b", 3, 1)]
+    assert views.files.manifests.distinct_values(blobs, []).is_empty()

@@ -23,8 +23,8 @@ def timeline(*states: tuple[int, int | None, int], lane: str = "append") -> pl.D
 
 
 def test_samples_hold_a_state_until_the_next_commit() -> None:
-    found = views.overview.samples(timeline((0, 10, 0), (1, 20, 1), (2, 40, 47)), "records")
-    assert found == [10.0, *[20.0] * 46, 40.0]
+    samples_found = views.overview.samples(timeline((0, 10, 0), (1, 20, 1), (2, 40, 47)), "records")
+    assert samples_found == [10.0, *[20.0] * 46, 40.0]
 
 
 @pytest.mark.parametrize(
@@ -113,10 +113,10 @@ def test_the_version_before_is_the_one_on_the_branch() -> None:
 
 def test_files_are_listed_by_verdict_and_path() -> None:
     verdicts = pl.DataFrame({"path": ["b", "a", "c"], "kept": [True, True, False]})
-    listed = {
+    paths_by_verdict = {
         v: views.pruning.verdicts.files_with_verdict(verdicts, v)["path"].to_list() for v in ("read", "skipped", "all")
     }
-    assert listed == {"read": ["a", "b"], "skipped": ["c"], "all": ["a", "b", "c"]}
+    assert paths_by_verdict == {"read": ["a", "b"], "skipped": ["c"], "all": ["a", "b", "c"]}
 
 
 def test_the_message_of_a_commit_is_its_user_metadata() -> None:

@@ -66,8 +66,8 @@ def test_a_key_of_time_is_told_by_how_it_is_written(texts: list[str], grain: str
     key = views.partitions.keys.time_key(pl.Series(texts))
     assert (None if key is None else key.grain) == grain
     if key is not None:  # a moment is written as it was read
-        known = [t for t in texts if t != "null"]
-        assert [key.text(m) for m in key.moments(pl.Series(known))] == known
+        keys = [t for t in texts if t != "null"]
+        assert [key.text(m) for m in key.moments(pl.Series(keys))] == keys
 
 
 @pytest.mark.parametrize(
@@ -87,18 +87,18 @@ def test_the_picture_goes_by_the_number_of_keys(snapshot: Snapshot, kind: str) -
 def test_steps_in_time_show_what_is_missing() -> None:
     snapshot = table(("ts_month",), "ts_month=2023-11", "ts_month=2024-02", "ts_month=null")
     sizes = views.partitions.sizes.partition_sizes(snapshot)
-    found = views.partitions.layout.time_partitions(snapshot, sizes)
-    assert found is not None
-    grain, steps = found
+    layout = views.partitions.layout.time_partitions(snapshot, sizes)
+    assert layout is not None
+    grain, steps = layout
     assert grain == "month"
     assert steps.schema == views.partitions.layout.TIME_PARTITIONS
     assert steps["label"].to_list() == ["2023-11", "2023-12", "2024-01", "2024-02"]
     assert steps["missing"].to_list() == [False, True, True, False]
     assert steps["partition_text"].to_list()[1] == "ts_month=2023-12"
     assert views.partitions.sizes.missing_partitions(snapshot) == ["ts_month=2023-12", "ts_month=2024-01"]
-    shown = views.partitions.layout.with_gaps(sizes, steps)
-    assert shown.schema == views.partitions.sizes.PARTITION_SIZES
-    assert shown["files"].to_list() == [1, 0, 0, 1, 1]  # what has no moment comes last
+    rows = views.partitions.layout.with_gaps(sizes, steps)
+    assert rows.schema == views.partitions.sizes.PARTITION_SIZES
+    assert rows["files"].to_list() == [1, 0, 0, 1, 1]  # what has no moment comes last
 
 
 def test_steps_in_number_show_what_is_missing() -> None:
@@ -106,9 +106,9 @@ def test_steps_in_number_show_what_is_missing() -> None:
     sizes = views.partitions.sizes.partition_sizes(snapshot)
     steps = views.partitions.layout.number_steps(snapshot, sizes)
     assert steps is not None
-    shown = views.partitions.layout.with_gaps(sizes, steps)
-    assert shown["partition_text"].to_list() == ["hour=9", "hour=10", "hour=11", "hour=12", "hour=null"]
-    assert shown["files"].to_list() == [1, 1, 0, 1, 1]
+    rows = views.partitions.layout.with_gaps(sizes, steps)
+    assert rows["partition_text"].to_list() == ["hour=9", "hour=10", "hour=11", "hour=12", "hour=null"]
+    assert rows["files"].to_list() == [1, 1, 0, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -146,8 +146,8 @@ def test_the_next_partition_is_due_after_the_usual_step_and_overdue_half_a_step_
     snapshot = table(("d",), *texts)
     sizes = views.partitions.sizes.partition_sizes(snapshot)
     arrivals = arrived([datetime(2024, 2, i + 1, 3, tzinfo=UTC) for i in range(4)])
-    found = views.partitions.layout.expected_partition(snapshot, sizes, arrivals, datetime(2024, 2, 5, 9, tzinfo=UTC))
-    assert found == views.partitions.layout.Expected("d=2024-02-02", datetime(2024, 2, 5, 3, tzinfo=UTC), None)
+    arrival = views.partitions.layout.expected_partition(snapshot, sizes, arrivals, datetime(2024, 2, 5, 9, tzinfo=UTC))
+    assert arrival == views.partitions.layout.Expected("d=2024-02-02", datetime(2024, 2, 5, 3, tzinfo=UTC), None)
     late = views.partitions.layout.expected_partition(snapshot, sizes, arrivals, datetime(2024, 2, 7, 3, tzinfo=UTC))
     assert late is not None
     assert late.overdue == timedelta(days=2)
@@ -223,19 +223,19 @@ def test_very_many_partitions_are_a_bounded_number_of_rectangles() -> None:
 def test_one_partition_has_a_life_of_its_own() -> None:
     story = Story().append(10, size=MIB).append(20, month=2).append(30, files=3, size=2 * MIB).optimize(1).delete(1)
     line = views.timeline.commits.timeline(story.frame(), story.lifetimes())
-    told = views.partitions.history.partition_history(story.files(), story.lifetimes(), line, "month=1")
-    assert told.schema == views.partitions.history.PARTITION_HISTORY
-    assert told["version"].to_list() == [0, 2, 3]
-    assert told["files"].to_list() == [1, 4, 1]
-    assert told["bytes"].to_list() == [MIB, 7 * MIB, 7 * MIB]
-    assert told["records"].to_list() == [10, 40, 40]
-    assert told.select("files_added", "files_removed", "records_removed").rows()[2] == (1, 4, 40)
-    gone = views.partitions.history.partition_history(story.files(), story.lifetimes(), line, "month=2")
-    assert gone.is_empty()  # nothing that is live tells which partition its files were in
+    first_rows = views.partitions.history.partition_history(story.files(), story.lifetimes(), line, "month=1")
+    assert first_rows.schema == views.partitions.history.PARTITION_HISTORY
+    assert first_rows["version"].to_list() == [0, 2, 3]
+    assert first_rows["files"].to_list() == [1, 4, 1]
+    assert first_rows["bytes"].to_list() == [MIB, 7 * MIB, 7 * MIB]
+    assert first_rows["records"].to_list() == [10, 40, 40]
+    assert first_rows.select("files_added", "files_removed", "records_removed").rows()[2] == (1, 4, 40)
+    second_rows = views.partitions.history.partition_history(story.files(), story.lifetimes(), line, "month=2")
+    assert second_rows.is_empty()  # nothing that is live tells which partition its files were in
 
 
 @pytest.mark.parametrize(
-    ("left", "changed", "rows"),
+    ("live_rows", "changed", "rows"),
     [
         pytest.param(7, (5, 3), [10, 12], id="deleted"),
         pytest.param(None, (5, None), [10, None], id="unknown how many"),
@@ -243,30 +243,30 @@ def test_one_partition_has_a_life_of_its_own() -> None:
     ],
 )
 def test_a_file_that_stays_with_other_deleted_rows_neither_comes_nor_goes(
-    left: int | None, changed: tuple[int, int | None], rows: list[int | None]
+    live_rows: int | None, changed: tuple[int, int | None], rows: list[int | None]
 ) -> None:
     story = Story().append(10, size=MIB).append(5)
     before = story.lifetimes()
     ended = before.head(1).with_columns(removed=pl.lit(1, pl.Int64))
-    stay = before.head(1).with_columns(added=pl.lit(1, pl.Int64), records=pl.lit(left, pl.Int64))
+    stay = before.head(1).with_columns(added=pl.lit(1, pl.Int64), records=pl.lit(live_rows, pl.Int64))
     lives = pl.concat([ended, before.tail(-1), stay])
-    told = views.partitions.history.partition_history(story.files(), lives, story.frame(), "month=1")
-    assert told.select("files_added", "files_removed", "files").rows() == [(1, 0, 1), (1, 0, 2)]
-    assert told.select("records_added", "records_removed").rows() == [(10, 0), changed]
-    assert told["records"].to_list() == rows
+    rows_read = views.partitions.history.partition_history(story.files(), lives, story.frame(), "month=1")
+    assert rows_read.select("files_added", "files_removed", "files").rows() == [(1, 0, 1), (1, 0, 2)]
+    assert rows_read.select("records_added", "records_removed").rows() == [(10, 0), changed]
+    assert rows_read["records"].to_list() == rows
 
 
 def test_rows_are_unknown_from_where_a_file_does_not_tell() -> None:
     story = Story().append(10).append(None).append(5)
-    told = views.partitions.history.partition_history(story.files(), story.lifetimes(), story.frame(), "month=1")
-    assert told["records"].to_list() == [10, None, None]
-    assert told["records_added"].to_list() == [10, None, 5]
+    rows = views.partitions.history.partition_history(story.files(), story.lifetimes(), story.frame(), "month=1")
+    assert rows["records"].to_list() == [10, None, None]
+    assert rows["records_added"].to_list() == [10, None, 5]
 
 
 def test_what_was_there_before_the_log_begins_counts_from_the_start() -> None:
     story = Story().append(10, size=MIB).append(5, size=MIB)
     lives = story.lifetimes().with_columns(added=pl.when(pl.col("added") == 0).then(None).otherwise("added"))
-    told = views.partitions.history.partition_history(
+    rows = views.partitions.history.partition_history(
         story.files(), lives, story.frame().filter(pl.col("version") > 0), "month=1"
     )
-    assert told.select("version", "files", "bytes", "records").rows() == [(1, 2, 2 * MIB, 15)]
+    assert rows.select("version", "files", "bytes", "records").rows() == [(1, 2, 2 * MIB, 15)]

@@ -129,19 +129,19 @@ def test_files_of_unknown_partitions_are_left_out_of_writes() -> None:
     assert writes["partition_text"].to_list() == ["month=2"]
 
 
-@pytest.mark.parametrize("gone", [0, 1], ids=["all live", "another removed"])
-def test_live_files_without_a_partition_are_not_placed_by_their_folder(gone: int) -> None:
+@pytest.mark.parametrize("missing_version", [0, 1], ids=["all live", "another removed"])
+def test_live_files_without_a_partition_are_not_placed_by_their_folder(missing_version: int) -> None:
     story = Story().append(10).append(20).append(30, month=2)
-    story = story.delete(2) if gone else story
+    story = story.delete(2) if missing_version else story
     files = story.files().with_columns(
         path=pl.lit("data/") + pl.col("path").str.extract("([^/]*)$"),
         partition_text=pl.when(pl.col("records") != 20).then("partition_text"),  # of an earlier spec without parts
     )
     lives = story.lifetimes().with_columns(path=pl.lit("data/") + pl.col("path").str.extract("([^/]*)$"))
     writes = views.partitions.writes.partition_writes(files, lives, story.frame(), partitions=["month=1"])
-    assert writes["records"].sum() == 10 + 30 * gone
-    told = views.partitions.history.partition_history(files, lives, story.frame(), "month=1")
-    assert told["records_added"].sum() == 10 + 30 * gone
+    assert writes["records"].sum() == 10 + 30 * missing_version
+    rows = views.partitions.history.partition_history(files, lives, story.frame(), "month=1")
+    assert rows["records_added"].sum() == 10 + 30 * missing_version
 
 
 def test_a_deletion_vector_does_not_write_rows_again() -> None:

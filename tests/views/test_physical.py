@@ -11,7 +11,7 @@ from tests.views.story import Story
 
 
 def chunk(group: int, column: str, compressed: int, uncompressed: int, **more: object) -> dict[str, object]:
-    known = {
+    values = {
         "row_group": group,
         "group_records": 10,
         "column": column,
@@ -27,7 +27,7 @@ def chunk(group: int, column: str, compressed: int, uncompressed: int, **more: o
         "page_index": False,
         "bloom_filter": False,
     }
-    return known | more
+    return values | more
 
 
 def file(*chunks: dict[str, object]) -> PhysicalFile:
@@ -35,7 +35,7 @@ def file(*chunks: dict[str, object]) -> PhysicalFile:
 
 
 def test_columns_add_up_their_chunks_largest_first() -> None:
-    told = views.files.layout.column_chunks(
+    columns = views.files.layout.column_chunks(
         file(
             chunk(0, "a", 10, 30),
             chunk(0, "b", 40, 40, logical_type="String", physical_type="BYTE_ARRAY"),
@@ -43,25 +43,25 @@ def test_columns_add_up_their_chunks_largest_first() -> None:
             chunk(1, "b", 40, 40, null_count=None),
         )
     )
-    assert told.schema == views.files.layout.COLUMN_CHUNKS
-    assert told.select("column", "compressed", "uncompressed", "null_count").rows() == [
+    assert columns.schema == views.files.layout.COLUMN_CHUNKS
+    assert columns.select("column", "compressed", "uncompressed", "null_count").rows() == [
         ("b", 80, 80, None),
         ("a", 20, 60, 2),
     ]
-    assert told["share"].to_list() == [0.8, 0.2]
-    assert told["ratio"].to_list() == [1.0, 3.0]
-    assert told["per_value"].to_list() == [4.0, 1.0]
-    assert told["type"].to_list() == ["String (BYTE_ARRAY)", "INT64"]
-    assert (told["codec"][1], told["encodings"][1]) == ("SNAPPY, ZSTD", "PLAIN, RLE, RLE_DICTIONARY")
-    assert told["dictionary"].to_list() == [True, False]
+    assert columns["share"].to_list() == [0.8, 0.2]
+    assert columns["ratio"].to_list() == [1.0, 3.0]
+    assert columns["per_value"].to_list() == [4.0, 1.0]
+    assert columns["type"].to_list() == ["String (BYTE_ARRAY)", "INT64"]
+    assert (columns["codec"][1], columns["encodings"][1]) == ("SNAPPY, ZSTD", "PLAIN, RLE, RLE_DICTIONARY")
+    assert columns["dictionary"].to_list() == [True, False]
 
 
 def test_row_groups_have_the_range_of_one_column() -> None:
-    found = file(chunk(1, "a", 5, 6), chunk(0, "a", 1, 2, min_text="3", max_text="9"), chunk(0, "b", 2, 2))
-    told = views.files.layout.row_groups(found, "a")
-    assert told.schema == views.files.layout.ROW_GROUPS
-    assert told.rows() == [(0, 10, 3, 4, "3", "9"), (1, 10, 5, 6, None, None)]
-    assert views.files.layout.row_groups(found)["min_text"].to_list() == [None, None]
+    physical_rows = file(chunk(1, "a", 5, 6), chunk(0, "a", 1, 2, min_text="3", max_text="9"), chunk(0, "b", 2, 2))
+    groups = views.files.layout.row_groups(physical_rows, "a")
+    assert groups.schema == views.files.layout.ROW_GROUPS
+    assert groups.rows() == [(0, 10, 3, 4, "3", "9"), (1, 10, 5, 6, None, None)]
+    assert views.files.layout.row_groups(physical_rows)["min_text"].to_list() == [None, None]
 
 
 def test_a_file_without_chunks_has_no_columns() -> None:
@@ -71,8 +71,8 @@ def test_a_file_without_chunks_has_no_columns() -> None:
 
 def test_what_the_log_says_of_a_file() -> None:
     story = Story().append(10).append(20, month=2)
-    told = views.files.layout.logged_facts(story.snapshot(), story.lifetimes(), "month=2/part-1.parquet")
-    assert told == {
+    facts = views.files.layout.logged_facts(story.snapshot(), story.lifetimes(), "month=2/part-1.parquet")
+    assert facts == {
         "partition": "month=2",
         "size": "32.0 MiB",
         "rows, by the log": "20",
@@ -87,5 +87,5 @@ def test_what_the_log_says_of_a_file() -> None:
 def test_a_bin_holds_the_files_that_it_counts(label: str) -> None:
     story = Story(partitioned=False).append(1, size=10).append(1, size=32 << 20).append(1, size=50 << 30)
     bins = views.files.sizes.file_sizes(story.files())
-    counted = bins.filter(pl.col("label") == label)["files"].sum()
-    assert views.files.sizes.files_in_bin(story.files(), bins, label).height == counted
+    count = bins.filter(pl.col("label") == label)["files"].sum()
+    assert views.files.sizes.files_in_bin(story.files(), bins, label).height == count

@@ -44,7 +44,7 @@ def expectation(run: str, name: str, checked: int, failed: int) -> dict[str, Any
     }  # fmt: skip
 
 
-def made(
+def read(
     run: str, step: str, source: str, first: int | None, last: int | None, target: str, version: int
 ) -> dict[str, Any]:
     return {
@@ -74,55 +74,55 @@ CHECKS = pl.DataFrame([expectation("r1", "named", 10, 0), expectation("r1", "pri
 
 READS = pl.DataFrame(
     [
-        made("r1", "flow", "raw", 1, 2, "staging", 1),
-        made("r1", "flow", "raw", 3, 3, "staging", 2),
-        made("r1", "publish", "staging", 1, 2, "orders", 1),
-        made("r2", "flow", "raw", 4, 4, "staging", 3),
-        made("r2", "publish", "staging", 3, 3, "orders", 2),
-        made("r2", "publish", "customers", None, 7, "orders", 2),
-        made("r2", "publish", "files/new", None, None, "orders", 2),
+        read("r1", "flow", "raw", 1, 2, "staging", 1),
+        read("r1", "flow", "raw", 3, 3, "staging", 2),
+        read("r1", "publish", "staging", 1, 2, "orders", 1),
+        read("r2", "flow", "raw", 4, 4, "staging", 3),
+        read("r2", "publish", "staging", 3, 3, "orders", 2),
+        read("r2", "publish", "customers", None, 7, "orders", 2),
+        read("r2", "publish", "files/new", None, None, "orders", 2),
     ],
     schema=LINEAGE,
 )
 
 
 def test_a_run_has_one_row_with_what_became_of_it() -> None:
-    found = views.pipelines.run_results(EVENTS, CHECKS)
-    assert found.schema == RUN_RESULTS
-    assert found.select("run_id", "status", "duration_ms", "datasets").rows() == [
+    rows = views.pipelines.run_results(EVENTS, CHECKS)
+    assert rows.schema == RUN_RESULTS
+    assert rows.select("run_id", "status", "duration_ms", "datasets").rows() == [
         ("r4", "running", None, 0),
         ("r3", "failed", 3000, 0),
         ("r2", "interrupted", 10_000, 0),
         ("r1", "succeeded", 6000, 1),
     ]
-    assert found.row(3, named=True) == found.row(3, named=True) | {
+    assert rows.row(3, named=True) == rows.row(3, named=True) | {
         "rows_in": 10, "rows_out": 8, "rows_dropped": 2, "expectations_failed": 1, "rows_failed": 2, "error": None,
     }  # fmt: skip
-    assert found["error"][1] == "orders was not published"
+    assert rows["error"][1] == "orders was not published"
 
 
 def test_steps_of_a_run_stand_in_the_order_in_which_they_began() -> None:
-    found = views.pipelines.step_results(EVENTS, "r1")
-    assert found.schema == STEP_RESULTS
-    assert found["step"].to_list() == ["check", "publish"]
+    rows = views.pipelines.step_results(EVENTS, "r1")
+    assert rows.schema == STEP_RESULTS
+    assert rows["step"].to_list() == ["check", "publish"]
     assert views.pipelines.step_results(EVENTS, "r9").is_empty()
     at_once = pl.DataFrame([event("r", "flow", "succeeded", 1, 1), event("r", "publish", "succeeded", 1, 1.35)], RUNS)
     assert views.pipelines.step_results(at_once, "r")["duration_ms"].to_list() == [None, 350]
 
 
 def test_expectations_with_failed_rows_come_first_and_nothing_checked_has_no_share() -> None:
-    found = views.pipelines.expectation_results(
+    rows = views.pipelines.expectation_results(
         CHECKS.vstack(pl.DataFrame([expectation("r2", "idle", 0, 0)], EXPECTATIONS))
     )
-    assert found.schema == EXPECTATION_RESULTS
-    assert found.select("expectation", "failed_share").rows() == [("idle", None), ("priced", 0.2), ("named", 0.0)]
+    assert rows.schema == EXPECTATION_RESULTS
+    assert rows.select("expectation", "failed_share").rows() == [("idle", None), ("priced", 0.2), ("named", 0.0)]
     assert views.pipelines.expectation_results(CHECKS, "r2").is_empty()
 
 
 def test_a_version_is_followed_to_all_that_it_was_made_of() -> None:
-    found = views.pipelines.upstream(READS, "orders", 2)
-    assert found.schema == LINEAGE
-    assert set(found.select("input", "input_version").rows()) == {
+    rows = views.pipelines.upstream(READS, "orders", 2)
+    assert rows.schema == LINEAGE
+    assert set(rows.select("input", "input_version").rows()) == {
         ("staging", 3), ("customers", 7), ("files/new", None), ("raw", 4),
     }  # fmt: skip
     assert set(views.pipelines.upstream(READS, "orders", 1)["input_version"]) == {2, 3}
@@ -145,8 +145,8 @@ def test_lineage_is_drawn_in_layers_from_what_is_only_read_to_what_is_published(
 
 
 def test_tables_of_one_name_are_told_apart_by_their_folders_and_others_by_their_name() -> None:
-    rows = [made("r", "publish", "/lake/staging/orders/", None, 1, "/lake/orders", 1),
-            made("r", "publish", "s3://raw/days", None, 1, "/lake/days", 1)]  # fmt: skip
+    rows = [read("r", "publish", "/lake/staging/orders/", None, 1, "/lake/orders", 1),
+            read("r", "publish", "s3://raw/days", None, 1, "/lake/days", 1)]  # fmt: skip
     nodes = views.pipelines.lineage_nodes(pl.DataFrame(rows, schema=LINEAGE))
     assert dict(nodes.select("address", "name").rows()) == {
         "/lake/staging/orders/": "staging/orders", "/lake/orders": "orders", "s3://raw/days": "raw/days",
@@ -155,8 +155,8 @@ def test_tables_of_one_name_are_told_apart_by_their_folders_and_others_by_their_
 
 
 def test_a_table_among_its_own_inputs_has_a_layer() -> None:
-    itself = pl.DataFrame([made("r", "publish", "a", None, 1, "b", 1), made("r", "publish", "b", None, 1, "a", 2),
-                           made("r", "publish", "a", None, 2, "a", 3)], schema=LINEAGE)  # fmt: skip
+    itself = pl.DataFrame([read("r", "publish", "a", None, 1, "b", 1), read("r", "publish", "b", None, 1, "a", 2),
+                           read("r", "publish", "a", None, 2, "a", 3)], schema=LINEAGE)  # fmt: skip
     assert set(views.pipelines.lineage_nodes(itself)["layer"]) <= {1, 2}
     assert views.pipelines.upstream(itself, "a", 3).height == 3
 
@@ -201,8 +201,8 @@ def test_the_newest_run_of_a_pipeline_is_one_sentence() -> None:
 
 def test_each_pipeline_has_a_sentence() -> None:
     other = EVENTS.filter(run_id="r1").with_columns(pipeline=pl.lit("q"), run_id=pl.lit("r0"))
-    found = views.pipelines.run_sentences(views.pipelines.run_results(EVENTS.vstack(other), CHECKS), seconds(60))
-    assert found.select("pipeline", "outcome").rows() == [("p", "running"), ("q", "succeeded")]
+    sentences = views.pipelines.run_sentences(views.pipelines.run_results(EVENTS.vstack(other), CHECKS), seconds(60))
+    assert sentences.select("pipeline", "outcome").rows() == [("p", "running"), ("q", "succeeded")]
 
 
 @pytest.mark.parametrize(
@@ -219,24 +219,24 @@ def test_each_pipeline_has_a_sentence() -> None:
     ],
 )
 def test_a_sample_is_rows_of_text_or_not_a_list_of_rows(sample: str | None, rows: list[tuple[Any, ...]] | None) -> None:
-    found = views.pipelines.failed_rows(sample)
-    assert (None if found is None else found.rows()) == rows
+    rows_read = views.pipelines.failed_rows(sample)
+    assert (None if rows_read is None else rows_read.rows()) == rows
 
 
 def test_each_version_of_a_range_that_was_read_leads_to_its_output() -> None:
     nodes, edges = views.pipelines.lineage_nodes(READS), views.pipelines.lineage_edges(READS)
-    found = views.pipelines.range_edges(nodes, edges)
-    assert found.schema == LINEAGE_EDGES
-    assert found.select("source", "target").rows() == [("staging@1", "orders@1")]
+    links = views.pipelines.range_edges(nodes, edges)
+    assert links.schema == LINEAGE_EDGES
+    assert links.select("source", "target").rows() == [("staging@1", "orders@1")]
 
 
 def test_many_versions_are_cut_to_the_newest_of_a_table_and_a_layer() -> None:
-    many = pl.DataFrame([made("r", "publish", "raw", None, n, "orders", n) for n in range(20)], schema=LINEAGE)
+    many = pl.DataFrame([read("r", "publish", "raw", None, n, "orders", n) for n in range(20)], schema=LINEAGE)
     nodes = views.pipelines.lineage_nodes(many)
-    found = views.pipelines.newest_nodes(nodes, 8, 5)
-    assert found.schema == LINEAGE_NODES
-    assert found["version"].to_list() == [12, 13, 14, 15, 16] * 2
-    assert found["position"].to_list() == [0, 1, 2, 3, 4] * 2
+    rows = views.pipelines.newest_nodes(nodes, 8, 5)
+    assert rows.schema == LINEAGE_NODES
+    assert rows["version"].to_list() == [12, 13, 14, 15, 16] * 2
+    assert rows["position"].to_list() == [0, 1, 2, 3, 4] * 2
 
 
 def test_bars_have_the_shape_of_the_outcome_and_the_colour_of_the_selection() -> None:

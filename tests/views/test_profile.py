@@ -44,10 +44,10 @@ def test_no_rows_or_columns() -> None:
 
 def test_files_of_a_sample_fit_and_are_drawn_evenly() -> None:
     files = pl.DataFrame({"path": [f"part-{i}.parquet" for i in range(20)], "size": [*[10] * 19, None]})
-    drawn = [sampling.sample_files(files, 55, seed) for seed in range(400)]
-    assert {sample.height for sample in drawn} == {5}
-    assert sampling.sample_files(files.sample(fraction=1, shuffle=True), 55, 3).equals(drawn[3]), "the seed alone"
-    times = Counter(pl.concat(drawn)["path"])
+    samples = [sampling.sample_files(files, 55, seed) for seed in range(400)]
+    assert {sample.height for sample in samples} == {5}
+    assert sampling.sample_files(files.sample(fraction=1, shuffle=True), 55, 3).equals(samples[3]), "the seed alone"
+    times = Counter(pl.concat(samples)["path"])
     assert len(times) == 19
     assert all(60 < count < 150 for count in times.values()), "400 · 5 / 19 each"
     assert sampling.sample_files(files, 9, 0).is_empty()
@@ -67,11 +67,11 @@ def test_a_file_that_does_not_fit_does_not_end_the_sample() -> None:
 def test_rows_of_a_sample_are_drawn_evenly_over_all_batches() -> None:
     rng = random.Random(1)
     parts = [pl.LazyFrame({"x": range(start, start + 100), "^y$": ["a"] * 100}) for start in range(0, 1000, 100)]
-    drawn = [sampling.sample_rows(pl.concat(parts), 10, seed) for seed in rng.sample(range(10**6), 100)]
-    assert {(sample.height, sample["x"].n_unique(), tuple(sample.columns)) for sample in drawn} == {
+    samples = [sampling.sample_rows(pl.concat(parts), 10, seed) for seed in rng.sample(range(10**6), 100)]
+    assert {(sample.height, sample["x"].n_unique(), tuple(sample.columns)) for sample in samples} == {
         (10, 10, ("x", "^y$"))
     }
-    thirds = Counter(pl.concat(drawn)["x"] // 334)
+    thirds = Counter(pl.concat(samples)["x"] // 334)
     assert all(250 < count < 420 for count in thirds.values())
     assert sampling.sample_rows(parts[0], 500, 1).height == 100
     assert sampling.sample_rows(parts[0].rename({"^y$": "sample key"}), 5, 1).columns == ["x", "sample key"]

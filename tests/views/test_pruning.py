@@ -38,9 +38,9 @@ def plan_of(*reasons: str) -> pl.DataFrame:
 def test_a_file_spared_by_its_nulls_is_told_from_one_spared_by_its_range() -> None:
     stats = statistics({"delay": [(1, 9, 0), (50, 60, 0), (None, None, 5), (1, 9, 0)]})
     plan = plan_of("statistics", "kept", "statistics", "partition")
-    found = views.pruning.plan.file_verdicts(plan, predicate("delay > 40"), stats, files_of([5, 5, 5, 5]))
-    assert found.schema == views.pruning.plan.FILE_VERDICTS
-    assert found["reason"].to_list() == ["range", "kept", "nulls", "partition"]
+    verdicts = views.pruning.plan.file_verdicts(plan, predicate("delay > 40"), stats, files_of([5, 5, 5, 5]))
+    assert verdicts.schema == views.pruning.plan.FILE_VERDICTS
+    assert verdicts["reason"].to_list() == ["range", "kept", "nulls", "partition"]
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ def test_a_file_spared_by_its_nulls_is_told_from_one_spared_by_its_range() -> No
 )
 def test_what_spares_a_file(where: str, reason: str) -> None:
     stats = statistics({"delay": [(1, 9, 0)]})
-    found = views.pruning.plan.file_verdicts(plan_of("statistics"), predicate(where), stats, files_of([5]))
-    assert found["reason"].to_list() == [reason]
+    verdicts = views.pruning.plan.file_verdicts(plan_of("statistics"), predicate(where), stats, files_of([5]))
+    assert verdicts["reason"].to_list() == [reason]
 
 
 def test_files_and_bytes_add_up_by_reason() -> None:
@@ -63,9 +63,9 @@ def test_files_and_bytes_add_up_by_reason() -> None:
     verdicts = views.pruning.plan.file_verdicts(
         plan_of("kept", "partition", "statistics"), predicate("delay = 77"), stats, files_of([5, 5, 5])
     )
-    told = views.pruning.plan.explained(verdicts)
-    assert told.schema == views.pruning.plan.EXPLAINED
-    assert told.rows() == [("kept", 1, 100), ("partition", 1, 200), ("range", 1, 300), ("nulls", 0, 0)]
+    reasons = views.pruning.plan.explained(verdicts)
+    assert reasons.schema == views.pruning.plan.EXPLAINED
+    assert reasons.rows() == [("kept", 1, 100), ("partition", 1, 200), ("range", 1, 300), ("nulls", 0, 0)]
     cost = views.pruning.plan.read_cost(verdicts)
     assert (cost.files, cost.bytes, cost.all_files, cost.all_bytes) == (1, 100, 3, 600)
     assert cost.bytes_share == pytest.approx(1 / 6)
@@ -89,10 +89,10 @@ def test_conditions_joined_by_and_stand_apart_and_read_as_sql(where: str, texts:
 
 def test_parts_say_what_each_spares_and_what_nobody_can_judge() -> None:
     stats = statistics({"delay": [(1, 9, 0), (50, 60, 0)]})
-    kept, one = plan_of("kept", "kept"), plan_of("statistics", "kept")
-    asked = [(predicate("delay > 40"), one), (predicate("abs(delay) = 3"), kept)]
+    whole, one = plan_of("kept", "kept"), plan_of("statistics", "kept")
+    plans = [(predicate("delay > 40"), one), (predicate("abs(delay) = 3"), whole)]
     parts = views.pruning.plan.filter_parts(
-        [(where, views.pruning.plan.file_verdicts(plan, where, stats, files_of([5, 5]))) for where, plan in asked]
+        [(where, views.pruning.plan.file_verdicts(plan, where, stats, files_of([5, 5]))) for where, plan in plans]
     )
     assert parts.schema == views.pruning.plan.PARTS
     assert parts.select("judged", "files", "bytes", "range").rows() == [(True, 1, 200, 1), (False, 2, 300, 0)]
@@ -153,20 +153,20 @@ def test_the_columns_a_filter_speaks_of_are_named_as_in_statistics() -> None:
 
 def clustered(*ranges: Any, records: list[int | None] | None = None) -> dict[str, Any]:
     stats = statistics({"delay": list(ranges)})
-    found = views.pruning.clustering.clustering(SCHEMA, stats, files_of(records or [5] * len(ranges)))
-    assert found.schema == views.pruning.clustering.CLUSTERING
-    return found.row(0, named=True)
+    measures = views.pruning.clustering.clustering(SCHEMA, stats, files_of(records or [5] * len(ranges)))
+    assert measures.schema == views.pruning.clustering.CLUSTERING
+    return measures.row(0, named=True)
 
 
 def test_files_apart_are_opened_one_at_a_time() -> None:
-    told = clustered((1, 9, 0), (10, 19, 0), (20, 29, 0))
-    assert (told["depth"], told["most"], told["reads"]) == (1.0, 1, 1.0)
-    assert told["reads_share"] == pytest.approx(1 / 3)
+    measures = clustered((1, 9, 0), (10, 19, 0), (20, 29, 0))
+    assert (measures["depth"], measures["most"], measures["reads"]) == (1.0, 1, 1.0)
+    assert measures["reads_share"] == pytest.approx(1 / 3)
 
 
 def test_files_over_each_other_are_opened_all() -> None:
-    told = clustered((1, 9, 0), (1, 9, 0), (1, 9, 0))
-    assert (told["depth"], told["most"], told["reads_share"]) == (3.0, 3, 1.0)
+    measures = clustered((1, 9, 0), (1, 9, 0), (1, 9, 0))
+    assert (measures["depth"], measures["most"], measures["reads_share"]) == (3.0, 3, 1.0)
 
 
 def test_ends_that_touch_hold_the_value_both() -> None:
@@ -174,16 +174,21 @@ def test_ends_that_touch_hold_the_value_both() -> None:
 
 
 def test_files_that_tell_nothing_are_opened_always_and_files_of_nulls_never() -> None:
-    told = clustered((1, 9, 0), (10, 19, 0), None, (None, None, 5))
-    assert (told["ranged"], told["unknown"], told["all_null"]) == (2, 1, 1)
-    assert told["reads"] == 2.0
-    assert told["coverage"] == 0.75
-    assert told["null_coverage"] == 0.75
+    measures = clustered((1, 9, 0), (10, 19, 0), None, (None, None, 5))
+    assert (measures["ranged"], measures["unknown"], measures["all_null"]) == (2, 1, 1)
+    assert measures["reads"] == 2.0
+    assert measures["coverage"] == 0.75
+    assert measures["null_coverage"] == 0.75
 
 
 def test_without_ranges_nothing_is_known_and_not_zero() -> None:
-    told = clustered(None, None)
-    assert (told["depth"], told["reads"], told["reads_share"], told["exact"]) == (None, None, None, None)
+    measures = clustered(None, None)
+    assert (measures["depth"], measures["reads"], measures["reads_share"], measures["exact"]) == (
+        None,
+        None,
+        None,
+        None,
+    )
     empty = views.pruning.clustering.clustering(SCHEMA, statistics({"delay": [(1, 2, 0)]}).clear(), files_of([]))
     assert empty.row(0, named=True)["coverage"] is None
 
@@ -217,10 +222,10 @@ def lives(*rows: tuple[int | None, int | None, int, int]) -> pl.DataFrame:
         schema=LIFETIMES,
         orient="row",
     )
-    told = [
+    statistics_rows = [
         {"delay": {"min": a, "max": b, "null_count": 0, "exact": True, "null_count_exact": True}} for *_, a, b in rows
     ]
-    return frame.with_columns(statistics=pl.Series(told))
+    return frame.with_columns(statistics=pl.Series(statistics_rows))
 
 
 def line(*versions: int) -> pl.DataFrame:
@@ -264,15 +269,15 @@ def test_of_a_long_history_some_versions_are_looked_at_the_ends_among_them() -> 
 def test_a_million_files_are_measured_in_seconds() -> None:
     n = 1_000_000
     low = pl.int_range(n, eager=True)
-    told = pl.DataFrame({"min": low, "max": low + 5, "null_count": 0, "exact": True, "null_count_exact": True})
+    bounds = pl.DataFrame({"min": low, "max": low + 5, "null_count": 0, "exact": True, "null_count_exact": True})
     stats = pl.DataFrame(
         {
             "_path": low.cast(pl.String),
             "_deletion_vector": pl.Series([None] * n, dtype=pl.String),
-            "delay": told.to_struct(),
+            "delay": bounds.to_struct(),
         }
     )
     files = pl.DataFrame(schema=FILES).clear(n).with_columns(path=low.cast(pl.String), records=pl.lit(10, pl.Int64))
-    found = views.pruning.clustering.clustering(SCHEMA, stats, files).row(0, named=True)
-    assert found["depth"] == pytest.approx(6, abs=0.01)
+    measures = views.pruning.clustering.clustering(SCHEMA, stats, files).row(0, named=True)
+    assert measures["depth"] == pytest.approx(6, abs=0.01)
     assert views.pruning.clustering.depth_profile(stats, files, "delay").height == 240

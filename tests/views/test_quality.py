@@ -22,12 +22,12 @@ STATISTIC: dict[str, pl.DataType] = {
 }  # fmt: skip
 
 
-def told(loads: Sequence[dict[str, Any]]) -> tuple[pl.DataFrame, pl.DataFrame]:
+def history_of(loads: Sequence[dict[str, Any]]) -> tuple[pl.DataFrame, pl.DataFrame]:
     """LIFETIMES with the statistics of x, and the TIMELINE: one load a day, one file each; `removed` by a later one."""
     commits, lives = [], []
     for version, load in enumerate(loads):
         rows = load.get("rows", 1000)
-        gone = next((i for i, other in enumerate(loads) if other.get("takes_back") == version), None)
+        repair = next((i for i, other in enumerate(loads) if other.get("takes_back") == version), None)
         back = load.get("takes_back")
         commits.append(
             {
@@ -40,7 +40,7 @@ def told(loads: Sequence[dict[str, Any]]) -> tuple[pl.DataFrame, pl.DataFrame]:
         x = {"min": 0, "max": load.get("max", 100), "null_count": load.get("nulls", 10), "exact": True}
         lives.append(
             {
-                "path": f"f{version}", "added": version, "removed": gone, "size": 10, "records": rows,
+                "path": f"f{version}", "added": version, "removed": repair, "size": 10, "records": rows,
                 "statistics": None if load.get("silent") else {"x": {**x, "null_count_exact": True}},
             }
         )  # fmt: skip
@@ -50,11 +50,11 @@ def told(loads: Sequence[dict[str, Any]]) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def claims(loads: Sequence[dict[str, Any]]) -> list[tuple[Severity, str]]:
-    lifetimes, timeline = told(loads)
+    lifetimes, timeline = history_of(loads)
     changes = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
-    found = views.quality.anomalies.anomalies(timeline, changes)
-    assert found.schema == views.quality.anomalies.ANOMALIES
-    bad = views.quality.anomalies.anomaly_findings(found, START)
+    anomaly_rows = views.quality.anomalies.anomalies(timeline, changes)
+    assert anomaly_rows.schema == views.quality.anomalies.ANOMALIES
+    bad = views.quality.anomalies.anomaly_findings(anomaly_rows, START)
     return [(f.severity, f.claim) for f in bad or views.quality.anomalies.normal_finding(changes)]
 
 
@@ -121,7 +121,7 @@ def test_what_is_not_normal_is_named(loads: list[dict[str, Any]], expected: list
     ],
 )
 def test_infinite_values_are_outside_a_finite_range(infinite: Sequence[int], expected: list[tuple[int, Any]]) -> None:
-    lifetimes, timeline = told([*USUAL, {}])
+    lifetimes, timeline = history_of([*USUAL, {}])
     high = pl.when(pl.col("added").is_in(list(infinite))).then(float("inf")).otherwise(pl.col("x").struct["max"])
     x = lifetimes.unnest("statistics").select(x=pl.col("x").struct.with_fields(max=high, min=100.0 - high))
     lifetimes = lifetimes.with_columns(statistics=x.to_struct("statistics"))
@@ -141,7 +141,7 @@ def test_infinite_values_are_outside_a_finite_range(infinite: Sequence[int], exp
 def test_a_load_that_rewrites_files_is_judged_by_what_it_adds(
     earlier: dict[str, Any], rewritten: dict[str, Any], *, expected: bool
 ) -> None:
-    lifetimes, timeline = told([*USUAL, earlier, rewritten])
+    lifetimes, timeline = history_of([*USUAL, earlier, rewritten])
     lifetimes = lifetimes.with_columns(removed=pl.when(pl.col("added") == 12).then(13))
     changes = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
     last = changes.filter(pl.col("version") == 13).row(0, named=True)
@@ -155,11 +155,11 @@ def test_columns_that_cannot_be_judged_are_not_counted_as_normal() -> None:
 
 
 def test_a_finding_names_the_writer_and_what_repaired_it() -> None:
-    lifetimes, timeline = told([*USUAL, {"nulls": 900}, {"takes_back": 12}, *USUAL])
+    lifetimes, timeline = history_of([*USUAL, {"nulls": 900}, {"takes_back": 12}, *USUAL])
     changes = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
     now = START + timedelta(days=14)
-    found = views.quality.anomalies.anomalies(timeline, changes)
-    (repaired,) = views.quality.anomalies.anomaly_findings(found, now)
+    anomaly_rows = views.quality.anomalies.anomalies(timeline, changes)
+    (repaired,) = views.quality.anomalies.anomaly_findings(anomaly_rows, now)
     assert repaired.evidence == "feed, 2 days ago, 2026-01-13 04:00 UTC; repaired by v13, feed, 1 day later"
     assert (repaired.place, repaired.column) == ("v12", "x")
     then = views.quality.anomalies.anomalies(timeline, changes, version=12)  # nobody had repaired it yet
@@ -167,7 +167,7 @@ def test_a_finding_names_the_writer_and_what_repaired_it() -> None:
     assert (still_open.severity, still_open.commit, still_open.column) == (ATTENTION, 12, "x")
     assert still_open.evidence == "feed, 2 days ago, 2026-01-13 04:00 UTC"
     assert views.quality.anomalies.anomalies(timeline, changes, version=11).is_empty()
-    marked = views.quality.anomalies.with_anomalies(timeline, found)
+    marked = views.quality.anomalies.with_anomalies(timeline, anomaly_rows)
     assert marked.schema == timeline.schema
     assert marked.filter("suspicious").select("version", "label", "note").rows() == [
         (12, "bad load", "x is null in 90.0 % of 1,000 rows, expected 1.1 %; repaired by v13 after 24 h")
@@ -175,21 +175,21 @@ def test_a_finding_names_the_writer_and_what_repaired_it() -> None:
 
 
 def test_a_finding_about_the_rows_of_a_load_is_about_no_column() -> None:
-    lifetimes, timeline = told([*USUAL, {"rows": 50, "nulls": 1}])
+    lifetimes, timeline = history_of([*USUAL, {"rows": 50, "nulls": 1}])
     changes = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
-    found = views.quality.anomalies.anomaly_findings(views.quality.anomalies.anomalies(timeline, changes), START)
-    assert [(each.commit, each.column) for each in found] == [(12, None)]
+    findings = views.quality.anomalies.anomaly_findings(views.quality.anomalies.anomalies(timeline, changes), START)
+    assert [(each.commit, each.column) for each in findings] == [(12, None)]
 
 
 def test_the_loads_that_a_table_ends_with_are_restored_to_the_version_before_them() -> None:
     def command(loads: Sequence[dict[str, Any]]) -> str | None:
-        lifetimes, timeline = told(loads)
+        lifetimes, timeline = history_of(loads)
         changes = views.quality.column_loads.sudden_changes(
             views.quality.column_loads.column_loads(lifetimes, timeline)
         )
-        found = views.quality.anomalies.anomalies(timeline, changes)
+        anomaly_rows = views.quality.anomalies.anomalies(timeline, changes)
         snapshot = Snapshot(TableMetadata("/t", "delta", len(loads) - 1, None, Schema(())))
-        return views.retention.remedies.restore_command(snapshot, timeline, found)
+        return views.retention.remedies.restore_command(snapshot, timeline, anomaly_rows)
 
     restore = "RESTORE TABLE delta.`/t` TO VERSION AS OF {}"
     assert command([*USUAL, {"nulls": 900}]) == restore.format(11)
@@ -199,7 +199,7 @@ def test_the_loads_that_a_table_ends_with_are_restored_to_the_version_before_the
 
 
 def test_a_load_without_statistics_is_unknown_and_never_zero() -> None:
-    lifetimes, timeline = told([{}, {"silent": True}])
+    lifetimes, timeline = history_of([{}, {"silent": True}])
     loads = views.quality.column_loads.column_loads(lifetimes, timeline)
     assert loads.select("version", "null_share", "mark", "low", "high").rows() == [
         (0, 0.01, "", 0.0, 100.0),
@@ -209,7 +209,7 @@ def test_a_load_without_statistics_is_unknown_and_never_zero() -> None:
 
 
 def test_a_file_whose_rows_were_deleted_is_not_loaded_again() -> None:
-    lifetimes, timeline = told([{}, {}])
+    lifetimes, timeline = history_of([{}, {}])
     again = lifetimes[:1].with_columns(added=pl.lit(1, pl.Int64), deletion_vector=pl.lit("v"))
     assert views.quality.column_loads.column_loads(pl.concat([lifetimes, again]), timeline)["records"].to_list() == [
         1000,
@@ -218,13 +218,13 @@ def test_a_file_whose_rows_were_deleted_is_not_loaded_again() -> None:
 
 
 def test_a_file_from_before_the_first_commit_told_is_nobody_s_load() -> None:
-    lifetimes, timeline = told([{}, {}])
+    lifetimes, timeline = history_of([{}, {}])
     before = lifetimes[:1].with_columns(added=pl.lit(None, pl.Int64), removed=pl.lit(0, pl.Int64))
     assert views.quality.column_loads.column_loads(pl.concat([lifetimes, before]), timeline)["version"].to_list() == [1]
 
 
 def test_every_version_is_told_for_the_whole_table() -> None:
-    lifetimes, timeline = told([{}, {"nulls": 90, "max": 700}, {"takes_back": 1}])
+    lifetimes, timeline = history_of([{}, {"nulls": 90, "max": 700}, {"takes_back": 1}])
     states = views.quality.column_states.column_states(lifetimes, timeline)
     assert states.select("version", "records", "null_share", "mark", "high", "range_is").rows() == [
         (0, 1000, 0.01, "", 100.0, "exact"),
@@ -234,7 +234,7 @@ def test_every_version_is_told_for_the_whole_table() -> None:
 
 
 def test_rows_that_are_a_bound_bound_the_null_share() -> None:
-    lifetimes, timeline = told([{}, {"rows": None}, {"rows": None, "nulls": 1_000, "takes_back": 1}])
+    lifetimes, timeline = history_of([{}, {"rows": None}, {"rows": None, "nulls": 1_000, "takes_back": 1}])
     states = views.quality.column_states.column_states(lifetimes, timeline)
     assert states.select("records_mark", "records", "null_share", "mark").rows() == [
         ("", 1000, 0.01, ""),
@@ -246,7 +246,7 @@ def test_rows_that_are_a_bound_bound_the_null_share() -> None:
 
 
 def test_a_range_of_some_files_is_partial_as_in_the_schema() -> None:
-    lifetimes, timeline = told([{}, {"silent": True}, {"silent": True, "takes_back": 0}])
+    lifetimes, timeline = history_of([{}, {"silent": True}, {"silent": True, "takes_back": 0}])
     states = views.quality.column_states.column_states(lifetimes, timeline)
     assert states.select("low", "high", "max_text", "range_is").rows() == [
         (0.0, 100.0, "100", "exact"),
@@ -258,31 +258,37 @@ def test_a_range_of_some_files_is_partial_as_in_the_schema() -> None:
 
 
 def test_versions_whose_numbers_have_no_order_are_told_in_theirs() -> None:
-    lifetimes, timeline = told([{}, {"nulls": 90}, {}])
+    lifetimes, timeline = history_of([{}, {"nulls": 90}, {}])
     ids = {0: 900, 1: 7, 2: 50}
-    named = [pl.col(c).replace_strict(ids, default=None, return_dtype=pl.Int64) for c in ("added", "removed")]
+    ids_by_column = [pl.col(c).replace_strict(ids, default=None, return_dtype=pl.Int64) for c in ("added", "removed")]
     renamed = timeline.with_columns(pl.col("version").replace_strict(ids, return_dtype=pl.Int64))
-    states = views.quality.column_states.column_states(lifetimes.with_columns(named), renamed)
+    states = views.quality.column_states.column_states(lifetimes.with_columns(ids_by_column), renamed)
     assert states.select("version", "records").rows() == [(900, 1000), (7, 2000), (50, 3000)]
 
 
 def test_a_reverted_load_that_is_unusual_is_an_anomaly_everywhere() -> None:
     unusual = {"nulls": 145}
     loads: list[dict[str, Any]] = [USUAL[0], {"nulls": 120}, *USUAL[2:], unusual, {**USUAL[0], "takes_back": 12}]
-    lifetimes, timeline = told(loads)
+    lifetimes, timeline = history_of(loads)
     q = views.quality
     changes = q.column_loads.sudden_changes(q.column_loads.column_loads(lifetimes, timeline))
-    found = q.anomalies.anomalies(timeline, changes)
-    assert found.filter(version=12)["reasons"].to_list() == [["x is null in 14.5 % of 1,000 rows, expected 1.2 %"]]
+    anomaly_rows = q.anomalies.anomalies(timeline, changes)
+    assert anomaly_rows.filter(version=12)["reasons"].to_list() == [
+        ["x is null in 14.5 % of 1,000 rows, expected 1.2 %"]
+    ]
     shares = q.column_loads.null_shares_by_load(changes, 100, {}, timeline["version"])
     for marked in (
         q.column_loads.newest_first(changes, "x").filter("anomaly"),
         shares.filter("unusual"),
         q.trends.null_trend(changes, "x").filter("outside"),
     ):
-        assert set(marked["version"]) == set(found["version"])
+        assert set(marked["version"]) == set(anomaly_rows["version"])
     reasons = views.timeline.reasons.reason_columns
-    assert [reasons(timeline, found, 12), reasons(timeline, found, 12, 11), reasons(timeline, found, 11, 2)] == [
+    assert [
+        reasons(timeline, anomaly_rows, 12),
+        reasons(timeline, anomaly_rows, 12, 11),
+        reasons(timeline, anomaly_rows, 11, 2),
+    ] == [
         ["x"],
         ["x"],
         [],
@@ -292,7 +298,7 @@ def test_a_reverted_load_that_is_unusual_is_an_anomaly_everywhere() -> None:
 
 
 def test_loads_before_a_column_are_left_out_and_unknown_ones_are_not() -> None:
-    lifetimes, timeline = told([{"nulls": None}, *USUAL])
+    lifetimes, timeline = history_of([{"nulls": None}, *USUAL])
     loads = views.quality.column_loads
     changes = loads.sudden_changes(loads.column_loads(lifetimes, timeline))
     every = timeline["version"]
@@ -308,7 +314,7 @@ def test_loads_before_a_column_are_left_out_and_unknown_ones_are_not() -> None:
 def test_loads_by_the_day_after_loads_by_the_month_have_a_band_of_their_own() -> None:
     days = [*range(0, 241, 30), *range(241, 261)]
     rows = [30_000 + place % 3 * 300 if day <= 240 else 1000 + place % 3 * 10 for place, day in enumerate(days)]
-    _, timeline = told([{"rows": n} for n in rows])
+    _, timeline = history_of([{"rows": n} for n in rows])
     start = datetime(2026, 1, 1, tzinfo=UTC)
     timeline = timeline.with_columns(
         timestamp=pl.Series([start + timedelta(days=day) for day in days]).dt.cast_time_unit("ms")
@@ -321,7 +327,7 @@ def test_loads_by_the_day_after_loads_by_the_month_have_a_band_of_their_own() ->
 
 
 def test_a_load_that_adds_a_column_is_one_of_the_loads() -> None:
-    _, timeline = told([{"rows": 30_000 + place % 3 * 300} for place in range(10)])
+    _, timeline = history_of([{"rows": 30_000 + place % 3 * 300} for place in range(10)])
     month = pl.col("timestamp") + pl.duration(days=30) * pl.int_range(pl.len())
     lane = pl.when(pl.int_range(pl.len()) == 5).then(pl.lit("schema")).otherwise("lane")
     trend = views.quality.trends.rows_trend(timeline.with_columns(timestamp=month, lane=lane))
@@ -330,7 +336,7 @@ def test_a_load_that_adds_a_column_is_one_of_the_loads() -> None:
 
 
 def test_trends_mark_only_what_falls_out() -> None:
-    lifetimes, timeline = told([*USUAL, {"nulls": 900, "max": 6000, "rows": 1000}])
+    lifetimes, timeline = history_of([*USUAL, {"nulls": 900, "max": 6000, "rows": 1000}])
     changes = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
     for trend in (views.quality.trends.null_trend(changes, "x"), views.quality.trends.range_trend(changes, "x")):
         assert trend.schema == views.quality.trends.LOAD_TREND
@@ -363,8 +369,8 @@ def test_old_events_are_measured_against_what_is_usual(
     rows = {"version": list(range(len(days))), "timestamp": moments, "value": days, "band_low": days, "band_high": days}
     lags = pl.DataFrame(rows, schema_overrides={n: t for n, t in views.quality.trends.LOAD_TREND.items() if n in rows})
     assert views.quality.trends.usual_of_history(lags) == (None if usual is None else pytest.approx(usual))
-    shown = views.quality.trends.beyond(lags, usual or 0.0)["value"].to_list()
-    assert shown == [None if day is None else pytest.approx(day - (usual or 0.0)) for day in days]
+    values = views.quality.trends.beyond(lags, usual or 0.0)["value"].to_list()
+    assert values == [None if day is None else pytest.approx(day - (usual or 0.0)) for day in days]
 
 
 @pytest.mark.parametrize(
@@ -442,7 +448,7 @@ def test_a_load_that_brings_the_rows_of_another_again_is_named(
     loads = [{"rows": 1000 + i, "max": 100 + i % change.get("ranges", 8), "nulls": 10 + i} for i in range(8)]
     loads[5] = {"rows": 1000, "max": 555, "nulls": 10}
     loads[6] = {**loads[5], **change}
-    lifetimes, timeline = told(loads)
+    lifetimes, timeline = history_of(loads)
     paths = {5: "lake/day=1/e", 6: change["path"]} if "path" in change else {}
     lifetimes = lifetimes.with_columns(path=pl.col("added").replace_strict(paths, default=pl.col("path")))
     deleted = pl.when(pl.col("version") == 6).then(1000 + change.get("again_after", 0)).otherwise("records_removed")
@@ -507,7 +513,7 @@ def test_a_table_without_newer_events_is_not_called_fresh() -> None:
 
 
 def test_many_loads_of_many_columns_are_compared_each_with_its_own() -> None:
-    lifetimes, timeline = told([{"nulls": i % 9} for i in range(500)])
+    lifetimes, timeline = history_of([{"nulls": i % 9} for i in range(500)])
     x = lifetimes["statistics"].struct.field("x")
     wide = lifetimes.with_columns(pl.DataFrame([x.alias(f"c{i}") for i in range(200)]).to_struct("statistics"))
     loads = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(wide, timeline))

@@ -20,31 +20,31 @@ DAYS = [timedelta(days=n) for n in (0, 1, 7, 30, 365)]
 
 def story() -> Story:
     """Five versions, ten days apart: v1 removes v0's files, v3 v2's; the last is today."""
-    told = Story().append(100, size=10 * MIB)
-    told.after(days=10).overwrite(0, records=100, size=20 * MIB)
-    told.after(days=10).append(50, size=5 * MIB)
-    told.after(days=10).overwrite(2, records=50, size=6 * MIB)
-    return told.after(days=10).append(1, size=MIB)
+    past = Story().append(100, size=10 * MIB)
+    past.after(days=10).overwrite(0, records=100, size=20 * MIB)
+    past.after(days=10).append(50, size=5 * MIB)
+    past.after(days=10).overwrite(2, records=50, size=6 * MIB)
+    return past.after(days=10).append(1, size=MIB)
 
 
-def found_in(told: Story, unreadable: dict[int, str] | None = None, **more: Any) -> Retention:
+def found_in(past: Story, unreadable: dict[int, str] | None = None, **more: Any) -> Retention:
     policy = views.retention.policy.retention_policy({})
     return views.retention.simulation.retention(
-        told.versions(unreadable), told.lifetimes(), policy, now=told.now, **more
+        past.versions(unreadable), past.lifetimes(), policy, now=past.now, **more
     )
 
 
 def test_versions_that_nobody_looked_at_tell_nothing_of_a_clean_up() -> None:
-    told = story()
-    versions = told.versions().with_columns(readable=pl.lit(None, pl.Boolean))
+    past = story()
+    versions = past.versions().with_columns(readable=pl.lit(None, pl.Boolean))
     with pytest.raises(InvalidRequestError, match="the readability of these versions was not checked"):
         views.retention.simulation.retention(
-            versions, told.lifetimes(), views.retention.policy.retention_policy({}), now=told.now
+            versions, past.lifetimes(), views.retention.policy.retention_policy({}), now=past.now
         )
 
 
 @pytest.mark.parametrize(
-    ("days", "files", "size", "lost"),
+    ("days", "files", "size", "versions_lost"),
     [
         pytest.param(0, 2, 15 * MIB, "v0, v2", id="nothing is kept"),
         pytest.param(7, 2, 15 * MIB, "v0, v2", id="a week"),
@@ -53,17 +53,17 @@ def test_versions_that_nobody_looked_at_tell_nothing_of_a_clean_up() -> None:
     ],
 )
 def test_removed_files_go_when_they_are_older_than_the_retention(
-    days: int, files: int, size: int, lost: str | None
+    days: int, files: int, size: int, versions_lost: str | None
 ) -> None:
     done = views.retention.simulation.simulate(found_in(story()), timedelta(days=days))
-    assert (done.files, done.bytes, done.lost_versions) == (files, size, lost)
+    assert (done.files, done.bytes, done.lost_versions) == (files, size, versions_lost)
 
 
 def test_a_version_dies_with_the_first_of_its_files() -> None:
-    told = Story().append(1, size=1, month=1).append(1, size=2, month=2)
-    told.after(days=5).delete(0).after(days=5).delete(1)
-    found = found_in(told.after(days=1))
-    needs = dict(found.versions.select("version", pl.col("needs_ms") / 3_600_000).iter_rows())
+    past = Story().append(1, size=1, month=1).append(1, size=2, month=2)
+    past.after(days=5).delete(0).after(days=5).delete(1)
+    retention = found_in(past.after(days=1))
+    needs = dict(retention.versions.select("version", pl.col("needs_ms") / 3_600_000).iter_rows())
     # v0 and v1 need v0's file, which went eleven days ago; v2 only the one that went a day ago
     assert {v: round(h / 24) for v, h in needs.items()} == {0: 6, 1: 6, 2: 1, 3: 0}
 
@@ -75,57 +75,59 @@ def test_what_no_readable_version_needs_is_not_counted() -> None:
 
 
 def test_a_file_that_came_back_is_live() -> None:
-    told = Story().append(1, size=100).delete(0)
-    back = {**told.stays[0], "added": 2, "removed": None}
-    told.alter("RESTORE", schema_changed=False)
-    told.stays.append(back)
-    found = found_in(told.after(days=90))
-    assert found.retained_bytes == 0
-    assert views.retention.simulation.simulate(found, timedelta()).versions == 0
+    past = Story().append(1, size=100).delete(0)
+    back = {**past.stays[0], "added": 2, "removed": None}
+    past.alter("RESTORE", schema_changed=False)
+    past.stays.append(back)
+    retention = found_in(past.after(days=90))
+    assert retention.retained_bytes == 0
+    assert views.retention.simulation.simulate(retention, timedelta()).versions == 0
 
 
 def test_a_deletion_vector_that_was_replaced_ends_its_version_and_not_its_file() -> None:
-    told = Story().append(10, size=100)
-    told.alter("DELETE", schema_changed=False)
-    told.stays[0]["removed"] = 1
-    told.stays.append({**told.stays[0], "added": 1, "removed": 2, "deletion_vector": "first"})
-    told.after(days=20).alter("DELETE", schema_changed=False)
-    told.stays.append({**told.stays[0], "added": 2, "removed": None, "deletion_vector": "second"})
-    found = found_in(told.after(days=10))
-    assert found.retained_bytes == 0
-    assert views.retention.simulation.simulate(found, timedelta(days=7)).lost_versions == "v1"
-    assert views.retention.simulation.simulate(found, timedelta(days=11)).lost_versions is None
+    past = Story().append(10, size=100)
+    past.alter("DELETE", schema_changed=False)
+    past.stays[0]["removed"] = 1
+    past.stays.append({**past.stays[0], "added": 1, "removed": 2, "deletion_vector": "first"})
+    past.after(days=20).alter("DELETE", schema_changed=False)
+    past.stays.append({**past.stays[0], "added": 2, "removed": None, "deletion_vector": "second"})
+    retention = found_in(past.after(days=10))
+    assert retention.retained_bytes == 0
+    assert views.retention.simulation.simulate(retention, timedelta(days=7)).lost_versions == "v1"
+    assert views.retention.simulation.simulate(retention, timedelta(days=11)).lost_versions is None
 
 
 def test_tombstones_say_better_when_a_file_was_removed() -> None:
-    told = story()
-    removed = told.stays[0]
-    moment = told.now - timedelta(days=2)
+    past = story()
+    removed = past.stays[0]
+    moment = past.now - timedelta(days=2)
     tombstones = pl.DataFrame(
         {"path": [removed["path"]], "deletion_vector": [None], "deleted": [moment]},
         schema={"path": pl.String(), "deletion_vector": pl.String(), "deleted": pl.Datetime("ms", "UTC")},
     )
-    found = found_in(told, tombstones=tombstones)
-    assert views.retention.simulation.simulate(found, timedelta(days=7)).lost_versions == "v2"
-    assert views.retention.simulation.simulate(found, timedelta(days=1)).lost_versions == "v0, v2"
+    retention = found_in(past, tombstones=tombstones)
+    assert views.retention.simulation.simulate(retention, timedelta(days=7)).lost_versions == "v2"
+    assert views.retention.simulation.simulate(retention, timedelta(days=1)).lost_versions == "v0, v2"
 
 
 @pytest.mark.parametrize("keep", DAYS, ids=str)
 def test_the_curve_says_what_the_simulation_says(keep: timedelta) -> None:
-    for told in (story(), flights()):
-        found = found_in(told, {0: "cleaned"})
-        done = views.retention.simulation.simulate(found, keep)
+    for past in (story(), flights()):
+        retention = found_in(past, {0: "cleaned"})
+        done = views.retention.simulation.simulate(retention, keep)
         step = (
-            views.retention.simulation.retention_curve(found).filter(pl.col("days") <= keep / timedelta(days=1)).tail(1)
+            views.retention.simulation.retention_curve(retention)
+            .filter(pl.col("days") <= keep / timedelta(days=1))
+            .tail(1)
         )
         assert step.select("bytes", "files", "versions").row(0) == (done.bytes, done.files, done.versions)
 
 
 def test_a_long_past_gives_a_short_curve() -> None:
-    told = Story()
+    past = Story()
     for _ in range(1000):
-        told.append(1).delete(told.version)
-    curve = views.retention.simulation.retention_curve(found_in(told))
+        past.append(1).delete(past.version)
+    curve = views.retention.simulation.retention_curve(found_in(past))
     assert curve.height <= 402
     assert curve.row(-1, named=True)["bytes"] == 0
 
@@ -140,14 +142,14 @@ DAY = 86_400_000
 
 def line(days: int = 6) -> Story:
     """One version a day, each replacing all there was."""
-    told = Story().append(1, size=MIB)
+    past = Story().append(1, size=MIB)
     for _ in range(days - 1):
-        told.after(hours=23).overwrite(told.version, records=1, size=MIB)
-    return told
+        past.after(hours=23).overwrite(past.version, records=1, size=MIB)
+    return past
 
 
 @pytest.mark.parametrize(
-    ("rows", "properties", "lost"),
+    ("rows", "properties", "versions_lost"),
     [
         pytest.param([("main", "branch", 5, True, None, None, None)], {}, f"v0{DASH}v2", id="by age"),
         pytest.param(
@@ -179,53 +181,53 @@ def line(days: int = 6) -> Story:
         ),
     ],
 )
-def test_versions_expire_as_refs_say(rows: list[Any], properties: dict[str, str], lost: str | None) -> None:
-    told = line()
-    named = refs(*rows)
-    policy = views.retention.policy.retention_policy(properties, named)
-    found = views.retention.simulation.retention(
-        told.versions(), told.lifetimes(), policy, commits=told.frame(), refs=named, now=told.now
+def test_versions_expire_as_refs_say(rows: list[Any], properties: dict[str, str], versions_lost: str | None) -> None:
+    past = line()
+    branches = refs(*rows)
+    policy = views.retention.policy.retention_policy(properties, branches)
+    retention = views.retention.simulation.retention(
+        past.versions(), past.lifetimes(), policy, commits=past.frame(), refs=branches, now=past.now
     )
-    done = views.retention.simulation.simulate(found, timedelta(days=3))
-    assert done.lost_versions == lost
+    done = views.retention.simulation.simulate(retention, timedelta(days=3))
+    assert done.lost_versions == versions_lost
     assert done.files == done.versions
     assert done.bytes == done.versions * MIB
 
 
 def test_a_file_stays_while_any_version_that_has_it_stays() -> None:
-    told = Story().append(1, size=7)  # in v0 to v3
+    past = Story().append(1, size=7)  # in v0 to v3
     for _ in range(3):
-        told.after(days=10).append(1, size=1)
-    told.after(days=10).delete(0)
-    named = refs(("main", "branch", 4, True, None, None, None), ("q", "tag", 2, False, None, None, None))
-    policy = views.retention.policy.retention_policy({}, named)
-    found = views.retention.simulation.retention(
-        told.versions(), told.lifetimes(), policy, commits=told.frame(), refs=named, now=told.now
+        past.after(days=10).append(1, size=1)
+    past.after(days=10).delete(0)
+    branches = refs(("main", "branch", 4, True, None, None, None), ("q", "tag", 2, False, None, None, None))
+    policy = views.retention.policy.retention_policy({}, branches)
+    retention = views.retention.simulation.retention(
+        past.versions(), past.lifetimes(), policy, commits=past.frame(), refs=branches, now=past.now
     )
-    done = views.retention.simulation.simulate(found, timedelta(days=1))
+    done = views.retention.simulation.simulate(retention, timedelta(days=1))
     assert done.lost_versions == f"v0{DASH}v1, v3"
     assert (done.files, done.bytes, done.is_unknown) == (0, 0, False)  # the tagged v2 has the file, too
 
 
 def test_versions_of_a_table_that_only_adds_take_no_file_with_them() -> None:
-    told = Story().append(1).after(days=10).append(1).after(days=10)
-    named = refs(("main", "branch", 1, True, None, None, None))
-    policy = views.retention.policy.retention_policy({}, named)
-    found = views.retention.simulation.retention(
-        told.versions(), told.lifetimes(), policy, commits=told.frame(), refs=named, now=told.now
+    past = Story().append(1).after(days=10).append(1).after(days=10)
+    branches = refs(("main", "branch", 1, True, None, None, None))
+    policy = views.retention.policy.retention_policy({}, branches)
+    retention = views.retention.simulation.retention(
+        past.versions(), past.lifetimes(), policy, commits=past.frame(), refs=branches, now=past.now
     )
-    done = views.retention.simulation.simulate(found, timedelta(days=1))
+    done = views.retention.simulation.simulate(retention, timedelta(days=1))
     assert (done.lost_versions, done.files, done.bytes, done.is_unknown) == ("v0", 0, 0, False)
 
 
 def test_a_branch_without_a_past_takes_it_under_any_retention() -> None:
-    told = line(3)
-    named = refs(("main", "branch", 2, True, 1, 0, None))
-    policy = views.retention.policy.retention_policy({}, named)
-    found = views.retention.simulation.retention(
-        told.versions(), told.lifetimes(), policy, commits=told.frame(), refs=named, now=told.now
+    past = line(3)
+    branches = refs(("main", "branch", 2, True, 1, 0, None))
+    policy = views.retention.policy.retention_policy({}, branches)
+    retention = views.retention.simulation.retention(
+        past.versions(), past.lifetimes(), policy, commits=past.frame(), refs=branches, now=past.now
     )
-    assert found.versions["needs_ms"].to_list() == [NEVER, NEVER, 0]
+    assert retention.versions["needs_ms"].to_list() == [NEVER, NEVER, 0]
 
 
 @pytest.mark.parametrize(
@@ -252,39 +254,46 @@ def test_the_policy_is_read_from_properties(properties: dict[str, str], keep: ti
 
 
 def test_an_endless_retention_is_a_long_one() -> None:
-    named = refs(("main", "branch", 0, True, None, None, None))
-    policy = views.retention.policy.retention_policy({"history.expire.max-snapshot-age-ms": str(2**63 - 1)}, named)
+    branches = refs(("main", "branch", 0, True, None, None, None))
+    policy = views.retention.policy.retention_policy({"history.expire.max-snapshot-age-ms": str(2**63 - 1)}, branches)
     assert policy.keep == timedelta(days=365_000)
 
 
 def test_the_cost_of_history_names_the_commits_that_removed_files() -> None:
-    told = story()
+    past = story()
     cost = views.retention.cost.history_cost(
-        found_in(told), views.timeline.commits.timeline(told.frame(), told.lifetimes())
+        found_in(past), views.timeline.commits.timeline(past.frame(), past.lifetimes())
     )
     assert cost.select("version", "files", "bytes").rows() == [(1, 1, 10 * MIB), (3, 1, 5 * MIB)]
     assert cost["share"].sum() == pytest.approx(1)
 
 
 def test_bytes_written_more_than_once_are_told() -> None:
-    told = Story().append(1, size=10).append(1, size=10).optimize(1)
-    written = views.retention.cost.write_amplification(views.timeline.commits.timeline(told.frame(), told.lifetimes()))
-    assert (written.written_bytes, written.loaded_bytes, written.maintenance_bytes, written.ratio) == (40, 20, 20, 2.0)
+    past = Story().append(1, size=10).append(1, size=10).optimize(1)
+    amplification = views.retention.cost.write_amplification(
+        views.timeline.commits.timeline(past.frame(), past.lifetimes())
+    )
+    assert (
+        amplification.written_bytes,
+        amplification.loaded_bytes,
+        amplification.maintenance_bytes,
+        amplification.ratio,
+    ) == (40, 20, 20, 2.0)
 
 
 def test_a_table_without_files_costs_nothing() -> None:
-    told = Story().alter("CREATE TABLE")
-    found = found_in(told)
-    assert views.retention.simulation.retention_curve(found).rows() == [(0.0, 0, 0, 0)]
-    assert views.retention.simulation.simulate(found, timedelta()).share is None
-    assert views.retention.cost.history_cost(found, views.timeline.commits.timeline(told.frame())).is_empty()
-    assert views.retention.cost.write_amplification(views.timeline.commits.timeline(told.frame().clear())).ratio is None
+    past = Story().alter("CREATE TABLE")
+    retention = found_in(past)
+    assert views.retention.simulation.retention_curve(retention).rows() == [(0.0, 0, 0, 0)]
+    assert views.retention.simulation.simulate(retention, timedelta()).share is None
+    assert views.retention.cost.history_cost(retention, views.timeline.commits.timeline(past.frame())).is_empty()
+    assert views.retention.cost.write_amplification(views.timeline.commits.timeline(past.frame().clear())).ratio is None
 
 
 def test_what_the_store_keeps_grows_with_what_is_left_behind() -> None:
-    told = story()
+    past = story()
     course = views.retention.cost.retained_course(
-        found_in(told), views.timeline.commits.timeline(told.frame(), told.lifetimes())
+        found_in(past), views.timeline.commits.timeline(past.frame(), past.lifetimes())
     )
     assert course["bytes"].to_list() == [10 * MIB, 30 * MIB, 35 * MIB, 41 * MIB, 42 * MIB]
 

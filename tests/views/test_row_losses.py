@@ -21,7 +21,7 @@ def daily(*rows: int) -> Story:
     return story
 
 
-def named(story: Story) -> list[tuple[int, ...]]:
+def losses_of(story: Story) -> list[tuple[int, ...]]:
     return row_losses(views.timeline.commits.timeline(story.frame(), story.lifetimes())).rows()
 
 
@@ -59,14 +59,14 @@ def named(story: Story) -> list[tuple[int, ...]]:
     ],
 )  # fmt: skip
 def test_an_overwrite_that_loses_rows_is_named(tell: Callable[[], Story], expected: list[tuple[int, ...]]) -> None:
-    assert named(tell()) == expected
+    assert losses_of(tell()) == expected
 
 
 def test_rows_that_were_lost_and_came_back_are_a_note() -> None:
     def finding(story: Story, version: int | None = None) -> tuple[Severity, str]:
         line = views.timeline.commits.timeline(story.frame(), story.lifetimes())
-        (found,) = anomaly_findings(anomalies(line, NO_CHANGES, version), story.now)
-        return found.severity, found.claim
+        (repair,) = anomaly_findings(anomalies(line, NO_CHANGES, version), story.now)
+        return repair.severity, repair.claim
 
     claim = "v1: replaces 1,000 rows by 100"
     assert finding(daily(1000, 100)) == (Severity.ATTENTION, claim)

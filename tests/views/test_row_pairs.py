@@ -39,9 +39,9 @@ def test_rows_of_one_key_are_one_row_that_changed() -> None:
 
 
 def test_a_name_may_look_like_a_pattern() -> None:
-    named = rows(CAME, WENT).rename({"id": "^id$", "x": "^.*$", "who": "*"})
-    assert found_key(named) == ["^id$"]
-    pairs = row_pairs(named, ["^id$"])
+    renamed_rows = rows(CAME, WENT).rename({"id": "^id$", "x": "^.*$", "who": "*"})
+    assert found_key(renamed_rows) == ["^id$"]
+    pairs = row_pairs(renamed_rows, ["^id$"])
     assert pairs.columns[2:] == ["^id$", "day", "^.*$", "*"]
     assert pairs.rows() == row_pairs(rows(CAME, WENT), ["id"]).rows()
 

@@ -8,7 +8,7 @@ from lakeview import views
 from lakeview.model.frames import RULES
 from lakeview.views.schema.rules import RULE_LENGTH
 
-SAID = pl.DataFrame(
+RULE_ROWS = pl.DataFrame(
     [
         (None, "check", "positive", "amount > 0"),
         (None, "check", "^x$", "<script>"),
@@ -25,9 +25,9 @@ SAID = pl.DataFrame(
 
 
 def test_each_column_has_its_rules_in_one_line() -> None:
-    found = views.schema.rules.column_rules(SAID)
-    assert found.schema == views.schema.rules.COLUMN_RULES
-    assert dict(found.rows()) == {
+    rules = views.schema.rules.column_rules(RULE_ROWS)
+    assert rules.schema == views.schema.rules.COLUMN_RULES
+    assert dict(rules.rows()) == {
         "amount": "default 0 · clustering column 2 of 2",
         "s.^x$": "generated as upper(city)",
         "city": "varchar(10)",
@@ -36,9 +36,9 @@ def test_each_column_has_its_rules_in_one_line() -> None:
 
 
 def test_constraints_are_those_of_the_whole_table() -> None:
-    found = views.schema.rules.constraints(SAID)
-    assert found.schema == views.schema.rules.CONSTRAINTS
-    assert found.rows() == [("positive", "amount > 0"), ("^x$", "<script>")]
+    rules = views.schema.rules.constraints(RULE_ROWS)
+    assert rules.schema == views.schema.rules.CONSTRAINTS
+    assert rules.rows() == [("positive", "amount > 0"), ("^x$", "<script>")]
 
 
 def test_without_rules_nothing_is_said() -> None:

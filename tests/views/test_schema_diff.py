@@ -154,8 +154,8 @@ def test_unchanged_fields_are_left_out() -> None:
 def test_moves_are_the_fewest_that_explain_the_order(order: list[int]) -> None:
     before, after = s(*(f(f"c{i}") for i in range(8))), s(*(f(f"c{i}") for i in order))
     moved = set(views.schema.diff.diff_schemas(before, after)["column"].to_list())
-    kept = [c for c in after.names if c not in moved]
-    assert kept == sorted(kept)
+    common_columns = [c for c in after.names if c not in moved]
+    assert common_columns == sorted(common_columns)
     assert views.schema.diff.diff_schemas(before, after)["change"].is_in(["moved"]).all()
 
 
@@ -164,13 +164,13 @@ def history_of(*schemas: Schema) -> list[tuple[int, datetime, Schema]]:
 
 
 def test_a_column_keeps_its_life_through_renames() -> None:
-    told = history_of(
+    column_lives = history_of(
         s(f("carrier", id=1), f("delay", INTEGER, id=2)),
         s(f("carrier", id=1), f("delay", id=2)),
         s(f("airline", id=1), f("delay", id=2)),
         s(f("airline", id=1)),
     )
-    assert views.schema.column_history.column_history(told).select(
+    assert views.schema.column_history.column_history(column_lives).select(
         "column", "version", "change", "before", "after"
     ).rows() == [
         ("airline", 0, "born", None, "long"),
@@ -179,7 +179,7 @@ def test_a_column_keeps_its_life_through_renames() -> None:
         ("delay", 10, "type", "integer", "long"),
         ("delay", 30, "dropped", "long", None),
     ]
-    lives = views.schema.column_history.column_lives(told)
+    lives = views.schema.column_history.column_lives(column_lives)
     assert lives.schema == views.schema.column_history.COLUMN_LIVES
     assert lives.drop("born_timestamp", "since").rows() == [
         ("airline", 0, 1, 20, "renamed from carrier", None),
@@ -194,8 +194,8 @@ def test_a_column_dropped_and_born_again_has_two_lives() -> None:
 
 def test_nested_fields_are_born_and_die_with_their_parent() -> None:
     nested = ArrayType(StructType((f("b"),)))
-    told = history_of(s(f("a", nested)), s(f("a", nested, nullable=False)), s())
-    lives = views.schema.column_history.column_lives(told)
+    column_lives = history_of(s(f("a", nested)), s(f("a", nested, nullable=False)), s())
+    lives = views.schema.column_history.column_lives(column_lives)
     assert lives.select("column", "born", "dropped").rows() == [
         ("a", 0, 20),
         ("a.element", 0, 20),
@@ -204,8 +204,10 @@ def test_nested_fields_are_born_and_die_with_their_parent() -> None:
 
 
 def test_a_change_of_shape_does_not_lose_the_thread() -> None:
-    told = history_of(s(f("a")), s(f("a", StructType((f("b", id=1),)))), s(f("a", StructType((f("c", id=1),)))), s())
-    lives = views.schema.column_history.column_lives(told)
+    column_lives = history_of(
+        s(f("a")), s(f("a", StructType((f("b", id=1),)))), s(f("a", StructType((f("c", id=1),)))), s()
+    )
+    lives = views.schema.column_history.column_lives(column_lives)
     assert lives.select("column", "born", "dropped").rows() == [("a", 0, 30), ("a.c", 10, 30)]
     back = history_of(s(f("a", StructType((f("b"),)))), s(f("a")))
     assert views.schema.column_history.column_lives(back).select("column", "born", "dropped").rows() == [

@@ -8,14 +8,14 @@ import polars as pl
 import pytest
 
 from lakeview import charts, views
-from tests.charts.drawing import drawn
+from tests.charts.drawing import mark_counts
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
 
 def requests(*rows: tuple[timedelta, str | None, str, str | None, int, int, int]) -> pl.DataFrame:
     """Age, recipient, action, table of lake.default, requests, bytes, status."""
-    told = [
+    rows_read = [
         {
             "time": NOON - age, "recipient": who, "action": action, "share": table and "lake",
             "schema": table and "default", "table": table, "version": 7 if action == "query" else None,
@@ -23,10 +23,10 @@ def requests(*rows: tuple[timedelta, str | None, str, str | None, int, int, int]
         }
         for age, who, action, table, count, size, status in rows
     ]  # fmt: skip
-    return pl.DataFrame(told, schema=views.sharing.REQUESTS)
+    return pl.DataFrame(rows_read, schema=views.sharing.REQUESTS)
 
 
-SEEN = requests(
+REQUESTS = requests(
     (timedelta(days=3), "ann", "query", "trips", 1, 400, 200),
     (timedelta(days=3), "ann", "file", "trips", 4, 9000, 200),
     (timedelta(hours=1), "ann", "file", "trips", 2, 1000, 403),
@@ -36,20 +36,20 @@ SEEN = requests(
 
 
 def test_reads_are_added_up_by_recipient_and_table() -> None:
-    found = views.sharing.reads(SEEN)
-    assert found.schema == views.sharing.READS
-    assert found.drop("last").rows() == [
+    rows = views.sharing.reads(REQUESTS)
+    assert rows.schema == views.sharing.READS
+    assert rows.drop("last").rows() == [
         ("ann", "lake.default.trips", 7, 7, 6, 10400, 2),
         ("bob", None, None, 1, 0, 50, 0),
         (None, None, None, 3, 0, 90, 3),
     ]
-    assert found["last"][0] == NOON - timedelta(hours=1)
+    assert rows["last"][0] == NOON - timedelta(hours=1)
 
 
 def test_days_without_a_request_are_told_as_such() -> None:
-    found = views.sharing.reads_by_day(SEEN)
-    assert found.schema == views.sharing.READS_BY_DAY
-    assert found.rows() == [
+    rows = views.sharing.reads_by_day(REQUESTS)
+    assert rows.schema == views.sharing.READS_BY_DAY
+    assert rows.rows() == [
         (date(2026, 11, 19), 5, 0, 9400, 1),
         (date(2026, 11, 20), 0, 0, 0, 0),
         (date(2026, 11, 21), 3, 3, 90, 0),
@@ -64,19 +64,19 @@ def test_nothing_asked_is_nothing_read() -> None:
 
 
 def test_only_the_last_days_are_read_and_only_what_is_needed() -> None:
-    log = SEEN.with_columns(hints=pl.lit("month = 3"))
-    found = views.sharing.recent_requests(log.lazy(), now=NOON, days=1)
-    assert found.schema == views.sharing.REQUESTS
-    assert found.height == 3
+    log = REQUESTS.with_columns(hints=pl.lit("month = 3"))
+    rows = views.sharing.recent_requests(log.lazy(), now=NOON, days=1)
+    assert rows.schema == views.sharing.REQUESTS
+    assert rows.height == 3
 
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_two_panels_share_their_days_and_compile(dark: bool) -> None:
-    given, refused = (
-        chart.to_dict() for chart in charts.sharing.reads_by_day_bars(views.sharing.reads_by_day(SEEN), dark=dark)
+    panel, refused = (
+        chart.to_dict() for chart in charts.sharing.reads_by_day_bars(views.sharing.reads_by_day(REQUESTS), dark=dark)
     )
-    assert given["encoding"]["x"]["scale"] == refused["encoding"]["x"]["scale"]
-    assert given["title"] == "Given out by day, KiB"
+    assert panel["encoding"]["x"]["scale"] == refused["encoding"]["x"]["scale"]
+    assert panel["title"] == "Given out by day, KiB"
     assert refused["encoding"]["y"]["field"] == "refused"
-    for spec in (given, refused):
-        assert drawn(spec)["rule"] == views.sharing.reads_by_day(SEEN).height
+    for spec in (panel, refused):
+        assert mark_counts(spec)["rule"] == views.sharing.reads_by_day(REQUESTS).height

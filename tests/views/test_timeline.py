@@ -175,10 +175,10 @@ def test_a_late_partition_explains_its_large_load() -> None:
     assert plain.filter("suspicious")["version"].to_list() == [35, 55]
     sizes = views.partitions.sizes.partition_sizes(story.snapshot())
     arrivals = views.partitions.writes.partition_arrivals(sizes, story.files(), story.lifetimes(), story.frame())
-    told = views.timeline.commits.timeline(story.frame(), story.lifetimes(), arrivals=arrivals)
-    assert told.filter("suspicious")["version"].to_list() == [35]
-    assert told["label"][55] == "late month=9"
-    assert told["note"][55] == "4.8 times the expected 1.2 M rows; month=9 arrived 66 days late"
+    line = views.timeline.commits.timeline(story.frame(), story.lifetimes(), arrivals=arrivals)
+    assert line.filter("suspicious")["version"].to_list() == [35]
+    assert line["label"][55] == "late month=9"
+    assert line["note"][55] == "4.8 times the expected 1.2 M rows; month=9 arrived 66 days late"
 
 
 def test_events_name_schema_changes_by_what_changed() -> None:
@@ -283,11 +283,11 @@ def test_spans_of_commits_add_up_what_is_told_and_say_where_some_do_not_tell() -
             story.after(minutes=1).optimize(1)
     line = views.timeline.commits.timeline(story.frame(), story.lifetimes())
     assert views.timeline.downsampling.flow_sums(line)["commits"].to_list() == [1] * line.height
-    found = views.timeline.downsampling.flow_sums(line, limit=2)
-    assert found["lane"].to_list() == ["append", "append"]
-    assert found["commits"].sum() == line.height
-    assert found.select("records_added", "partly").rows() == [(400, False), (100, True)]
-    assert found["files_added"].sum() == line["files_added"].sum()
+    sums = views.timeline.downsampling.flow_sums(line, limit=2)
+    assert sums["lane"].to_list() == ["append", "append"]
+    assert sums["commits"].sum() == line.height
+    assert sums.select("records_added", "partly").rows() == [(400, False), (100, True)]
+    assert sums["files_added"].sum() == line["files_added"].sum()
     alone = views.timeline.downsampling.flow_sums(line.filter(pl.col("lane") == "maintenance"), limit=1)
     assert alone.select("lane", "records_added").rows() == [("maintenance", 200 + 300 + 400)]
 
@@ -309,8 +309,8 @@ def test_a_usual_gap_is_one_between_loads_over_some_time(
 ) -> None:
     moments = [START, *(START + sum(gaps[: n + 1], timedelta()) for n in range(len(gaps)))]
     frame = pl.DataFrame({"timestamp": moments, "data_change": [True] * len(moments)})
-    told = views.timeline.readability.cadence(frame, moments[-1] + timedelta(hours=20))
-    assert (told.usual, told.late) == (usual, late)
+    rhythm = views.timeline.readability.cadence(frame, moments[-1] + timedelta(hours=20))
+    assert (rhythm.usual, rhythm.late) == (usual, late)
 
 
 def test_a_long_history_takes_no_long_time() -> None:

@@ -35,25 +35,27 @@ def life(added: int | None, removed: int | None, x: dict[str, Any] | None = None
     }  # fmt: skip
 
 
-def counted(lives: list[Life], version: int) -> dict[str, Any]:
+def naive_trend(lives: list[Life], version: int) -> dict[str, Any]:
     """One version, file by file."""
     live = [f for f in lives if (f["added"] is None or f["added"] <= version) and (f["removed"] or 10**9) > version]
 
     def total(values: list[int | None]) -> int | None:
         return None if None in values else sum(v for v in values if v is not None)
 
-    told = [(f, f["statistics"]["x"]) for f in live]
+    statistics = [(f, f["statistics"]["x"]) for f in live]
     # only a file without deletes, or with an exact count, is known to hold nothing but nulls
-    certain = [f["deletion_vector"] is None or x["null_count_exact"] for f, x in told]
+    certain = [f["deletion_vector"] is None or x["null_count_exact"] for f, x in statistics]
     values = [
-        x for (f, x), c in zip(told, certain, strict=True) if not (x["null_count"] == f["records"] is not None and c)
+        x
+        for (f, x), c in zip(statistics, certain, strict=True)
+        if not (x["null_count"] == f["records"] is not None and c)
     ]
-    known = {}
+    extremes = {}
     for side, best in (("min", min), ("max", max)):
         bounds = [x[side] for x in values]
-        known[side] = best(bounds) if bounds and None not in bounds else None
-        known[f"some_{side}"] = best((bound for bound in bounds if bound is not None), default=None)
-    exact = all(x["exact"] for x in values) and known["min"] is not None and known["max"] is not None
+        extremes[side] = best(bounds) if bounds and None not in bounds else None
+        extremes[f"some_{side}"] = best((bound for bound in bounds if bound is not None), default=None)
+    exact = all(x["exact"] for x in values) and extremes["min"] is not None and extremes["max"] is not None
     return {
         "version": version,
         "files": len(live),
@@ -62,11 +64,11 @@ def counted(lives: list[Life], version: int) -> dict[str, Any]:
         "least_records": sum(f["records"] or 0 for f in live),
         "statistics": {
             "x": {
-                **known,
-                "null_count": total([x["null_count"] for _, x in told]),
+                **extremes,
+                "null_count": total([x["null_count"] for _, x in statistics]),
                 "exact": exact,
-                "null_count_exact": all(x["null_count_exact"] for _, x in told),
-                "nulls": sum(x["null_count"] or 0 for _, x in told if x["null_count_exact"]),
+                "null_count_exact": all(x["null_count_exact"] for _, x in statistics),
+                "nulls": sum(x["null_count"] or 0 for _, x in statistics if x["null_count_exact"]),
             }
         },
     }
@@ -92,12 +94,12 @@ LIVES = st.builds(
 @given(st.lists(LIVES, max_size=12), st.lists(st.integers(0, 90), max_size=8) | st.none())
 def test_every_version_is_what_counting_its_files_gives(lives: list[Life], versions: list[int] | None) -> None:
     """Without versions, of all that the lives name."""
-    named = [v for f in lives for v in (f["added"], f["removed"]) if v is not None]
-    found = trend(frame(lives), None if versions is None else pl.Series(versions, dtype=pl.Int64))
-    assert {name: found.schema[name] for name in TREND} == dict(TREND)
-    every = range(min(named), max(named) + 1) if named else []
+    boundaries = [v for f in lives for v in (f["added"], f["removed"]) if v is not None]
+    rows = trend(frame(lives), None if versions is None else pl.Series(versions, dtype=pl.Int64))
+    assert {name: rows.schema[name] for name in TREND} == dict(TREND)
+    every = range(min(boundaries), max(boundaries) + 1) if boundaries else []
     expected = every if versions is None else sorted(set(versions))
-    assert found.to_dicts() == [counted(lives, version) for version in expected]
+    assert rows.to_dicts() == [naive_trend(lives, version) for version in expected]
 
 
 @pytest.mark.parametrize(
@@ -106,26 +108,26 @@ def test_every_version_is_what_counting_its_files_gives(lives: list[Life], versi
 )
 def test_bounds_of_any_type_are_compared(low: Any, high: Any, kind: pl.DataType) -> None:
     one, other = ({"min": v, "max": v, "null_count": 0, "exact": True} for v in (low, high))
-    found = trend(frame([life(0, 2, one), life(1, None, other)], kind))["statistics"].struct.field("x").to_list()
-    assert [(x["min"], x["max"]) for x in found] == [(low, low), (low, high), (high, high)]
+    bounds = trend(frame([life(0, 2, one), life(1, None, other)], kind))["statistics"].struct.field("x").to_list()
+    assert [(x["min"], x["max"]) for x in bounds] == [(low, low), (low, high), (high, high)]
 
 
 def test_lists_have_null_counts_and_no_bounds() -> None:
-    found = trend(frame([life(0, 1, {"null_count": 3}), life(1, None, {"null_count": 4})], pl.Null()))
-    assert found["statistics"].struct.field("x").struct.field("null_count").to_list() == [3, 4]
-    assert found["statistics"].struct.field("x").struct.field("min").to_list() == [None, None]
+    rows = trend(frame([life(0, 1, {"null_count": 3}), life(1, None, {"null_count": 4})], pl.Null()))
+    assert rows["statistics"].struct.field("x").struct.field("null_count").to_list() == [3, 4]
+    assert rows["statistics"].struct.field("x").struct.field("min").to_list() == [None, None]
 
 
 def test_lives_without_statistics_have_a_trend_as_well() -> None:
-    found = trend(frame([life(0, 2), life(1, None, size=None)]).drop("statistics"))
-    assert found.schema == TREND
-    assert found.rows() == [(0, 1, 10, 5, 5), (1, 2, None, 10, 10), (2, 1, None, 5, 5)]
+    rows = trend(frame([life(0, 2), life(1, None, size=None)]).drop("statistics"))
+    assert rows.schema == TREND
+    assert rows.rows() == [(0, 1, 10, 5, 5), (1, 2, None, 10, 10), (2, 1, None, 5, 5)]
 
 
 def test_sums_beyond_64_bits_are_unknown() -> None:
     huge = 2**63 - 1
-    found = trend(frame([life(0, None, size=huge), life(1, 2, size=huge)]), pl.Series([0, 1, 2]))
-    assert found["bytes"].to_list() == [huge, None, huge]
+    rows = trend(frame([life(0, None, size=huge), life(1, 2, size=huge)]), pl.Series([0, 1, 2]))
+    assert rows["bytes"].to_list() == [huge, None, huge]
 
 
 def test_a_table_without_files_has_no_trend() -> None:

@@ -47,16 +47,16 @@ def delta(root: Path, draw: Random) -> str:
         elif what < 0.45 and live:
             path = draw.choice(sorted(live))
             added, rows = live.pop(path)
-            gone = sorted(draw.sample(range(rows), draw.randint(1, rows)))
-            again = {**added, "deletionVector": deleting(*gone)}
+            deleted_rows = sorted(draw.sample(range(rows), draw.randint(1, rows)))
+            again = {**added, "deletionVector": deleting(*deleted_rows)}
             if "stats" in added:
                 again["stats"] = added["stats"].replace('"numRecords"', '"tightBounds": false, "numRecords"')
             history.commit(remove(path), {"add": again})
         else:
             path, rows_of = f"f{number}", drawn_rows(draw, names)
             table = pa.table({n: pa.array([r[n] for r in rows_of], pa.int64()) for n in names})
-            counted = names if draw.random() < 0.7 else names[:1]
-            stats = {"numRecords": len(rows_of), "nullCount": {n: table[n].null_count for n in counted}}
+            columns_counted = names if draw.random() < 0.7 else names[:1]
+            stats = {"numRecords": len(rows_of), "nullCount": {n: table[n].null_count for n in columns_counted}}
             action = history.data(path, table, stats=stats if draw.random() < 0.9 else None)
             live[path] = action["add"], len(rows_of)
             history.commit(action)
@@ -130,8 +130,8 @@ def check(table: lv.Table, rows: pl.DataFrame) -> None:
         assert mark != "≈" or snapshot.files["records"].has_nulls() or not certain, (path, share, true)
         assert holds(share, mark, true), (path, share, mark, true)
         last = states.filter((pl.col("column") == path) & (pl.col("version") == snapshot.version)).tail(1)
-        for shown, its_mark in last.drop_nulls("null_share").select("null_share", "mark").iter_rows():
-            assert holds(shown, its_mark, true), ("state", path, shown, its_mark, true)
+        for null_share, its_mark in last.drop_nulls("null_share").select("null_share", "mark").iter_rows():
+            assert holds(null_share, its_mark, true), ("state", path, null_share, its_mark, true)
 
 
 def holds(share: float, mark: str, true: float) -> bool:

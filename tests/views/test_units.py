@@ -121,8 +121,8 @@ def test_counted_things() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gained", "lost", "text"),
+    ("gain", "loss", "text"),
     [(3, 0, "+3"), (0, 1_200, "\N{MINUS SIGN}1,200"), (3, 2, "+3 \N{MINUS SIGN}2"), (0, 0, "0"), (None, 2, None)],
 )
-def test_gain_and_loss_have_their_signs(gained: int | None, lost: int | None, text: str | None) -> None:
-    assert views.units.gain_and_loss(gained, lost) == text
+def test_gain_and_loss_have_their_signs(gain: int | None, loss: int | None, text: str | None) -> None:
+    assert views.units.gain_and_loss(gain, loss) == text

@@ -15,7 +15,7 @@ ENTRIES = [{"field-id": 1, "names": ["a", "A"]}, {"field-id": 2, "names": []}, {
 
 
 @pytest.mark.parametrize(
-    ("mapping", "counted"),
+    ("mapping", "columns"),
     [
         pytest.param(json.dumps(ENTRIES), {"a"}, id="columns without a name are unknown"),
         pytest.param(json.dumps({"fields": ENTRIES}), {"a"}, id="an object is taken for its fields"),
@@ -24,14 +24,14 @@ ENTRIES = [{"field-id": 1, "names": ["a", "A"]}, {"field-id": 2, "names": []}, {
         pytest.param("7", {"a", "b", "^c$"}, id="nor does a number"),
     ],
 )
-def test_null_counts_of_columns_without_a_mapped_name_are_unknown(mapping: str | None, counted: set[str]) -> None:
+def test_null_counts_of_columns_without_a_mapped_name_are_unknown(mapping: str | None, columns: set[str]) -> None:
     names = ("a", "b", "^c$")
     schema = Schema(tuple(Field(name, PrimitiveType("long"), id=i) for i, name in enumerate(names, 1)))
     properties = {} if mapping is None else {"schema.name-mapping.default": mapping}
     snapshot = Snapshot(TableMetadata("memory://t", "iceberg", 0, None, schema, properties=properties))
     recorded = {"min": 1, "max": 2, "null_count": 0}
     statistics = pl.DataFrame([{"_path": "f", **dict.fromkeys(names, recorded)}])
-    found = without_unmapped_counts(snapshot, statistics)
-    assert found.columns == statistics.columns
-    assert {n for n in names if found[n].struct.unnest()["null_count"].item() is not None} == counted
-    assert [found[n].struct.unnest()["max"].item() for n in names] == [2, 2, 2]
+    counts = without_unmapped_counts(snapshot, statistics)
+    assert counts.columns == statistics.columns
+    assert {n for n in names if counts[n].struct.unnest()["null_count"].item() is not None} == columns
+    assert [counts[n].struct.unnest()["max"].item() for n in names] == [2, 2, 2]
