@@ -106,7 +106,7 @@ def _java_home(folder: Path) -> Path:
 
 
 @contextmanager
-def _process(command: Sequence[str], environment: Mapping[str, str], said: re.Pattern[str]) -> Iterator[str]:
+def _process(command: Sequence[str], environment: Mapping[str, str], pattern: re.Pattern[str]) -> Iterator[str]:
     """What a process of the cluster says of itself once it is there; it ends with the context."""
     process = subprocess.Popen(
         command, env=dict(environment), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
@@ -116,7 +116,7 @@ def _process(command: Sequence[str], environment: Mapping[str, str], said: re.Pa
     reader = threading.Thread(target=_read, args=(process, lines.put), daemon=True)
     reader.start()
     try:
-        yield _first(lines, said)
+        yield _first(lines, pattern)
     finally:
         process.terminate()
         try:
@@ -127,22 +127,22 @@ def _process(command: Sequence[str], environment: Mapping[str, str], said: re.Pa
         reader.join()
 
 
-def _read(process: subprocess.Popen[str], put: Callable[[str | None], None]) -> None:
+def _read(process: subprocess.Popen[str], put_line: Callable[[str | None], None]) -> None:
     assert process.stderr is not None
     with process.stderr as log:
         for line in log:
-            put(line)
-    put(None)
+            put_line(line)
+    put_line(None)
 
 
-def _first(lines: SimpleQueue[str | None], said: re.Pattern[str]) -> str:
-    seen: list[str] = []
+def _first(lines: SimpleQueue[str | None], pattern: re.Pattern[str]) -> str:
+    lines_seen: list[str] = []
     while True:
         try:
             line = lines.get(timeout=_START_SECONDS)
         except Empty:
             line = None
-        assert line is not None, f"it ended, or said nothing for {_START_SECONDS} s, after: {''.join(seen[-30:])}"
-        seen.append(line)
-        if match := said.search(line):
+        assert line is not None, f"it ended, or said nothing for {_START_SECONDS} s, after: {''.join(lines_seen[-30:])}"
+        lines_seen.append(line)
+        if match := pattern.search(line):
             return match.group(1)

@@ -32,16 +32,16 @@ def results(spark: SparkSession, folder: Path) -> dict[str, Any]:
     address = str(folder / "numbers")
     numbers = spark.range(0, 100, 1, 2).selectExpr("id", "CAST(id % 3 AS INT) AS part", "CAST(id AS STRING) AS text")
     numbers.write.format("lakeview").mode("append").option("partitionBy", "part").save(address)
-    found: dict[str, Any] = {}
-    found["table"] = [_sums(table(spark, address, where="part = 1", native=native)) for native in (True, False)]
+    results_found: dict[str, Any] = {}
+    results_found["table"] = [_sums(table(spark, address, where="part = 1", native=native)) for native in (True, False)]
     changes = spark.range(90, 110, 1, 2).selectExpr("id", "CAST(0 AS INT) AS part", "'new' AS text")
     merge = DeltaTable.forPath(spark, address).merge(changes, "target.id = source.id")
-    found["version"] = merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
-    found["changed"] = _sums(table(spark, address), "count_if(text = 'new')")
+    results_found["version"] = merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+    results_found["changed"] = _sums(table(spark, address), "count_if(text = 'new')")
     first = lv.open_table(address).files()["path"][0]
     (Path(address) / first).rename(folder / "elsewhere")
-    found["error"] = _error(lambda: table(spark, address, native=False).count())
-    return found
+    results_found["error"] = _error(lambda: table(spark, address, native=False).count())
+    return results_found
 
 
 def executors(spark: SparkSession) -> list[list[str]]:

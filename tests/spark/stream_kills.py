@@ -85,11 +85,11 @@ def main() -> None:
     if start(options.folder, "--to-the-end").wait():
         raise SystemExit("the last run of the query failed")
     target = lv.open_table(str(options.folder / "target"))
-    found = target.scan().collect()["id"].sort()
+    ids = target.scan().collect()["id"].sort()
     batches = target.history().height
-    if found.to_list() != list(range(count)):
-        twice, lost = found.len() - found.n_unique(), count - found.n_unique()
-        raise SystemExit(f"{lost} rows lost and {twice} twice, of {count}, after {kills} kills")
+    if ids.to_list() != list(range(count)):
+        twice, missing_ids = ids.len() - ids.n_unique(), count - ids.n_unique()
+        raise SystemExit(f"{missing_ids} rows lost and {twice} twice, of {count}, after {kills} kills")
     sys.stdout.write(f"{count:,} rows once each, after {kills} kills and {batches} batches\n")
 
 

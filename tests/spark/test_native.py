@@ -38,9 +38,9 @@ CONFORMANCE = [
 def same_rows(fast: DataFrame, slow: DataFrame) -> int:
     """The number of rows, which both have; NaN and -0.0 are distinct from other numbers."""
     assert fast.schema == slow.schema
-    found, expected = ([repr(row) for row in frame.toArrow().to_pylist()] for frame in (fast, slow))
-    assert Counter(found) == Counter(expected)
-    return len(found)
+    actual, expected = ([repr(row) for row in frame.toArrow().to_pylist()] for frame in (fast, slow))
+    assert Counter(actual) == Counter(expected)
+    return len(actual)
 
 
 def scans(frame: DataFrame) -> str:
@@ -118,12 +118,12 @@ def test_deleted_rows_stay_deleted_and_columns_of_all_names_pass(spark: SparkSes
     names = ["_metadata", "path", "position", "key", "words", "c0", "v0", "a.b", "tick`"]
     rows = pa.table({name: list(range(200)) for name in names}).append_column("part", pa.array([1, 2] * 100))
     address = str(tmp_path / "vectors")
-    made = lv.create_table(
+    new_table = lv.create_table(
         address, rows.schema, partition_by=["part"], properties={"delta.enableDeletionVectors": "true"}
     )
-    made.append(rows)
-    made.delete("part = 1 AND path IN (0, 62, 64, 66, 128, 198)")
-    made.append(pa.table({"path": [1000], "part": [3]}))
+    new_table.append(rows)
+    new_table.delete("part = 1 AND path IN (0, 62, 64, 66, 128, 198)")
+    new_table.append(pa.table({"path": [1000], "part": [3]}))
     assert lv.open_table(address).files(columns=["deletion_vector"])["deletion_vector"].null_count() == 2
     frame = table(spark, address)
     assert same_rows(frame, table(spark, address, native=False)) == 195

@@ -52,8 +52,8 @@ def test_names_that_spark_reads(tmp_path: Path, name: str) -> None:
     ],
 )
 def test_names_that_spark_skips_or_takes_for_patterns(tmp_path: Path, name: str) -> None:
-    named = task(tmp_path, name)
-    assert divide([named], SCHEMA) == ([], [named])
+    file_task = task(tmp_path, name)
+    assert divide([file_task], SCHEMA) == ([], [file_task])
 
 
 def test_files_that_need_lakeviews_own_reader(tmp_path: Path) -> None:
@@ -70,15 +70,15 @@ def test_files_that_need_lakeviews_own_reader(tmp_path: Path) -> None:
     ]
     (tmp_path / "broken.parquet").write_bytes(b"PAR1")
     others.append(replace(plain, path="broken.parquet", size=4))
-    native, left = divide([plain, *others], SCHEMA)
+    native, others_left = divide([plain, *others], SCHEMA)
     assert [Path(file.path).name for file in native] == ["plain.parquet", "twice.parquet"]
-    assert left == [other for other in others if other is not twice]
+    assert others_left == [other for other in others if other is not twice]
 
 
 def test_a_deletion_vector_that_is_gone_is_said_before_any_row_is_read(tmp_path: Path) -> None:
-    gone = DeletionVector("p", (tmp_path / "gone.bin").as_uri(), 1, 40, 1)
+    vector = DeletionVector("p", (tmp_path / "gone.bin").as_uri(), 1, 40, 1)
     with pytest.raises(DataFileMissingError, match="deletion vector file"):
-        divide([task(tmp_path, "a.parquet", deleted=gone)], SCHEMA)
+        divide([task(tmp_path, "a.parquet", deleted=vector)], SCHEMA)
 
 
 def test_deleted_rows_beyond_the_file_are_left_to_the_reader_that_refuses_them(

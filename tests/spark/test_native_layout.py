@@ -14,7 +14,7 @@ def with_id(name: str, number: int, type_: pa.DataType) -> pa.Field:
 
 
 @pytest.mark.parametrize(
-    ("stored", "declared", "read"),
+    ("stored", "declared", "type_read"),
     [
         (pa.int32(), LONG, "bigint"),
         (pa.int64(), PrimitiveType("integer"), None),
@@ -40,9 +40,11 @@ def with_id(name: str, number: int, type_: pa.DataType) -> pa.Field:
     ],
     ids=str,
 )
-def test_types_that_spark_reads_as_lakeview_does(stored: pa.DataType, declared: DataType, read: str | None) -> None:
+def test_types_that_spark_reads_as_lakeview_does(
+    stored: pa.DataType, declared: DataType, type_read: str | None
+) -> None:
     layout = native_layout([pa.field("a", stored)], [Field("a", declared)], "name")
-    assert (None if layout is None else layout.schema[0].dataType.simpleString()) == read
+    assert (None if layout is None else layout.schema[0].dataType.simpleString()) == type_read
 
 
 def test_a_column_is_read_by_the_name_that_the_file_has() -> None:

@@ -40,13 +40,13 @@ def test_options_of_delta_mean_the_same() -> None:
     assert ReadOptions.parse({"path": "t", "versionAsOf": "7"}) == ReadOptions("t", 7)
     moment = ReadOptions.parse({"path": "t", "timestampAsOf": "2026-01-02T03:04:05Z"}).timestamp
     assert moment == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-    given = {"path": "t", "txnappid": "loads", "txnversion": "3", "maxrecordsperfile": "10"}
-    parsed = WriteOptions.parse({**given, "partitionOverwriteMode": "DYNAMIC"}, overwrite=True)
+    options_given = {"path": "t", "txnappid": "loads", "txnversion": "3", "maxrecordsperfile": "10"}
+    parsed = WriteOptions.parse({**options_given, "partitionOverwriteMode": "DYNAMIC"}, overwrite=True)
     assert (parsed.app_id, parsed.app_version, parsed.max_rows, parsed.dynamic) == ("loads", 3, 10, True)
 
 
 def test_writing_takes_all_its_options() -> None:
-    given = {
+    options_given = {
         "path": "t",
         "partitionby": "month, `day`",
         "mergeschema": "TRUE",
@@ -57,7 +57,7 @@ def test_writing_takes_all_its_options() -> None:
         "statistics": "Counts",
         "delta.enableincommittimestamps": "true",
     }
-    parsed = WriteOptions.parse(given, overwrite=False)
+    parsed = WriteOptions.parse(options_given, overwrite=False)
     assert parsed.partition_by == ("month", "`day`")
     unpartitioned = WriteOptions.parse({"path": "/lake/orders", "partitionBy": ""}, overwrite=True)
     assert unpartitioned.partition_by == ()
@@ -68,15 +68,20 @@ def test_writing_takes_all_its_options() -> None:
 
 
 def test_storage_options_are_read_back_as_they_were_given_and_are_never_shown() -> None:
-    given = {"secret": "s3cr3t", "anon": False, "client_kwargs": {"verify": True}, "commit_coordinator": object()}
-    texts = as_spark_options(StoreAccess(given))
+    options_given = {
+        "secret": "s3cr3t",
+        "anon": False,
+        "client_kwargs": {"verify": True},
+        "commit_coordinator": object(),
+    }
+    texts = as_spark_options(StoreAccess(options_given))
     assert texts == {
         "storage.secret": "s3cr3t", "storage.anon": "false", "storage.client_kwargs": '{"verify": true}',
     }  # fmt: skip
     by_name = {"path": "t", **{name.upper(): text for name, text in texts.items()}}
     parsed = (ReadOptions.parse(by_name), WriteOptions.parse(by_name, overwrite=False), StreamOptions.parse(by_name))
     for options in parsed:
-        assert options.access.options == {name: given[name] for name in ("secret", "anon", "client_kwargs")}
+        assert options.access.options == {name: options_given[name] for name in ("secret", "anon", "client_kwargs")}
         assert "s3cr3t" not in repr(options)
     with pytest.raises(InvalidRequestError, match="storage option secret is object, which has no text"):
         as_spark_options(StoreAccess({"secret": object()}))
@@ -90,8 +95,8 @@ def test_properties_get_their_case_back() -> None:
         "delta.appendOnly": "true", "delta.checkpoint.writeStatsAsJson": "false", "delta.targetFileSize": "64mb",
         "delta.parquet.compression.codec": "snappy", "delta.deletedFileRetentionDuration": "interval 2 days",
     }  # fmt: skip
-    given = {"path": "t", **{name.lower(): text for name, text in properties.items()}}
-    assert WriteOptions.parse(given, overwrite=False).properties == properties
+    options_given = {"path": "t", **{name.lower(): text for name, text in properties.items()}}
+    assert WriteOptions.parse(options_given, overwrite=False).properties == properties
 
 
 def test_overwrite_says_what_it_replaces() -> None:
@@ -206,8 +211,8 @@ def test_a_list_of_files_that_is_none_is_refused() -> None:
 
 
 def test_options_of_iceberg_tables_are_held_against_what_the_writer_reports() -> None:
-    given = {"path": "t", "relocate": '{"s3://old": "/new"}', "snapshot-property.note": "late"}
-    parsed = WriteOptions.parse(given, overwrite=False)
+    options_given = {"path": "t", "relocate": '{"s3://old": "/new"}', "snapshot-property.note": "late"}
+    parsed = WriteOptions.parse(options_given, overwrite=False)
     assert (parsed.relocate, parsed.snapshot_properties) == ({"s3://old": "/new"}, {"note": "late"})
     for wrong in ({"relocate": "[]"}, {"snapshot-property.total-records": "1"}):
         with pytest.raises(InvalidRequestError):

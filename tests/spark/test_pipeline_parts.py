@@ -107,14 +107,14 @@ def test_a_project_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "message"),
     [("x = 1\nint('a')", "line 2: ValueError: invalid literal"), ("def f(:", "line 1: SyntaxError: invalid syntax")],
 )
-def test_an_error_of_a_project_names_the_line_of_its_file(tmp_path: Path, text: str, found: str) -> None:
+def test_an_error_of_a_project_names_the_line_of_its_file(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "orders.py").write_text(text)
     with pytest.raises((ValueError, SyntaxError)) as caught:
         runpy.run_path(str(tmp_path / "orders.py"))
-    assert error_of_file(caught.value, tmp_path).startswith(f"{tmp_path / 'orders.py'}, {found}")
+    assert error_of_file(caught.value, tmp_path).startswith(f"{tmp_path / 'orders.py'}, {message}")
 
 
 def test_an_error_of_a_task_is_told_by_what_it_raised() -> None:
@@ -138,10 +138,10 @@ def test_a_second_run_of_a_project_is_refused_at_once(tmp_path: Path) -> None:
 def read(source: str, *paths: str, streams: bool = False, **options: str) -> Any:
     relation = pb2.Relation()
     relation.filter.input.read.is_streaming = streams
-    found = relation.filter.input.read.data_source
-    found.format = source
-    found.paths.extend(paths)
-    found.options.update(options)
+    data_source = relation.filter.input.read.data_source
+    data_source.format = source
+    data_source.paths.extend(paths)
+    data_source.options.update(options)
     return relation
 
 
@@ -203,14 +203,14 @@ def test_a_view_of_our_format_is_refused_and_so_is_a_table_that_the_session_forg
 
 
 def test_commits_to_a_sink_have_the_user_of_the_run_unless_it_names_one() -> None:
-    sent: list[Any] = []
-    session: Any = SimpleNamespace(client=SimpleNamespace(execute_command=sent.append))
+    requests: list[Any] = []
+    session: Any = SimpleNamespace(client=SimpleNamespace(execute_command=requests.append))
     registry = Registry(session, "graph", "mara")
     for more in ({}, {"username": "tove"}):
         registry.register_output(
             Sink("out", None, SourceCodeLocation("orders.py", 1), "lakeview", {"path": "/out", **more})
         )
-    users = [dict(command.pipeline_command.define_output.sink_details.options) for command in sent]
+    users = [dict(command.pipeline_command.define_output.sink_details.options) for command in requests]
     assert users == [{"path": "/out", "userName": "mara"}, {"path": "/out", "username": "tove"}]
 
 
@@ -237,7 +237,7 @@ def offset(version: int, index: int = 0, *, initial: bool = False) -> Offset:
 
 
 @pytest.mark.parametrize(
-    ("start", "end", "starting", "found"),
+    ("start", "end", "starting", "expected"),
     [
         (None, offset(4), None, Span(None, 3)),
         (None, offset(3, 2, initial=True), None, Span(None, 3)),
@@ -249,8 +249,8 @@ def offset(version: int, index: int = 0, *, initial: bool = False) -> Offset:
         (None, offset(4), 4, None),
     ],
 )
-def test_offsets_are_versions(start: Offset | None, end: Offset, starting: int | None, found: Span | None) -> None:
-    assert span(start, end, starting) == found
+def test_offsets_are_versions(start: Offset | None, end: Offset, starting: int | None, expected: Span | None) -> None:
+    assert span(start, end, starting) == expected
 
 
 def test_spans_of_a_batch_come_from_the_checkpoint_of_its_query(tmp_path: Path) -> None:
@@ -260,17 +260,17 @@ def test_spans_of_a_batch_come_from_the_checkpoint_of_its_query(tmp_path: Path) 
     for batch, version in enumerate((3, 5)):
         lines = ["v1", "{}", json.dumps(offset(version).began().json()), '{"logOffset":1}', "-", "7"]
         (folder / "offsets" / str(batch)).write_text("\n".join(lines))
-    found = Checkpoints(open_storage(str(tmp_path)))
-    assert found.spans("q", 0, {}) == {"id": Span(None, 2)}
-    assert found.spans("q", 1, {}) == {"id": Span(3, 4)}
-    assert found.spans("q", 2, {}) is None
-    assert found.spans("other", 0, {}) is None
+    checkpoints = Checkpoints(open_storage(str(tmp_path)))
+    assert checkpoints.spans("q", 0, {}) == {"id": Span(None, 2)}
+    assert checkpoints.spans("q", 1, {}) == {"id": Span(3, 4)}
+    assert checkpoints.spans("q", 2, {}) is None
+    assert checkpoints.spans("other", 0, {}) is None
     assert table_offsets("v1\n{}\n-") == {}
     for batch, snapshot in enumerate((11, 12, 12)):
         there = SnapshotOffset("uuid", snapshot, COMPLETE, initial=False)
         (folder / "offsets" / str(batch)).write_text(f"v1\n{{}}\n{json.dumps(there.began().json())}")
-    found = Checkpoints(open_storage(str(tmp_path)))
-    assert [found.spans("q", batch, {}) for batch in range(3)] == [{"uuid": Span(None, None)}] * 2 + [{}]
+    checkpoints = Checkpoints(open_storage(str(tmp_path)))
+    assert [checkpoints.spans("q", batch, {}) for batch in range(3)] == [{"uuid": Span(None, None)}] * 2 + [{}]
 
 
 def test_lineage_of_a_batch_leaves_out_what_it_did_not_read() -> None:
@@ -340,7 +340,7 @@ def test_a_commit_tells_all_that_is_recorded_of_it() -> None:
     for text, pipeline in ((None, "shop"), ("a note", "shop"), ('{"a":1}', "shop"), (DONE.user_metadata(), "other")):
         assert publication_in(text, pipeline, "orders") is None
     rows = records_of(DONE, "/lake/orders", 8, NOON)
-    frames = {name: pl.DataFrame(list(found), schema=TABLES[name]) for name, found in rows.items()}
+    frames = {name: pl.DataFrame(list(records), schema=TABLES[name]) for name, records in rows.items()}
     assert frames["runs"].select("rows_in", "rows_out", "rows_dropped", "rows_quarantined", "version").rows() == [
         (10, 7, 1, 2, 8)
     ]
@@ -402,8 +402,8 @@ def test_a_step_that_failed_is_recorded_by_its_name(tmp_path: Path) -> None:
     assert run._tried("orders", "maintain", fail, problems) is None
     assert problems == ["orders: no space"]
     assert lines == ["orders: not optimized or vacuumed: no space", "orders: fix: free some"]
-    found = _scan(tmp_path, "runs").select("dataset", "step", "status", "error")
-    assert found.rows() == [("orders", "maintain", "failed", "no space")]
+    steps = _scan(tmp_path, "runs").select("dataset", "step", "status", "error")
+    assert steps.rows() == [("orders", "maintain", "failed", "no space")]
 
 
 def test_maintenance_is_owed_by_a_publication_that_has_none_after_it(tmp_path: Path) -> None:
@@ -436,20 +436,20 @@ def test_records_of_tables_below_the_output_stay_right_when_the_folder_is_moved(
     records.add({"lineage": [row | {"input": str(lake / "staged/orders")}, row | {"input": elsewhere}]})
     lake.rename(tmp_path / "moved")
     moved = inspect_pipelines(str(tmp_path / "moved"), lv.open_table)
-    made = moved.upstream(str(tmp_path / "moved/orders"), 1)
-    assert set(made["input"]) == {str(tmp_path / "moved/staged/orders"), elsewhere}
+    inputs = moved.upstream(str(tmp_path / "moved/orders"), 1)
+    assert set(inputs["input"]) == {str(tmp_path / "moved/staged/orders"), elsewhere}
 
 
 def test_the_token_of_a_local_server_is_shown_to_its_jvm_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Other clients of Spark Connect would show it to any server."""
     monkeypatch.delenv("SPARK_CONNECT_AUTHENTICATE_TOKEN", raising=False)
-    shown: list[str] = []
+    texts: list[str] = []
 
     def start(*_: object, environment: Mapping[str, str], **__: object) -> None:
-        shown.extend(environment)
+        texts.extend(environment)
         assert not environment.keys() & os.environ.keys()
 
     monkeypatch.setattr(server, "session", start)
     monkeypatch.setattr(server, "url", lambda _: "")
     server.local_server("test", "file:///warehouse", {})
-    assert shown == ["SPARK_CONNECT_AUTHENTICATE_TOKEN"]
+    assert texts == ["SPARK_CONNECT_AUTHENTICATE_TOKEN"]

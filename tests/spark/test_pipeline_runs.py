@@ -91,9 +91,9 @@ def new_rows_of_the_stream_were_published(shop: Path, raw: str, bucket: Bucket, 
     steps = look.frame("runs").filter(step="publish", dataset="readings").sort("started")
     assert steps["rows_in"].to_list() == [2, 2]
     last = look.runs()["run_id"][0]
-    made = look.upstream(readings.address, readings.latest_version).filter(run_id=last)
+    inputs = look.upstream(readings.address, readings.latest_version).filter(run_id=last)
     staged = lv.open_table(f"s3://{bucket.name}/readings", storage_options=bucket.options)
-    assert set(made.select("step", "input", "input_from", "input_version").rows()) == {
+    assert set(inputs.select("step", "input", "input_from", "input_version").rows()) == {
         ("flow", raw, 2, 3), ("publish", staged.address, staged.latest_version, staged.latest_version),
     }  # fmt: skip
 

@@ -77,12 +77,12 @@ def test_rows_are_published_once_and_each_failed_row_goes_where_its_expectation_
     assert apart.select("id", "_expectations", "_run_id").rows() == [
         (3, ["priced"], "r1"), (4, ["priced", "named"], "r1"),
     ]  # fmt: skip
-    found = {r["expectation"]: r for r in shop.look.expectations().to_dicts()}
-    assert {name: (r["rows_checked"], r["rows_failed"]) for name, r in found.items()} == {
+    expectations = {r["expectation"]: r for r in shop.look.expectations().to_dicts()}
+    assert {name: (r["rows_checked"], r["rows_failed"]) for name, r in expectations.items()} == {
         "priced": (6, 2), "named": (6, 2), "once": (6, 1), "small": (6, 1),
     }  # fmt: skip
-    assert '"price":500.0' in found["small"]["sample"]
-    assert '"name":null' in found["named"]["sample"]
+    assert '"price":500.0' in expectations["small"]["sample"]
+    assert '"name":null' in expectations["named"]["sample"]
     assert shop.publish("r2") == "unchanged"
     # a key that is published already, rows that a rearrangement moves, and one that is taken back in time
     shop.sink.append(rows((1, "again", 7), (6, "f", 1), (7, "g", 1)))
@@ -128,8 +128,8 @@ def test_a_view_replaces_the_table_unless_rows_fail_that_must_not(spark: SparkSe
     rule = "{name: once, unique: [id], action: fail}"
     shop = Shop(spark, tmp_path, f"view: totals\n    publish: overwrite\n    expectations: [{rule}]")
     for prices in ([1.0], [2.0, 3.0], [4.0]):
-        found = spark.createDataFrame([(1, "a", price) for price in prices], "id long, name string, price double")
-        found.createOrReplaceTempView("totals")
+        rows_read = spark.createDataFrame([(1, "a", price) for price in prices], "id long, name string, price double")
+        rows_read.createOrReplaceTempView("totals")
         if len(prices) > 1:
             with pytest.raises(ConstraintViolationError, match=r"once \(UNIQUE \(id\)\): 1 rows"):
                 shop.publish()

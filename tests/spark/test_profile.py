@@ -69,12 +69,12 @@ def test_figures_of_every_type_equal_those_of_polars(spark: SparkSession, addres
 
 
 def test_a_version_a_condition_and_columns(spark: SparkSession, address: str) -> None:
-    kept = lv.open_table(address).scan(1).filter(pl.col("few") > 1).select("few", "flag")
+    selection = lv.open_table(address).scan(1).filter(pl.col("few") > 1).select("few", "flag")
     columns, rows = profile(spark, address, version=1, where="few > 1", columns=["few", "flag"])
-    expected, count = profile_by_polars(kept)
+    expected, count = profile_by_polars(selection)
     assert (columns.to_dicts(), rows) == (expected.to_dicts(), count)
     columns, rows = profile(spark, address, where="few = 9", columns=["few"])
-    expected, count = profile_by_polars(kept.filter(few=9).select("few"))
+    expected, count = profile_by_polars(selection.filter(few=9).select("few"))
     assert (columns.to_dicts(), rows) == (expected.to_dicts(), count)
 
 

@@ -48,8 +48,8 @@ def orders(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_every_type_arrives_as_it_was_written(spark: SparkSession, orders: str) -> None:
     rows = spark.read.format("lakeview").option("version", 0).load(orders).orderBy("id").toArrow()
-    wanted = Schema.from_arrow(ROWS.schema).to_arrow()
-    assert rows.select(ROWS.schema.names).cast(wanted).to_pylist() == ROWS.to_pylist()
+    expected = Schema.from_arrow(ROWS.schema).to_arrow()
+    assert rows.select(ROWS.schema.names).cast(expected).to_pylist() == ROWS.to_pylist()
 
 
 def test_versions_and_moments_are_read_as_asked(spark: SparkSession, orders: str) -> None:

@@ -48,8 +48,8 @@ def test_the_files_are_those_of_the_library(spark: SparkSession, tmp_path: Path,
         table.checkpoint(parts=3 if checkpoint == "parts" else None)
     table.delete("id < 2 OR id = 5")
     table.append(rows[:2])
-    found = replay.files(spark, table.address)
-    ours = sorted((r.path, r.size, r.records, r.deleted_records, r.modified is None) for r in found.collect())
+    files = replay.files(spark, table.address)
+    ours = sorted((r.path, r.size, r.records, r.deleted_records, r.modified is None) for r in files.collect())
     adds = table.state().adds(["size", "records"])
     expected = adds.select("path", "size", "records", "deleted_records", pl.lit(value=False)).rows()
     assert ours == sorted(expected)
@@ -66,14 +66,14 @@ def test_spark_writes_the_checkpoint_that_the_library_writes(
 ) -> None:
     monkeypatch.setattr("lakeview.spark.checkpoint.PART_BYTES", 4_000)
     rows = pl.DataFrame({"id": range(6), "part": ["a", None, "b c", "a", "%", "b c"]})
-    made = lv.create_table(str(tmp_path / "a"), rows.to_arrow().schema, partition_by=["part"], properties=properties)
-    assert isinstance(made, DeltaTable)
-    made.append(rows)
-    made.checkpoint()
-    made.delete("id < 3")
-    shutil.copytree(made.address, tmp_path / "b")
-    assert checkpoint(spark, made.address) == 2
-    log = Path(made.address) / "_delta_log"
+    table = lv.create_table(str(tmp_path / "a"), rows.to_arrow().schema, partition_by=["part"], properties=properties)
+    assert isinstance(table, DeltaTable)
+    table.append(rows)
+    table.checkpoint()
+    table.delete("id < 3")
+    shutil.copytree(table.address, tmp_path / "b")
+    assert checkpoint(spark, table.address) == 2
+    log = Path(table.address) / "_delta_log"
     names = sorted(path.name for path in log.glob("*2.checkpoint*"))
     if properties:
         assert len(list((log / "_sidecars").iterdir())) > 2
@@ -84,9 +84,9 @@ def test_spark_writes_the_checkpoint_that_the_library_writes(
             assert (log / name).read_bytes() == (tmp_path / "b" / "_delta_log" / name).read_bytes()
     for commit in log.glob("*.json"):
         commit.unlink()
-    assert sorted(lv.open_table(made.address).scan().collect()["id"]) == [3, 4, 5]
+    assert sorted(lv.open_table(table.address).scan().collect()["id"]) == [3, 4, 5]
     if not properties:  # which deltalake opens without commits
-        assert sorted(deltalake.DeltaTable(made.address).to_pyarrow_table()["id"].to_pylist()) == [3, 4, 5]
+        assert sorted(deltalake.DeltaTable(table.address).to_pyarrow_table()["id"].to_pylist()) == [3, 4, 5]
 
 
 TABLES = delta_tables()
@@ -110,5 +110,5 @@ def test_the_two_phases_add_up_to_the_replay(golden: GoldenTable) -> None:
         for piece in pieces
         for frame in pickle.loads(pickle.dumps(piece)).each_action(table.storage, "add", ["size", "records"])
     ]
-    found = [row for frame in (*frames, tail.filter("added")) for row in frame.select(IDENTITY).rows()]
-    assert sorted(found, key=str) == sorted(expected.select(IDENTITY).rows(), key=str)
+    rows_found = [row for frame in (*frames, tail.filter("added")) for row in frame.select(IDENTITY).rows()]
+    assert sorted(rows_found, key=str) == sorted(expected.select(IDENTITY).rows(), key=str)

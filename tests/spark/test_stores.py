@@ -42,8 +42,8 @@ def test_options_and_the_drivers_configuration_reach_the_tasks_and_no_plan(
         "storage.aws_secret_access_key": SECRET, "storage.region": REGION,
     }  # fmt: skip
     spark.range(4).write.format("lakeview").mode("append").options(**options).save(address)
-    read = spark.read.format("lakeview").options(**options).load(address)
-    assert sorted(row.id for row in read.collect()) == [0, 1, 2, 3]
+    rows_frame = spark.read.format("lakeview").options(**options).load(address)
+    assert sorted(row.id for row in rows_frame.collect()) == [0, 1, 2, 3]
 
     # what this process alone has configured: neither the JVM nor its Python workers know of it
     config = tmp_path / "lakeview.toml"
@@ -65,9 +65,9 @@ def test_options_and_the_drivers_configuration_reach_the_tasks_and_no_plan(
     in_sql = ", ".join(f"`{name}` '{value}'" for name, value in {"path": address, **options}.items())
     view = spark.sql(f"EXPLAIN CREATE TEMPORARY VIEW v USING lakeview OPTIONS ({in_sql})").collect()[0][0]
     assert address in view
-    shown = view + "".join(frame._jdf.queryExecution().toString() + repr(frame) for frame in (read, planned))
+    texts = view + "".join(frame._jdf.queryExecution().toString() + repr(frame) for frame in (rows_frame, planned))
     for value in (SECRET, bucket.endpoint):  # under any name: Spark's own rule goes by words such as `secret`
-        assert value not in shown
+        assert value not in texts
     with pytest.raises(LakeviewError, match="acces_key is no storage option of S3") as refused, lakeview_errors():
         spark.read.format("lakeview").options(**options).option("storage.acces_key", SECRET).load(address)
     assert SECRET not in f"{refused.value!r} {refused.value.fix} {refused.value.__cause__}"
@@ -104,11 +104,11 @@ tables:
         sink.append(pl.DataFrame({"id": rows}))
         assert publisher.publish("orders", config.tables["orders"]) == "succeeded"
         publisher.maintain("orders", config.tables["orders"], "succeeded")
-    found = {
+    tables = {
         name: lv.open_table(f"{root}/lake/{name}", storage_options=bucket.options)
         for name in ("orders", "_lakeview/quarantine/orders", "_lakeview/runs")
     }
-    assert found["orders"].scan().collect()["id"].sort().to_list() == [1, 2]
-    assert found["_lakeview/quarantine/orders"].scan().collect()["id"].to_list() == [9]
-    assert found["_lakeview/runs"].scan().collect()["step"].to_list().count("publish") == 2
-    assert {"MERGE", "OPTIMIZE", "VACUUM END"} <= set(found["orders"].history()["operation"])
+    assert tables["orders"].scan().collect()["id"].sort().to_list() == [1, 2]
+    assert tables["_lakeview/quarantine/orders"].scan().collect()["id"].to_list() == [9]
+    assert tables["_lakeview/runs"].scan().collect()["step"].to_list().count("publish") == 2
+    assert {"MERGE", "OPTIMIZE", "VACUUM END"} <= set(tables["orders"].history()["operation"])

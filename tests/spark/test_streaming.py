@@ -30,13 +30,13 @@ def rows(*ids: int) -> pl.DataFrame:
 @pytest.fixture
 def table(tmp_path: Path) -> DeltaTable:
     """Two files of version 1, one each of versions 2 and 3."""
-    made = lv.create_table(str(tmp_path / "table"), rows().to_arrow().schema)
-    with made.transaction() as txn:
+    new_table = lv.create_table(str(tmp_path / "table"), rows().to_arrow().schema)
+    with new_table.transaction() as txn:
         txn.append(rows(1, 2))
         txn.append(rows(3))
-    made.append(rows(4))
-    made.append(rows(5))
-    return made
+    new_table.append(rows(4))
+    new_table.append(rows(5))
+    return new_table
 
 
 def reader(table: DeltaTable, **options: str) -> LakeviewStreamReader:
@@ -45,12 +45,12 @@ def reader(table: DeltaTable, **options: str) -> LakeviewStreamReader:
 
 def batches(source: LakeviewStreamReader, start: dict[str, Any] | None = None, most: int = 1) -> list[list[int]]:
     """The ids of each batch, until nothing is new."""
-    found, offset = [], source.initialOffset() if start is None else start
+    batches_read, offset = [], source.initialOffset() if start is None else start
     while (end := source.latestOffset(offset, ReadMaxFiles(most))) != offset:
         arrived = [batch["id"].to_pylist() for p in source.partitions(offset, end) for batch in source.read(p)]
-        found.append(sorted(chain.from_iterable(arrived)))
+        batches_read.append(sorted(chain.from_iterable(arrived)))
         offset = end
-    return found
+    return batches_read
 
 
 def test_all_rows_come_first_and_then_what_each_commit_adds(table: DeltaTable) -> None:
@@ -79,8 +79,8 @@ def test_all_rows_come_first_and_then_what_each_commit_adds(table: DeltaTable) -
 def test_a_stream_begins_where_it_is_told(table: DeltaTable, options: dict[str, str], expected: Any) -> None:
     most = 100 if "maxBytesPerTrigger" in options else 1
     if isinstance(expected, list):
-        found = batches(reader(table, **options), most=most)
-        assert sorted(found) == expected
+        batches_read = batches(reader(table, **options), most=most)
+        assert sorted(batches_read) == expected
     else:
         with pytest.raises(expected):
             batches(reader(table, **options), most=most)
@@ -194,8 +194,8 @@ def test_a_batch_is_written_once(tmp_path: Path) -> None:
     place = checkpoint(tmp_path / "checkpoint", "q1")
 
     def write(batch: int, *ids: int, overwrite: bool = False, **options: str) -> None:
-        given = {"path": address, "checkpointlocation": place, **options}
-        sink = LakeviewStreamWriter(given, IDS, overwrite=overwrite)
+        options_given = {"path": address, "checkpointlocation": place, **options}
+        sink = LakeviewStreamWriter(options_given, IDS, overwrite=overwrite)
         sink.commit([sink.write(iter(rows(*ids).to_arrow().to_batches()))], batch)
 
     for batch, ids in ((0, [1, 2]), (0, [1, 2]), (1, [3]), (1, [3]), (0, [1, 2])):

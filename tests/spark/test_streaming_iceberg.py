@@ -28,27 +28,27 @@ def rows(*ids: int) -> list[dict[str, Any]]:
 @pytest.fixture
 def history(tmp_path: Path) -> IcebergHistory:
     """Snapshots 1001 to 1003 of one file each."""
-    made = IcebergHistory(tmp_path / "table", FIELDS)
+    iceberg_history = IcebergHistory(tmp_path / "table", FIELDS)
     for number in (1, 2, 3):
-        made.append(f"{number}.parquet", rows(number, 10 * number))
-    return made
+        iceberg_history.append(f"{number}.parquet", rows(number, 10 * number))
+    return iceberg_history
 
 
 def reader(history: IcebergHistory, **options: str) -> LakeviewStreamReader:
-    given = StreamOptions.parse({"path": history.address, **options})
-    return LakeviewStreamReader(given, lv.open_table(history.address).latest_version, IDS)
+    stream_options = StreamOptions.parse({"path": history.address, **options})
+    return LakeviewStreamReader(stream_options, lv.open_table(history.address).latest_version, IDS)
 
 
 def batches(
     source: LakeviewStreamReader, start: dict[str, Any] | None = None, most: int = 1, column: str = "id"
 ) -> list[list[int]]:
     """The ids of each batch that is not empty, until nothing is new."""
-    found, offset = [], source.initialOffset() if start is None else start
+    batches_read, offset = [], source.initialOffset() if start is None else start
     while (end := source.latestOffset(offset, ReadMaxFiles(most))) != offset:
         arrived = [batch[column].to_pylist() for p in source.partitions(offset, end) for batch in source.read(p)]
-        found.append(sorted(chain.from_iterable(arrived)))
+        batches_read.append(sorted(chain.from_iterable(arrived)))
         offset = end
-    return [batch for batch in found if batch]
+    return [batch for batch in batches_read if batch]
 
 
 def test_all_rows_come_first_and_then_what_each_snapshot_adds(history: IcebergHistory) -> None:
@@ -188,8 +188,8 @@ def test_the_current_snapshot_has_the_columns_that_the_table_has_now(history: Ic
         assert source.schema().names == [name]
         reading = source.reader(source.schema())
         arrived: list[Any] = [b for p in reading.partitions() for b in reading.read(p)]
-        found = [batch[name].to_pylist() for batch in arrived]
-        assert sorted(chain.from_iterable(found)) == [1, 2, 3, 10, 20, 30]
+        values = [batch[name].to_pylist() for batch in arrived]
+        assert sorted(chain.from_iterable(values)) == [1, 2, 3, 10, 20, 30]
     source = LakeviewDataSource({"path": history.address})
     stream = cast("LakeviewStreamReader", source.streamReader(source.schema()))
     assert batches(stream, column="number") == [[1, 10], [2, 20], [3, 30]]
@@ -229,8 +229,8 @@ def test_a_query_from_table_to_table_repeats_no_batch_that_it_committed(spark: S
         stream = stream.option("checkpointLocation", str(tmp_path / "checkpoint"))
         query = stream.trigger(availableNow=True).start(str(copy.root))
         assert query.awaitTermination(120)
-        found: list[int] = sorted(lv.open_table(str(copy.root)).scan().collect()["id"])
-        return found
+        ids: list[int] = sorted(lv.open_table(str(copy.root)).scan().collect()["id"])
+        return ids
 
     assert run() == []
     history.append("1.parquet", rows(1, 2))

@@ -49,8 +49,8 @@ def writing(frame: DataFrame, mode: str = "append", **options: str | bool) -> Da
 
 def ids(address: Path) -> list[int]:
     """The ids a reader by other people finds."""
-    found: list[int] = pl.DataFrame(deltalake.DeltaTable(str(address)).to_pyarrow_table())["id"].sort().to_list()
-    return found
+    ids_read: list[int] = pl.DataFrame(deltalake.DeltaTable(str(address)).to_pyarrow_table())["id"].sort().to_list()
+    return ids_read
 
 
 def data_files(address: Path) -> list[Path]:
@@ -62,12 +62,12 @@ def test_the_first_write_creates_the_table(spark: SparkSession, tmp_path: Path) 
     moment = "2026-03-04T05:06:07+00:00"
     options = {"partitionBy": "part", "delta.enableInCommitTimestamps": "true", "commitTimestamp": moment}
     writing(numbers(spark, 0, 9), userMetadata="the first ten", **options).save(str(address))
-    made = lv.open_table(str(address))
-    now = made.snapshot()
+    opened_table = lv.open_table(str(address))
+    now = opened_table.snapshot()
     assert (now.version, now.num_records, list(now.partition_columns)) == (1, 10, ["part"])
     assert now.properties == {"delta.enableInCommitTimestamps": "true"}
     assert all(field.nullable for field in now.schema)
-    commit = made.history(1).row(0, named=True)
+    commit = opened_table.history(1).row(0, named=True)
     assert commit["operation"] == "WRITE"
     assert commit["timestamp"].replace(microsecond=0) == datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
     assert commit["engine"].startswith("lakeview/")
@@ -120,10 +120,10 @@ def test_rows_that_spell_columns_and_fields_otherwise_are_held_against_the_condi
     rows = pa.table({"id": [1, 2], "at": [{"x": 1}, {"x": 2}]})
     table: Any = lv.create_table(address, rows.schema)
     table.append(rows)
-    given = pa.table({"ID": [3], "At": [{"X": 2}]})
+    rows_given = pa.table({"ID": [3], "At": [{"X": 2}]})
     options = WriteOptions.parse({"path": address, "replaceWhere": "at.x = 2"}, overwrite=True)
-    writer = LakeviewWriter(options, to_spark(lv.Schema.from_arrow(given.schema)), overwrite=True)
-    writer.commit([writer.write(iter(given.to_batches()))])
+    writer = LakeviewWriter(options, to_spark(lv.Schema.from_arrow(rows_given.schema)), overwrite=True)
+    writer.commit([writer.write(iter(rows_given.to_batches()))])
     assert sorted(lv.open_table(address).scan().collect()["id"]) == [1, 3]
 
 
@@ -159,8 +159,8 @@ def test_a_batch_that_is_written_twice_is_there_once(spark: SparkSession, tmp_pa
     for first, batch in ((0, 1), (0, 1), (10, 2), (10, 2), (0, 1)):
         writing(numbers(spark, first, first + 4), txnAppId="loads", txnVersion=str(batch)).save(str(address))
     assert ids(address) == [*range(5), *range(10, 15)]
-    named = lv.open_table(str(address)).files(columns=["path"])["path"]
-    assert len(data_files(address)) == len(named), "files of the batches that changed nothing are still there"
+    paths = lv.open_table(str(address)).files(columns=["path"])["path"]
+    assert len(data_files(address)) == len(paths), "files of the batches that changed nothing are still there"
     writing(numbers(spark, 20, 21), txnAppId="other", txnVersion="1").save(str(address))
     assert ids(address)[-1] == 21
 
@@ -428,17 +428,17 @@ def test_a_task_that_fails_after_several_files_removes_them(spark: SparkSession,
     writer = LakeviewWriter(options, frame.schema, overwrite=False)
     writer.context = replace(writer.context, rows_per_file=2)
     (batch,) = frame.toArrow().to_batches()
-    written: list[int] = []
+    sizes: list[int] = []
 
     def batches() -> Iterator[pa.RecordBatch]:
         for start in (0, 2, 4):
             yield batch.slice(start, 2)
-            written.append(len(data_files(address)))
+            sizes.append(len(data_files(address)))
         raise RuntimeError("this row is broken")
 
     with pytest.raises(RuntimeError, match="this row is broken"):
         writer.write(batches())
-    assert written == [1, 2, 3]
+    assert sizes == [1, 2, 3]
     assert data_files(address) == []
 
 
@@ -480,10 +480,10 @@ def test_files_of_a_commit_that_may_be_there_stay(
     frame = numbers(spark, 2, 3, tasks=1)
     writer = LakeviewWriter(WriteOptions.parse({"path": str(address)}, overwrite=False), frame.schema, overwrite=False)
     messages = [writer.write(iter(frame.toArrow().to_batches()))]
-    put = LocalStorage.put_if_absent
+    put_if_absent = LocalStorage.put_if_absent
 
     def put_without_reply(store: LocalStorage, path: str, data: bytes) -> None:
-        put(store, path, data)
+        put_if_absent(store, path, data)
         raise StoreUnavailableError("no reply")
 
     def refuse(store: LocalStorage, path: str) -> bool:
@@ -531,18 +531,18 @@ def test_messages_of_failed_tasks_are_passed_over(spark: SparkSession, tmp_path:
 def test_files_without_statistics_when_asked(spark: SparkSession, tmp_path: Path) -> None:
     address = str(tmp_path / "numbers")
     writing(numbers(spark, 0, 5), statistics="none").save(address)
-    made = lv.open_table(address)
-    assert made.snapshot().num_records is None
-    assert json.loads(made.history(1)["metrics"][0])["numOutputRows"] == "6"
+    opened_table = lv.open_table(address)
+    assert opened_table.snapshot().num_records is None
+    assert json.loads(opened_table.history(1)["metrics"][0])["numOutputRows"] == "6"
     assert ids(tmp_path / "numbers") == list(range(6))
 
 
 def test_files_that_say_only_how_many_rows_they_have(spark: SparkSession, tmp_path: Path) -> None:
     address = str(tmp_path / "numbers")
     writing(numbers(spark, 0, 5, tasks=1), statistics="counts").save(address)
-    made = lv.open_table(address)
-    assert made.snapshot().num_records == 6
-    assert made.statistics(columns=["id"]).unnest("id")["min"].to_list() == [None]
+    opened_table = lv.open_table(address)
+    assert opened_table.snapshot().num_records == 6
+    assert opened_table.statistics(columns=["id"]).unnest("id")["min"].to_list() == [None]
 
 
 def test_compaction_keeps_rows_that_came_meanwhile(spark: SparkSession, tmp_path: Path) -> None:

@@ -48,14 +48,14 @@ def numbers(spark: SparkSession, first: int, last: int, tasks: int = 2) -> DataF
 
 def writer_of(frame: DataFrame, place: Path | str, *, overwrite: bool = False, **options: str) -> IcebergWriter:
     """The writer that Spark asks for, without Spark between."""
-    made = LakeviewDataSource({"path": str(place), **options}).writer(frame.schema, overwrite)
-    assert isinstance(made, IcebergWriter)
-    return made
+    writer = LakeviewDataSource({"path": str(place), **options}).writer(frame.schema, overwrite)
+    assert isinstance(writer, IcebergWriter)
+    return writer
 
 
 def ids(place: Path) -> list[int]:
-    found: list[int] = sorted(lv.open_table(str(place)).scan().collect()["id"])
-    return found
+    ids_read: list[int] = sorted(lv.open_table(str(place)).scan().collect()["id"])
+    return ids_read
 
 
 def files_below(place: Path) -> set[Path]:
@@ -75,8 +75,8 @@ def test_the_rows_of_all_tasks_are_one_snapshot(spark: SparkSession, place: Path
     summary = document["snapshots"][1]["summary"]
     assert (summary["added-records"], summary["total-records"]) == ("100", "200")
     assert (summary["engine-name"], summary["spark-version"]) == ("lakeview", spark.version)
-    found = StaticTable.from_metadata(str(latest(place))).scan().to_arrow()
-    assert sorted(found["id"].to_pylist()) == list(range(200))
+    rows_read = StaticTable.from_metadata(str(latest(place))).scan().to_arrow()
+    assert sorted(rows_read["id"].to_pylist()) == list(range(200))
     table = lv.open_table(str(place))
     assert isinstance(table, IcebergTable)
     assert table.files().filter(pl.col("records") > 40).is_empty()
@@ -97,8 +97,8 @@ def test_rows_take_the_place_of_others(spark: SparkSession, place: Path) -> None
     assert same
     assert ids(place) == sorted({6, *(i for i in (0, 1, 2, 3, 7, 8, 9) if i not in same)})
     numbers(spark, 20, 29).write.format("lakeview").mode("overwrite").save(str(place))
-    found = StaticTable.from_metadata(str(latest(place))).scan().to_arrow()
-    assert sorted(found["id"].to_pylist()) == list(range(20, 30))
+    rows_read = StaticTable.from_metadata(str(latest(place))).scan().to_arrow()
+    assert sorted(rows_read["id"].to_pylist()) == list(range(20, 30))
     numbers(spark, 1, 0).write.format("lakeview").mode("overwrite").save(str(place))
     assert ids(place) == []
     table = lv.open_table(str(place))
@@ -107,8 +107,8 @@ def test_rows_take_the_place_of_others(spark: SparkSession, place: Path) -> None
 
 
 def bucket(number: int) -> int | None:
-    found: int | None = parse_transform("bucket[2]").apply(number, PrimitiveType("long"))
-    return found
+    number_of_bucket: int | None = parse_transform("bucket[2]").apply(number, PrimitiveType("long"))
+    return number_of_bucket
 
 
 def test_an_overwrite_is_refused_where_rows_came_since_or_lie_outside_its_condition(
@@ -116,13 +116,13 @@ def test_an_overwrite_is_refused_where_rows_came_since_or_lie_outside_its_condit
 ) -> None:
     """The writer's own life, without Spark between."""
     frame = numbers(spark, 0, 9, tasks=1)
-    found = writer_of(frame, place, overwrite=True)
+    stale_writer = writer_of(frame, place, overwrite=True)
     table = lv.open_table(str(place))
     assert isinstance(table, IcebergTable)
     table.append(pl.DataFrame({"id": [77], "text": ["theirs"]}))
-    message = found.write(iter(frame.toArrow().to_batches()))
+    message = stale_writer.write(iter(frame.toArrow().to_batches()))
     with pytest.raises(CommitConflictError, match="changed by another writer since it was read"):
-        found.commit([message])
+        stale_writer.commit([message])
     assert ids(place) == [77]
     selective = writer_of(frame, place, overwrite=True, replaceWhere="id < 5")
     before = files_below(place)
@@ -152,9 +152,9 @@ REFUSED: dict[str, tuple[str, dict[str, str], type[LakeviewError], str]] = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_not_written_is_refused_before_any_row(spark: SparkSession, place: Path, case: str) -> None:
-    mode, given, kind, text = REFUSED[case]
-    options = {name: value for name, value in given.items() if name != "rows"}
-    frame = numbers(spark, 0, 9).selectExpr(*given.get("rows", "id, text").split(", "))
+    mode, options_given, kind, text = REFUSED[case]
+    options = {name: value for name, value in options_given.items() if name != "rows"}
+    frame = numbers(spark, 0, 9).selectExpr(*options_given.get("rows", "id, text").split(", "))
     before = files_below(place)
     with pytest.raises(kind, match=text), lakeview_errors():
         frame.write.format("lakeview").mode(mode).options(**options).save(str(place))
@@ -174,14 +174,14 @@ def test_a_table_of_a_rest_catalog_is_committed_by_it(
     spark: SparkSession, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The writer's own life, without Spark between."""
-    held = RestState([("sales",)], {("sales", "t"): str(latest(place))})
-    with rest_catalog(held) as address:
+    catalog_state = RestState([("sales",)], {("sales", "t"): str(latest(place))})
+    with rest_catalog(catalog_state) as address:
         monkeypatch.setenv("PYICEBERG_CATALOG__PROD__URI", address)
         frame = numbers(spark, 0, 9, tasks=1)
         writer = writer_of(frame, "catalog://prod/sales.t")
         writer.commit([writer.write(iter(frame.toArrow().to_batches()))])
     assert sorted(
-        StaticTable.from_metadata(str(held.tables["sales", "t"])).scan().to_arrow()["id"].to_pylist()
+        StaticTable.from_metadata(str(catalog_state.tables["sales", "t"])).scan().to_arrow()["id"].to_pylist()
     ) == list(range(10))
 
 
@@ -218,8 +218,8 @@ def test_a_batch_of_a_stream_is_written_once(spark: SparkSession, place: Path) -
         rows = pl.DataFrame({"id": ids, "text": ["x"] * len(ids)}, schema={"id": pl.Int64, "text": pl.String})
         sink.commit([sink.write(iter(rows.to_arrow().to_batches()))], batch)
 
-    for batch, found in ((0, [1, 2]), (0, [1, 2]), (1, [3]), (2, []), (1, [3]), (0, [1, 2])):
-        write(batch, *found)
+    for batch, expected in ((0, [1, 2]), (0, [1, 2]), (1, [3]), (2, []), (1, [3]), (0, [1, 2])):
+        write(batch, *expected)
     write(0, 5, query="another")
     write(1, 3)
     assert ids(place) == [1, 2, 3, 5]
