@@ -36,8 +36,8 @@ def main() -> None:
                 _pairs(options.layout or list(LAYOUTS), options.faults)
             else:
                 scenario, _, schedule = options.schedule.partition(":")
-                found = Scenario.of(scenario)
-                Simulation(found.layout).replay(found, unpacked(schedule), _say)
+                scenario_found = Scenario.of(scenario)
+                Simulation(scenario_found.layout).replay(scenario_found, unpacked(schedule), _say)
     except Violation as violation:
         sys.exit(str(violation))
 

@@ -17,7 +17,7 @@ Record = Callable[[str, object], None]
 def schedules_by_chance(
     simulation: Simulation,
     scenario: Scenario,
-    wanted: AbstractSet[tuple[str, str]],
+    pairs: AbstractSet[tuple[str, str]],
     record_property: Record,
     seeds: int = SEEDS,
 ) -> set[tuple[str, str]]:
@@ -27,13 +27,13 @@ def schedules_by_chance(
     schedules: set[str] = set()
     for kind in FAULTS:
         for seed in range(seeds * 5):
-            if seed >= seeds and not {cell for cell in wanted - covered if cell[1] == kind}:
+            if seed >= seeds and not {cell for cell in pairs - covered if cell[1] == kind}:
                 break
             schedule = simulation.walk(replace(scenario, kinds=(kind,)), seed)
             schedules.add(schedule)
             met = [token[0] for token in unpacked(schedule.partition(":")[2]) if "!" in token]
             covered |= {(scenario.operations["ab".index(slot)], kind) for slot in met}
-    rare = tuple({kind for _, kind in wanted - covered})
+    rare = tuple({kind for _, kind in pairs - covered})
     if rare:
         covered |= set(simulation.explore(replace(scenario, kinds=rare)).cells)
     simulation.stop()

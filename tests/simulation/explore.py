@@ -184,14 +184,14 @@ class Simulation:
         remaining = list(tokens)
         while steps := run.steps(state):
             forced = len(steps) == 1
-            wanted = steps[0][0] if forced or not remaining else remaining.pop(0)
-            found = next((step for step in steps if step[0] == wanted), None)
-            if found is None:
-                raise ValueError(f"{wanted} is none of {[token for token, _ in steps]}: the code has changed since")
-            tell(f"{wanted:10} {run.told(state, wanted)}")
+            name = steps[0][0] if forced or not remaining else remaining.pop(0)
+            match = next((step for step in steps if step[0] == name), None)
+            if match is None:
+                raise ValueError(f"{name} is none of {[token for token, _ in steps]}: the code has changed since")
+            tell(f"{name:10} {run.call_of(state, name)}")
             if not forced:
-                run.path.append(wanted)
-            state = found[1]()
+                run.path.append(name)
+            state = match[1]()
         for slot, outcome in run.outcomes(state).items():
             tell(f"{slot}: {outcome}")
         run.end(state)
@@ -226,9 +226,9 @@ class _Run:
 
     def count(self, state: State) -> int:
         """How many schedules lead from here to an end, each held against the laws."""
-        known = self._counts.get(state.key)
-        if known is not None:
-            return known
+        count = self._counts.get(state.key)
+        if count is not None:
+            return count
         steps = self.steps(state)
         if not steps:
             self.end(state)
@@ -338,9 +338,11 @@ class _Run:
             files = files.only(self._names.is_listed)
         return reply(files, call)
 
-    def _answered(self, state: State, at: int, place: Place, call: Call, sent: Call | None, answer: Reply) -> State:
+    def _answered(
+        self, state: State, at: int, place: Place, call: Call, call_sent: Call | None, answer: Reply
+    ) -> State:
         """The state after a call; `sent`: None if it never reached the store."""
-        files = state.files if sent is None else self._effect(state, at, sent)
+        files = state.files if call_sent is None else self._effect(state, at, call_sent)
         following = self._programs[at].after(place, answer)
         changed = files is not state.files
         return State(
@@ -367,7 +369,7 @@ class _Run:
     def _blamed(self) -> _Blame:
         return _Blame(self)
 
-    def told(self, state: State, token: str) -> str:
+    def call_of(self, state: State, token: str) -> str:
         """The call that a token stands for."""
         place = state.places[SLOTS.index(token.strip("*")[0])]
         return "" if place is None else str(place.next)

@@ -47,13 +47,13 @@ def _place(recorded: str) -> str:
 def named_files(files: Files, snapshot: Mapping[str, Any]) -> set[str]:
     """What a snapshot reads, by nothing of lakeview's: its list, the manifests and the live files. Violation for one
     that is not there."""
-    found = {_place(snapshot["manifest-list"])}
+    names = {_place(snapshot["manifest-list"])}
     for manifest in _records(_data(files, _place(snapshot["manifest-list"]), "the manifest list")):
         path = _place(manifest["manifest_path"])
-        found.add(path)
+        names.add(path)
         entries = _records(_data(files, path, "a manifest"))
-        found |= {_place(e["data_file"]["file_path"]) for e in entries if e["status"] != _DELETED}
-    return found
+        names |= {_place(e["data_file"]["file_path"]) for e in entries if e["status"] != _DELETED}
+    return names
 
 
 def _data(files: Files, path: str, what: str) -> bytes:
@@ -67,7 +67,7 @@ class IcebergLaws:
     """The laws of one base table, with what was found before: states repeat."""
 
     base: Base
-    _found: dict[object, Any] = field(default_factory=dict)
+    _answers: dict[object, Any] = field(default_factory=dict)
 
     # -- after each call
 
@@ -90,10 +90,10 @@ class IcebergLaws:
     def needs(self, files: Files, path: str) -> bool:
         """Whether a snapshot reads a file."""
         key = ("needs", _history(files))
-        if key not in self._found:
+        if key not in self._answers:
             document = json.loads(_latest(files))
-            self._found[key] = set().union(*(named_files(files, each) for each in document["snapshots"]))
-        return path in self._found[key]
+            self._answers[key] = set().union(*(named_files(files, each) for each in document["snapshots"]))
+        return path in self._answers[key]
 
     def _check_commit(self, after: Files, path: str) -> None:
         """A metadata file follows the one before it with one snapshot more, whose files are there."""
@@ -156,11 +156,11 @@ class IcebergLaws:
         for version, number in enumerate(new, self.base.version + 1):
             models.append(slots[slot_of(number)].step(models, 0))
             key = ("rows", files.content[_numbers(files)[version]].data)
-            if key not in self._found:
-                self._found[key] = rows_at(files, number)
-            if self._found[key] != models[-1].rows:
+            if key not in self._answers:
+                self._answers[key] = rows_at(files, number)
+            if self._answers[key] != models[-1].rows:
                 raise Violation(
-                    f"the snapshot of writer {slot_of(number)} has the rows {self._found[key]} instead of "
+                    f"the snapshot of writer {slot_of(number)} has the rows {self._answers[key]} instead of "
                     f"{models[-1].rows}"
                 )
         return models
@@ -168,37 +168,39 @@ class IcebergLaws:
     def check_opens(self, files: Files) -> None:
         """A reader that comes now opens the table at the newest metadata file."""
         key = ("opens", _history(files), files.only(is_version_hint).key)
-        if key not in self._found:
+        if key not in self._answers:
             try:
-                self._found[key] = reader(files).latest_version
+                self._answers[key] = reader(files).latest_version
             except LakeviewError as error:
                 raise Violation(f"the table does not open: {type(error).__name__}: {error}") from error
-        if (latest := self._found[key]) != json.loads(_latest(files))["current-snapshot-id"]:
+        if (latest := self._answers[key]) != json.loads(_latest(files))["current-snapshot-id"]:
             raise Violation(f"a reader opens the snapshot {latest}, which is not the newest")
 
     def _check_table(self, files: Files, *, faulty: bool) -> None:
         """The newest table opens, at the snapshot that was held against its model; neither its audit nor its log doctor
         finds anything; and what was left behind is what the doctor names, without a fault nothing."""
         self.check_opens(files)
-        left = files.content.keys() - self.base.files.content.keys()
-        left = {name for name in left if not ICEBERG_NAMES.is_log(name) and not self.needs(files, name)}
-        if left and not faulty:
-            raise Violation(f"{min(left)} was left behind, though nothing failed")
+        orphans = files.content.keys() - self.base.files.content.keys()
+        orphans = {name for name in orphans if not ICEBERG_NAMES.is_log(name) and not self.needs(files, name)}
+        if orphans and not faulty:
+            raise Violation(f"{min(orphans)} was left behind, though nothing failed")
         history = _history(files)
-        if ("table", history) not in self._found:
+        if ("table", history) not in self._answers:
             table = reader(files)
             if wrong := table.audit().filter(pl.col("verdict") == "violated").rows(named=True):
                 raise Violation(f"the audit finds {wrong}")
-            found = [f for f in table.check() if f.severity is not Severity.PASS]
-            if [f for f in found if f.id != "snapshot-orphan-files"]:
-                raise Violation(f"the log doctor finds {found}")
-            self._found["table", history] = table
-        table = self._found["table", history]
-        key = ("left", history, frozenset(left))
-        if key not in self._found:
-            self._found[key] = set(orphan_files(table.state, walk(files))["name"])
-        if self._found[key] != left:
-            raise Violation(f"{sorted(left)} were left behind, and the log doctor names {sorted(self._found[key])}")
+            findings = [f for f in table.check() if f.severity is not Severity.PASS]
+            if [f for f in findings if f.id != "snapshot-orphan-files"]:
+                raise Violation(f"the log doctor finds {findings}")
+            self._answers["table", history] = table
+        table = self._answers["table", history]
+        key = ("left", history, frozenset(orphans))
+        if key not in self._answers:
+            self._answers[key] = set(orphan_files(table.state, walk(files))["name"])
+        if self._answers[key] != orphans:
+            raise Violation(
+                f"{sorted(orphans)} were left behind, and the log doctor names {sorted(self._answers[key])}"
+            )
 
 
 def _check_outcome(

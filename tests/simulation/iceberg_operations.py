@@ -118,15 +118,15 @@ def iceberg_base(layout: str) -> Base:
             history.delete_vectors("vectors.puffin", {first: [3], second: [3]})
         history.summarise()
         paths = [path for path in root.rglob("*") if path.is_file()]
-        found = {path.relative_to(root).as_posix(): Stored(path.read_bytes(), BEFORE_MS) for path in paths}
-    files = Files(found)
-    return Base(files, max(number_of(name) for name in found if is_numbered(name)), Model(rows_at(files)))
+        content = {path.relative_to(root).as_posix(): Stored(path.read_bytes(), BEFORE_MS) for path in paths}
+    files = Files(content)
+    return Base(files, max(number_of(name) for name in content if is_numbered(name)), Model(rows_at(files)))
 
 
 def rows_at(files: Files, snapshot: int | None = None) -> tuple[Row, ...]:
     """The rows of the table that files are, in order."""
-    found = reader(files).scan(snapshot).select("id", "v").collect()
-    return tuple(sorted(found.iter_rows()))
+    rows = reader(files).scan(snapshot).select("id", "v").collect()
+    return tuple(sorted(rows.iter_rows()))
 
 
 def reader(files: Files) -> IcebergTable:

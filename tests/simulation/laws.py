@@ -74,14 +74,14 @@ def _identity(body: Mapping[str, Any]) -> Identity:
     vector = body.get("deletionVector")
     if vector is None:
         return decode_path(body["path"]), None
-    found = DeletionVectorDescriptor(
+    descriptor = DeletionVectorDescriptor(
         vector["storageType"],
         vector["pathOrInlineDv"],
         vector["sizeInBytes"],
         vector["cardinality"],
         vector.get("offset"),
     )
-    return decode_path(body["path"]), found.unique_id
+    return decode_path(body["path"]), descriptor.unique_id
 
 
 @dataclass
@@ -90,7 +90,7 @@ class Laws:
 
     base: Base
     _parsed: dict[bytes, Commit] = field(default_factory=dict)
-    _needed: dict[frozenset[tuple[int, bytes]], set[str]] = field(default_factory=dict)
+    _needed_files: dict[frozenset[tuple[int, bytes]], set[str]] = field(default_factory=dict)
     _rows: dict[object, Any] = field(default_factory=dict)
 
     # -- after each call
@@ -107,8 +107,8 @@ class Laws:
         elif is_hint(call.path):
             self._check_hint(after, call.data)
         elif is_log(call.path):
-            known = before.content.get(call.path)
-            if known is not None and known.data != call.data:
+            file = before.content.get(call.path)
+            if file is not None and file.data != call.data:
                 raise Violation(f"{call.path} was replaced by a file with other bytes")
         elif call.path in before.content:
             raise Violation(f"{call.path} was overwritten: data files are unique")
@@ -126,9 +126,9 @@ class Laws:
     def needs(self, files: Files, path: str) -> bool:
         """Whether a version from the base on reads a data file."""
         commits = frozenset(files.commits.items())
-        if commits not in self._needed:
-            self._needed[commits] = self._files_of_versions(files)
-        return path in self._needed[commits]
+        if commits not in self._needed_files:
+            self._needed_files[commits] = self._files_of_versions(files)
+        return path in self._needed_files[commits]
 
     def _files_of_versions(self, files: Files) -> set[str]:
         live: dict[str, str | None] = {}
@@ -191,8 +191,11 @@ class Laws:
     ) -> None:
         txns = [commit.txn for commit in commits.values()]
         apps = [app for commit in commits.values() for app in commit.apps]
-        for kind, found in (("transaction", list(map(str, txns))), ("application's progress", list(map(str, apps)))):
-            twice = {each for each in found if found.count(each) > 1}
+        for kind, identifiers in (
+            ("transaction", list(map(str, txns))),
+            ("application's progress", list(map(str, apps))),
+        ):
+            twice = {each for each in identifiers if identifiers.count(each) > 1}
             if twice:
                 raise Violation(f"the {kind} {min(twice)} was committed twice")
         for slot, operation in slots.items():
@@ -232,10 +235,10 @@ class Laws:
                 raise Violation(f"version {version} removes data of a table that is append-only")
             number = [c.writer for v, c in commits.items() if v < version].count(commit.writer)
             models[version] = slots[commit.writer].step(before, number)
-            found = self._version(files, version)
-            if found != models[version]:
+            model = self._version(files, version)
+            if model != models[version]:
                 raise Violation(
-                    f"version {version} (writer {commit.writer}) is {_told(found, models[version])}, after "
+                    f"version {version} (writer {commit.writer}) is {_difference_text(model, models[version])}, after "
                     f"{[models[v].rows for v in sorted(models)][:-1]}"
                 )
         return models
@@ -284,13 +287,13 @@ class Laws:
                     next_id = first + count
 
     def _check_orphans(self, files: Files) -> None:
-        named = self._ever_named(files)
-        left = {
+        names = self._ever_named(files)
+        orphans = {
             name for name in files.content.keys() - self.base.files.content.keys()
-            if not name.startswith(LOG_FOLDER) and name not in named
+            if not name.startswith(LOG_FOLDER) and name not in names
         }  # fmt: skip
-        if left:
-            raise Violation(f"{min(left)} was left behind, though nothing failed")
+        if orphans:
+            raise Violation(f"{min(orphans)} was left behind, though nothing failed")
 
     def _ever_named(self, files: Files) -> set[str]:
         return set().union(*(self.parse(data).paths for data in self._commits(files).values()))
@@ -307,8 +310,8 @@ class Laws:
         key = frozenset(commits.items())
         if key not in self._rows:
             self._rows[key] = _model(_table(self._commits_only(files, commits)), version)
-        found: Model = self._rows[key]
-        return found
+        model: Model = self._rows[key]
+        return model
 
     def _commits_only(self, files: Files, commits: Mapping[int, bytes]) -> Files:
         log = {f"{LOG_FOLDER}/{v:020d}.json": Stored(data, 0) for v, data in commits.items()}
@@ -352,11 +355,11 @@ class Laws:
             self._rows[key] = True
 
 
-def _told(found: Model, wanted: Model) -> str:
-    if (found.columns, found.properties) != (wanted.columns, wanted.properties):
-        return f"{found} instead of {wanted}"
-    more, less = list(found.rows), list(wanted.rows)
-    for row in found.rows:
+def _difference_text(actual: Model, expected: Model) -> str:
+    if (actual.columns, actual.properties) != (expected.columns, expected.properties):
+        return f"{actual} instead of {expected}"
+    more, less = list(actual.rows), list(expected.rows)
+    for row in actual.rows:
         if row in less:
             less.remove(row)
             more.remove(row)

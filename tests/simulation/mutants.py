@@ -39,9 +39,9 @@ class Edit:
         source, before = inspect.getsource(module), inspect.getsource(target)
         assert before.count(self.old) == 1, f"{self.function} has {self.old!r} {before.count(self.old)} times"
         code = compile(source.replace(before, before.replace(self.old, self.new)), str(module.__file__), "exec")
-        (found,) = (c for c in _codes(code) if c.co_qualname == self.function)
+        (code_found,) = (c for c in _codes(code) if c.co_qualname == self.function)
         original = target.__code__
-        target.__code__ = found
+        target.__code__ = code_found
         try:
             yield
         finally:

@@ -93,8 +93,8 @@ class Operation:
     may_fail: bool = False
 
 
-def frame(*found: Row) -> pl.DataFrame:
-    return pl.DataFrame({"id": [row[0] for row in found], "v": [row[1] for row in found]})
+def frame(*rows: Row) -> pl.DataFrame:
+    return pl.DataFrame({"id": [row[0] for row in rows], "v": [row[1] for row in rows]})
 
 
 def _rows(change: Callable[[tuple[Row, ...]], Iterable[Row]]) -> Step:
@@ -124,21 +124,21 @@ def _ingest(table: Writer) -> int | None:
 
 
 def _merge(table: Writer) -> int | None:
-    found: int | None = (
+    count: int | None = (
         table.merge(frame((3, 33), (9, 90)), ["id"]).when_matched_update().when_not_matched_insert().execute()
     )
-    return found
+    return count
 
 
 def _merged(rows: tuple[Row, ...]) -> Sequence[Row]:
-    kept = [(i, {3: 33, 9: 90}.get(i, v)) for i, v in rows]
-    present = {i for i, _ in kept}
-    return [*kept, *(row for row in ((3, 33), (9, 90)) if row[0] not in present)]
+    rows_after = [(i, {3: 33, 9: 90}.get(i, v)) for i, v in rows]
+    present = {i for i, _ in rows_after}
+    return [*rows_after, *(row for row in ((3, 33), (9, 90)) if row[0] not in present)]
 
 
 def _fill(table: Writer) -> int | None:
-    found: int | None = table.merge(frame((2, 22), (9, 91)), ["id"]).when_not_matched_insert().execute()
-    return found
+    count: int | None = table.merge(frame((2, 22), (9, 91)), ["id"]).when_not_matched_insert().execute()
+    return count
 
 
 def _filled(rows: tuple[Row, ...]) -> Iterable[Row]:
@@ -184,8 +184,8 @@ def _read(table: Writer) -> tuple[int, tuple[Row, ...]]:
 
 def rows_of(table: DeltaTable, version: int | None = None) -> tuple[Row, ...]:
     """The rows at a version, in order."""
-    found = table.scan(version).select("id", "v").collect()
-    return tuple(sorted(found.iter_rows()))
+    rows = table.scan(version).select("id", "v").collect()
+    return tuple(sorted(rows.iter_rows()))
 
 
 def _optimize(table: Writer, *columns: str) -> int | None:
@@ -267,8 +267,8 @@ def base_table(layout: str) -> Base:
     numbers = count(1)
     with patch("uuid.uuid4", lambda: uuid.UUID(int=next(numbers))):
         version, rows = _filled_table(SimulatedStorage(ask, remote=False), layout)
-    known = {name: text for name, text in LAYOUTS[layout].items() if name in SET_BY_OPERATIONS}
-    return Base(files, version, Model(rows, properties=frozenset(known.items())))
+    properties = {name: text for name, text in LAYOUTS[layout].items() if name in SET_BY_OPERATIONS}
+    return Base(files, version, Model(rows, properties=frozenset(properties.items())))
 
 
 def _filled_table(storage: Storage, layout: str) -> tuple[int, tuple[Row, ...]]:

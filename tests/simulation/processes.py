@@ -45,9 +45,9 @@ def work(table: DeltaTable, seed: int, seconds: float) -> dict[str, Any]:
                 table.append(pl.DataFrame({"id": ids, "v": [seed] * 5}))
                 added += ids
             elif operation == "delete" and (own := [i for i in added if i not in deleted_ids]):
-                gone = chance.choice(own)
-                table.delete(f"id = {gone}")
-                deleted_ids.add(gone)
+                row_id = chance.choice(own)
+                table.delete(f"id = {row_id}")
+                deleted_ids.add(row_id)
             elif operation == "merge":
                 ids = [MERGED + chance.randrange(20) for _ in range(1)]
                 source = pl.DataFrame({"id": ids, "v": [seed]})

@@ -78,9 +78,9 @@ class Files:
         """These files and another, which may replace one."""
         return Files({**self.content, path: file})
 
-    def only(self, wanted: Callable[[str], bool]) -> Files:
+    def only(self, condition: Callable[[str], bool]) -> Files:
         """Those of these files whose paths are wanted."""
-        return Files({name: file for name, file in self.content.items() if wanted(name)})
+        return Files({name: file for name, file in self.content.items() if condition(name)})
 
     def without(self, path: str) -> Files:
         """These files but one."""
@@ -107,16 +107,16 @@ def reply(files: Files, call: Call) -> Reply:
             for name, f in files.content.items()
             if posixpath.dirname(name) == call.path and posixpath.basename(name) >= call.start
         ))  # fmt: skip
-    found = files.content.get(call.path)
+    file = files.content.get(call.path)
     if call.kind == "exists":
-        return found is not None
+        return file is not None
     if call.kind == "create":
-        return None if found is None else Failure("present", call.path)
+        return None if file is None else Failure("present", call.path)
     if call.kind in ("put", "delete"):
         return None
-    if found is None:
+    if file is None:
         return Failure("absent", call.path)
-    return found.data if call.kind == "read" else found.data[call.first : call.first + call.length]
+    return file.data if call.kind == "read" else file.data[call.first : call.first + call.length]
 
 
 @cache

@@ -92,12 +92,12 @@ def test_what_processes_did_on_s3_adds_up(tmp_path: Path) -> None:
 
 def _deltalake_appends(address: str, times: int, options: dict[str, str] | None = None) -> set[int]:
     """Appends by another engine, meanwhile."""
-    found = set()
+    outcomes = set()
     for number in range(times):
         rows = pl.DataFrame({"id": [FOREIGN + number], "v": [0]}).to_arrow()
         deltalake.write_deltalake(address, rows, mode="append", storage_options=options)
-        found.add(FOREIGN + number)
-    return found
+        outcomes.add(FOREIGN + number)
+    return outcomes
 
 
 KILLS = """

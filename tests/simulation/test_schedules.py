@@ -61,10 +61,10 @@ def surroundings() -> Iterator[None]:
 def test_no_order_and_no_fault_violates_a_law(first: str, second: str, record_property: Record) -> None:
     faults = int((first, second) in FAULTS_AT_EVERY_CALL)
     simulation, scenario, covered = _explored(first, second, faults, record_property)
-    wanted = _faults_of_both(first, second)
+    expected = _faults_of_both(first, second)
     if not faults:
-        covered = schedules_by_chance(simulation, scenario, wanted, record_property)
-    assert not wanted - covered, "a cell of the matrix is not covered"
+        covered = schedules_by_chance(simulation, scenario, expected, record_property)
+    assert not expected - covered, "a cell of the matrix is not covered"
 
 
 MORE_FAULTS = [
@@ -103,9 +103,9 @@ def _faults_of(first: str, second: str, name: str) -> tuple[str, ...]:
     """The faults that can meet an operation beside another: a listing is old only where there is something new."""
     if (first, second) == ("optimize", "optimize"):
         return "crash", "lost reply", "stale listing"  # one finds nothing to do: there are no two commits
-    made = OPERATIONS[first].commits + OPERATIONS[second].commits
-    by_other = made - OPERATIONS[name].commits
-    listings = ("stale listing",) * (made > 0) + ("delayed listing",) * (made > 1 and by_other > 0)
+    commits = OPERATIONS[first].commits + OPERATIONS[second].commits
+    by_other = commits - OPERATIONS[name].commits
+    listings = ("stale listing",) * (commits > 0) + ("delayed listing",) * (commits > 1 and by_other > 0)
     return ("crash", "lost reply", *listings)
 
 

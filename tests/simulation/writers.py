@@ -68,12 +68,12 @@ class SimulatedStorage(Storage):
     def _call(self, kind: str, path: str, **details: Any) -> Any:
         self.count(kind)
         full = self.resolve(path).removeprefix(ROOT).lstrip("/")
-        found = self._ask(Call(kind, full, **details))
-        if isinstance(found, Failure):
-            if found.kind == "unavailable":
+        answer = self._ask(Call(kind, full, **details))
+        if isinstance(answer, Failure):
+            if answer.kind == "unavailable":
                 raise StoreUnavailableError(f"no answer about {path}", place=path)
-            raise FileExistsError(path) if found.kind == "present" else FileNotFoundError(path)
-        return found
+            raise FileExistsError(path) if answer.kind == "present" else FileNotFoundError(path)
+        return answer
 
     def entries_from(self, folder: str, start: str = "") -> list[Entry]:
         return list(self._call("list", folder, start=start))
@@ -195,12 +195,12 @@ class Place:
 
     def answers(self) -> list[Reply]:
         """The replies that led here."""
-        found = []
+        places_found = []
         place = self
         while place.came_from is not None:
-            found.append(place.answer)
+            places_found.append(place.answer)
             place = place.came_from
-        return found[::-1]
+        return places_found[::-1]
 
 
 class Program:
@@ -223,14 +223,14 @@ class Program:
 
     def after(self, place: Place, answer: Reply) -> Place:
         """The place that a reply leads to."""
-        known = place.places.get(answer)
-        if known is not None:
-            return known
+        place_before = place.places.get(answer)
+        if place_before is not None:
+            return place_before
         execution, place.live = place.live or self._at(place), None
-        found = Place(execution.resume(answer), place, answer)
-        found.live = execution if isinstance(found.next, Call) else None
-        place.places[answer] = found
-        return found
+        place_after = Place(execution.resume(answer), place, answer)
+        place_after.live = execution if isinstance(place_after.next, Call) else None
+        place.places[answer] = place_after
+        return place_after
 
     def stop(self) -> None:
         """End every thread that waits."""
