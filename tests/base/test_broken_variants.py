@@ -139,10 +139,10 @@ def test_metadata_may_not_be_null() -> None:
 
 def refused_or_json(value: bytes, metadata: bytes) -> None:
     try:
-        found = text(value, metadata)
+        json_text = text(value, metadata)
     except CorruptTableError:
         return
-    json.loads(found or "null")
+    json.loads(json_text or "null")
 
 
 @given(st.binary(max_size=60), st.binary(max_size=20))

@@ -26,7 +26,7 @@ MOMENT = datetime.fromisoformat("2013-05-01 12:30:00.123")
 
 
 @pytest.mark.parametrize(
-    ("values", "found", "target", "read"),
+    ("values", "source", "target", "values_read"),
     [
         pytest.param([1, None], pa.int32(), pa.int64(), [1, None], id="a widened integer"),
         pytest.param([1], pa.int32(), pa.int8(), [1], id="a byte, which Parquet keeps in 32 bits"),
@@ -46,24 +46,28 @@ MOMENT = datetime.fromisoformat("2013-05-01 12:30:00.123")
         pytest.param([None], pa.null(), pa.string(), [None], id="a column of nothing"),
     ],
 )
-def test_what_fits_keeps_its_value(values: list[Any], found: pa.DataType, target: pa.DataType, read: list[Any]) -> None:
-    array = read_as(pa.array(values, found), target)
+def test_what_fits_keeps_its_value(
+    values: list[Any], source: pa.DataType, target: pa.DataType, values_read: list[Any]
+) -> None:
+    array = read_as(pa.array(values, source), target)
     assert array.type == target
-    assert array.to_pylist() == read
+    assert array.to_pylist() == values_read
 
 
-@pytest.mark.parametrize("found", [pa.list_view(pa.int64()), pa.large_list_view(pa.int64()), pa.large_list(pa.int64())])
-def test_every_kind_of_list_keeps_its_elements(found: pa.DataType) -> None:
+@pytest.mark.parametrize(
+    "source", [pa.list_view(pa.int64()), pa.large_list_view(pa.int64()), pa.large_list(pa.int64())]
+)
+def test_every_kind_of_list_keeps_its_elements(source: pa.DataType) -> None:
     """pyarrow's own cast of list views loses the elements that follow a null."""
     lists = [[1, 2], None, [9], [], [None, 3], None]
-    array = pa.array(lists, found)
+    array = pa.array(lists, source)
     assert read_as(array, pa.list_(pa.int64())).to_pylist() == lists
     assert read_as(array.slice(2, 3), pa.list_(pa.int64())).to_pylist() == lists[2:5]
     assert read_as(array.slice(6), pa.list_(pa.int64())).to_pylist() == []
 
 
 @pytest.mark.parametrize(
-    ("values", "found", "target"),
+    ("values", "source", "target"),
     [
         pytest.param([3], pa.int64(), pa.bool_(), id="a number is no truth"),
         pytest.param([3], pa.int64(), pa.string(), id="a number is no text"),
@@ -78,20 +82,20 @@ def test_every_kind_of_list_keeps_its_elements(found: pa.DataType) -> None:
         pytest.param([b"\xff"], pa.binary(), pa.string(), id="bytes that are no text"),
     ],
 )
-def test_what_does_not_fit_is_refused_by_name(values: list[Any], found: pa.DataType, target: pa.DataType) -> None:
+def test_what_does_not_fit_is_refused_by_name(values: list[Any], source: pa.DataType, target: pa.DataType) -> None:
     with pytest.raises(UnsupportedTableError, match=r"column c.* is .* in a file and .* in the schema") as caught:
-        read_as(pa.array(values, found), target)
+        read_as(pa.array(values, source), target)
     assert caught.value.kind == "unsupported-cast"
     assert caught.value.fix == "read the other columns, or a version from before the type changed"
 
 
 def test_fields_inside_structs_lists_and_maps_match_whatever_their_case() -> None:
     inner = pa.struct([("A", pa.int32()), ("gone", pa.string())])
-    found = pa.struct([("S", inner), ("L", pa.list_(inner)), ("M", pa.map_(pa.string(), inner))])
-    wanted = pa.struct([("a", pa.int64()), ("new", pa.string())])
-    target = pa.struct([("s", wanted), ("l", pa.list_(wanted)), ("m", pa.map_(pa.string(), wanted))])
+    source = pa.struct([("S", inner), ("L", pa.list_(inner)), ("M", pa.map_(pa.string(), inner))])
+    inner_type = pa.struct([("a", pa.int64()), ("new", pa.string())])
+    target = pa.struct([("s", inner_type), ("l", pa.list_(inner_type)), ("m", pa.map_(pa.string(), inner_type))])
     row = {"A": 1, "gone": "x"}
-    array = pa.array([{"S": row, "L": [row, None], "M": [("k", row)]}, None], found)
+    array = pa.array([{"S": row, "L": [row, None], "M": [("k", row)]}, None], source)
     expected = {"a": 1, "new": None}
     assert read_as(array, target).to_pylist() == [
         {"s": expected, "l": [expected, None], "m": [("k", expected)]},

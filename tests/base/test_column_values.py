@@ -20,13 +20,13 @@ from lakeview.model.column_values import all_differ, formatted
 )
 def test_texts_with_values_in_them(template: str, parts: list[Any], texts: list[str | None]) -> None:
     frame = pl.concat([pl.DataFrame({"n": [n]}, schema={"n": pl.Int64()}) for n in (7, 1, None, -3)], rechunk=False)
-    left = frame.filter(pl.col("n").ne_missing(7))  # its first chunk is empty now
-    assert left.select(formatted(template, *parts)).to_series().to_list() == texts
+    rest = frame.filter(pl.col("n").ne_missing(7))  # its first chunk is empty now
+    assert rest.select(formatted(template, *parts)).to_series().to_list() == texts
 
 
 @pytest.mark.parametrize(
-    ("texts", "told"),
+    ("texts", "is_unique"),
     [([], True), (["a", "b"], True), (["a", None], True), (["a", "b", "a"], False), ([None, None], False)],
 )
-def test_whether_no_value_occurs_twice(texts: list[str | None], told: bool) -> None:
-    assert all_differ(pl.Series(texts, dtype=pl.String)) == told
+def test_whether_no_value_occurs_twice(texts: list[str | None], is_unique: bool) -> None:
+    assert all_differ(pl.Series(texts, dtype=pl.String)) == is_unique

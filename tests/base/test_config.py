@@ -30,8 +30,8 @@ def test_an_empty_environment_gives_the_defaults() -> None:
 
 
 def test_the_other_settings_are_read() -> None:
-    found = settings({"LAKEVIEW_DEMO": "/demo", "LAKEVIEW_MAX_LOG_FILE_BYTES": "99"})
-    assert (found.demo, found.max_log_file_bytes) == ("/demo", 99)
+    configuration = settings({"LAKEVIEW_DEMO": "/demo", "LAKEVIEW_MAX_LOG_FILE_BYTES": "99"})
+    assert (configuration.demo, configuration.max_log_file_bytes) == ("/demo", 99)
 
 
 @pytest.mark.parametrize("text", ["many", "-1", "1e9", "\u00b2", "9" * 5000], ids=lambda t: t[:6])
@@ -77,11 +77,15 @@ token = "s3cr3t"
 def test_a_file_says_what_the_environment_leaves_open(tmp_path: Path) -> None:
     (tmp_path / "lakeview.toml").write_text(FILE)
     env = {"LAKEVIEW_CONFIG": str(tmp_path / "lakeview.toml")}
-    found = settings(env)
-    assert (found.roots, found.demo, found.max_log_file_bytes) == (("s3://lake", "/data"), "/demo", 99)
-    assert found.relocate == {"s3://old/wh": "/new/wh"}
-    assert found.catalogs == {"prod": {"uri": "https://catalog", "token": "s3cr3t"}}
-    assert "s3cr3t" not in repr(found)
+    configuration = settings(env)
+    assert (configuration.roots, configuration.demo, configuration.max_log_file_bytes) == (
+        ("s3://lake", "/data"),
+        "/demo",
+        99,
+    )
+    assert configuration.relocate == {"s3://old/wh": "/new/wh"}
+    assert configuration.catalogs == {"prod": {"uri": "https://catalog", "token": "s3cr3t"}}
+    assert "s3cr3t" not in repr(configuration)
     over = settings(env | {"LAKEVIEW_ROOTS": "/x", "LAKEVIEW_DEMO": "/y", "LAKEVIEW_RELOCATE": "/a=/b"})
     assert (over.roots, over.demo, over.relocate) == (("/x",), "/y", {"/a": "/b"})
 
@@ -119,10 +123,10 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     assert caught.value.fix == "set LAKEVIEW_CONFIG to a file that is there, or unset it"
 
 
-@pytest.mark.parametrize(("text", "wanted"), [("1", True), ("no", False), ("", False)])
-def test_plain_http_and_private_networks_are_switches(text: str, wanted: bool) -> None:
-    assert settings({"LAKEVIEW_PLAIN_HTTP": text}).plain_http is wanted
-    assert settings({"LAKEVIEW_PRIVATE_NETWORKS": text}).private_networks is (wanted or not text)
+@pytest.mark.parametrize(("text", "is_set"), [("1", True), ("no", False), ("", False)])
+def test_plain_http_and_private_networks_are_switches(text: str, is_set: bool) -> None:
+    assert settings({"LAKEVIEW_PLAIN_HTTP": text}).plain_http is is_set
+    assert settings({"LAKEVIEW_PRIVATE_NETWORKS": text}).private_networks is (is_set or not text)
 
 
 def test_a_switch_is_on_or_off() -> None:
@@ -133,7 +137,7 @@ def test_a_switch_is_on_or_off() -> None:
 def test_the_sharing_server_is_read_from_environment_and_file(tmp_path: Path) -> None:
     file = tmp_path / "lakeview.toml"
     file.write_text('share = "/etc/server.yaml"\nshare_tokens = true\n')
-    found = settings({"LAKEVIEW_CONFIG": str(file)})
-    assert (found.share, found.share_tokens) == ("/etc/server.yaml", True)
-    found = settings({"LAKEVIEW_CONFIG": str(file), "LAKEVIEW_SHARE": "own.yaml", "LAKEVIEW_SHARE_TOKENS": "0"})
-    assert (found.share, found.share_tokens) == ("own.yaml", False)
+    configuration = settings({"LAKEVIEW_CONFIG": str(file)})
+    assert (configuration.share, configuration.share_tokens) == ("/etc/server.yaml", True)
+    configuration = settings({"LAKEVIEW_CONFIG": str(file), "LAKEVIEW_SHARE": "own.yaml", "LAKEVIEW_SHARE_TOKENS": "0"})
+    assert (configuration.share, configuration.share_tokens) == ("own.yaml", False)

@@ -31,14 +31,14 @@ NO_TABLES: dict[str, tuple[list[str], str]] = {
 }
 
 
-@pytest.mark.parametrize(("files", "found"), NO_TABLES.values(), ids=[f"a folder with {w}" for w in NO_TABLES])
-def test_what_is_no_table_says_what_was_found(tmp_path: Path, files: list[str], found: str) -> None:
+@pytest.mark.parametrize(("files", "finding"), NO_TABLES.values(), ids=[f"a folder with {w}" for w in NO_TABLES])
+def test_what_is_no_table_says_what_was_found(tmp_path: Path, files: list[str], finding: str) -> None:
     history = DeltaHistory(tmp_path / "x")
     for name in files:
         history.write(name, b"")
     with pytest.raises(NotATableError) as caught:
         lv.open_table(history.address)
-    assert caught.value.message == f"{history.address} is no table: {found}"
+    assert caught.value.message == f"{history.address} is no table: {finding}"
     assert caught.value.fix == (
         "give the folder that holds _delta_log or metadata, or list the tables below a folder above it"
     )
@@ -90,11 +90,11 @@ def test_tables_below_a_folder_are_found_by_name(tmp_path: Path) -> None:
     DeltaHistory(tmp_path / "checkpoint only").create().checkpoint().without(0)
     DeltaHistory(tmp_path / "empty log").write("_delta_log/info.txt", b"")
     DeltaHistory(tmp_path / "files").write("x.parquet", b"")
-    found = lv.find_tables(str(tmp_path))
-    assert found.schema == TABLES
-    assert found["name"].to_list() == ["a b", "a/deep/er", "b", "c", "checkpoint only"]
-    assert found["format"].unique().to_list() == ["delta"]
-    for address in found["address"]:
+    tables = lv.find_tables(str(tmp_path))
+    assert tables.schema == TABLES
+    assert tables["name"].to_list() == ["a b", "a/deep/er", "b", "c", "checkpoint only"]
+    assert tables["format"].unique().to_list() == ["delta"]
+    for address in tables["address"]:
         assert lv.open_table(address).address == address
 
 
@@ -126,8 +126,8 @@ def test_a_folder_that_is_a_table_finds_itself(tmp_path: Path) -> None:
 
 def test_a_folder_without_tables_gives_none(tmp_path: Path) -> None:
     for root in (tmp_path, tmp_path / "nowhere"):
-        found = lv.find_tables(str(root))
-        assert (found.schema, found.height) == (TABLES, 0)
+        tables = lv.find_tables(str(root))
+        assert (tables.schema, tables.height) == (TABLES, 0)
 
 
 def test_only_allowed_roots_are_looked_into(tmp_path: Path) -> None:
@@ -165,9 +165,9 @@ def test_tables_of_both_formats_are_found_below_one_folder(tmp_path: Path) -> No
     DeltaHistory(tmp_path / "a").create()
     iceberg(tmp_path / "b/deep")
     iceberg(tmp_path / "c")
-    found = lv.find_tables(str(tmp_path))
-    assert found.schema == TABLES
-    assert found.select("format", "name").rows() == [("delta", "a"), ("iceberg", "b/deep"), ("iceberg", "c")]
+    tables = lv.find_tables(str(tmp_path))
+    assert tables.schema == TABLES
+    assert tables.select("format", "name").rows() == [("delta", "a"), ("iceberg", "b/deep"), ("iceberg", "c")]
 
 
 METADATA_NAMES = [
@@ -181,9 +181,9 @@ def test_an_iceberg_table_is_found_by_any_name_of_its_metadata(tmp_path: Path, n
     (tmp_path / "a/t/metadata").mkdir(parents=True)
     data = text(document())
     (tmp_path / "a/t/metadata" / name).write_bytes(gzip.compress(data) if "gz" in name else data)
-    found = lv.find_tables(tmp_path)
-    assert found.rows() == [(f"{tmp_path}/a/t", "iceberg", "a/t")]
-    assert lv.open_table(found["address"][0]).format == "iceberg"
+    tables = lv.find_tables(tmp_path)
+    assert tables.rows() == [(f"{tmp_path}/a/t", "iceberg", "a/t")]
+    assert lv.open_table(tables["address"][0]).format == "iceberg"
 
 
 def test_partitions_of_a_table_are_not_looked_through_for_tables_and_others_are(
@@ -202,8 +202,8 @@ def test_partitions_of_a_table_are_not_looked_through_for_tables_and_others_are(
         return scan(folder)
 
     monkeypatch.setattr(os, "scandir", noted)
-    found = lv.find_tables(tmp_path)
-    assert found["name"].to_list() == ["year=2026/ice", "year=2026/outer", "year=2026/outer/plain/t"]
+    tables = lv.find_tables(tmp_path)
+    assert tables["name"].to_list() == ["year=2026/ice", "year=2026/outer", "year=2026/outer/plain/t"]
     assert not [folder for folder in looked if "day=1" in folder]
 
 

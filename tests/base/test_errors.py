@@ -27,10 +27,10 @@ TREE: dict[str, tuple[type[Exception], str]] = {
 
 
 def test_the_tree_in_the_docstring_is_the_tree() -> None:
-    found = {n for n, e in vars(errors).items() if isinstance(e, type) and issubclass(e, LakeviewError)}
-    assert found == {"LakeviewError", *TREE}
+    names = {n for n, e in vars(errors).items() if isinstance(e, type) and issubclass(e, LakeviewError)}
+    assert names == {"LakeviewError", *TREE}
     assert errors.__doc__ is not None
-    assert all(name in errors.__doc__ for name in found)
+    assert all(name in errors.__doc__ for name in names)
 
 
 @pytest.mark.parametrize(("name", "builtin", "kind"), [(n, b, k) for n, (b, k) in TREE.items()], ids=list(TREE))

@@ -22,11 +22,11 @@ from lakeview.predicates.tree import (
 )
 
 
-def told(node: Node) -> str:
+def node_text(node: Node) -> str:
     """A tree in one line."""
     match node:
         case And(left, right) | Or(left, right):
-            return f"({told(left)} {type(node).__name__.lower()} {told(right)})"
+            return f"({node_text(left)} {type(node).__name__.lower()} {node_text(right)})"
         case Comparison(path, op, value):
             return f"{'.'.join(path)} {op} {value[0]}"
         case IsIn(path, values, negated):
@@ -57,7 +57,7 @@ READ = [
 
 @pytest.mark.parametrize(("text", "tree"), READ, ids=[t for t, _ in READ])
 def test_a_condition_is_read(text: str, tree: str) -> None:
-    assert told(parse(predicate(text))) == tree
+    assert node_text(parse(predicate(text))) == tree
 
 
 EXPRESSIONS: list[tuple[pl.Expr, str]] = [
@@ -77,7 +77,7 @@ EXPRESSIONS: list[tuple[pl.Expr, str]] = [
 
 @pytest.mark.parametrize(("expression", "tree"), EXPRESSIONS, ids=[str(e)[:40] for e, _ in EXPRESSIONS])
 def test_an_expression_is_read(expression: pl.Expr, tree: str) -> None:
-    assert told(parse(expression)) == tree
+    assert node_text(parse(expression)) == tree
 
 
 def test_a_long_list_is_no_long_condition() -> None:
@@ -122,8 +122,8 @@ MATCHES: list[tuple[str, list[int]]] = [
 
 @pytest.mark.parametrize(("where", "expected"), MATCHES, ids=[w for w, _ in MATCHES])
 def test_bounds_tell_which_files_may_match(where: str, expected: list[int]) -> None:
-    found = may_match(parse(predicate(where)), lambda _: FILES, 5)
-    assert [int(v) for v in found] == expected
+    matches = may_match(parse(predicate(where)), lambda _: FILES, 5)
+    assert [int(v) for v in matches] == expected
 
 
 def test_a_column_of_which_nothing_is_known_spares_no_file() -> None:

@@ -46,13 +46,13 @@ def looked_into(root: Path, data: bytes, size: int | None = None) -> PhysicalFil
 
 def test_row_groups_columns_encodings_and_bytes_are_told(tmp_path: Path) -> None:
     data = parquet(ROWS, row_group_size=400, compression="zstd", write_page_index=True)
-    found = looked_into(tmp_path, data)
-    assert (found.size, found.records, found.row_groups, found.parquet_version) == (len(data), 1000, 3, "2.6")
-    assert (found.created_by or "").startswith("parquet-cpp")
-    assert found.chunks.schema == PHYSICAL
-    assert found.chunks["column"].to_list() == ["id", "name"] * 3
-    assert found.chunks["group_records"].to_list() == [400, 400, 400, 400, 200, 200]
-    first = found.chunks.row(0, named=True)
+    facts = looked_into(tmp_path, data)
+    assert (facts.size, facts.records, facts.row_groups, facts.parquet_version) == (len(data), 1000, 3, "2.6")
+    assert (facts.created_by or "").startswith("parquet-cpp")
+    assert facts.chunks.schema == PHYSICAL
+    assert facts.chunks["column"].to_list() == ["id", "name"] * 3
+    assert facts.chunks["group_records"].to_list() == [400, 400, 400, 400, 200, 200]
+    first = facts.chunks.row(0, named=True)
     assert (first["codec"], first["physical_type"], first["min_text"], first["max_text"]) == (
         "ZSTD",
         "INT64",
@@ -61,8 +61,8 @@ def test_row_groups_columns_encodings_and_bytes_are_told(tmp_path: Path) -> None
     )
     assert (first["dictionary"], first["page_index"], first["bloom_filter"]) == (True, True, False)
     assert "RLE_DICTIONARY" in first["encodings"]
-    assert found.chunks.filter(pl.col("column") == "name")["null_count"].sum() == ROWS["name"].null_count
-    assert found.chunks["compressed"].sum() < len(data)
+    assert facts.chunks.filter(pl.col("column") == "name")["null_count"].sum() == ROWS["name"].null_count
+    assert facts.chunks["compressed"].sum() < len(data)
 
 
 def test_one_range_is_read_and_two_where_the_footer_is_large(tmp_path: Path) -> None:
@@ -70,14 +70,14 @@ def test_one_range_is_read_and_two_where_the_footer_is_large(tmp_path: Path) -> 
     for data, requests in ((parquet(ROWS), 1), (parquet(wide), 2)):
         (tmp_path / "f").write_bytes(data)
         storage = open_storage(tmp_path)
-        found = physical_file(storage, "f", len(data))
+        facts = physical_file(storage, "f", len(data))
         assert storage.requests == {"read": requests}
-        assert (found.footer_size > FIRST_READ) is (requests == 2)
+        assert (facts.footer_size > FIRST_READ) is (requests == 2)
 
 
 def test_a_file_without_rows_has_no_chunks(tmp_path: Path) -> None:
-    found = looked_into(tmp_path, parquet(ROWS.slice(0, 0)))
-    assert (found.records, found.chunks["values"].sum()) == (0, 0)
+    facts = looked_into(tmp_path, parquet(ROWS.slice(0, 0)))
+    assert (facts.records, facts.chunks["values"].sum()) == (0, 0)
 
 
 @pytest.mark.parametrize(

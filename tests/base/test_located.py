@@ -55,7 +55,7 @@ def in_file(type_: DataType, match: Match, order: Any) -> pa.DataType:
     """The type as a file may hold it: fields in another order, one more than the schema knows, other names by id."""
     match type_:
         case StructType(fields):
-            held = [
+            stored_fields = [
                 pa.field(
                     str(f.physical_name) if match == "name" else f.name * 2,
                     in_file(f.type, match, order),
@@ -64,9 +64,9 @@ def in_file(type_: DataType, match: Match, order: Any) -> pa.DataType:
                 for f in fields
             ]
             # called as one that is wanted, but another: neither name nor id is of the schema's own
-            held.append(pa.field(fields[0].name, pa.int64(), metadata={"PARQUET:field_id": "999"}))
-            order.shuffle(held)
-            return pa.struct(held)
+            stored_fields.append(pa.field(fields[0].name, pa.int64(), metadata={"PARQUET:field_id": "999"}))
+            order.shuffle(stored_fields)
+            return pa.struct(stored_fields)
         case ArrayType(element):
             return pa.list_(in_file(element, match, order))
         case MapType(_, value):
@@ -88,19 +88,19 @@ def value_of(type_: DataType, data: Any) -> Any:
     return data.draw(st.integers(-9, 9) if type_ == LONG else st.text(max_size=3, alphabet="aé"))
 
 
-def as_held(value: Any, type_: DataType, held: pa.DataType) -> Any:
+def as_held(value: Any, type_: DataType, stored_value: pa.DataType) -> Any:
     """The value, as the file names its fields."""
     if value is None:
         return None
     match type_:
         case StructType(fields):
-            ids = {f.metadata[b"PARQUET:field_id"].decode(): f for f in held}
-            found = {ids[str(f.id)].name: as_held(value[f.name], f.type, ids[str(f.id)].type) for f in fields}
-            return found | {ids["999"].name: 7}
+            ids = {f.metadata[b"PARQUET:field_id"].decode(): f for f in stored_value}
+            values = {ids[str(f.id)].name: as_held(value[f.name], f.type, ids[str(f.id)].type) for f in fields}
+            return values | {ids["999"].name: 7}
         case ArrayType(element):
-            return [as_held(v, element, held.value_type) for v in value]
+            return [as_held(v, element, stored_value.value_type) for v in value]
         case MapType(_, of):
-            return [(k, as_held(v, of, held.item_type)) for k, v in value]
+            return [(k, as_held(v, of, stored_value.item_type)) for k, v in value]
     return value
 
 
@@ -109,15 +109,15 @@ def test_values_are_found_whatever_order_and_names_the_file_has(
     type_: DataType, match: Match, order: Any, data: Any
 ) -> None:
     field = Numbers().field(Field("c", type_))
-    held = in_file(field.type, match, order)
+    file_type = in_file(field.type, match, order)
     values = [value_of(field.type, data) for _ in range(data.draw(st.integers(0, 5)))]
-    array = pa.array([as_held(v, field.type, held) for v in values], held)
+    array = pa.array([as_held(v, field.type, file_type) for v in values], file_type)
     target = Schema((field,)).relaxed().to_arrow().field(0).type
-    found = conformed(array, field, target, match)
-    found.validate(full=True)
-    assert found.type == target
-    assert found.to_pylist() == values
+    result = conformed(array, field, target, match)
+    result.validate(full=True)
+    assert result.type == target
+    assert result.to_pylist() == values
     start = data.draw(st.integers(0, len(values)))
     assert conformed(array.slice(start), field, target, match).to_pylist() == values[start:], "a part of an array"
-    taken = array.take(pa.array(list(reversed(range(len(values)))), pa.int64()))
-    assert conformed(taken, field, target, match).to_pylist() == values[::-1], "rows in another order"
+    shuffle = array.take(pa.array(list(reversed(range(len(values)))), pa.int64()))
+    assert conformed(shuffle, field, target, match).to_pylist() == values[::-1], "rows in another order"

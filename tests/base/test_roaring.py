@@ -101,19 +101,19 @@ def test_a_bitmap_that_claims_a_billion_rows_is_never_expanded() -> None:
     every += bytes(4 * blocks)  # where each container lies; readers that go through them in order do without
     every += struct.pack("<HHH", 1, 0, 65535) * blocks
     data = buckets(dict.fromkeys(range(256), every))
-    found = position_bitmap(data, "v")
-    assert len(found) == 256 * blocks * 65536
-    assert len(bytes(found.serialize())) <= len(data)
+    bitmap = position_bitmap(data, "v")
+    assert len(bitmap) == 256 * blocks * 65536
+    assert len(bytes(bitmap.serialize())) <= len(data)
 
 
 @given(st.binary(max_size=200) | st.binary(max_size=200).map(lambda b: portable([1, 5, 70_000])[:12] + b))
 @example(buckets({0: array_container(1)}) + b"more")
 def test_whatever_the_bytes_are_they_are_positions_or_corrupt(data: bytes) -> None:
     try:
-        found = position_bitmap(data, "v")
+        bitmap = position_bitmap(data, "v")
     except CorruptTableError:
         return
-    assert len(found) == 0 or 0 <= found.max() < 2**63
+    assert len(bitmap) == 0 or 0 <= bitmap.max() < 2**63
 
 
 @given(POSITIONS, st.data())

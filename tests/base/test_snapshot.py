@@ -51,15 +51,15 @@ class Loader:
     """Counts what is asked of it."""
 
     def __init__(self) -> None:
-        self.asked: list[object] = []
+        self.requests: list[object] = []
 
     def files(self, columns: Sequence[str] | None) -> pl.DataFrame:
-        self.asked.append(columns if columns is None else list(columns))
+        self.requests.append(columns if columns is None else list(columns))
         frame = files((5, 1))
         return frame if columns is None else frame.select(columns)
 
     def delete_files(self) -> pl.DataFrame:
-        self.asked.append("delete_files")
+        self.requests.append("delete_files")
         return pl.DataFrame(schema=FILES)
 
     def tombstones(self) -> pl.DataFrame:
@@ -79,46 +79,46 @@ def test_only_what_is_asked_for_is_loaded_and_only_once() -> None:
     loader = Loader()
     snapshot = Snapshot(METADATA, loader)
     assert (snapshot.version, snapshot.schema.names, snapshot.properties) == (41, ["<script>"], {"k": "v"})
-    assert loader.asked == []
+    assert loader.requests == []
     assert (snapshot.num_files, snapshot.size_bytes, snapshot.num_files) == (1, 10, 1)
-    assert loader.asked == [["size"]], "a size costs no statistics"
+    assert loader.requests == [["size"]], "a size costs no statistics"
     assert (snapshot.num_records, snapshot.num_records) == (4, 4)
     assert snapshot.files is snapshot.files
-    assert loader.asked[1:] == [["size", "records", "deleted_records"], None]
+    assert loader.requests[1:] == [["size", "records", "deleted_records"], None]
 
 
 def test_pickling_loads_everything_and_drops_the_loader() -> None:
     loader = Loader()
     copy = pickle.loads(pickle.dumps(Snapshot(METADATA, loader)))
-    assert "delete_files" in loader.asked
+    assert "delete_files" in loader.requests
     assert copy.metadata == METADATA
     assert copy.num_records == 4
     assert b"Loader" not in pickle.dumps(copy)
 
 
 def test_names_of_a_table_are_text_not_markup() -> None:
-    shown = Snapshot(METADATA, frames={"files": files((5, 0))})._repr_html_()
-    assert "<script>" not in shown
-    assert "<b>orders" not in shown
-    assert "&lt;script&gt;" in shown
-    assert "a&amp;b" in shown
-    assert "2026-03-01 12:00 UTC" in shown
-    assert "not null" in shown
+    html = Snapshot(METADATA, frames={"files": files((5, 0))})._repr_html_()
+    assert "<script>" not in html
+    assert "<b>orders" not in html
+    assert "&lt;script&gt;" in html
+    assert "a&amp;b" in html
+    assert "2026-03-01 12:00 UTC" in html
+    assert "not null" in html
 
 
 def test_what_is_unknown_is_shown_as_unknown() -> None:
     metadata = TableMetadata("x", "delta", 0, None, Schema())
-    shown = Snapshot(metadata, frames={"files": files((None, 0))})._repr_html_()
-    assert shown.count("unknown") == 2
+    html = Snapshot(metadata, frames={"files": files((None, 0))})._repr_html_()
+    assert html.count("unknown") == 2
     assert repr(Snapshot(metadata)) == "Snapshot('x', version=0, columns=0)"
 
 
 def test_the_html_has_the_name_of_a_version_and_a_bound_of_its_rows() -> None:
     register([(2**61 + 12345, 13)])
     metadata = TableMetadata("x", "iceberg", 2**61 + 12345, None, Schema())
-    shown = Snapshot(metadata, frames={"files": files((5, None), (4, 0))})._repr_html_()
-    assert f"s13 ({2**61 + 12345})" in shown
-    assert "\N{GREATER-THAN OR EQUAL TO} 4<" in shown
+    html = Snapshot(metadata, frames={"files": files((5, None), (4, 0))})._repr_html_()
+    assert f"s13 ({2**61 + 12345})" in html
+    assert "\N{GREATER-THAN OR EQUAL TO} 4<" in html
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from lakeview.model.schema import ArrayType, DataType, DecimalType, Field, Primi
 from lakeview.model.type_input import schema_of, type_of
 
 LONG = PrimitiveType("long")
-GIVEN: dict[str, tuple[Any, DataType]] = {
+TYPES_OF_INPUTS: dict[str, tuple[Any, DataType]] = {
     "lakeview's": (LONG, LONG),
     "a class of polars": (pl.Int64, LONG),
     "an instance of polars": (pl.Int64(), LONG),
@@ -29,42 +29,42 @@ GIVEN: dict[str, tuple[Any, DataType]] = {
 }
 
 
-@pytest.mark.parametrize(("given", "type_"), GIVEN.values(), ids=GIVEN)
-def test_a_type_is_that_of_a_table(given: Any, type_: DataType) -> None:
-    assert type_of(given, "x") == type_
-    assert schema_of({"x": given}) == schema_of(Schema((Field("x", given),))) == Schema((Field("x", type_),))
+@pytest.mark.parametrize(("value", "type_"), TYPES_OF_INPUTS.values(), ids=TYPES_OF_INPUTS)
+def test_a_type_is_that_of_a_table(value: Any, type_: DataType) -> None:
+    assert type_of(value, "x") == type_
+    assert schema_of({"x": value}) == schema_of(Schema((Field("x", value),))) == Schema((Field("x", type_),))
 
 
-@pytest.mark.parametrize("given", ["Int64x", "decimal(39,2)", "decimal(2,3)", "decimal(0,0)", 5, None, object()])
-def test_what_is_no_type_is_refused_by_column(given: Any) -> None:
+@pytest.mark.parametrize("value", ["Int64x", "decimal(39,2)", "decimal(2,3)", "decimal(0,0)", 5, None, object()])
+def test_what_is_no_type_is_refused_by_column(value: Any) -> None:
     with pytest.raises(
         InvalidRequestError, match=r"column x is given .*, which is no type that rows can have"
     ) as caught:
-        type_of(given, "x")
+        type_of(value, "x")
     assert caught.value.place == "x"
 
 
-@pytest.mark.parametrize("given", [pl.DataFrame({"a": [1]}), pa.table({"a": [1]}), [("a", LONG)], {5: LONG}, "a", None])
-def test_what_is_no_schema_is_refused(given: Any) -> None:
+@pytest.mark.parametrize("value", [pl.DataFrame({"a": [1]}), pa.table({"a": [1]}), [("a", LONG)], {5: LONG}, "a", None])
+def test_what_is_no_schema_is_refused(value: Any) -> None:
     with pytest.raises(InvalidRequestError, match="is given as schema") as caught:
-        schema_of(given)
+        schema_of(value)
     assert caught.value.place == "schema"
 
 
-@pytest.mark.parametrize("given", [object, pl.Object, pl.List(pl.Object), pl.Struct({"a": pl.Object})], ids=str)
-def test_objects_of_python_are_refused(given: Any) -> None:
+@pytest.mark.parametrize("value", [object, pl.Object, pl.List(pl.Object), pl.Struct({"a": pl.Object})], ids=str)
+def test_objects_of_python_are_refused(value: Any) -> None:
     """They went for binary, and polars ended the process for a list of them."""
     with pytest.raises(InvalidRequestError, match="which is no type that rows can have"):
-        type_of(given, "x")
+        type_of(value, "x")
 
 
 @pytest.mark.parametrize(
-    "given",
+    "value",
     [pl.List, pl.Array, pl.Struct, pl.Struct([]), pl.List(pl.List), pa.list_(pa.null()), pa.struct([])],
     ids=str,
 )
-def test_a_type_of_nothing_is_refused(given: Any) -> None:
-    for ask in (lambda: type_of(given, "x"), lambda: schema_of({"x": given})):
+def test_a_type_of_nothing_is_refused(value: Any) -> None:
+    for ask in (lambda: type_of(value, "x"), lambda: schema_of({"x": value})):
         with pytest.raises(InvalidRequestError, match="the type of what it holds is not known"):
             ask()
     with pytest.raises(InvalidRequestError, match="the type of what it holds is not known"):

@@ -47,9 +47,9 @@ JSON = st.recursive(
 @given(JSON)
 def test_what_spark_encodes_reads_back_as_it_was(value: Any) -> None:
     binary, metadata = spark_variant(value)
-    found = text(binary, metadata)
-    assert found is not None
-    assert json.loads(found) == json.loads(VariantUtils.to_json(binary, metadata))
+    json_text = text(binary, metadata)
+    assert json_text is not None
+    assert json.loads(json_text) == json.loads(VariantUtils.to_json(binary, metadata))
 
 
 @pytest.mark.parametrize("count", [0, 1, 255, 256, 70_000])
@@ -148,13 +148,13 @@ def shredded(type_: pa.DataType, rows: list[Any], metadata: bytes = EMPTY) -> li
     kind = pa.struct([("typed_value", type_), ("value", pa.binary()), ("metadata", pa.binary())])
     values = [None if r is None else {"metadata": metadata, "value": r[0], "typed_value": r[1]} for r in rows]
     array = pa.array(values, kind)
-    found: list[str | None] = variant_text(array).to_pylist()
+    texts: list[str | None] = variant_text(array).to_pylist()
     whole = stored_variants(array, "v")
-    assert variant_text(whole).to_pylist() == found, "put together, they are the same"
-    for text_, each in zip(found, whole.to_pylist(), strict=True):
+    assert variant_text(whole).to_pylist() == texts, "put together, they are the same"
+    for text_, each in zip(texts, whole.to_pylist(), strict=True):
         if text_ is not None and "." not in text_ and "T" not in text_:  # Spark writes floats and times differently
             assert json.loads(VariantUtils.to_json(each["value"], each["metadata"])) == json.loads(text_)
-    return found
+    return texts
 
 
 def test_shredded_measurements() -> None:
@@ -163,8 +163,8 @@ def test_shredded_measurements() -> None:
 
 
 def test_shredded_arrays() -> None:
-    def words(*found: str) -> list[dict[str, Any]]:
-        return [{"value": None, "typed_value": word} for word in found]
+    def words(*words: str) -> list[dict[str, Any]]:
+        return [{"value": None, "typed_value": word} for word in words]
 
     null, missing = {"value": b"\x00", "typed_value": None}, {"value": None, "typed_value": None}
     rows = [
@@ -203,17 +203,17 @@ def test_shredded_objects() -> None:
         (None, event("both", None, b"\x00")),
         None,
     ]
-    shown = '"event_ts":"2024-10-24T18:21:54Z"'
+    timestamp = '"event_ts":"2024-10-24T18:21:54Z"'
     assert shredded(events, rows, NAMES) == [
-        f'{{{shown},"event_type":"noop"}}',
-        f'{{"email":"a@",{shown},"event_type":"login"}}',
+        f'{{{timestamp},"event_type":"noop"}}',
+        f'{{"email":"a@",{timestamp},"event_type":"login"}}',
         '{"error_msg":"m"}',
         '"x"',
-        f'{{{shown},"event_type":null}}',
+        f'{{{timestamp},"event_type":null}}',
         '{"event_ts":"2024-10-24","event_type":"noop"}',
         "{}",
         "null",
-        f'{{{shown},"event_type":"login"}}',
+        f'{{{timestamp},"event_type":"login"}}',
         '{"event_type":"login"}',
         '{"event_type":"both"}',
         None,
@@ -278,8 +278,8 @@ def test_every_shredded_type_has_a_text(type_: pa.DataType, value: Any, expected
 
 
 def test_values_that_are_put_together_are_the_bytes_they_were_shredded_from() -> None:
-    given = {"a": 34, "b": ["x", None, {"c": True}], "d": "n/a", "e": {"c": False, "z": 1}}
-    whole, names = spark_variant(given)
+    document = {"a": 34, "b": ["x", None, {"c": True}], "d": "n/a", "e": {"c": False, "z": 1}}
+    whole, names = spark_variant(document)
     element = pa.struct([("value", pa.binary()), ("typed_value", pa.struct([("c", field(pa.bool_()))]))])
     typed = pa.struct([("b", field(pa.list_(element))), ("a", field(pa.int8())), ("d", field(pa.int64()))])
     elements = [
@@ -306,15 +306,15 @@ def test_names_that_the_metadata_lacks_are_added() -> None:
 def test_variants_are_read_at_every_level() -> None:
     one = {"metadata": EMPTY, "value": encoded(1)}
     rows: list[Any] = [{"l": [one, None], "m": [("k", one)], "s": {"v": one}}, None, {"l": None, "m": None, "s": None}]
-    found = pa.struct(
+    source = pa.struct(
         [("S", pa.struct([("v", BINARIES)])), ("l", pa.list_(BINARIES)), ("m", pa.map_(pa.string(), BINARIES))]
     )
-    array = pa.array([None if r is None else {"S": r["s"], "l": r["l"], "m": r["m"]} for r in rows], found)
+    array = pa.array([None if r is None else {"S": r["s"], "l": r["l"], "m": r["m"]} for r in rows], source)
     target = pa.struct([
         ("l", pa.list_(pa.string())), ("m", pa.map_(pa.string(), pa.string())), ("s", pa.struct([("v", pa.string())])),
     ])  # fmt: skip
     variant, text_ = PrimitiveType("variant"), PrimitiveType("string")
-    wanted = Field(
+    whole_field = Field(
         "c",
         StructType((
             Field("l", ArrayType(variant)), Field("m", MapType(text_, variant)),
@@ -322,8 +322,8 @@ def test_variants_are_read_at_every_level() -> None:
         )),
     )  # fmt: skip
     expected = [{"l": ["1", None], "m": [("k", "1")], "s": {"v": "1"}}, None, {"l": None, "m": None, "s": None}]
-    assert conformed(array, wanted, target).to_pylist() == expected
-    assert conformed(array.slice(1), wanted, target).to_pylist() == expected[1:]
+    assert conformed(array, whole_field, target).to_pylist() == expected
+    assert conformed(array.slice(1), whole_field, target).to_pylist() == expected[1:]
 
 
 def test_a_variant_is_known_by_its_fields() -> None:

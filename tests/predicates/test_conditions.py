@@ -37,10 +37,10 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("text", ENDLESS.values(), ids=list(ENDLESS))
-@pytest.mark.parametrize("read", [predicate, constraint_expression])
-def test_a_condition_that_would_take_the_stack_or_all_memory_is_refused(text: str, read: object) -> None:
+@pytest.mark.parametrize("expected", [predicate, constraint_expression])
+def test_a_condition_that_would_take_the_stack_or_all_memory_is_refused(text: str, expected: object) -> None:
     with pytest.raises(InvalidRequestError) as refused:
-        read(text)  # type: ignore[operator]
+        expected(text)  # type: ignore[operator]
     assert len(refused.value.message) < 1_000
     assert refused.value.fix
 
@@ -212,10 +212,10 @@ def test_operators_bind_as_they_do_for_polars(text: str) -> None:
 @given(st.text(st.sampled_from("ab1 '\"`()=<>.,*-+/\\^$[]{};:?%|\0é\n") | st.characters(), max_size=40))
 def test_any_text_is_a_condition_or_refused(text: str) -> None:
     try:
-        found = predicate(text)
+        condition = predicate(text)
     except InvalidRequestError:
         return
-    assert not found.meta.has_multiple_outputs()
+    assert not condition.meta.has_multiple_outputs()
 
 
 def test_names_stand_for_themselves() -> None:

@@ -184,5 +184,5 @@ def test_null_is_neither_true_nor_false(text: str, values: list[bool]) -> None:
     """To polars all of it is null where f is null: a delete by f IS NOT TRUE left these rows."""
     rows = pl.DataFrame({"f": [True, False, None]})
     for dialect in ("spark", "polars"):
-        found = row_expression(text, Schema.from_arrow(rows.to_arrow().schema), dialect).alias("f")
-        assert rows.select(found)["f"].to_list() == values
+        column = row_expression(text, Schema.from_arrow(rows.to_arrow().schema), dialect).alias("f")
+        assert rows.select(column)["f"].to_list() == values

@@ -130,7 +130,7 @@ def test_the_first_query_of_many_columns_selects_the_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("", "`a b`"),
         ("select a from t where", "select a from t where `a b`"),
@@ -140,8 +140,8 @@ def test_the_first_query_of_many_columns_selects_the_first() -> None:
         ("SELECT `a b`\nFROM t\nLIMIT 100", "SELECT `a b`\nFROM t\nLIMIT 100"),
     ],
 )
-def test_a_column_is_added_to_a_query(text: str, wanted: str) -> None:
-    assert with_column(text, "a b") == wanted
+def test_a_column_is_added_to_a_query(text: str, expected: str) -> None:
+    assert with_column(text, "a b") == expected
 
 
 @pytest.mark.parametrize(
@@ -222,11 +222,11 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("text", "said"), REFUSED.values(), ids=list(REFUSED))
-def test_what_is_no_select_of_the_table_is_refused(text: str, said: str) -> None:
+@pytest.mark.parametrize(("text", "message"), REFUSED.values(), ids=list(REFUSED))
+def test_what_is_no_select_of_the_table_is_refused(text: str, message: str) -> None:
     with pytest.raises(InvalidRequestError) as refused:
         query(text, ["flights"])
-    assert said in refused.value.message
+    assert message in refused.value.message
     assert (refused.value.kind, refused.value.place) == ("bad-query", "sql")
     assert refused.value.fix
 

@@ -38,6 +38,6 @@ def test_timestamps_that_are_compared_with_timestamps_mean_the_same_in_every_zon
     ],
 )
 def test_a_part_that_depends_on_the_zone_is_named(text: str, part: str | None) -> None:
-    found = zone_dependent_part(text, SCHEMA)
-    assert found is not None
-    assert part in (found, None)
+    dependent_part = zone_dependent_part(text, SCHEMA)
+    assert dependent_part is not None
+    assert part in (dependent_part, None)

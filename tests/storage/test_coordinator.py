@@ -31,10 +31,10 @@ class Killed(SqliteCoordinator):
         self._after_put = after_put
 
     def claim(self, address: str, data: bytes) -> bool:
-        made = super().claim(address, data)
-        if made and not self._after_put:
+        is_claimed = super().claim(address, data)
+        if is_claimed and not self._after_put:
             raise StopsAfterTheClaim
-        return made
+        return is_claimed
 
     def finish(self, address: str) -> None:
         raise StopsAfterTheClaim

@@ -40,8 +40,8 @@ SECONDS = 5.0
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectServer]:
     """A server of its own for each test; waiting before another attempt costs no time."""
     monkeypatch.setattr("lakeview.storage.objects.back_off", lambda *_, **__: None)
-    with object_server() as found:
-        yield found
+    with object_server() as server_state:
+        yield server_state
 
 
 @pytest.fixture(autouse=True)
@@ -152,8 +152,10 @@ def test_a_store_that_is_busy_is_asked_again(kind: str, server: ObjectServer) ->
 
 def failing_once(server: ObjectServer, fault: str) -> None:
     """One put fails."""
-    left = [fault]
-    server.fault = lambda request: left.pop() if left and request.kind == "PUT" and "0.json" in request.key else None
+    faults_left = [fault]
+    server.fault = lambda request: (
+        faults_left.pop() if faults_left and request.kind == "PUT" and "0.json" in request.key else None
+    )
 
 
 @pytest.mark.parametrize("fault", [UNAVAILABLE, CONFLICT])

@@ -22,8 +22,8 @@ pytestmark = pytest.mark.together
 @pytest.fixture(scope="module")
 def server() -> Iterator[ObjectServer]:
     """One server for all tests of this file."""
-    with object_server() as found:
-        yield found
+    with object_server() as server_state:
+        yield server_state
 
 
 @pytest.fixture
@@ -36,18 +36,18 @@ def store(server: ObjectServer) -> Storage:
 def requests(server: ObjectServer) -> Callable[[Callable[[], object]], dict[str, int]]:
     """The requests of an action, by kind."""
 
-    def counted(action: Callable[[], object]) -> dict[str, int]:
+    def count(action: Callable[[], object]) -> dict[str, int]:
         server.requests.clear()
         action()
         return server.count()
 
-    return counted
+    return count
 
 
-Counted = Callable[[Callable[[], object]], dict[str, int]]
+Count = Callable[[Callable[[], object]], dict[str, int]]
 
 
-def test_a_file_and_a_listing_cost_one_request(store: Storage, requests: Counted) -> None:
+def test_a_file_and_a_listing_cost_one_request(store: Storage, requests: Count) -> None:
     store.put("log/a", b"a" * 100_000)
     assert requests(lambda: store.read("log/a")) == {"GET": 1}
     assert requests(lambda: store.read_range("log/a", 10, 5)) == {"GET": 1}
@@ -59,31 +59,29 @@ def test_a_file_and_a_listing_cost_one_request(store: Storage, requests: Counted
     assert requests(store.holds_files) == {"LIST": 1}
 
 
-def test_the_end_of_a_long_log_is_listed_by_one_request(
-    store: Storage, requests: Counted, server: ObjectServer
-) -> None:
+def test_the_end_of_a_long_log_is_listed_by_one_request(store: Storage, requests: Count, server: ObjectServer) -> None:
     bucket = server.buckets[store.root.split("/")[2]]
     store.put("log/0", b"")
     for number in range(3_000):
         bucket[f"t/log/{number:020d}.json"] = bucket["t/log/0"]
         bucket[f"t/log/_sidecars/{number}"] = bucket["t/log/0"]
     del bucket["t/log/0"]
-    found: list[int] = []
-    counts = requests(lambda: found.append(store.list_from("log", f"{2_990:020d}").height))
-    assert (found, counts) == ([10], {"LIST": 2}), "the folder of sidecars is passed over"
+    listings: list[int] = []
+    counts = requests(lambda: listings.append(store.list_from("log", f"{2_990:020d}").height))
+    assert (listings, counts) == ([10], {"LIST": 2}), "the folder of sidecars is passed over"
     assert store.list_from("log", f"{100:020d}").height == 2_900
     folders: list[list[str]] = []
     counts = requests(lambda: folders.extend([store.folders(""), store.folders("log")]))
     assert (folders, counts) == ([["log"], ["_sidecars"]], {"LIST": 7}), "a folder that fills a page is passed over"
 
 
-def test_many_files_are_read_ahead_in_order(store: Storage, requests: Counted, server: ObjectServer) -> None:
+def test_many_files_are_read_ahead_in_order(store: Storage, requests: Count, server: ObjectServer) -> None:
     names = [f"log/{number:02d}" for number in range(40)]
     for name in names:
         store.put(name, name.encode())
-    found: list[bytes] = []
-    assert requests(lambda: found.extend(store.read_many(names))) == {"GET": 40}
-    assert found == [name.encode() for name in names]
+    contents: list[bytes] = []
+    assert requests(lambda: contents.extend(store.read_many(names))) == {"GET": 40}
+    assert contents == [name.encode() for name in names]
     server.requests.clear()
     reader = store.read_many(names)
     assert next(reader) == b"log/00"
@@ -110,40 +108,40 @@ def test_connections_are_kept_by_the_next_store(server: ObjectServer) -> None:
 @pytest.fixture
 def delta(tmp_path: Path, server: ObjectServer) -> tuple[str, dict[str, str]]:
     """A table of twelve appends with a checkpoint at the tenth, and the options that lead there."""
-    written = lv.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
+    new_table = lv.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
     for number in range(12):
-        written.append(pa.table({"id": [number]}))
+        new_table.append(pa.table({"id": [number]}))
     address = f"{server.bucket()}/t"
     server.copy(tmp_path / "t", address)
     return address, server.options("s3")
 
 
-def test_a_delta_table_costs_what_its_log_holds(delta: tuple[str, dict[str, str]], requests: Counted) -> None:
+def test_a_delta_table_costs_what_its_log_holds(delta: tuple[str, dict[str, str]], requests: Count) -> None:
     address, options = delta
     assert requests(lambda: lv.open_table(address, storage_options=options)) == {"GET": 1, "LIST": 1}
-    found = lv.open_table(address, storage_options=options)
+    opened_table = lv.open_table(address, storage_options=options)
     # commits 10 to 12; the checkpoint for its footer, for protocol and metadata, and for columns of its files
-    assert requests(lambda: found.snapshot().files) == {"GET": 3 + 3}
-    assert requests(found.history) == {"LIST": 1, "GET": 10}  # the commits before
-    assert requests(found.versions) == {"LIST": 1}
+    assert requests(lambda: opened_table.snapshot().files) == {"GET": 3 + 3}
+    assert requests(opened_table.history) == {"LIST": 1, "GET": 10}  # the commits before
+    assert requests(opened_table.versions) == {"LIST": 1}
     # the files, and the checkpoint once more for their deletion vectors
-    assert requests(lambda: found.scan().collect()) == {"GET": 12 + 1}
-    assert requests(found.refresh) == {"LIST": 1}
+    assert requests(lambda: opened_table.scan().collect()) == {"GET": 12 + 1}
+    assert requests(opened_table.refresh) == {"LIST": 1}
 
 
-def test_a_filter_reads_the_files_that_it_may_match(delta: tuple[str, dict[str, str]], requests: Counted) -> None:
-    found = lv.open_table(delta[0], storage_options=delta[1])
-    rows = found.scan().filter(pl.col("id") == 3)
+def test_a_filter_reads_the_files_that_it_may_match(delta: tuple[str, dict[str, str]], requests: Count) -> None:
+    opened_table = lv.open_table(delta[0], storage_options=delta[1])
+    rows = opened_table.scan().filter(pl.col("id") == 3)
     rows.collect()
     assert requests(rows.collect)["GET"] <= 2
 
 
 def test_an_iceberg_table_is_read_without_asking_for_sizes(
-    tmp_path: Path, server: ObjectServer, requests: Counted
+    tmp_path: Path, server: ObjectServer, requests: Count
 ) -> None:
     history = table(tmp_path / "orders", rows=3)
     address = f"{server.bucket()}/orders"
     server.copy(history.root, address)
-    found = lv.open_table(address, storage_options=server.options("s3"))
+    opened_table = lv.open_table(address, storage_options=server.options("s3"))
     # the manifest list, three manifests and three data files, whose sizes are recorded
-    assert requests(lambda: found.scan().collect()) == {"GET": 1 + 3 + 3}
+    assert requests(lambda: opened_table.scan().collect()) == {"GET": 1 + 3 + 3}

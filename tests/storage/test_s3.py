@@ -47,16 +47,16 @@ def test_a_delta_table_is_read_and_found(bucket: Bucket, tmp_path: Path) -> None
     history = DeltaHistory(tmp_path / "orders").commit(protocol(), metadata(), add("a.parquet"))
     history.commit(add("b.parquet"))
     address = bucket.copy(tmp_path / "orders", "lake/orders")
-    found = lv.open_table(address, storage_options=bucket.options)
-    assert (found.address, found.format, found.latest_version) == (address, "delta", 1)
-    assert found.snapshot().num_files == 2
+    opened_table = lv.open_table(address, storage_options=bucket.options)
+    assert (opened_table.address, opened_table.format, opened_table.latest_version) == (address, "delta", 1)
+    assert opened_table.snapshot().num_files == 2
     assert lv.find_tables(f"s3://{bucket.name}", storage_options=bucket.options).rows() == [
         (address, "delta", "lake/orders")
     ]
     history.commit(add("c.parquet"))
     bucket.copy(tmp_path / "orders", "lake/orders")
-    assert found.refresh()
-    assert found.snapshot().num_files == 3
+    assert opened_table.refresh()
+    assert opened_table.snapshot().num_files == 3
 
 
 def test_a_delta_table_is_created_once(bucket: Bucket) -> None:
@@ -70,13 +70,13 @@ def test_a_delta_table_is_created_once(bucket: Bucket) -> None:
 def test_an_iceberg_table_is_read_with_its_rows(bucket: Bucket, tmp_path: Path) -> None:
     history = table(tmp_path / "orders", rows=3)
     address = bucket.copy(history.root, "orders")
-    found = lv.open_table(address, storage_options=bucket.options)
-    assert (found.address, found.format) == (address, "iceberg")
-    assert isinstance(found, IcebergTable)
-    assert sorted(found.scan().collect()["id"].to_list()) == [0, 1, 2]
-    assert found.versions()["readable"].all()
+    opened_table = lv.open_table(address, storage_options=bucket.options)
+    assert (opened_table.address, opened_table.format) == (address, "iceberg")
+    assert isinstance(opened_table, IcebergTable)
+    assert sorted(opened_table.scan().collect()["id"].to_list()) == [0, 1, 2]
+    assert opened_table.versions()["readable"].all()
     store = open_storage(address, options=bucket.options)
-    rows = [b["id"].to_pylist() for task in found.tasks() for b in read_task(task, store)]
+    rows = [b["id"].to_pylist() for task in opened_table.tasks() for b in read_task(task, store)]
     assert sorted(rows) == [[0], [1], [2]]
 
 
@@ -103,10 +103,10 @@ def test_what_a_catalog_hands_out_opens_its_store(bucket: Bucket, tmp_path: Path
     ]
     with rest_catalog(state) as uri:
         for state.config, state.credentials in ways:
-            found = lv.open_table("catalog://prod/sales.orders", catalog={"uri": uri})
-            assert sorted(found.scan().collect()["id"].to_list()) == [0, 1]
-            assert not found.refresh()
-            assert "s3cr3t" not in repr(found.snapshot())
+            opened_table = lv.open_table("catalog://prod/sales.orders", catalog={"uri": uri})
+            assert sorted(opened_table.scan().collect()["id"].to_list()) == [0, 1]
+            assert not opened_table.refresh()
+            assert "s3cr3t" not in repr(opened_table.snapshot())
         state.config = away
         with pytest.raises(AccessDeniedError, match="outside the allowed roots"):
             lv.open_table("catalog://prod/sales.orders", catalog={"uri": uri}, config=Config(roots=("s3://other",)))
@@ -116,8 +116,10 @@ def test_options_of_the_call_win_over_what_a_catalog_hands_out(bucket: Bucket, t
     state = at_catalog(bucket, tmp_path)
     state.config = settings_of(bucket) | {"s3.endpoint": "http://127.0.0.1:9"}
     with rest_catalog(state) as uri:
-        found = lv.open_table("catalog://prod/sales.orders", catalog={"uri": uri}, storage_options=bucket.options)
-        assert found.snapshot().num_files == 2
+        opened_table = lv.open_table(
+            "catalog://prod/sales.orders", catalog={"uri": uri}, storage_options=bucket.options
+        )
+        assert opened_table.snapshot().num_files == 2
 
 
 def test_a_key_of_the_call_goes_without_the_session_token_of_the_catalog(tmp_path: Path) -> None:
@@ -134,8 +136,10 @@ def test_a_key_of_the_call_goes_without_the_session_token_of_the_catalog(tmp_pat
         with rest_catalog(state) as uri:
             for options, tokens in ((own, {None}), ({"AWS_REGION": REGION}, {"of the catalog"})):
                 server.session_tokens.clear()
-                found = lv.open_table("catalog://prod/sales.orders", catalog={"uri": uri}, storage_options=options)
-                assert found.snapshot().num_files == 1
+                opened_table = lv.open_table(
+                    "catalog://prod/sales.orders", catalog={"uri": uri}, storage_options=options
+                )
+                assert opened_table.snapshot().num_files == 1
                 assert server.session_tokens == tokens
 
 

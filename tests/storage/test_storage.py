@@ -301,16 +301,16 @@ def test_a_file_beyond_the_limit_is_refused(tmp_path: Path) -> None:
 def test_times_are_those_of_the_files(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"")
     os.utime(tmp_path / "f", (1_700_000_000.123, 1_700_000_000.123))
-    found = open_storage(str(tmp_path)).list_from("")["modified"][0]
-    assert abs(found.timestamp() - 1_700_000_000.123) < timedelta(milliseconds=2).total_seconds()
+    modification_time = open_storage(str(tmp_path)).list_from("")["modified"][0]
+    assert abs(modification_time.timestamp() - 1_700_000_000.123) < timedelta(milliseconds=2).total_seconds()
 
 
 def test_a_file_that_was_prepared_is_linked(tmp_path: Path) -> None:
     store = LocalStorage(str(tmp_path), Config())
     with store.attempts():
         store.prepare("a", b"ours")
-        (written,) = tmp_path.glob(".a.*")
-        number = written.stat().st_ino
+        (temporary_file,) = tmp_path.glob(".a.*")
+        number = temporary_file.stat().st_ino
         store.put_if_absent("b", b"ours")
         assert (tmp_path / "b").stat().st_ino == number
     with store.attempts():
@@ -324,8 +324,8 @@ def test_an_attempt_that_lost_is_tried_again_with_the_file_that_is_written(tmp_p
     with store.attempts():
         with pytest.raises(FileExistsError):
             store.put_if_absent("a", b"ours")
-        (written,) = tmp_path.glob(".a.*")
-        number = written.stat().st_ino
+        (temporary_file,) = tmp_path.glob(".a.*")
+        number = temporary_file.stat().st_ino
         store.put_if_absent("b", b"ours")
         assert (tmp_path / "b").stat().st_ino == number
         for data in (b"ours", b"others"):

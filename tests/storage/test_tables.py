@@ -21,8 +21,8 @@ pytestmark = pytest.mark.together
 @pytest.fixture(scope="module")
 def server() -> Iterator[ObjectServer]:
     """One server for all tests of this file."""
-    with object_server() as found:
-        yield found
+    with object_server() as server_state:
+        yield server_state
 
 
 ROOTS = {
@@ -40,10 +40,10 @@ def test_a_table_is_written_found_and_every_version_is_readable(name: str, serve
     created = lv.create_table(f"{root}/lake/orders", schema, partition_by=["day"], storage_options=options)
     for number in range(3):
         created.append(pa.table({"id": [number], "day": [f"d {number}"]}))
-    found = lv.open_table(f"{root}/lake/orders", storage_options=options)
-    assert found.versions()["readable"].to_list() == [True] * 4
-    assert sorted(found.scan().collect()["id"].to_list()) == [0, 1, 2]
-    assert [finding.id for finding in found.check() if "missing" in finding.id] == []
+    table = lv.open_table(f"{root}/lake/orders", storage_options=options)
+    assert table.versions()["readable"].to_list() == [True] * 4
+    assert sorted(table.scan().collect()["id"].to_list()) == [0, 1, 2]
+    assert [finding.id for finding in table.check() if "missing" in finding.id] == []
     for above in (root, f"{root}/lake"):
         assert lv.find_tables(above, storage_options=options)["address"].to_list() == [f"{root}/lake/orders"]
 
@@ -57,12 +57,12 @@ def test_a_folder_that_is_called_like_a_profile_is_listed(server: ObjectServer) 
 
 
 def test_a_table_that_was_copied_there_is_read_with_its_history(server: ObjectServer, tmp_path: Path) -> None:
-    written = lv.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
-    written.append(pa.table({"id": [1]}))
+    source_table = lv.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
+    source_table.append(pa.table({"id": [1]}))
     address = f"{server.bucket('azure')}/t"
     server.copy(tmp_path / "t", address)
-    found = lv.open_table(address, storage_options=server.options("azure"))
-    assert found.history()["operation"].to_list() == written.history()["operation"].to_list()
+    table = lv.open_table(address, storage_options=server.options("azure"))
+    assert table.history()["operation"].to_list() == source_table.history()["operation"].to_list()
 
 
 def test_addresses_are_signed_where_the_credentials_can(server: ObjectServer) -> None:

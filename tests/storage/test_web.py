@@ -25,9 +25,9 @@ SERVERS = {
 
 def orders(folder: Path, appends: int = 12) -> Path:
     """A Delta table of some appends of one row; the tenth writes a checkpoint."""
-    written = lv.create_table(folder, pa.schema([("id", pa.int64()), ("day", pa.string())]), partition_by=["day"])
+    new_table = lv.create_table(folder, pa.schema([("id", pa.int64()), ("day", pa.string())]), partition_by=["day"])
     for number in range(appends):
-        written.append(pa.table({"id": [number], "day": [f"a b%{number % 2}"]}))
+        new_table.append(pa.table({"id": [number], "day": [f"a b%{number % 2}"]}))
     return folder
 
 
@@ -35,18 +35,18 @@ def orders(folder: Path, appends: int = 12) -> Path:
 def test_a_delta_table_is_read(tmp_path: Path, lists: bool, ranges: bool) -> None:
     orders(tmp_path / "lake/orders")
     with web_server(tmp_path, lists=lists, ranges=ranges) as server:
-        found = lv.open_table(f"{server.address}/lake/orders")
-        assert (found.format, found.latest_version) == ("delta", 12)
-        assert sorted(found.scan().collect()["id"].to_list()) == list(range(12))
-        assert sorted(found.scan(3).collect()["id"].to_list()) == [0, 1, 2]
-        assert found.snapshot().timestamp is not None
-        assert found.history()["version"].to_list() == list(range(12, -1, -1))
-        versions = found.versions()
+        opened_table = lv.open_table(f"{server.address}/lake/orders")
+        assert (opened_table.format, opened_table.latest_version) == ("delta", 12)
+        assert sorted(opened_table.scan().collect()["id"].to_list()) == list(range(12))
+        assert sorted(opened_table.scan(3).collect()["id"].to_list()) == [0, 1, 2]
+        assert opened_table.snapshot().timestamp is not None
+        assert opened_table.history()["version"].to_list() == list(range(12, -1, -1))
+        versions = opened_table.versions()
         assert versions["timestamp"].null_count() == 0
         assert versions["readable"].to_list() == [True if lists else None] * 13
         lv.open_table(tmp_path / "lake/orders").append(pa.table({"id": [12], "day": ["c"]}))  # type: ignore[union-attr]
-        assert found.refresh()
-        assert found.snapshot().num_records == 13
+        assert opened_table.refresh()
+        assert opened_table.snapshot().num_records == 13
 
 
 def test_tables_are_found_where_folders_are_shown(tmp_path: Path) -> None:
@@ -107,10 +107,10 @@ def test_a_web_server_is_only_read_and_only_below_the_address(tmp_path: Path) ->
 def test_a_log_is_probed_to_its_end(tmp_path: Path, appends: int) -> None:
     root = orders(tmp_path / "t", appends)
     store = LocalStorage(str(root), Config())
-    listed = [name for name in store.list_from("_delta_log")["name"] if name.endswith((".json", ".parquet"))]
+    names = [name for name in store.list_from("_delta_log")["name"] if name.endswith((".json", ".parquet"))]
     probed = [name for name, _, _ in probe_log(store)]
-    older = [name for name in listed if name.endswith("parquet")][:-1]  # the hint names the newest checkpoint
-    assert probed == [name for name in listed if name not in older]
+    older = [name for name in names if name.endswith("parquet")][:-1]  # the hint names the newest checkpoint
+    assert probed == [name for name in names if name not in older]
     newest = [name for name, _, _ in probe_log(store, appends)]
     assert newest[0].startswith(f"{appends:020d}")
 
