@@ -34,8 +34,10 @@ def write(history: DeltaHistory, *names: str) -> DeltaHistory:
         "numOutputRows": str(3 * len(adds)),
         "numOutputBytes": str(sum(a["add"]["size"] for a in adds)),
     }
-    said = info(operation="WRITE", operationMetrics=metrics, readVersion=history.version, timestamp=1_700_000_000_000)
-    return history.commit(said, *adds)
+    commit_info = info(
+        operation="WRITE", operationMetrics=metrics, readVersion=history.version, timestamp=1_700_000_000_000
+    )
+    return history.commit(commit_info, *adds)
 
 
 def sound(history: DeltaHistory, **create: Any) -> DeltaHistory:
@@ -56,10 +58,10 @@ def diagnosis(history: DeltaHistory) -> list[Finding]:
     return [f for f in opened(history.address).check() if f.severity is not Severity.PASS]
 
 
-def one_finding(found: list[Finding], severity: Severity, claim: str, evidence: str) -> list[Finding]:
+def one_finding(findings: list[Finding], severity: Severity, claim: str, evidence: str) -> list[Finding]:
     """The findings with this claim: one, of this severity and evidence, with its rule and place."""
-    mine = [f for f in found if claim in f.claim]
-    assert [f.severity for f in mine] == [severity], found
+    mine = [f for f in findings if claim in f.claim]
+    assert [f.severity for f in mine] == [severity], findings
     assert evidence in mine[0].evidence, mine[0]
     assert mine[0].rule is not None
     assert mine[0].place is not None

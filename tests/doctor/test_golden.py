@@ -15,7 +15,7 @@ TABLES = delta_tables()
 
 NO_SCHEMA = "The table has no schema"
 
-KNOWN: Mapping[str, tuple[str, ...]] = {
+CLAIMS: Mapping[str, tuple[str, ...]] = {
     "canonicalized-paths-special-a--delta": (NO_SCHEMA,),
     "compacted-log-files-table": ("3 log compactions are not reconciled",),
     "corrupted-last-checkpoint": (NO_SCHEMA,),
@@ -45,12 +45,12 @@ def test_nothing_grave_is_said_of_a_golden_table_but_what_is_true(golden: Golden
     except LakeviewError as error:
         assert golden.expected.error is not None, error  # noqa: PT017 (a table that must open)
         return
-    found = table.check()
-    grave = [f for f in found if f.severity in TROUBLE]
-    gone = [f for f in grave if MISSING in f.claim]
-    assert [f.claim for f in grave if f not in gone] == list(KNOWN.get(golden.name, ())), grave
+    findings = table.check()
+    grave = [f for f in findings if f.severity in TROUBLE]
+    missing_files = [f for f in grave if MISSING in f.claim]
+    assert [f.claim for f in grave if f not in missing_files] == list(CLAIMS.get(golden.name, ())), grave
     latest = golden.expected.latest
     if latest is not None:
-        assert bool(gone) == bool(latest.missing_files), gone
-    assert not [f for f in found if f.claim.startswith("Could not be checked")]
-    assert all(f.evidence and f.rule for f in found if f.severity is not Severity.PASS)
+        assert bool(missing_files) == bool(latest.missing_files), missing_files
+    assert not [f for f in findings if f.claim.startswith("Could not be checked")]
+    assert all(f.evidence and f.rule for f in findings if f.severity is not Severity.PASS)

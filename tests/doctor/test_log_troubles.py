@@ -56,16 +56,16 @@ def checkpoint_of_something_else(h: DeltaHistory) -> None:
 
 
 def checkpoint_of_other_sizes(h: DeltaHistory) -> None:
-    found = sound(h).reconciled(2)
-    for action in found:
+    actions = sound(h).reconciled(2)
+    for action in actions:
         if "add" in action and action["add"]["path"] == "a.parquet":
             action["add"] = {**action["add"], "size": 7, "stats": '{"numRecords":9}'}
-    h.checkpoint(actions=found)
+    h.checkpoint(actions=actions)
 
 
 def checkpoint_of_another_schema(h: DeltaHistory) -> None:
-    kept = [a for a in sound(h).reconciled(2) if "metaData" not in a]
-    h.checkpoint(actions=[*kept, metadata({"id": "long"})])
+    actions = [a for a in sound(h).reconciled(2) if "metaData" not in a]
+    h.checkpoint(actions=[*actions, metadata({"id": "long"})])
 
 
 def checkpoint_without_a_txn(h: DeltaHistory) -> None:
@@ -74,8 +74,8 @@ def checkpoint_without_a_txn(h: DeltaHistory) -> None:
 
 
 def checkpoint_with_a_file_twice(h: DeltaHistory) -> None:
-    found = sound(h).reconciled(2)
-    h.checkpoint(actions=[*found, next(a for a in found if "add" in a)])
+    actions = sound(h).reconciled(2)
+    h.checkpoint(actions=[*actions, next(a for a in actions if "add" in a)])
 
 
 def garbled_checkpoint(h: DeltaHistory) -> None:
@@ -311,19 +311,19 @@ def test_a_trouble_of_the_log_is_found_and_nothing_graver(
     history: DeltaHistory, tell: Tell, severity: Severity, claim: str, evidence: str
 ) -> None:
     tell(history)
-    found = diagnosis(history)
-    one_finding(found, severity, claim, evidence)
+    findings = diagnosis(history)
+    one_finding(findings, severity, claim, evidence)
     graver = list(Severity)[: list(Severity).index(severity)]
-    assert [f for f in found if f.severity in graver] == []
+    assert [f for f in findings if f.severity in graver] == []
 
 
 def test_a_sound_table_gets_nothing_but_passes(history: DeltaHistory) -> None:
     write(sound(history).checkpoint(), "c.parquet")
-    found = opened(history.address).check()
-    assert {f.severity for f in found} == {Severity.PASS}
-    assert len(found) >= 8
-    assert all(f.evidence and f.rule for f in found)
-    agree = next(f for f in found if f.claim == "Checkpoints agree with the commits")
+    findings = opened(history.address).check()
+    assert {f.severity for f in findings} == {Severity.PASS}
+    assert len(findings) >= 8
+    assert all(f.evidence and f.rule for f in findings)
+    agree = next(f for f in findings if f.claim == "Checkpoints agree with the commits")
     assert agree.evidence == "1 checkpoint, 1 of them compared with a replay of the commits"
 
 
@@ -341,16 +341,16 @@ def test_what_the_writer_writes_gets_nothing_but_passes(tmp_path: Path) -> None:
     for start in range(0, 36, 3):
         table.append(pl.DataFrame({"id": [start, start + 1]}))
     table.overwrite(pl.DataFrame({"id": [5]}))
-    found = opened(table.address).check()
-    assert [f for f in found if f.severity is not Severity.PASS] == []
+    findings = opened(table.address).check()
+    assert [f for f in findings if f.severity is not Severity.PASS] == []
 
 
 def test_many_of_one_kind_are_one_finding(history: DeltaHistory) -> None:
     sound(history)
     for _ in range(5):
         history.commit(info(operation="A"), info(operation="B"))
-    found = [f for f in diagnosis(history) if "commitInfo" in f.claim]
-    assert [(f.claim, f.evidence, f.place) for f in found] == [
+    findings = [f for f in diagnosis(history) if "commitInfo" in f.claim]
+    assert [(f.claim, f.evidence, f.place) for f in findings] == [
         (
             "5 commits hold two commitInfo actions",
             "v3, v4, v5 and 2 more; readers may take any of them",

@@ -22,13 +22,13 @@ def test_what_deltalake_writes_with_a_feed_gets_nothing_but_passes(tmp_path: Pat
     source = pa.table({"id": [3, 4], "v": ["m", "i"]})
     merge = table.merge(source, "s.id = t.id", source_alias="s", target_alias="t")
     merge.when_matched_update_all().when_not_matched_insert_all().execute()
-    found = opened(str(tmp_path / "t")).check()
-    assert [f for f in found if f.severity is not Severity.PASS] == []
+    findings = opened(str(tmp_path / "t")).check()
+    assert [f for f in findings if f.severity is not Severity.PASS] == []
 
 
 def test_more_than_files_and_change_files_is_a_trouble(history: DeltaHistory) -> None:
     added, changes = rows(history, "c.parquet"), rows(history, "_change_data/c.parquet")
     sound(history).commit(info(operation="UPDATE", operationMetrics={"num_added_files": 3}), added, cdc(changes))
-    found = [f for f in diagnosis(history) if "metrics" in f.claim]
-    assert [f.severity for f in found] == [Severity.ATTENTION]
-    assert "num_added_files 3, not 1" in found[0].evidence
+    findings = [f for f in diagnosis(history) if "metrics" in f.claim]
+    assert [f.severity for f in findings] == [Severity.ATTENTION]
+    assert "num_added_files 3, not 1" in findings[0].evidence

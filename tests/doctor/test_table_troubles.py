@@ -30,13 +30,13 @@ def mapped(name: str, number: int | None, physical: str | None) -> dict[str, Any
     return {"name": name, "type": "long", "metadata": {k: v for k, v in keys.items() if v is not None}}
 
 
-def first(h: DeltaHistory, found: Action, **meta: Any) -> None:
+def first(h: DeltaHistory, protocol_action: Action, **meta: Any) -> None:
     """A table that begins with this protocol."""
-    h.commit(found, metadata(**meta))
+    h.commit(protocol_action, metadata(**meta))
 
 
-def with_schema(h: DeltaHistory, schema: str, found: Action | None = None, **meta: Any) -> None:
-    h.commit(found or protocol(), metadata(schema=schema, **meta))
+def with_schema(h: DeltaHistory, schema: str, protocol_action: Action | None = None, **meta: Any) -> None:
+    h.commit(protocol_action or protocol(), metadata(schema=schema, **meta))
 
 
 def with_mapping(h: DeltaHistory, *columns: dict[str, Any], highest: str | None = "2") -> None:
@@ -329,22 +329,22 @@ assert TROUBLES.keys() >= ALONE
 def test_a_trouble_of_the_table_is_found(history: DeltaHistory, trouble: str) -> None:
     tell, severity, claim, evidence = TROUBLES[trouble]
     tell(history)
-    found = diagnosis(history)
-    mine = one_finding(found, severity, claim, evidence)
+    findings = diagnosis(history)
+    mine = one_finding(findings, severity, claim, evidence)
     if trouble in ALONE:
-        assert found == mine
+        assert findings == mine
 
 
 def test_files_younger_than_a_day_are_no_leavings(history: DeltaHistory) -> None:
     sound(history).write("leftover.parquet", b"x")
-    written = datetime.fromtimestamp((Path(history.address) / "leftover.parquet").stat().st_mtime, UTC)
+    modification_time = datetime.fromtimestamp((Path(history.address) / "leftover.parquet").stat().st_mtime, UTC)
     table = opened(history.address)
 
     def leavings(now: datetime) -> list[str]:
         return [f.evidence for f in table.check(now) if "named by no commit" in f.claim]
 
-    assert leavings(written + timedelta(hours=2)) == []
-    assert leavings(written + timedelta(days=2)) == ["1 bytes; older than a day: leftover.parquet"]
+    assert leavings(modification_time + timedelta(hours=2)) == []
+    assert leavings(modification_time + timedelta(days=2)) == ["1 bytes; older than a day: leftover.parquet"]
 
 
 def test_change_data_files_are_no_leavings_wherever_they_lie(history: DeltaHistory) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-FOUND: Mapping[str, tuple[str, bytes]] = {
+REGRESSIONS: Mapping[str, tuple[str, bytes]] = {
     "an operation that is no UTF-8": ("commit", b'{"commitInfo":{"operation":"\xff"}}\n'),
     "an action nobody knows, and no UTF-8": ("commit", b'{"\xe8":1}\n{"future":{"path":"\xe8"}}\n'),
     "a table whose history is no UTF-8": ("table", b'\x00{"commitInfo":{"operation":"\xff"}}\n'),

@@ -46,12 +46,12 @@ FOLDER = "/lakeview-fuzz-iceberg"
 def iceberg_metadata(data: bytes) -> None:
     """A metadata file: what can be read names a schema, a spec and a snapshot that are there."""
     with suppress(LakeviewError):
-        found = parse_metadata(data, "v1.metadata.json")
-        found.schema.to_polars()
-        assert found.spec.spec_id == found.default_spec_id
-        for entry in found.snapshots.values():
+        content = parse_metadata(data, "v1.metadata.json")
+        content.schema.to_polars()
+        assert content.spec.spec_id == content.default_spec_id
+        for entry in content.snapshots.values():
             assert -(2**63) <= entry.snapshot_id < 2**63
-            found.schema_of(entry)
+            content.schema_of(entry)
 
 
 def avro_container(data: bytes) -> None:
@@ -102,13 +102,13 @@ def single_values(data: bytes) -> None:
     """Bytes as a bound, text as a default, of every type; a neighbour's bound does not suffer."""
     for type_ in _types():
         alone = decoded_bounds(pl.Series([b"\1\0\0\0\0\0\0\0"], dtype=pl.Binary), type_)
-        found = decoded_bounds(pl.Series([data, b"\1\0\0\0\0\0\0\0", None], dtype=pl.Binary), type_)
-        assert (found is None) == (alone is None)
-        if found is not None and alone is not None:
-            assert found.dtype == alone.dtype
-            assert found[1:2].equals(alone, null_equal=True)
-            assert found[2] is None
-            found.to_list()
+        values = decoded_bounds(pl.Series([data, b"\1\0\0\0\0\0\0\0", None], dtype=pl.Binary), type_)
+        assert (values is None) == (alone is None)
+        if values is not None and alone is not None:
+            assert values.dtype == alone.dtype
+            assert values[1:2].equals(alone, null_equal=True)
+            assert values[2] is None
+            values.to_list()
     with suppress(msgspec.DecodeError, RecursionError):
         value = msgspec.json.decode(data.decode(errors="replace"))
         for type_ in _types():
@@ -125,9 +125,9 @@ def name_mapping(data: bytes) -> None:
         pa.field("m", pa.map_(pa.string(), pa.struct([("a", pa.date32())]))),
     ]
     with suppress(msgspec.DecodeError, RecursionError):
-        found = with_mapping(fields, msgspec.json.decode(data.decode(errors="replace")))
-        assert [f.name for f in found] == [f.name for f in fields]
-        has_ids(found)
+        fields_read = with_mapping(fields, msgspec.json.decode(data.decode(errors="replace")))
+        assert [f.name for f in fields_read] == [f.name for f in fields]
+        has_ids(fields_read)
 
 
 @cache
@@ -138,9 +138,9 @@ def _metadata() -> Metadata:
 def location(data: bytes) -> None:
     """A recorded path leads into the table or to a place that the store refuses: never up, never through a NUL."""
     with suppress(LakeviewError):
-        found = Locations("/lakeview-fuzz/table", _metadata()).resolve(data.decode(errors="replace"))
-        assert ".." not in found.split("/")
-        assert "\0" not in found
+        path = Locations("/lakeview-fuzz/table", _metadata()).resolve(data.decode(errors="replace"))
+        assert ".." not in path.split("/")
+        assert "\0" not in path
 
 
 def iceberg_table(data: bytes) -> None:
@@ -153,12 +153,12 @@ def iceberg_table(data: bytes) -> None:
     for name, part in zip(("metadata/v1.metadata.json", "metadata/1.avro", "metadata/m.avro"), parts, strict=False):
         memory.pipe_file(f"{root}/{name}", part)
     with suppress(LakeviewError):
-        found = open_iceberg(f"memory:/{root}", config=Config())
-        found.check()
+        table = open_iceberg(f"memory:/{root}", config=Config())
+        table.check()
         questions = (
-            found.history, found.versions, found.files, found.statistics, found.snapshot, found.schemas,
-            found.lifetimes, lambda: found.plan("id = 1"), lambda: found.snapshot().delete_files,
-            lambda: found.scan().collect(),
+            table.history, table.versions, table.files, table.statistics, table.snapshot, table.schemas,
+            table.lifetimes, lambda: table.plan("id = 1"), lambda: table.snapshot().delete_files,
+            lambda: table.scan().collect(),
         )  # fmt: skip
         for question in questions:
             with suppress(LakeviewError):

@@ -32,7 +32,7 @@ _STATS = {
     "tightBounds": True,
 }
 _CREATED = _line(protocol(), metadata(partition_by=("city",), properties={"delta.appendOnly": "false"}))
-_WRITTEN = _line(
+_WRITE = _line(
     info(operation="WRITE", operationMetrics={"numFiles": "1"}, inCommitTimestamp=1_700_000_000_000, readVersion=0),
     add("a%20b.parquet", stats=_STATS, partition={"city": "x"}, deletionVector=_VECTOR),
     remove("file:///c.parquet"), txn("stream", 4), {"domainMetadata": {"domain": "d", "configuration": "{}"}},
@@ -43,7 +43,7 @@ _HINT = b'{"version":1,"size":4,"parts":2,"sizeInBytes":9,"checksum":"6a92d155a5
 _CRC = b'{"tableSizeBytes":100,"numFiles":1,"numMetadata":1,"numProtocol":1,"protocol":{"minReaderVersion":1}}'
 
 SEEDS: Mapping[str, tuple[bytes, ...]] = {
-    "commit": (_CREATED, _WRITTEN, b"\xef\xbb\xbf" + _CREATED, b'{\n "add": {"path": "a",\n "size": 1}}\n'),
+    "commit": (_CREATED, _WRITE, b"\xef\xbb\xbf" + _CREATED, b'{\n "add": {"path": "a",\n "size": 1}}\n'),
     "path": (
         b"a/b=c%20d/e.parquet", b"../x", b"file:///lakeview-fuzz/table/a", b"s3://b/c", b"%2e%2e/%2Fetc",
         b"a//./b/../c",
@@ -78,8 +78,8 @@ SEEDS: Mapping[str, tuple[bytes, ...]] = {
     ),
     "footer": (_FILE,),
     "table": (
-        b"\x00" + _CREATED + b"\0\x01" + _WRITTEN + b"\0\x04" + _HINT + b"\0\x05" + _CRC,
-        b"\x00" + _CREATED + b"\0\x02" + _WRITTEN + b"\0\x06" + _WRITTEN,
+        b"\x00" + _CREATED + b"\0\x01" + _WRITE + b"\0\x04" + _HINT + b"\0\x05" + _CRC,
+        b"\x00" + _CREATED + b"\0\x02" + _WRITE + b"\0\x06" + _WRITE,
         b"\x00" + _CREATED + b"\0\x07" + _CREATED + b'{"checkpointMetadata":{"version":1}}\n' + b"\0\x03PAR1",
     ),
     **iceberg_seeds.SEEDS,

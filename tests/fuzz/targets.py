@@ -49,9 +49,9 @@ TYPES = (
 def commit(data: bytes) -> None:
     """A commit file; what is readable is readable as raw actions too."""
     with suppress(LakeviewError):
-        found = parse_commit(data, 7, "fuzzed.json")
-        _ = found.info
-        file_actions([found], ROOT)
+        actions = parse_commit(data, 7, "fuzzed.json")
+        _ = actions.info
+        file_actions([actions], ROOT)
         assert len(raw_actions(data, 7, "fuzzed.json")) >= 0
 
 
@@ -75,9 +75,9 @@ def _storage() -> Storage:
 def vector(data: bytes) -> None:
     """A serialised bitmap: its positions can be counted, and lie within 64 bits."""
     with suppress(LakeviewError):
-        found = position_bitmap(data, "fuzzed.bin")
-        if len(found):
-            assert 0 <= found.min() <= found.max() < 2**63
+        bitmap = position_bitmap(data, "fuzzed.bin")
+        if len(bitmap):
+            assert 0 <= bitmap.min() <= bitmap.max() < 2**63
 
 
 def inline_vector(data: bytes) -> None:
@@ -85,9 +85,9 @@ def inline_vector(data: bytes) -> None:
     text = data.decode("latin-1")
     for kind in ("u", "i", "p", text[:1]):
         with suppress(LakeviewError):
-            found = DeletionVector(kind, text[1:], 1, len(text), 1)
-            if found.path is None:
-                found.bitmap(_storage())
+            descriptor = DeletionVector(kind, text[1:], 1, len(text), 1)
+            if descriptor.path is None:
+                descriptor.bitmap(_storage())
 
 
 @cache
@@ -131,10 +131,10 @@ def schema(data: bytes) -> None:
     text = data.decode(errors="replace")
     for mapped in (False, True):
         with suppress(LakeviewError):
-            found = parse_schema(text, mapped=mapped)
-            assert parse_schema(schema_text(found), mapped=mapped) == found
-            found.to_polars()
-            found.to_arrow()
+            schema_read = parse_schema(text, mapped=mapped)
+            assert parse_schema(schema_text(schema_read), mapped=mapped) == schema_read
+            schema_read.to_polars()
+            schema_read.to_arrow()
 
 
 def hint(data: bytes) -> None:
@@ -152,9 +152,9 @@ def variant(data: bytes) -> None:
         [pa.array([data[1:cut]], pa.binary()), pa.array([data[cut:]], pa.binary())], ["metadata", "value"]
     )
     with suppress(LakeviewError):
-        found = variant_text(struct)
-        found.validate(full=True)
-        found.to_pylist()
+        texts = variant_text(struct)
+        texts.validate(full=True)
+        texts.to_pylist()
 
 
 def condition(data: bytes) -> None:
@@ -170,12 +170,12 @@ def checkpoint(data: bytes) -> None:
     memory.pipe_file(f"{root}/_delta_log/{0:020d}.json", COMMIT)
     memory.pipe_file(f"{root}/_delta_log/{1:020d}.checkpoint.parquet", data)
     with suppress(LakeviewError):
-        found = opened(f"memory:/{root}")
-        for question in (found.files, found.statistics, found.check, found.lifetimes):
+        fuzzed_table = opened(f"memory:/{root}")
+        for question in (fuzzed_table.files, fuzzed_table.statistics, fuzzed_table.check, fuzzed_table.lifetimes):
             with suppress(LakeviewError):
                 question()
         with suppress(LakeviewError):
-            now = found.snapshot()
+            now = fuzzed_table.snapshot()
             _ = now.transactions, now.tombstones, now.domain_metadata
 
 
@@ -201,9 +201,16 @@ def table(data: bytes) -> None:
         if part:
             memory.pipe_file(f"{root}/_delta_log/{NAMES[part[0] % len(NAMES)]}", part[1:])
     with suppress(LakeviewError):
-        found = opened(f"memory:/{root}")
-        found.check()
-        for question in (found.history, found.versions, found.files, found.statistics, found.snapshot, found.schemas):
+        fuzzed_table = opened(f"memory:/{root}")
+        fuzzed_table.check()
+        for question in (
+            fuzzed_table.history,
+            fuzzed_table.versions,
+            fuzzed_table.files,
+            fuzzed_table.statistics,
+            fuzzed_table.snapshot,
+            fuzzed_table.schemas,
+        ):
             with suppress(LakeviewError):
                 question()
 

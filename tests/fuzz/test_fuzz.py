@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.found import FOUND
+from tests.fuzz.found import REGRESSIONS
 from tests.fuzz.seeds import SEEDS
 from tests.fuzz.targets import TARGETS
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize(("target", "data"), FOUND.values(), ids=FOUND)
+@pytest.mark.parametrize(("target", "data"), REGRESSIONS.values(), ids=REGRESSIONS)
 def test_what_was_found_stays_answered(target: str, data: bytes) -> None:
     TARGETS[target](data)
 

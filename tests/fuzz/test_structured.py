@@ -68,7 +68,7 @@ def bent(draw: st.DrawFn) -> dict[str, Any]:
 LOGS = st.lists(st.lists(bent(), max_size=4), min_size=1, max_size=4)
 
 
-def told(commits: list[list[dict[str, Any]]]) -> str:
+def write_table(commits: list[list[dict[str, Any]]]) -> str:
     """A table in memory that begins soundly and goes on with these commits."""
     name = f"/lakeview-bent-{uuid.uuid4().hex}"
     memory = fsspec.filesystem("memory")
@@ -82,11 +82,11 @@ def told(commits: list[list[dict[str, Any]]]) -> str:
 @QUICK
 @given(LOGS)
 def test_a_table_of_bent_actions_is_answered_by_design(commits: list[list[dict[str, Any]]]) -> None:
-    name = told(commits)
+    name = write_table(commits)
     try:
         table = opened(f"memory:/{name}")
-        found = table.check()
-        assert all(isinstance(f, Finding) for f in found)
+        findings = table.check()
+        assert all(isinstance(f, Finding) for f in findings)
         questions = (
             table.history, table.versions, table.schemas, table.lifetimes, table.files, table.statistics,
             table.snapshot, lambda: table.scan().collect(), lambda: table.changes(0).collect(),
@@ -142,9 +142,9 @@ VOID_KEYS = {"type": "map", "keyType": "void", "valueType": "long", "valueContai
 @example({"type": "struct", "fields": [{"name": "a", "type": {**VOID_KEYS, "keyType": "long", "valueType": "void"}}]})
 def test_a_bent_schema_is_refused_or_means_what_it_says(value: object) -> None:
     with suppress(LakeviewError):
-        found = parse_schema(json.dumps(value))
-        assert parse_schema(schema_text(found)) == found
-        for leaves in (found.leaves(), found.relaxed().leaves()):
+        schema_read = parse_schema(json.dumps(value))
+        assert parse_schema(schema_text(schema_read)) == schema_read
+        for leaves in (schema_read.leaves(), schema_read.relaxed().leaves()):
             assert all(path for path, _ in leaves)
-        found.to_polars()
-        found.to_arrow()
+        schema_read.to_polars()
+        schema_read.to_arrow()

@@ -43,9 +43,9 @@ SOUND: dict[str, Any] = document(
 ) | {"current-snapshot-id": 2}
 
 
-def bent(found: Any, draw: st.DrawFn, times: int) -> Any:
+def bent(value: Any, draw: st.DrawFn, times: int) -> Any:
     """The value with so many of its parts, at any depth, replaced by anything, or left out."""
-    whole = json.loads(json.dumps(found))
+    whole = json.loads(json.dumps(value))
     for _ in range(times):
         at = whole
         while isinstance(at, dict | list) and at:
@@ -63,16 +63,16 @@ def bent(found: Any, draw: st.DrawFn, times: int) -> Any:
 @st.composite
 def documents(draw: st.DrawFn) -> dict[str, Any]:
     """Metadata with up to three parts that are not what they should be."""
-    found: dict[str, Any] = bent(SOUND, draw, draw(st.integers(1, 3)))
-    return found
+    content: dict[str, Any] = bent(SOUND, draw, draw(st.integers(1, 3)))
+    return content
 
 
 @QUICK
 @given(documents())
-def test_bent_metadata_is_refused_or_can_be_shown(found: dict[str, Any]) -> None:
+def test_bent_metadata_is_refused_or_can_be_shown(content: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "metadata").mkdir()
-        (Path(folder) / "metadata" / "v1.metadata.json").write_bytes(text(found))
+        (Path(folder) / "metadata" / "v1.metadata.json").write_bytes(text(content))
         with suppress(LakeviewError):
             table = open_iceberg(folder)
             for question in (table.history, table.versions, table.schemas, table.snapshot, table._repr_html_):
@@ -101,13 +101,13 @@ def within(changes: Mapping[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def history(tmp_path_factory: pytest.TempPathFactory) -> IcebergHistory:
-    found = IcebergHistory(tmp_path_factory.mktemp("bent") / "t", FIELDS, [(1, "bucket[4]", "b")], version=3)
-    first = found.append("a", [{"id": i, "city": "x"} for i in range(4)])
-    found.delete_vectors("v", {first: [1]})
-    return found
+    story = IcebergHistory(tmp_path_factory.mktemp("bent") / "t", FIELDS, [(1, "bucket[4]", "b")], version=3)
+    first = story.append("a", [{"id": i, "city": "x"} for i in range(4)])
+    story.delete_vectors("v", {first: [1]})
+    return story
 
 
-def asked(history: IcebergHistory, name: str, rows: Any, schema: Any) -> None:
+def read_everything_of(history: IcebergHistory, name: str, rows: Any, schema: Any) -> None:
     """The table with a file of its metadata replaced, asked everything."""
     path = history.root / "metadata" / name
     sound = path.read_bytes()
@@ -135,7 +135,7 @@ def test_a_bent_manifest_list_is_answered_by_design(history: IcebergHistory, cha
     with (history.root / "metadata" / "snap-1002.avro").open("rb") as file:
         rows = [dict(row) for row in fastavro.reader(file) if isinstance(row, dict)]
     bent_rows = [row | within(change) for row, change in zip(rows, changes, strict=True)]
-    asked(history, "snap-1002.avro", bent_rows, LIST_SCHEMA)
+    read_everything_of(history, "snap-1002.avro", bent_rows, LIST_SCHEMA)
 
 
 ENTRY = st.fixed_dictionaries(
@@ -178,7 +178,7 @@ def test_a_bent_manifest_is_answered_by_design(
         schema = reader.writer_schema
     changed = {k: v if k == "status" else within({k: v})[k] for k, v in entry.items()}
     rows[0] = rows[0] | changed | {"data_file": rows[0]["data_file"] | within(file)}
-    asked(history, name, rows, schema)
+    read_everything_of(history, name, rows, schema)
 
 
 def deep(depth: int) -> str:

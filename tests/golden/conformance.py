@@ -109,18 +109,18 @@ class GoldenTable(msgspec.Struct, frozen=True):
         protocol = self.expected.protocol
         if protocol is None or self.expected.error is not None or self.expected.may_error is not None:
             return frozenset()
-        named = set(protocol.reader_features or ())
+        names = set(protocol.reader_features or ())
         # Reader version 2 means column mapping, in use or not (delta protocol, Reader Version Requirements).
-        named.discard("columnMapping")
+        names.discard("columnMapping")
         if any(tag.startswith("column-mapping") for tag in self.expected.features):
-            named.add("columnMapping")
-        return frozenset(named)
+            names.add("columnMapping")
+        return frozenset(names)
 
 
 def conformance_root() -> Path:
     """Where the conformance tables are looked for: LAKEVIEW_CONFORMANCE, else beside the project."""
-    named: Any = os.environ.get("LAKEVIEW_CONFORMANCE")
-    return Path(named).expanduser() if named else ROOT.parent / "shared" / "conformance"
+    value: Any = os.environ.get("LAKEVIEW_CONFORMANCE")
+    return Path(value).expanduser() if value else ROOT.parent / "shared" / "conformance"
 
 
 def delta_tables() -> list[GoldenTable]:

@@ -107,8 +107,10 @@ def _metadata(table: IcebergTable, golden: GoldenIceberg, current: Current) -> I
     yield from _same("snapshot id", snapshot.version, -1 if current.snapshot_id is None else current.snapshot_id)
     yield from _same("format version", snapshot.protocol.format_version, expected.format_version)
     columns = [(f.id, f.name, type_text(f.type, f), not f.nullable) for f in snapshot.schema]
-    wanted = [(c.id, c.name, c.type.replace(", ", ",").replace(",", ", "), c.required) for c in current.columns]
-    yield from _same("columns", columns, wanted)
+    recorded_columns = [
+        (c.id, c.name, c.type.replace(", ", ",").replace(",", ", "), c.required) for c in current.columns
+    ]
+    yield from _same("columns", columns, recorded_columns)
     sources = struct_fields(snapshot.schema)
     spec = [
         (".".join(sources[f.source_ids[0]][0]) if f.source_ids[0] in sources else None, f.transform.text, f.name)
@@ -164,15 +166,15 @@ def _counts(
         yield Problem(f"{place}: records are unknown for no reason")
 
 
-def _files(table: IcebergTable, snapshot: Snapshot, wanted: list[IcebergFile]) -> Iterator[Problem]:
+def _files(table: IcebergTable, snapshot: Snapshot, expected_files: list[IcebergFile]) -> Iterator[Problem]:
     frame = pl.concat([snapshot.files, snapshot.delete_files], how="diagonal")
-    found = {}
+    records = {}
     for row in frame.iter_rows(named=True):
         at = None if row["deletion_vector"] is None else row["deletion_vector"].rpartition("@")[2]
-        found[row["path"], row["content"] != "data", at if row["content"] == "deletion vector" else None] = row
-    yield from _same("paths of files", sorted({k[0] for k in found}), sorted({f.path for f in wanted}))
-    for file in wanted:
-        rows = [r for (path, _, _), r in found.items() if path == file.path and r["records"] == file.record_count]
+        records[row["path"], row["content"] != "data", at if row["content"] == "deletion vector" else None] = row
+    yield from _same("paths of files", sorted({k[0] for k in records}), sorted({f.path for f in expected_files}))
+    for file in expected_files:
+        rows = [r for (path, _, _), r in records.items() if path == file.path and r["records"] == file.record_count]
         if not rows:
             yield Problem(f"file {file.path}: no such file with {file.record_count} records")
             continue
@@ -181,28 +183,28 @@ def _files(table: IcebergTable, snapshot: Snapshot, wanted: list[IcebergFile]) -
         expected = (file.file_size_in_bytes, file.spec_id, file.sequence_number, file.format)
         yield from _same(f"file {file.path}: size, spec, sequence number, format", facts, expected)
         partition = {k: plain(v) for k, v in (row.get("partition") or {}).items()}
-        known = {name: partition.get(name) for name in file.partition}
+        partition_values = {name: partition.get(name) for name in file.partition}
         unknown = {f.name for s in table.metadata.specs.values() for f in s.fields if f.transform.name == "unknown"}
-        told = {k: str(v) if k in unknown else v for k, v in file.partition.items()}  # its type is not known either
-        yield from _same(f"file {file.path}: partition", known, told)
+        texts = {k: str(v) if k in unknown else v for k, v in file.partition.items()}  # its type is not known either
+        yield from _same(f"file {file.path}: partition", partition_values, texts)
         others = {k: v for k, v in partition.items() if k not in file.partition and v is not None}
         yield from _same(f"file {file.path}: other partition values", others, {})
-    yield from _bounds(table, snapshot, [f for f in wanted if f.content == 0])
+    yield from _bounds(table, snapshot, [f for f in expected_files if f.content == 0])
 
 
-def _bounds(table: IcebergTable, snapshot: Snapshot, wanted: list[IcebergFile]) -> Iterator[Problem]:
+def _bounds(table: IcebergTable, snapshot: Snapshot, expected_files: list[IcebergFile]) -> Iterator[Problem]:
     leaves = {f.id: leaf_name(path) for path, f in struct_fields(snapshot.schema).values()}
     uuids = {leaf_name(path) for path, f in struct_fields(snapshot.schema).values() if f.type == PrimitiveType("uuid")}
     frame = table.statistics()
     statistics = {row["_path"]: row for row in pl.DataFrame([_comparable(s) for s in frame]).iter_rows(named=True)}
-    for file in wanted:
+    for file in expected_files:
         row = statistics[file.path]
         for side, bounds in (("min", file.lower_bounds), ("max", file.upper_bounds)):
             for field_id, value in (bounds or {}).items():
                 column = leaves.get(int(field_id))
                 if column in row and not str(value).startswith("!undecodable"):
-                    told = value.replace("-", "") if column in uuids else value
-                    yield from _same(f"file {file.path}: {side} of {column}", plain(row[column][side]), told)
+                    text = value.replace("-", "") if column in uuids else value
+                    yield from _same(f"file {file.path}: {side} of {column}", plain(row[column][side]), text)
 
 
 def _comparable(series: pl.Series) -> pl.Series:
@@ -221,52 +223,54 @@ def _comparable(series: pl.Series) -> pl.Series:
 
 
 def _history(table: IcebergTable, snapshots: dict[str, RecordedSnapshot]) -> Iterator[Problem]:
-    found = {row["version"]: row for row in table.history().iter_rows(named=True)}
-    yield from _same("snapshots", sorted(found), sorted(int(n) for n in snapshots))
+    commits = {row["version"]: row for row in table.history().iter_rows(named=True)}
+    yield from _same("snapshots", sorted(commits), sorted(int(n) for n in snapshots))
     for number, snapshot in snapshots.items():
-        row = found.get(int(number))
+        row = commits.get(int(number))
         if row is not None:
-            told = (row["parent"], row["operation"], round(row["timestamp"].timestamp() * 1000))
+            commit = (row["parent"], row["operation"], round(row["timestamp"].timestamp() * 1000))
             yield from _same(
-                f"snapshot {number}", told, (snapshot.parent_id, snapshot.operation, snapshot.timestamp_ms)
+                f"snapshot {number}", commit, (snapshot.parent_id, snapshot.operation, snapshot.timestamp_ms)
             )
 
 
-def _snapshot(table: IcebergTable, golden: GoldenIceberg, number: int, wanted: RecordedSnapshot) -> Iterator[Problem]:
+def _snapshot(table: IcebergTable, golden: GoldenIceberg, number: int, record: RecordedSnapshot) -> Iterator[Problem]:
     place = f"snapshot {number}"
-    error = wanted.error or golden.expected.error
+    error = record.error or golden.expected.error
     try:
         snapshot = table.snapshot(number)
-        yield from _counts(place, snapshot, wanted.num_data_files, wanted.num_delete_files, wanted.num_rows)
+        yield from _counts(place, snapshot, record.num_data_files, record.num_delete_files, record.num_rows)
     except LakeviewError as refusal:
         if error is None:
             yield Problem(f"{place}: {refusal}", refusal)
         else:
             yield from _fits(place, refusal, error)
         return
-    if wanted.error is None:
-        yield from _rows(golden, lambda: table.scan(number), place, wanted.rows, wanted.num_rows, None, error)
+    if record.error is None:
+        yield from _rows(golden, lambda: table.scan(number), place, record.rows, record.num_rows, None, error)
 
 
 def _other_files(golden: GoldenIceberg) -> Iterator[Problem]:
-    for name, wanted in golden.expected.metadata_versions.items():
+    for name, version_record in golden.expected.metadata_versions.items():
         address = golden.folder / "table" / "metadata" / name
         try:
             table = opened(str(address), golden)
-            if wanted.error is None:
-                yield from _same(f"{name}: snapshot", table.latest_version, wanted.snapshot_id or -1)
-                yield from _same(f"{name}: version", table.snapshot().protocol.format_version, wanted.format_version)
-            found = table.snapshot().num_files
+            if version_record.error is None:
+                yield from _same(f"{name}: snapshot", table.latest_version, version_record.snapshot_id or -1)
+                yield from _same(
+                    f"{name}: version", table.snapshot().protocol.format_version, version_record.format_version
+                )
+            count = table.snapshot().num_files
         except LakeviewError as refusal:
-            if wanted.error is None:
+            if version_record.error is None:
                 yield Problem(f"{name}: {refusal}", refusal)
             else:
-                yield from _fits(name, refusal, wanted.error)
+                yield from _fits(name, refusal, version_record.error)
             continue
-        if wanted.error is not None:
-            yield Problem(f"{name}: opened with {found} files, expected {wanted.error}")
+        if version_record.error is not None:
+            yield Problem(f"{name}: opened with {count} files, expected {version_record.error}")
             continue
-        yield from _rows(golden, table.scan, name, wanted.rows, wanted.num_rows, None, None)
+        yield from _rows(golden, table.scan, name, version_record.rows, version_record.num_rows, None, None)
 
 
 def _rows(
@@ -281,7 +285,7 @@ def _rows(
     if rows is None and num_rows is None and error is None:
         return
     try:
-        found = scan().collect()
+        rows_read = scan().collect()
     except LakeviewError as refusal:
         if error is None:
             yield Problem(f"{place}: scan: {refusal}", refusal)
@@ -290,20 +294,20 @@ def _rows(
         return
     if error is not None:
         if not error.lenient_ok and rows is None:
-            yield Problem(f"{place}: scan gave {found.height} rows, expected an error: {error}")
+            yield Problem(f"{place}: scan gave {rows_read.height} rows, expected an error: {error}")
         return
     if columns is not None:
-        yield from _same(f"{place}: columns of scan", found.columns, columns)
+        yield from _same(f"{place}: columns of scan", rows_read.columns, columns)
     if num_rows is not None:
-        yield from _same(f"{place}: rows of scan", found.height, num_rows)
+        yield from _same(f"{place}: rows of scan", rows_read.height, num_rows)
     if rows is not None:
-        for difference in differences(read_rows(golden.folder / rows), found):
+        for difference in differences(read_rows(golden.folder / rows), rows_read):
             yield Problem(f"{place}: {difference}")
 
 
-def _same(place: str, found: object, wanted: object) -> Iterator[Problem]:
-    if found != wanted:
-        yield Problem(f"{place} is {found!r}, expected {wanted!r}")
+def _same(place: str, actual: object, expected: object) -> Iterator[Problem]:
+    if actual != expected:
+        yield Problem(f"{place} is {actual!r}, expected {expected!r}")
 
 
 def plain(value: Any) -> Any:

@@ -87,19 +87,19 @@ def _refused(error: LakeviewError, expected: Expected) -> Iterator[Problem]:
 
 
 def _fits(error: LakeviewError, refusal: Refusal) -> Iterator[Problem]:
-    wanted, kinds = REFUSALS[refusal.kind]
-    if not isinstance(error, wanted) or error.kind not in kinds:
+    refusal_class, kinds = REFUSALS[refusal.kind]
+    if not isinstance(error, refusal_class) or error.kind not in kinds:
         yield Problem(f"refused as {type(error).__name__} {error.kind!r} ({error}), expected {refusal.kind!r}")
     if not error.fix:
         yield Problem(f"the refusal {error.kind!r} does not say what to do")
 
 
 def _opened_all_the_same(snapshot: Snapshot, refusal: Refusal) -> Iterator[Problem]:
-    found = (snapshot.version, snapshot.num_files)
+    counts = (snapshot.version, snapshot.num_files)
     if refusal.alternative is None:
-        yield Problem(f"opened at version {found[0]}, expected an error: {refusal.kind} ({refusal.detail})")
-    elif found != (refusal.alternative.version, refusal.alternative.num_files):
-        yield Problem(f"opened with (version, files) {found}, expected {refusal}")
+        yield Problem(f"opened at version {counts[0]}, expected an error: {refusal.kind} ({refusal.detail})")
+    elif counts != (refusal.alternative.version, refusal.alternative.num_files):
+        yield Problem(f"opened with (version, files) {counts}, expected {refusal}")
 
 
 def _latest(golden: GoldenTable, table: Table, snapshot: Snapshot, latest: Latest) -> Iterator[Problem]:
@@ -148,11 +148,11 @@ def _num_records(
     place: str, snapshot: Snapshot, rows: int | None, from_statistics: int | None, features: list[str]
 ) -> Iterator[Problem]:
     """Live rows as the log knows them. The stored figure leaves statistics out that exist as a struct only."""
-    found = snapshot.num_records
+    count = snapshot.num_records
     if from_statistics is not None or "stats-parsed" in features:
-        yield from _same(f"{place}: num_records", found, rows if from_statistics is None else from_statistics)
-    elif found is not None and rows is not None:
-        yield from _same(f"{place}: num_records", found, rows)
+        yield from _same(f"{place}: num_records", count, rows if from_statistics is None else from_statistics)
+    elif count is not None and rows is not None:
+        yield from _same(f"{place}: num_records", count, rows)
 
 
 def _rows(
@@ -168,7 +168,7 @@ def _rows(
     if rows is None and num_rows is None and not missing_files:
         return
     try:
-        found = table.scan(number).collect()
+        rows_read = table.scan(number).collect()
     except DataFileMissingError as error:
         if not missing_files:
             yield Problem(f"{place}: scan: {error}", error)
@@ -177,23 +177,23 @@ def _rows(
         yield Problem(f"{place}: scan: {error}", error)
         return
     if missing_files:
-        yield Problem(f"{place}: scan gave {found.height} rows, but {missing_files} data files are missing")
+        yield Problem(f"{place}: scan gave {rows_read.height} rows, but {missing_files} data files are missing")
         return
     if columns is not None:
-        yield from _same(f"{place}: columns of scan", found.columns, columns)
+        yield from _same(f"{place}: columns of scan", rows_read.columns, columns)
     if num_rows is not None:
-        yield from _same(f"{place}: rows of scan", found.height, num_rows)
+        yield from _same(f"{place}: rows of scan", rows_read.height, num_rows)
     if rows is not None:
-        for difference in differences(read_rows(golden.folder / rows), found):
+        for difference in differences(read_rows(golden.folder / rows), rows_read):
             yield Problem(f"{place}: {difference}")
 
 
 def _history(table: Table, expected: Expected) -> Iterator[Problem]:
     writer_features = (expected.protocol and expected.protocol.writer_features) or ()
-    found = {row["version"]: row for row in table.history().iter_rows(named=True)}
+    commits = {row["version"]: row for row in table.history().iter_rows(named=True)}
     for commit in expected.history:
         place = f"history of version {commit.version}"
-        row = found.get(commit.version)
+        row = commits.get(commit.version)
         if row is None:
             yield Problem(f"{place}: not there")
             continue
@@ -209,23 +209,22 @@ def _readable_versions(table: Table, expected: Expected) -> Iterator[Problem]:
     if expected.versions_reconstructable is None:
         return
     first, last = expected.versions_reconstructable
-    wanted = set(range(first, last + 1))
+    possible = set(range(first, last + 1))
     # where the stored rows are unknown, data files are gone (or the schema is): the log alone does not make it readable
     optional = {int(number) for number, v in (expected.versions or {}).items() if v.num_rows is None or v.may_error}
-    gone = {last} if expected.latest and expected.latest.missing_files else set()
-    found = table.versions()
-    readable = set(found.filter("readable")["version"])
-    if not wanted - optional - gone <= readable <= wanted - gone:
-        yield Problem(
-            f"readable versions {sorted(readable)}, expected {sorted(wanted - gone)}, maybe not {sorted(optional)}"
-        )
-    if found.filter(~found["readable"])["reason"].has_nulls():
+    unreadable = {last} if expected.latest and expected.latest.missing_files else set()
+    versions = table.versions()
+    readable = set(versions.filter("readable")["version"])
+    if not possible - optional - unreadable <= readable <= possible - unreadable:
+        whole = sorted(possible - unreadable)
+        yield Problem(f"readable versions {sorted(readable)}, expected {whole}, maybe not {sorted(optional)}")
+    if versions.filter(~versions["readable"])["reason"].has_nulls():
         yield Problem("a version that cannot be read does not say why")
 
 
-def _same(place: str, found: object, wanted: object) -> Iterator[Problem]:
-    if found != wanted:
-        yield Problem(f"{place} is {found!r}, expected {wanted!r}")
+def _same(place: str, actual: object, expected: object) -> Iterator[Problem]:
+    if actual != expected:
+        yield Problem(f"{place} is {actual!r}, expected {expected!r}")
 
 
 def _moment(milliseconds: int) -> datetime:

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from pyspark.sql.variant_utils import VariantUtils
 
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  # zoneless on purpose: both kinds are counted from here
-SHOWN = 5  # differences told for one pair of frames
+MOST_MESSAGES = 5  # differences told for one pair of frames
 
 
 def read_rows(path: Path) -> pa.Table:
@@ -47,23 +47,26 @@ def with_variant_text(array: pa.Array) -> pa.Array:
 
 def differences(expected: pa.Table, actual: pl.DataFrame) -> list[str]:
     """What tells `actual` from `expected`, one sentence each; empty when they hold the same rows."""
-    found = pa.table({name: actual[name].to_arrow() for name in actual.columns}) if actual.width else pa.table({})
-    if sorted(found.column_names) != sorted(expected.column_names):
-        return [f"columns {found.column_names}, expected {expected.column_names}"]
+    rows_read = pa.table({name: actual[name].to_arrow() for name in actual.columns}) if actual.width else pa.table({})
+    if sorted(rows_read.column_names) != sorted(expected.column_names):
+        return [f"columns {rows_read.column_names}, expected {expected.column_names}"]
     problems = []
     for name in expected.column_names:
-        wanted, given = type_name(expected.schema.field(name).type), type_name(found.schema.field(name).type)
-        if wanted != given:
-            problems.append(f"column {name!r} is {given}, expected {wanted}")
+        expected_type, actual_type = (
+            type_name(expected.schema.field(name).type),
+            type_name(rows_read.schema.field(name).type),
+        )
+        if expected_type != actual_type:
+            problems.append(f"column {name!r} is {actual_type}, expected {expected_type}")
     if expected.num_columns and actual.height != expected.num_rows:
         problems.append(f"{actual.height} rows, expected {expected.num_rows}")
     if problems:
         return problems
-    wanted_rows, given_rows = Counter(rows(expected)), Counter(rows(found.select(expected.column_names)))
+    wanted_rows, given_rows = Counter(rows(expected)), Counter(rows(rows_read.select(expected.column_names)))
     missing, extra = wanted_rows - given_rows, given_rows - wanted_rows
-    told = [f"row missing ({count} times): {row}" for row, count in list(missing.items())[:SHOWN]]
-    told += [f"row not expected ({count} times): {row}" for row, count in list(extra.items())[:SHOWN]]
-    return told
+    messages = [f"row missing ({count} times): {row}" for row, count in list(missing.items())[:MOST_MESSAGES]]
+    messages += [f"row not expected ({count} times): {row}" for row, count in list(extra.items())[:MOST_MESSAGES]]
+    return messages
 
 
 def rows(table: pa.Table) -> Iterator[tuple[Hashable, ...]]:
@@ -150,8 +153,8 @@ def net(changed: pl.DataFrame, columns: list[str]) -> dict[tuple[Hashable, ...],
 
     `changed`: what `changes` or `difference` of a table gives.
     """
-    found: Counter[tuple[Hashable, ...]] = Counter()
+    counts: Counter[tuple[Hashable, ...]] = Counter()
     for kind, sign in (("insert", 1), ("delete", -1)):
         for row in rows(changed.filter(pl.col("_change_type") == kind).select(columns).to_arrow()):
-            found[row] += sign
-    return {row: number for row, number in found.items() if number}
+            counts[row] += sign
+    return {row: number for row, number in counts.items() if number}

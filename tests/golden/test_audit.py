@@ -23,8 +23,8 @@ def test_no_false_alarm(path: str) -> None:
         table = open_table(path)
     except LakeviewError:
         return  # `test_delta_tables` says whether it may be refused
-    found = table.audit()
-    assert found.filter(pl.col("verdict") == "violated").to_dicts() == []
+    verdicts = table.audit()
+    assert verdicts.filter(pl.col("verdict") == "violated").to_dicts() == []
 
 
 @pytest.mark.parametrize("golden", ICEBERG, ids=[f"iceberg-{table.name}" for table in ICEBERG])

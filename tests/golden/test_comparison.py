@@ -107,8 +107,8 @@ def test_a_difference_is_seen(case: str) -> None:
 
 
 def test_the_message_shows_the_rows_that_differ() -> None:
-    found = differences(pa.table({"a": [1, 2]}), pl.DataFrame({"a": [1, 3]}))
-    assert found == ["row missing (1 times): (2,)", "row not expected (1 times): (3,)"]
+    messages = differences(pa.table({"a": [1, 2]}), pl.DataFrame({"a": [1, 3]}))
+    assert messages == ["row missing (1 times): (2,)", "row not expected (1 times): (3,)"]
 
 
 @pytest.mark.parametrize("year", [1500, 9999])

@@ -31,10 +31,10 @@ def test_table(golden: GoldenTable, record_property: Callable[[str, object], Non
     excuses = golden.excusable_features & EXPECTED_FAILURES.keys()
     record_property("golden", "delta")
     record_property("excuses", sorted(excuses))
-    found = problems(golden)
-    if excuses and found and all(refused_by_name(problem, excuses) for problem in found):
+    messages = problems(golden)
+    if excuses and messages and all(refused_by_name(problem, excuses) for problem in messages):
         pytest.xfail("; ".join(f"{feature}: {EXPECTED_FAILURES[feature]}" for feature in sorted(excuses)))
-    assert not found, "\n".join(problem.text for problem in found)
+    assert not messages, "\n".join(problem.text for problem in messages)
     assert not excuses, f"reads right: strike {', '.join(sorted(excuses))} from expected_failures.py"
 
 
@@ -45,8 +45,8 @@ def refused_by_name(problem: Problem, features: frozenset[str]) -> bool:
 
 
 def test_every_feature_listed_is_needed_by_a_table() -> None:
-    needed = frozenset[str]().union(*(table.excusable_features for table in TABLES))
-    assert EXPECTED_FAILURES.keys() <= needed
+    features = frozenset[str]().union(*(table.excusable_features for table in TABLES))
+    assert EXPECTED_FAILURES.keys() <= features
 
 
 def test_no_table_of_reader_version_1_and_no_error_is_excused() -> None:

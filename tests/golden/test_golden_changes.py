@@ -79,10 +79,10 @@ def test_the_feed_is_the_one_that_the_rust_kernel_reads(golden: GoldenTable) -> 
     theirs = polars_deltalake.scan_cdf(golden.path, start_version=0).collect()
     table = lv.open_table(golden.path)
     assert isinstance(table, DeltaTable)
-    found = table.changes(0).collect()
+    rows_read = table.changes(0).collect()
     assert set(table.changes_plan(0)["source"]) == {"feed"}
-    columns = [name for name in found.columns if name != "_commit_timestamp"]
-    assert Counter(multiset(found, columns)) == Counter(multiset(theirs, columns))
+    columns = [name for name in rows_read.columns if name != "_commit_timestamp"]
+    assert Counter(multiset(rows_read, columns)) == Counter(multiset(theirs, columns))
 
 
 def multiset(table: pa.Table | pl.DataFrame, columns: list[str] | None = None) -> list[Row]:

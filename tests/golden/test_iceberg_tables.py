@@ -31,8 +31,8 @@ def _tables_are_there() -> None:
 @pytest.mark.parametrize("golden", TABLES, ids=[table.name for table in TABLES])
 def test_table(golden: GoldenIceberg, record_property: Callable[[str, object], None]) -> None:
     record_property("golden", "iceberg")
-    found = problems(golden)
-    assert not found, "\n".join(problem.text for problem in found)
+    messages = problems(golden)
+    assert not messages, "\n".join(problem.text for problem in messages)
 
 
 # -- the runner itself: change one thing that must be found, and it has to say so
@@ -70,8 +70,8 @@ CHANGES: dict[str, tuple[Callable[[Current], dict[str, Any]], str]] = {
 @pytest.mark.parametrize("case", CHANGES)
 def test_a_change_is_seen(case: str) -> None:
     change, message = CHANGES[case]
-    found = [problem.text for problem in problems(changed(BY_NAME["synth_pos_partitioned"], change))]
-    assert any(text.startswith(message) for text in found), found
+    messages = [problem.text for problem in problems(changed(BY_NAME["synth_pos_partitioned"], change))]
+    assert any(text.startswith(message) for text in messages), messages
 
 
 def test_an_error_that_does_not_come_is_seen() -> None:

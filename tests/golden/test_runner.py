@@ -75,8 +75,8 @@ CHANGES: dict[str, tuple[Callable[[Expected], dict[str, Any]], str]] = {
 def test_a_change_is_seen(case: str) -> None:
     change, message = CHANGES[case]
     golden = BY_NAME["basic_partitioned"]
-    found = [problem.text for problem in problems(changed(golden, **change(golden.expected)))]
-    assert any(text.startswith(message) for text in found), found
+    messages = [problem.text for problem in problems(changed(golden, **change(golden.expected)))]
+    assert any(text.startswith(message) for text in messages), messages
 
 
 def test_an_error_of_another_kind_is_seen() -> None:
@@ -101,6 +101,6 @@ def test_only_a_refusal_that_names_the_feature_is_excused() -> None:
 def test_column_mapping_that_is_not_in_use_excuses_nothing() -> None:
     golden = BY_NAME["basic_partitioned"]
     unused = changed(golden, protocol=Protocol(2, None))
-    used = changed(golden, protocol=Protocol(2, None), features=["column-mapping-id"])
+    golden_table = changed(golden, protocol=Protocol(2, None), features=["column-mapping-id"])
     assert unused.excusable_features == frozenset()
-    assert used.excusable_features == {"columnMapping"}
+    assert golden_table.excusable_features == {"columnMapping"}
