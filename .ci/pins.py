@@ -26,8 +26,8 @@ def resolve(requirements: list[str], constraints: dict[str, str]) -> dict[str, s
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--dry-run"]
         command += ["--ignore-installed", "--constraint", str(limits), "--report", str(report), *requirements]
         subprocess.run(command, check=True)
-        found = json.loads(report.read_text(encoding="utf-8"))["install"]
-    return {normalised(item["metadata"]["name"]): item["metadata"]["version"] for item in found}
+        packages = json.loads(report.read_text(encoding="utf-8"))["install"]
+    return {normalised(item["metadata"]["name"]): item["metadata"]["version"] for item in packages}
 
 
 def normalised(name: str) -> str:
@@ -47,9 +47,9 @@ def main() -> None:
     for extra in EXTRAS:
         runtime += project["project"]["optional-dependencies"][extra]
     everything = resolve([*runtime, *project["dependency-groups"]["test"]], {})
-    needed = resolve(runtime, everything)
-    tests_only = {name: version for name, version in everything.items() if name not in needed}
-    (ROOT / "requirements.txt").write_text(HEAD.format(purpose="make run") + lines(needed), encoding="utf-8")
+    of_app = resolve(runtime, everything)
+    tests_only = {name: version for name, version in everything.items() if name not in of_app}
+    (ROOT / "requirements.txt").write_text(HEAD.format(purpose="make run") + lines(of_app), encoding="utf-8")
     (ROOT / "requirements-test.txt").write_text(
         HEAD.format(purpose="make test, beside requirements.txt") + lines(tests_only), encoding="utf-8"
     )

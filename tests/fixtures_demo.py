@@ -25,9 +25,9 @@ def demo_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     The one LAKEVIEW_DEMO names if it is whole; else it is built beside the temporary folders of all test processes,
     by the process that comes first, in a Python of its own: it needs no Spark session here.
     """
-    named = os.environ.get("LAKEVIEW_DEMO")
-    if named and find_demo(named) is not None:
-        return Path(named).absolute()
+    folder = os.environ.get("LAKEVIEW_DEMO")
+    if folder and find_demo(folder) is not None:
+        return Path(folder).absolute()
     shared = run_folder(tmp_path_factory)
     lake = shared / "demo-lake"
     with exclusive(shared / "demo-lake.lock"):

@@ -90,11 +90,11 @@ def test_engines_agree_on_iceberg_tables() -> None:
 
 @pytest.mark.usefixtures("_elsewhere")
 def test_the_quality_of_every_version_is_told_of_both_formats() -> None:
-    told = {case.title: case for case in bench_quality.cases([105], [10], [])}
-    assert list(told) == ["105 commits", "10 snapshots"]
+    cases = {case.title: case for case in bench_quality.cases([105], [10], [])}
+    assert list(cases) == ["105 commits", "10 snapshots"]
     columns = len(trips.COLUMNS)
     job = JOBS["lakeview"]["quality"]
-    answers = [job.answer(job.run(job.prepare(str(case.address)))) for case in told.values()]
+    answers = [job.answer(job.run(job.prepare(str(case.address)))) for case in cases.values()]
     assert answers == [
         {"columns": columns, "versions": 106, "loads": 105},
         {"columns": columns, "versions": 10, "loads": 1},

@@ -147,10 +147,10 @@ def test_frames_are_read_once(delta: lv.Table, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(type(delta), "lifetimes", counting)
     again = lv.inspect(delta, clock=lambda: NOW)
     first = again.health()
-    read = len(calls)
+    calls_before = len(calls)
     assert again.health().equals(first)
     assert again.timeline().height == delta.history().height
-    assert len(calls) == read
+    assert len(calls) == calls_before
 
 
 def test_the_columns_of_a_wide_table_are_asked_for_statistics_only_where_the_first_say_nothing(tmp_path: Path) -> None:
@@ -160,9 +160,9 @@ def test_the_columns_of_a_wide_table_are_asked_for_statistics_only_where_the_fir
     history.commit(add("b", stats=last))
     history.commit(add("c", records=5))
     table = lv.open_table(history.address)
-    read = {v: lv.inspect(table, v) for v in (1, 2, 3)}
-    assert [look.files_without_statistics()["_path"].to_list() for look in read.values()] == [[], [], ["c"]]
-    widths = {v: look.files_without_statistics().width for v, look in read.items()}
+    reads = {v: lv.inspect(table, v) for v in (1, 2, 3)}
+    assert [look.files_without_statistics()["_path"].to_list() for look in reads.values()] == [[], [], ["c"]]
+    widths = {v: look.files_without_statistics().width for v, look in reads.items()}
     assert widths == {1: FIRST_COLUMNS + 2, 2: 42, 3: 42}, "with `_path` and `_deletion_vector`"
 
 

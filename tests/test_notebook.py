@@ -85,13 +85,13 @@ class Shell:
 
 def test_tables_and_snapshots_draw_themselves(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     shell = Shell()
-    shown: list[Any] = []
+    displays: list[Any] = []
     monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: shell)
-    monkeypatch.setattr("IPython.display.display", lambda *values: shown.extend(values))
+    monkeypatch.setattr("IPython.display.display", lambda *values: displays.extend(values))
     assert nb.register()
     assert shell.ipython_display_formatter(table)
     assert shell.ipython_display_formatter(table.snapshot())
-    html, timeline, snapshot_html, files = shown
+    html, timeline, snapshot_html, files = displays
     assert "flights" in html.data
     assert "version" in snapshot_html.data
     assert titles(timeline)[:2] == ["Rows", "Files"]
@@ -120,14 +120,14 @@ def test_the_tour_runs_and_holds_no_path_of_the_machine_that_ran_it(demo_lake: P
 
 
 def test_the_tour_that_is_kept_was_executed_and_names_no_machine() -> None:
-    kept: Any = json.loads((NOTEBOOKS / "tour.ipynb").read_text())
-    code = [cell for cell in kept["cells"] if cell["cell_type"] == "code"]
+    notebook: Any = json.loads((NOTEBOOKS / "tour.ipynb").read_text())
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
     assert not [o for cell in code for o in cell["outputs"] if o["output_type"] == "error"]
     for cell in code:  # letters of a picture may spell anything
         for output in cell["outputs"]:
             output.get("data", {}).pop("image/png", None)
-    text = json.dumps(kept)
+    text = json.dumps(notebook)
     assert not [place for place in ("/root/", "/home/", "/tmp/", "/Users/") if place in text]
 
 

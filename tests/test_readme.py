@@ -19,21 +19,21 @@ def test_the_ten_lines_run_on_the_demo_lake(demo_lake: Path, tmp_path: Path, mon
     (tmp_path / "demo-lake").symlink_to(demo_lake)
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    found = []
+    results = []
     for line in lines:  # each line as a notebook's cell: what it shows is what it evaluates to
         if re.match(r"(import|[a-z, ]+ =) ?", line):
             exec(line, names)  # noqa: S102 (our own README)
         else:
-            found.append(eval(line, names))  # noqa: S307 (our own README)
-    history, gone, change, plan, delayed = found
-    for shown in found:
-        assert isinstance(shown, pl.DataFrame)
-        assert shown.height > 0
+            results.append(eval(line, names))  # noqa: S307 (our own README)
+    history, deletion, change, plan, delayed = results
+    for result in results:
+        assert isinstance(result, pl.DataFrame)
+        assert result.height > 0
     assert isinstance(history, pl.DataFrame)
-    assert isinstance(gone, pl.DataFrame)
+    assert isinstance(deletion, pl.DataFrame)
     assert isinstance(plan, pl.DataFrame)
     assert history["version"][0] == history.height - 1
-    assert gone["reason"].null_count() == 0
+    assert deletion["reason"].null_count() == 0
     assert not plan["kept"].all()
     del change, delayed
 

@@ -63,10 +63,10 @@ def _violations(visitor: Visitor, *, dark: bool) -> list[str]:
     expected = [STREAMLITS_OWN, STREAMLITS_OWN_ON_DARK] if dark else [STREAMLITS_OWN]
     if not visitor.page.evaluate("() => 'axe' in window"):  # pages of one load are one document
         visitor.page.evaluate(AXE.read_text(encoding="utf-8"))
-    found: list[dict[str, str]] = visitor.page.evaluate(_RUN)
+    violations: list[dict[str, str]] = visitor.page.evaluate(_RUN)
     return [
         f"{node['rule']}: {node['html']} in {node['inside']} ({node['why']})"
-        for node in found
+        for node in violations
         if not any(
             own in f"{node['html']} in {node['inside']}" for rules in expected for own in rules.get(node["rule"], ())
         )

@@ -57,16 +57,16 @@ class Control:
 
 def controls(visitor: Visitor, kinds: tuple[str, ...] = KINDS) -> list[Control]:
     """The controls that are there now, tabs first."""
-    found = []
+    controls_found = []
     for kind in kinds:
-        seen: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for element in visitor.main.get_by_test_id(kind).all():
             if not element.is_visible():
                 continue
             key = str(element.evaluate(_KEY))
-            found.append(Control(kind, key, seen.get(key, 0)))
-            seen[key] = seen.get(key, 0) + 1
-    return found
+            controls_found.append(Control(kind, key, counts.get(key, 0)))
+            counts[key] = counts.get(key, 0) + 1
+    return controls_found
 
 
 def place(visitor: Visitor, control: Control) -> Locator:
@@ -98,8 +98,8 @@ def view(visitor: Visitor) -> list[str]:
     """
     visitor.settle()
     visitor.charts()
-    said = str(visitor.main.evaluate(_VIEW))
-    return [line.strip() for line in said.splitlines() if line.strip() and not _AGE.search(line)]
+    state = str(visitor.main.evaluate(_VIEW))
+    return [line.strip() for line in state.splitlines() if line.strip() and not _AGE.search(line)]
 
 
 def _another_option(visitor: Visitor, element: Locator) -> bool:

@@ -83,14 +83,16 @@ class DeltaLog(_Commits):
     @cached_property
     def commits(self) -> list[Commit]:  # type: ignore[override]  # read once
         live: dict[str, dict[str, Any]] = {}
-        found = []
+        commits_found = []
         for number, actions in enumerate(self.actions):
             for path in self.values(actions, "remove"):
                 live.pop(path["path"], None)
             live |= {add["path"]: add for add in self.values(actions, "add")}
             writer = self.values(actions, "commitInfo")[0].get("userName", "")  # a pipeline names no user
-            found.append(Commit(f"v{number}", writer, pl.DataFrame(map(_delta_file, live.values()), schema=FILES)))
-        return found
+            commits_found.append(
+                Commit(f"v{number}", writer, pl.DataFrame(map(_delta_file, live.values()), schema=FILES))
+            )
+        return commits_found
 
     def rows(self, number: int) -> pl.DataFrame:
         return pl.DataFrame(DeltaTable(str(self.folder), version=number).to_pyarrow_table())

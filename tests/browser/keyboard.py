@@ -86,6 +86,6 @@ def walk(visitor: Visitor, *, is_whole: bool) -> list[str]:
             break
     else:
         return [f"no way out after {MOST_STOPS} stops"]
-    missed: list[str] = visitor.page.evaluate(_PLACES, GROUPS)
+    places: list[str] = visitor.page.evaluate(_PLACES, GROUPS)
     unseen: list[str] = visitor.page.evaluate(_UNSEEN, ", ".join(STREAMLITS_OWN))
-    return missed + unseen
+    return places + unseen

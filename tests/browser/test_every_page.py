@@ -37,7 +37,7 @@ def test_every_page_keeps_the_selection_and_nothing_is_wrong_with_it(
     visitor = somebody(browser, server, theme=theme)
     selection = SELECTIONS[table](demo_lake)
     picture = f"{{}}-{table.rpartition('/')[2]}-{{}}-{theme}.png"
-    found = []
+    messages = []
     visitor.open(f"/?{urlencode(selection)}")
     for name, entry in PAGES.items():
         if not entry.default:
@@ -55,8 +55,8 @@ def test_every_page_keeps_the_selection_and_nothing_is_wrong_with_it(
         if theme == "light":  # keys meet the same controls in the dark, and wide; a small picture is drawn sooner
             wrong += walk(visitor, is_whole=entry.default)
         visitor.page.set_viewport_size({"width": WIDTHS["wide"], "height": HEIGHT})
-        found += [f"{name}: {one}" for one in wrong]
-    assert not found, "\n".join(sorted(set(found)))
+        messages += [f"{name}: {one}" for one in wrong]
+    assert not messages, "\n".join(sorted(set(messages)))
     visitor.close()
 
 

@@ -40,11 +40,11 @@ def test_whatever_is_chosen_on_a_page_is_in_its_link(
             if change(visitor, control) and visitor.link == before:
                 silent.append(str(control))
     assert silent == [], "these controls do not write the link"
-    shown = view(visitor)
+    view_before = view(visitor)
     elsewhere = somebody(browser, server)
     elsewhere.open(visitor.link)
     there = view(elsewhere)
-    assert list(unified_diff(shown, there, "here", "elsewhere", lineterm="", n=0)) == []
+    assert list(unified_diff(view_before, there, "here", "elsewhere", lineterm="", n=0)) == []
     elsewhere.close()
 
 

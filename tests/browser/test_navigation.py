@@ -22,11 +22,11 @@ def field(visitor: Visitor, key: str) -> Locator:
     return place(visitor, Control("stSelectbox", f"st-key-{key}", 0)).locator("input").first
 
 
-def shown(visitor: Visitor) -> dict[str, str]:
+def view_state(visitor: Visitor) -> dict[str, str]:
     """The heading, and what the pickers of a version and a commit say where they are."""
     pickers = {key: field(visitor, key) for key in ("pick_version", "pick_commit")}
-    chosen = {key: picker.input_value() for key, picker in pickers.items() if picker.count()}
-    return {"heading": visitor.main.locator("h2").inner_text(), **chosen}
+    values = {key: picker.input_value() for key, picker in pickers.items() if picker.count()}
+    return {"heading": visitor.main.locator("h2").inner_text(), **values}
 
 
 def test_each_choice_is_one_step_and_back_and_forward_show_what_was_there(visitor: Visitor) -> None:
@@ -40,13 +40,13 @@ def test_each_choice_is_one_step_and_back_and_forward_show_what_was_there(visito
         lambda: change(visitor, Control("stSelectbox", "st-key-pick_table", 0)),
         lambda: visitor.go("Lake"),
     ]
-    links, views = [visitor.link], [shown(visitor)]
+    links, views = [visitor.link], [view_state(visitor)]
     for number, move in enumerate(moves, start=1):
         move()
         visitor.settle()
         assert visitor.steps == begun + number, f"after {visitor.link}"
         links.append(visitor.link)
-        views.append(shown(visitor))
+        views.append(view_state(visitor))
     assert views[2]["pick_commit"] != views[1]["pick_commit"]
     last = len(moves)
     back = [(-1, position) for position in range(last - 1, -1, -1)]
@@ -128,25 +128,25 @@ def test_the_first_visit_to_a_server_may_be_to_any_page_and_its_first_drag_is_a_
         assert visitor.link.startswith("/lake?")
         visitor.go("Timeline")
         visitor.charts()
-        listed = visitor.main.get_by_text("newest first", exact=False)
-        everything = listed.first.inner_text()
+        caption = visitor.main.get_by_text("newest first", exact=False)
+        everything = caption.first.inner_text()
         begun = visitor.steps
         drag(visitor, 0.5, 0.8)
         visitor.page.wait_for_url("**from=*", timeout=PATIENCE)
         visitor.settle()
-        expect(listed.first).not_to_have_text(everything)
-        some, asked = listed.first.inner_text(), visitor.parameters()
-        assert asked["from"] < asked["to"]
+        expect(caption.first).not_to_have_text(everything)
+        some, parameters = caption.first.inner_text(), visitor.parameters()
+        assert parameters["from"] < parameters["to"]
         assert visitor.steps == begun + 1
         visitor.page.reload()
         visitor.settle()
-        expect(listed.first).to_have_text(some)
-        assert visitor.parameters() == asked
+        expect(caption.first).to_have_text(some)
+        assert visitor.parameters() == parameters
         visitor.main.get_by_test_id("stPopover").get_by_role("button").first.click()
         visitor.page.get_by_role("button", name="Any time").click()
         visitor.page.wait_for_url(lambda url: "from=" not in url, timeout=PATIENCE)
         visitor.settle()
-        expect(listed.first).to_have_text(everything)
+        expect(caption.first).to_have_text(everything)
         visitor.close()
 
 

@@ -54,8 +54,8 @@ def departures(demo_lake: Path) -> IcebergMetadata:
 
 @pytest.fixture
 def table(request: pytest.FixtureRequest) -> Independent:
-    found: Independent = request.getfixturevalue(request.param)
-    return found
+    table_files: Independent = request.getfixturevalue(request.param)
+    return table_files
 
 
 @pytest.fixture
@@ -69,9 +69,9 @@ def number(table: Independent, label: str) -> int:
     return [commit.label for commit in table.commits].index(label)
 
 
-def strangers(shown: list[dict[str, str]], real: pl.DataFrame) -> list[dict[str, str]]:
+def strangers(rows_read: list[dict[str, str]], real: pl.DataFrame) -> list[dict[str, str]]:
     """The rows shown that are none of the real ones; times apart, which a table shows in a format of its own."""
-    rows = pl.DataFrame(shown)
+    rows = pl.DataFrame(rows_read)
     rows = rows.drop(name for name in rows.columns if isinstance(real.schema[name], pl.Datetime))
     texts = real.select(pl.col(rows.columns).cast(pl.String).fill_null(""))
     return rows.join(texts, on=rows.columns, how="anti").to_dicts()
@@ -82,8 +82,8 @@ def test_1_what_changed_last_night_and_who(hand: Hand, table: Independent) -> No
     hand.go("Compare")
     before, last = table.commits[-2:]
     files = table.added(len(table.commits) - 1)
-    written = f"{files.height} files written ({format_bytes(sum(files['size']))})"
-    hand.reads(f"from {before.label} (", f"to {last.label} (", written, f"in 1 commit by {last.writer}")
+    files_line = f"{files.height} files written ({format_bytes(sum(files['size']))})"
+    hand.reads(f"from {before.label} (", f"to {last.label} (", files_line, f"in 1 commit by {last.writer}")
 
 
 @ON_DELTA
@@ -131,28 +131,28 @@ def test_5_whether_a_vacuum_is_safe_on_delta(visitor: Visitor, flights: DeltaLog
     removed = {r["path"]: r for actions in flights.actions for r in flights.values(actions, "remove")}
     there = [r for r in removed.values() if (flights.folder / r["path"]).is_file()]
     old = [r for r in there if r["deletionTimestamp"] < week_ago]
-    gone = {r["path"] for r in old}
+    old_paths = {r["path"] for r in old}
     missing = removed.keys() - {r["path"] for r in there}
-    lost = [
+    dead_commits = [
         at for at, commit in enumerate(flights.commits)
-        if gone & set(commit.live["path"]) and not missing & set(commit.live["path"])
+        if old_paths & set(commit.live["path"]) and not missing & set(commit.live["path"])
     ]  # fmt: skip
     hand = Hand(visitor, "/overview?table=demo/flights")
     hand.go("Health and retention")
-    hand.reads(f"Current data is safe; {len(lost)} old versions go, {_ranges(lost, 'v')}")
+    hand.reads(f"Current data is safe; {len(dead_commits)} old versions go, {_ranges(dead_commits, 'v')}")
     hand.reads(format_bytes(sum(r["size"] for r in old)), f"of {len(there)} old files")
 
 
 def test_5_whether_an_expiration_is_safe_on_iceberg(visitor: Visitor, departures: IcebergMetadata) -> None:
     days_ago = _ago(days=5)
     retained = {ref["snapshot-id"] for ref in departures.metadata["refs"].values()}
-    lost = [
+    dead_snapshots = [
         snapshot for snapshot in departures.metadata["snapshots"]
         if snapshot["snapshot-id"] not in retained and snapshot["timestamp-ms"] < days_ago
     ]  # fmt: skip
     hand = Hand(visitor, "/overview?table=demo/departures")
     hand.go("Health and retention")
-    hand.reads(f"Current data is safe; {len(lost)} old versions go")
+    hand.reads(f"Current data is safe; {len(dead_snapshots)} old versions go")
 
 
 @ON_ICEBERG
@@ -165,8 +165,8 @@ def test_6_the_rows_that_differ_between_two_versions(hand: Hand, table: Independ
         base, after = number(table, "s12"), number(table, "s13")
     before, now = table.rows(base), table.rows(after)
     gained = now.join(before, on=now.columns, how="anti", nulls_equal=True)
-    lost = before.join(now, on=now.columns, how="anti", nulls_equal=True)
-    hand.reads(f"+{gained.height:,} rows, \N{MINUS SIGN}{lost.height:,}")
+    removed_rows = before.join(now, on=now.columns, how="anti", nulls_equal=True)
+    hand.reads(f"+{gained.height:,} rows, \N{MINUS SIGN}{removed_rows.height:,}")
 
 
 @ON_ICEBERG
@@ -195,9 +195,9 @@ def test_8_a_rule_and_the_rows_that_break_it(hand: Hand, table: Independent) -> 
     hand.write("where", f"{delay} > 1000")
     late = table.rows(len(table.commits) - 1).filter(pl.col(delay) > 1000)
     hand.reads(f"all {late.height} where {delay} > 1000")
-    shown = hand.rows("own-columns-rows")
-    assert len(shown) == late.height
-    assert strangers(shown, late) == []
+    rows = hand.rows("own-columns-rows")
+    assert len(rows) == late.height
+    assert strangers(rows, late) == []
 
 
 def test_8_a_constraint_and_the_rows_that_break_it(visitor: Visitor, tmp_path: Path) -> None:
@@ -223,9 +223,9 @@ def test_9_a_partitions_files_as_csv(hand: Hand, table: Independent) -> None:
     hand.reads(f"{files.height} in {table.commits[-1].label}")
     with hand.visitor.page.expect_download() as download:
         hand.press(hand.main.locator(".st-key-files-csv button").first)
-    listed = list(csv.DictReader(download.value.path().read_text("utf-8").splitlines()))
-    assert {row["partition_text"] for row in listed} == {partition}
-    assert sorted((Path(row["path"]).name, int(row["records"] or -1)) for row in listed) == sorted(
+    rows_read = list(csv.DictReader(download.value.path().read_text("utf-8").splitlines()))
+    assert {row["partition_text"] for row in rows_read} == {partition}
+    assert sorted((Path(row["path"]).name, int(row["records"] or -1)) for row in rows_read) == sorted(
         (Path(path).name, -1 if rows is None else rows) for path, rows in files.select("path", "rows").rows()
     )
 
@@ -299,8 +299,8 @@ def test_14_the_rows_of_an_added_file(hand: Hand, table: Independent) -> None:
     added = table.added(number(table, newest["added by"]))
     (path,) = added.filter(pl.col("path").str.ends_with(newest["file"]))["path"]
     real = table.rows_of_paths([path])
-    shown = [{name: row[name] for name in row if name in real.columns} for row in hand.rows("own-columns-file-rows")]
-    assert strangers(shown, real) == []
+    rows = [{name: row[name] for name in row if name in real.columns} for row in hand.rows("own-columns-file-rows")]
+    assert strangers(rows, real) == []
 
 
 @ON_DELTA

@@ -37,7 +37,7 @@ _SETTLED = """() => {
 }"""
 """Drawn for more than half a second at one address: what was done last may only begin to be answered. Looks are counted
 and not time, of which a busy page may lose a second between two of them."""
-_DRAWN = """() => [...document.querySelectorAll("[data-testid=stVegaLiteChart]")].every(chart => {
+_CHARTS_HAVE_SIZES = """() => [...document.querySelectorAll("[data-testid=stVegaLiteChart]")].every(chart => {
     const box = chart.querySelector("canvas, svg.marks")?.getBoundingClientRect();
     return box?.width && box.height;
 })"""
@@ -71,7 +71,7 @@ class Visitor:
 
     def charts(self) -> None:
         """Waits until every chart has drawn its marks."""
-        self.page.wait_for_function(_DRAWN, polling=_TICK, timeout=PATIENCE)
+        self.page.wait_for_function(_CHARTS_HAVE_SIZES, polling=_TICK, timeout=PATIENCE)
 
     def parameters(self) -> dict[str, str]:
         """The query parameters of the address bar, of each the first value."""

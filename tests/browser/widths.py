@@ -23,8 +23,8 @@ _CUT = """main => {
 
 def cut(visitor: Visitor) -> list[str]:
     """What is cut on the page or leaves it."""
-    found: list[str] = visitor.main.evaluate(_CUT)
-    return found
+    texts: list[str] = visitor.main.evaluate(_CUT)
+    return texts
 
 
 _WIDE_TABLES = """main => [...main.querySelectorAll("[data-testid=stDataFrame]")].flatMap(table => {
@@ -45,6 +45,6 @@ def hidden_columns(visitor: Visitor, width: str) -> list[str]:
     takes."""
     visitor.page.set_viewport_size({"width": WIDTHS[width], "height": _TALL})
     visitor.page.wait_for_function(_TABLES_DRAWN)
-    found: list[str] = visitor.main.evaluate(_WIDE_TABLES)
+    columns: list[str] = visitor.main.evaluate(_WIDE_TABLES)
     visitor.page.set_viewport_size({"width": WIDTHS[width], "height": HEIGHT})
-    return found
+    return columns

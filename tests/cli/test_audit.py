@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.builders.actions import add, info, remove
 from tests.builders.history import DeltaHistory
-from tests.cli.test_commands import run, told
+from tests.cli.test_commands import json_of, run
 
 
 def test_commits_that_satisfy_the_laws(tmp_path: Path) -> None:
@@ -16,7 +16,7 @@ def test_commits_that_satisfy_the_laws(tmp_path: Path) -> None:
     assert (
         "2 commits: no violation" in run("audit", history.commit(info(operation="DELETE"), remove("a")).address).stdout
     )
-    assert {row["verdict"] for row in told("audit", history.address, "--end", "1")} <= {"proven", "unknowable"}
+    assert {row["verdict"] for row in json_of("audit", history.address, "--end", "1")} <= {"proven", "unknowable"}
 
 
 def test_a_violation_is_shown_with_its_remedy_and_fails(tmp_path: Path) -> None:

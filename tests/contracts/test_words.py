@@ -67,9 +67,9 @@ def room(path: Path) -> str:
 def test_names_and_first_lines_use_the_words_of_the_field(name: str) -> None:
     files = [path for path in FILES if room(path) == name]
     texts = {path: path.read_text(encoding="utf-8") for path in files}
-    found = [f"{path.relative_to(ROOT)} {fault}" for path, text in texts.items() for fault in faults(text)]
-    found += [f"{path.relative_to(ROOT)}: the module's name" for path in files if bare(path.stem)]
-    assert found == []
+    messages = [f"{path.relative_to(ROOT)} {fault}" for path, text in texts.items() for fault in faults(text)]
+    messages += [f"{path.relative_to(ROOT)}: the module's name" for path in files if bare(path.stem)]
+    assert messages == []
 
 
 @pytest.mark.parametrize(

@@ -31,16 +31,16 @@ def content(lake: Path, calendar: Calendar) -> Mapping[str, list[list[object]]]:
     by the hours until the end of the story, and the rows of the files that have the same versions. Which rows of
     `departures` share a file depends on the months that its days fall in: of that table, the rows of the current
     snapshot."""
-    found: dict[str, list[list[object]]] = {}
+    rows_by_table: dict[str, list[list[object]]] = {}
     for name in lv.find_tables(str(lake))["name"]:
         table = lv.open_table(str(lake / name))
         commits = table.history().sort("position")
         order = dict(commits.select("version", "position").iter_rows())
         hours = (pl.lit(calendar.end) - pl.col("timestamp").dt.truncate("1h")).dt.total_hours()
         counts = commits.select("position", hours, "operation", "records_added", "records_removed")
-        found[name] = [list(commit) for commit in counts.iter_rows()]
+        rows_by_table[name] = [list(commit) for commit in counts.iter_rows()]
         if name == "departures":
-            found[name].append(["rows", digest([table.scan().collect()], calendar)])
+            rows_by_table[name].append(["rows", digest([table.scan().collect()], calendar)])
         else:
             added, removed = (
                 pl.col(name).replace_strict(order, return_dtype=pl.Int64) for name in ("added", "removed")
@@ -49,8 +49,8 @@ def content(lake: Path, calendar: Calendar) -> Mapping[str, list[list[object]]]:
             for added, removed, paths in lives.iter_rows():
                 there = [path for path in (lake / name / path for path in paths) if path.exists()]
                 rows = [pl.read_parquet(path, hive_partitioning=False) for path in there]
-                found[name].append([added, removed, len(paths), digest(rows, calendar) if rows else "vacuumed"])
-    return found
+                rows_by_table[name].append([added, removed, len(paths), digest(rows, calendar) if rows else "vacuumed"])
+    return rows_by_table
 
 
 def digest(parts: list[pl.DataFrame], calendar: Calendar) -> str:
@@ -193,9 +193,9 @@ def test_an_interrupted_build_clears_up(tmp_path: Path) -> None:
             assert "starting Spark" in running.stdout.readline()
             assert len(list(tmp_path.iterdir())) == 1
             running.terminate()
-            lines, said = running.communicate(timeout=120)
+            lines, output = running.communicate(timeout=120)
         finally:
             running.kill()
-    assert (running.returncode, said) == (130, "interrupted: nothing was built\n")
+    assert (running.returncode, output) == (130, "interrupted: nothing was built\n")
     assert "written" not in lines, "the tables beside Spark's were written to their end"
     assert list(tmp_path.iterdir()) == []

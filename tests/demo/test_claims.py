@@ -43,8 +43,8 @@ def test_the_rows_are_late_flights_but_for_what_the_story_changed(claims: DeltaT
     rows = claims.scan().collect()
     assert rows.schema["claim"] == pl.Int64
     others = ~pl.col("period").is_in([CLUSTERED, PILED_UP])
-    wanted = source.cast({"claim": pl.Int64}).filter(others)
-    assert rows.filter(others).sort("claim").equals(wanted.sort("claim"))
+    expected = source.cast({"claim": pl.Int64}).filter(others)
+    assert rows.filter(others).sort("claim").equals(expected.sort("claim"))
     corrected = rows.filter(pl.col("period") == CLUSTERED)
     before = source.filter(pl.col("period") == CLUSTERED)
     assert corrected.height == before.height + 20
@@ -62,8 +62,8 @@ def test_deletion_vectors_pile_up_on_one_file(claims: DeltaTable) -> None:
 
 
 def test_a_restore_brings_back_what_the_delete_took(claims: DeltaTable) -> None:
-    before, gone, after = (claims.snapshot(version) for version in (DELETED - 1, DELETED, RESTORED))
-    assert gone.num_records == 0
+    before, deletion, after = (claims.snapshot(version) for version in (DELETED - 1, DELETED, RESTORED))
+    assert deletion.num_records == 0
     assert after.num_records == before.num_records
     assert after.files["path"].sort().equals(before.files["path"].sort())
 
@@ -71,8 +71,8 @@ def test_a_restore_brings_back_what_the_delete_took(claims: DeltaTable) -> None:
 def test_the_one_thing_that_needs_attention_is_the_deleted_rows(claims: DeltaTable, calendar: Calendar) -> None:
     """The restore is no bad load, and the delete that it took back is none either."""
     last = calendar.end
-    found = lv.inspect(claims, clock=lambda: last).findings()
-    assert [f.id for f in found if f.severity.value in ("broken", "attention")] == ["deleted-rows"]
+    findings = lv.inspect(claims, clock=lambda: last).findings()
+    assert [f.id for f in findings if f.severity.value in ("broken", "attention")] == ["deleted-rows"]
 
 
 def test_each_commit_kept_its_promises(claims: DeltaTable) -> None:

@@ -48,29 +48,29 @@ def as_first_named(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.rename({new: old for old, new in RENAMED.items()})
 
 
-def same(found: pl.DataFrame, wanted: pl.DataFrame) -> bool:
+def same(actual: pl.DataFrame, expected: pl.DataFrame) -> bool:
     """The same rows in any order."""
-    found = found.select(wanted.columns)
-    return found.schema == wanted.schema and found.hash_rows().sort().equals(wanted.hash_rows().sort())
+    actual = actual.select(expected.columns)
+    return actual.schema == expected.schema and actual.hash_rows().sort().equals(expected.hash_rows().sort())
 
 
 def test_main_holds_eleven_periods_and_the_branch_all_twelve(
     departures: IcebergTable, source: pl.DataFrame, calendar: Calendar
 ) -> None:
-    known = source.with_columns(
+    expected = source.with_columns(
         pl.col("flight").cast(pl.Int64),
         pl.when(periods(calendar, 7, 12)).then("air_time").alias("air_time"),
     )
-    assert same(as_first_named(departures.scan(ref=BRANCH).collect()), known)
-    assert same(as_first_named(departures.scan().collect()), known.filter(periods(calendar, 1, 11)))
+    assert same(as_first_named(departures.scan(ref=BRANCH).collect()), expected)
+    assert same(as_first_named(departures.scan().collect()), expected.filter(periods(calendar, 1, 11)))
 
 
 def test_the_tag_is_the_first_quarter_under_its_old_names(
     departures: IcebergTable, source: pl.DataFrame, calendar: Calendar
 ) -> None:
-    found = departures.scan(ref=TAG).collect()
-    assert same(found, source.filter(periods(calendar, 1, 3)).select(found.columns))
-    assert found.schema["flight"] == pl.Int32
+    rows = departures.scan(ref=TAG).collect()
+    assert same(rows, source.filter(periods(calendar, 1, 3)).select(rows.columns))
+    assert rows.schema["flight"] == pl.Int32
 
 
 def test_the_weather_is_the_packages(demo_lake: Path, calendar: Calendar) -> None:
@@ -125,9 +125,9 @@ def test_every_moment_is_the_storys(demo_lake: Path, departures: IcebergTable, c
         moments += [entry.timestamp_ms for entry in metadata.snapshot_log]
         moments += [entry.timestamp_ms for entry in metadata.metadata_log]
         moments += [metadata.last_updated_ms or 0]
-        told = [datetime.fromtimestamp(m / 1000, UTC) for m in moments]
-        assert first <= min(told).date()
-        assert max(told) < last
+        moments_found = [datetime.fromtimestamp(m / 1000, UTC) for m in moments]
+        assert first <= min(moments_found).date()
+        assert max(moments_found) < last
         assert max(moments) == metadata.last_updated_ms
 
 
@@ -145,10 +145,10 @@ def test_rows_of_the_main_branch_came_through_spark(departures: IcebergTable) ->
     snapshots = sorted(departures.metadata.snapshots.values(), key=lambda s: s.sequence_number)
     on_branch = {a.snapshot_id for a in ancestors(departures.metadata, departures.metadata.refs[BRANCH].snapshot_id)}
     on_main = {a.snapshot_id for a in ancestors(departures.metadata, departures.latest_version)}
-    told = [(s.summary["operation"], "spark-version" in s.summary, s.summary["note"]) for s in snapshots]
-    assert [each[:2] for each in told if each[0] != "delete"][:12] == [*[("append", True)] * 11, ("overwrite", True)]
+    commits = [(s.summary["operation"], "spark-version" in s.summary, s.summary["note"]) for s in snapshots]
+    assert [each[:2] for each in commits if each[0] != "delete"][:12] == [*[("append", True)] * 11, ("overwrite", True)]
     assert {s.summary["engine-name"] for s in snapshots if s.snapshot_id in on_branch - on_main} == {"pyiceberg"}
-    assert told[0][2] == "delivery of period 1"
+    assert commits[0][2] == "delivery of period 1"
 
 
 def test_the_doctor_finds_nothing_to_say(demo_lake: Path, departures: IcebergTable) -> None:
@@ -165,8 +165,8 @@ def test_deleted_rows_are_no_rows_of_their_partitions(departures: IcebergTable) 
     months = pl.concat_str(
         pl.lit("flight_month="), pl.col("flight_date").dt.strftime("%Y-%m"), pl.lit("/origin="), "origin"
     )
-    counted = dict(rows.group_by(months.alias("partition")).len().iter_rows())
-    assert [counted[name] for name in bounded["partition_text"]] == bounded["records"].to_list()
+    counts = dict(rows.group_by(months.alias("partition")).len().iter_rows())
+    assert [counts[name] for name in bounded["partition_text"]] == bounded["records"].to_list()
     assert sizes["records"].sum() == rows.height
 
 

@@ -37,16 +37,18 @@ def flights(demo_lake: Path) -> DeltaTable:
 def source() -> pl.DataFrame:
     """The package's own file, read without Spark and without us."""
     with zipfile.ZipFile(data_folder() / "flights.csv.zip") as archive:
-        found = pl.read_csv(archive.read("flights.csv"), null_values="NA", infer_schema_length=None)
-    return found.with_columns(flight_date=pl.date("year", "month", "day"))
+        flights = pl.read_csv(archive.read("flights.csv"), null_values="NA", infer_schema_length=None)
+    return flights.with_columns(flight_date=pl.date("year", "month", "day"))
 
 
 @pytest.fixture(scope="module")
 def shift(demo_lake: Path) -> timedelta:
     """How far the days of the lake lie from the source's: the last one is the day before the build."""
-    built = datetime.fromtimestamp((demo_lake / ".lakeview-demo").stat().st_mtime, UTC)
+    build_time = datetime.fromtimestamp((demo_lake / ".lakeview-demo").stat().st_mtime, UTC)
     last = lv.open_table(str(demo_lake / "flights")).scan().select(pl.col("flight_date").max()).collect().item()
-    assert timedelta(days=1) <= built.date() - last <= timedelta(days=2), "two in the night, and where it was midnight"
+    assert timedelta(days=1) <= build_time.date() - last <= timedelta(days=2), (
+        "two in the night, and where it was midnight"
+    )
     moved: timedelta = last - date(2013, 12, 31)
     return moved
 
@@ -57,9 +59,9 @@ def test_every_flight_of_the_source_is_there_its_days_moved(
     rows = flights.scan().collect()
     assert rows.height == source.height == 336_776
     hour = (pl.col("time_hour") - shift).dt.strftime("%Y-%m-%dT%H:%M:%SZ")
-    wanted = source.rename({"month": "period"}).drop("year", "day")
-    ours = rows.with_columns(hour, pl.col("flight_date") - shift).select(wanted.columns).cast(wanted.schema)
-    assert ours.sort(pl.all()).equals(wanted.sort(pl.all()))
+    expected = source.rename({"month": "period"}).drop("year", "day")
+    ours = rows.with_columns(hour, pl.col("flight_date") - shift).select(expected.columns).cast(expected.schema)
+    assert ours.sort(pl.all()).equals(expected.sort(pl.all()))
 
 
 def test_data_is_a_day_late_and_no_baseline_of_years_is_needed_to_say_so(flights: DeltaTable) -> None:
@@ -81,8 +83,8 @@ def test_another_reader_counts_the_same(demo_lake: Path, source: pl.DataFrame) -
 
 
 def test_the_lake_holds_tables_of_both_formats(demo_lake: Path) -> None:
-    found = lv.find_tables(str(demo_lake))
-    assert dict(found.select("name", "format").iter_rows()) == {
+    tables = lv.find_tables(str(demo_lake))
+    assert dict(tables.select("name", "format").iter_rows()) == {
         "airlines": "delta", "claims": "delta", "daily_delays": "delta", "departures": "iceberg", "flights": "delta",
         "long_delays": "delta", "weather": "iceberg",
     }  # fmt: skip
@@ -93,8 +95,8 @@ def test_the_history_is_long_and_spread_over_the_year_before_the_build(flights: 
     assert commits.height == 76
     assert commits["timestamp"].is_sorted()
     last, first = commits["timestamp"][-1], commits["timestamp"][0]
-    built = datetime.fromtimestamp((Path(flights.address).parent / ".lakeview-demo").stat().st_mtime, UTC)
-    assert timedelta(0) < built - last < timedelta(days=2)
+    build_time = datetime.fromtimestamp((Path(flights.address).parent / ".lakeview-demo").stat().st_mtime, UTC)
+    assert timedelta(0) < build_time - last < timedelta(days=2)
     assert timedelta(days=363) < last - first < timedelta(days=366)
     assert set(commits["operation"]) == {
         "CREATE TABLE", "WRITE", "ADD COLUMNS", "OPTIMIZE", "VACUUM START", "VACUUM END",
@@ -110,8 +112,8 @@ def test_time_travel_uses_the_storys_clock(flights: DeltaTable) -> None:
 
 
 def test_several_checkpoints_by_the_commits_themselves(demo_lake: Path) -> None:
-    found = sorted((demo_lake / "flights" / "_delta_log").glob("*.checkpoint.parquet"))
-    assert [int(path.name[:20]) for path in found] == list(range(10, 76, 10))
+    checkpoints = sorted((demo_lake / "flights" / "_delta_log").glob("*.checkpoint.parquet"))
+    assert [int(path.name[:20]) for path in checkpoints] == list(range(10, 76, 10))
     assert json.loads((demo_lake / "flights" / "_delta_log" / "_last_checkpoint").read_bytes())["version"] == 70
 
 
@@ -142,8 +144,8 @@ def test_the_bad_load_is_in_the_log_and_can_no_longer_be_read(flights: DeltaTabl
 
 def test_every_other_version_can_be_read_whole(flights: DeltaTable) -> None:
     lives = flights.lifetimes()
-    gone = [path for path in lives["path"] if not (Path(flights.address) / path).is_file()]
-    assert lives.filter(pl.col("path").is_in(gone))["added"].unique().to_list() == [BAD]
+    missing_paths = [path for path in lives["path"] if not (Path(flights.address) / path).is_file()]
+    assert lives.filter(pl.col("path").is_in(missing_paths))["added"].unique().to_list() == [BAD]
     assert flights.scan(0).collect().height == 0
     assert flights.scan(3).select(pl.len()).collect().item() == flights.snapshot(3).num_records
 
@@ -203,8 +205,8 @@ def test_the_pipelines_runs_are_recorded_and_the_bad_load_is_in_quarantine(demo_
     (quarantine,) = set(failed.filter(dataset="daily_delays")["quarantine"])
     assert quarantine == str(demo_lake / "_lakeview/quarantine/daily_delays")
     assert lv.open_table(quarantine).snapshot().num_records == 30
-    made = look.upstream(str(demo_lake / "long_delays"), 3).select("input", "input_version").rows()
-    assert set(made) == {(str(demo_lake / "flights"), 75), (str(demo_lake / "airlines"), 1)}
+    inputs = look.upstream(str(demo_lake / "long_delays"), 3).select("input", "input_version").rows()
+    assert set(inputs) == {(str(demo_lake / "flights"), 75), (str(demo_lake / "airlines"), 1)}
 
 
 def test_long_delays_are_those_of_the_source(demo_lake: Path, source: pl.DataFrame) -> None:
@@ -214,8 +216,8 @@ def test_long_delays_are_those_of_the_source(demo_lake: Path, source: pl.DataFra
 
 
 def test_the_airlines_are_those_of_the_package(demo_lake: Path) -> None:
-    given = list(csv.DictReader(io.StringIO((data_folder() / "airlines.csv").read_text())))
-    assert lv.open_table(str(demo_lake / "airlines")).scan().collect().to_dicts() == given
+    airlines_given = list(csv.DictReader(io.StringIO((data_folder() / "airlines.csv").read_text())))
+    assert lv.open_table(str(demo_lake / "airlines")).scan().collect().to_dicts() == airlines_given
 
 
 def test_commits_say_what_they_are(flights: DeltaTable) -> None:

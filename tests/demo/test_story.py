@@ -29,9 +29,9 @@ STEPS = full_story(CALENDAR)
 COMMITS = {Vacuum: 2, RunPipeline: 0}
 
 
-def version_of(wanted: Step) -> int:
+def version_of(wanted_step: Step) -> int:
     """The version of `flights` that a step ends with."""
-    commits = [COMMITS.get(type(step.action), 1) for step in STEPS[: STEPS.index(wanted) + 1]]
+    commits = [COMMITS.get(type(step.action), 1) for step in STEPS[: STEPS.index(wanted_step) + 1]]
     return sum(commits) - 1
 
 
