@@ -47,8 +47,10 @@ def parse_partition_fields(fields: list[Any], path: str) -> tuple[PartitionField
     for position, document in enumerate(fields):
         if not isinstance(document, dict):
             raise invalid(path, f"{document!r} is no partition field")
-        field_id, name = document.get("field-id", 1000 + position), document.get("name")
-        sources = document.get("source-ids", [document.get("source-id")])
+        field_id, name = document.get("field-id"), document.get("name")
+        if field_id is None:
+            field_id = 1000 + position
+        sources = document.get("source-ids") or [document.get("source-id")]
         whole = is_id(field_id) and isinstance(sources, list) and sources and all(map(is_id, sources))
         if not whole or not isinstance(name, str) or not isinstance(document.get("transform"), str):
             raise invalid(path, f"a partition field cannot be understood: {document!r}")

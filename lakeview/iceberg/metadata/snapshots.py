@@ -10,6 +10,7 @@ Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """64 bits: JSON has larger numbers, and some writers use them; such a table is corrupt."""
 
 Int = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+_IntText = Annotated[str, msgspec.Meta(pattern=r"^\d{1,9}$")]
 
 NO_SNAPSHOT = -1
 """How a table without a snapshot is numbered; metadata spells it -1, null, or not at all."""
@@ -25,10 +26,15 @@ class SnapshotEntry(msgspec.Struct, frozen=True, gc=False, rename="kebab"):
     manifest_list: str | None = None
     manifests: list[str] | None = None
     recorded_summary: msgspec.Raw = msgspec.field(default=msgspec.Raw(b"{}"), name="summary")
-    schema_id: Int | None = None
+    recorded_schema_id: Int | _IntText | None = msgspec.field(default=None, name="schema-id")
     first_row_id: Long | None = None
     added_rows: Long | None = None
     key_id: str | None = None
+
+    @property
+    def schema_id(self) -> int | None:
+        """The schema it was written with; the specification shows its id as text (Table Metadata and Snapshots)."""
+        return None if self.recorded_schema_id is None else int(self.recorded_schema_id)
 
     @property
     def summary(self) -> dict[str, Any]:

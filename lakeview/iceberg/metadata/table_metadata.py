@@ -53,8 +53,8 @@ class _Recorded(msgspec.Struct, frozen=True, rename="kebab"):
     snapshot_log: list[SnapshotLogEntry] | None = None
     metadata_log: list[MetadataLogEntry] | None = None
     refs: dict[str, SnapshotReference] | None = None
-    statistics: list[dict[str, Any]] | None = None
-    partition_statistics: list[dict[str, Any]] | None = None
+    statistics: list[Any] | None = None
+    partition_statistics: list[Any] | None = None
     encryption_keys: list[dict[str, Any]] | None = None
 
 
@@ -239,8 +239,8 @@ def _checked(document: _Recorded, path: str, max_depth: int) -> Metadata:
         snapshot_log=tuple(document.snapshot_log or ()),
         metadata_log=tuple(document.metadata_log or ()),
         refs=refs,
-        statistics=tuple(document.statistics or ()),
-        partition_statistics=tuple(document.partition_statistics or ()),
+        statistics=tuple(s for s in document.statistics or () if isinstance(s, dict)),
+        partition_statistics=tuple(s for s in document.partition_statistics or () if isinstance(s, dict)),
         encrypted=bool(document.encryption_keys),
     )
 
