@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
+from itertools import groupby
 
 import streamlit as st
 
-from lakeview.app import downloads, errors, row_links, selection, session, widget_state
+from lakeview.app import downloads, errors, row_links, selection, session, tables, widget_state
 from lakeview.app.components import dark, nothing, title
-from lakeview.app.frame import header, pickers, sidebar
+from lakeview.app.frame import header, palette, pickers
 from lakeview.app.frame.logo import icon_svg, logo_svg
 from lakeview.app.pages import PAGES
 from lakeview.app.session import OpenTable
@@ -54,7 +55,7 @@ def run() -> None:
     errors.begin()
     with suppress(LakeviewError):  # where the page is drawn it is said
         selection.current()
-    bar = sidebar.Sidebar(pages)
+    bar = Sidebar(pages)
     if PAGES[name].of_table:
         _table_page(name, page, bar)
         return
@@ -64,7 +65,7 @@ def run() -> None:
         page.run()
 
 
-def _table_page(name: str, page: st.Page, bar: sidebar.Sidebar) -> None:
+def _table_page(name: str, page: st.Page, bar: Sidebar) -> None:
     now: session.OpenTable | None = None
     failed: list[LakeviewError] = []
     slot = None
@@ -106,3 +107,40 @@ def _table_page(name: str, page: st.Page, bar: sidebar.Sidebar) -> None:
     if slot is not None:
         with slot:
             header.download(now)
+
+
+class Sidebar:
+    """The pages as links, in their groups, each to what is selected now: Streamlit's own navigation drops the query
+    parameters, and one step back would show a page with nothing.
+
+    They are drawn once a run, and can be drawn again with a newer selection: each then changes where it is, and nothing
+    moves. Nothing empty is ever put where a link is: the sidebar would shrink for as long as a slow machine
+    takes to draw the links, and the browser would forget how far it was scrolled."""
+
+    def __init__(self, pages: Mapping[str, st.Page]) -> None:
+        self._pages = pages
+        self._parameters = selection.link() or _offered()
+        self._links = {}
+        with st.sidebar:
+            for group, names in groupby(PAGES, key=lambda name: PAGES[name].group):
+                with st.container(gap="xsmall", key=f"nav-{group.lower() or 'first'}"):
+                    if group:
+                        st.markdown(f":small[{group}]")
+                    for name in names:
+                        self._links[name] = st.page_link(pages[name], query_params=self._parameters)
+            palette.button()
+
+    def draw(self) -> None:
+        """Makes every link one to what is selected now, or to what a page opens where nothing is."""
+        parameters = selection.link() or _offered()
+        if parameters == self._parameters:
+            return
+        for name, link in self._links.items():
+            link.page_link(self._pages[name], query_params=parameters)
+        self._parameters = parameters
+
+
+def _offered() -> dict[str, str]:
+    # the demo lake lies on this machine; other tables' logs are read when somebody opens them
+    name = tables.default()
+    return session.link_to(name) if name == tables.DEMO_TABLE else {}

@@ -12,8 +12,8 @@ from streamlit.delta_generator import DeltaGenerator
 from lakeview import charts, views
 from lakeview.app import cache, columns, downloads, selection, session, widths
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, dark, escape, first_line, frame, link, nothing, stack
-from lakeview.app.lake import column_list
 from lakeview.app.lake.survey import Survey, column_survey, columns_of, table_survey, tables_of
+from lakeview.app.null_shares import null_columns
 from lakeview.app.pages import PAGES
 from lakeview.app.roots import root_input
 from lakeview.app.row_links import follow, row_link
@@ -28,6 +28,8 @@ NOTE = "one log a table, and no data; each verdict is that of its overview, or s
 BUDGETS = (50, 200, 1_000)
 PATIENCE = 2.0
 """Seconds that the first picture waits for the reading, so that a small lake is shown at once."""
+
+_COLUMN_NOTE = "from statistics in the log alone; unknown where a table has too many of them, or none"
 
 
 def chosen_root() -> str | None:
@@ -45,7 +47,7 @@ def chosen_root() -> str | None:
 def chosen_columns(root: str, answer: DeltaGenerator) -> None:
     """The tab of all columns below a root; how many match goes to `answer`."""
     survey = column_survey(root, int(st.session_state["read-at-most"]))
-    progressive(survey, lambda so_far: column_list.draw(columns_of(so_far), answer))
+    progressive(survey, lambda so_far: _draw_columns(columns_of(so_far), answer))
     download({"columns": columns_of(survey)})
 
 
@@ -186,3 +188,38 @@ def download(lists: Mapping[str, pl.DataFrame]) -> None:
     """Offers lists as files."""
     if st.button("Download", icon=":material/download:", key="download"):
         downloads.dialog("lake", dict(lists))
+
+
+def _draw_columns(every: pl.DataFrame, answer: DeltaGenerator) -> None:
+    """The search and the table, most nulls first; how many columns match goes to `answer`."""
+    with st.container(horizontal=True, gap="small"):
+        name = st.text_input("Column or type holds", key=linked("column-name"), width=220)
+        nulls = st.number_input(
+            "Nulls above, %", 0.0, 100.0, step=5.0, key=linked("nulls-above", 0.0, read=float), width=150
+        )
+    matches = views.lake.matching_columns(every, name or "", nulls / 100 if nulls else None)
+    tables = views.units.count_text(matches["table"].n_unique(), "table")
+    with answer:
+        first_line(f"{views.units.count_text(matches.height, 'column')} of {tables}")
+    st.markdown(f":small[:gray[{_COLUMN_NOTE}; tick a row to open the table]]")
+    if matches.is_empty():
+        nothing("No column passes this search.", "Search for less of a name, or a smaller share of nulls.")
+        return
+    rows = matches.head(MAX_ROWS)
+    frame(
+        rows,
+        {
+            "column": columns.text("column"),
+            "type": columns.text("type"),
+            "mark": columns.bound(of="null_share_mark"),
+            **null_columns(rows, 54),
+            "table": columns.text("table"),
+            "minimum": columns.text("min", of="min_text"),
+            "maximum": columns.text("max", of="max_text"),
+        },
+        key="lake-columns",
+        unknown="unknown",
+        **row_link("lake-columns", rows, "schema", lambda row: session.link_to(row["address"])),
+    )
+    if matches.height > MAX_ROWS:
+        st.markdown(f":small[:gray[the first {MAX_ROWS:,} of {matches.height:,}; the download has all]]")

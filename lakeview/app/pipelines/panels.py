@@ -12,11 +12,13 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.app import cache, columns, downloads, errors
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, dark, escape, frame, nothing, stack
-from lakeview.app.pipelines import records
+from lakeview.app.memo import cached
 from lakeview.app.pipelines.run import without_zeros
 from lakeview.app.roots import root_input
 from lakeview.app.widget_state import linked
 from lakeview.inspection import PipelineInspection
+from lakeview.inspection.pipelines import read_records, record_address
+from lakeview.model.pipelines import TABLES
 from lakeview.views.pipelines import RunOutcome
 
 RUN = "run"
@@ -38,11 +40,11 @@ def chosen_records() -> PipelineInspection | None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         root = root_input("the output folder of pipelines, or an address in a store")
         if st.button("Read again", icon=":material/refresh:", key="read-again") and root is not None:
-            records.forget(root)
+            forget_runs(root)
     if root is None:
         nothing("No root is named.", "Type the folder below which pipelines publish their tables.")
         return None
-    look = records.records(root)
+    look = recorded_runs(root)
     if look.has_runs():
         return look
     nothing(
@@ -136,3 +138,21 @@ def _take_picked(key: str) -> None:
 
 def _label(run: Mapping[str, Any]) -> str:
     return f"{views.units.format_moment(run['started'], seconds=True)} · {run['status']} · {run['pipeline']}"
+
+
+def recorded_runs(root: str) -> PipelineInspection:
+    """The answers about the pipelines that publish below a root, as of at most 30 s ago."""
+    return PipelineInspection(root, lambda name, address: _rows(address, cache.latest(address).version, name))
+
+
+def forget_runs(root: str) -> None:
+    """Forgets what was read below a root: the next page reads it again."""
+    for name in TABLES:
+        cache.forget(record_address(root, name))
+
+
+@cached(12)
+def _rows(address: str, version: int, name: str) -> pl.DataFrame:
+    """The rows of a version; a version that was just written may be read as the one before."""
+    _ = version
+    return read_records(cache.table(address), name)

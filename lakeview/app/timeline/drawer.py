@@ -11,17 +11,23 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import cache, commits, errors
-from lakeview.app.components import MAX_ROWS, escape, facts, fold, link
+from lakeview.app import answers, cache, commits, display_rows, errors
+from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, escape, facts, fold, link, nothing
 from lakeview.app.memo import cached
+from lakeview.app.query import budget
+from lakeview.app.query.answers import Answer
+from lakeview.app.query.arrival import first_rows
 from lakeview.app.selection import link as selected
 from lakeview.app.session import OpenTable
-from lakeview.app.timeline import commit_rows
 from lakeview.model.errors import LakeviewError
 
 _MAX_ACTIONS = 200
 _MAX_CHANGES = 5
 _REASON_ICONS = {"red": ":material/error:", "orange": ":material/warning:", "gray": ":material/info:"}
+
+_LIMIT, _SECONDS = 50, 30.0
+
+_KINDS = {"added": ("insert", "update_postimage"), "removed": ("delete", "update_preimage")}
 
 
 def drawer(now: OpenTable, timeline: pl.DataFrame, version: int) -> None:
@@ -67,7 +73,7 @@ def _changes(
     if before is not None:
         link("compare", f"Compare with {views.units.format_version(before)}", selected(version=version, base=before))
     if commit["files_added"] != 0 or commit["files_removed"] != 0:
-        commit_rows.preview(now, version)
+        _draw_rows(now, version)
 
 
 def _commit_facts(commit: Mapping[str, Any]) -> dict[str, str | None]:
@@ -155,3 +161,39 @@ def _json_pairs(text: str | None) -> dict[str, str | None]:
     if not isinstance(value, dict):
         return {"value": text}
     return {k: v if isinstance(v, str) else json.dumps(v) for k, v in list(value.items())[:MAX_ROWS] if v is not None}
+
+
+def _draw_rows(now: OpenTable, version: int) -> None:
+    """A fold with the first rows that the commit added; nothing is read before it is unfolded."""
+    with fold("Preview its rows", "preview", icon=":material/table_rows:") as rows:
+        if rows.open:
+            with errors.messages(here="timeline"):
+                _preview_rows(now, version)
+
+
+def _preview_rows(now: OpenTable, version: int) -> None:
+    plan = cache.changes_plan(now.address, version, version)
+    # a change data file says row by row what each is: its kind is null
+    added = plan.filter(pl.col("change_type").is_null() | (pl.col("change_type") == "insert"))
+    cost = budget.Cost.of_plan(plan if added.is_empty() else added)
+    if cost.files == 0:
+        nothing("No row changed.", "This commit added and removed none.")
+        return
+    if not cost.is_cheap:
+        size = "of unknown size" if cost.size is None else views.units.format_bytes(cost.size)
+        st.markdown(f":gray[Its rows are in {views.units.count_text(cost.files, 'file')}, {size}.]")
+    else:
+        with st.spinner("Reading rows", show_time=True):
+            way, answer = "added", _first_rows(now, version, "added")
+            if answer.rows.is_empty():
+                way, answer = "removed", _first_rows(now, version, "removed")
+        budget.say_if_stopped(answer, _SECONDS)
+        rows = answer.rows.drop("_change_type", "_commit_version", "_commit_timestamp")
+        rows = views.timeline.reasons.columns_first(rows, answers.reason_columns(now, version))
+        st.markdown(f":small[:gray[{budget.amount(answer, _LIMIT, 'row')} that it {way}]]")
+        display_rows.table(rows, key="commit-rows", height=8 * ROW_HEIGHT)
+    link("data", "All its changes on the Data page", selected(version=version, base=None, tab="Changes"))
+
+
+def _first_rows(now: OpenTable, version: int, way: str) -> Answer:
+    return first_rows(now.address, version, _LIMIT, _SECONDS, _KINDS[way])
