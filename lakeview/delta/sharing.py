@@ -41,7 +41,7 @@ from lakeview.delta.log.file_actions import FILE_ACTIONS, file_actions, vector_v
 from lakeview.delta.log.paths import LOG_FOLDER, decode_path, encode_path
 from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.replay import table_protocol
-from lakeview.delta.log.statistics_reader import StatisticsReader
+from lakeview.delta.log.state import StatisticsReader
 from lakeview.delta.log.vector_paths import vector_file
 from lakeview.delta.maintenance import delete_old, maintain
 from lakeview.delta.table import DeltaTable

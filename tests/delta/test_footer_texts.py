@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakeview.delta.data.file_statistics import FileStatistics, file_statistics
-from lakeview.delta.data.footer_texts import text_bounds, text_columns
+from lakeview.delta.write.data_file import text_bounds, text_columns
 
 LONG = 4_097
 """Bytes of a text that Arrow leaves out of the footer."""

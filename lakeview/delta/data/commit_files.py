@@ -10,7 +10,7 @@ from lakeview.delta.data.scan import Scan
 from lakeview.delta.log.commits import Commit
 from lakeview.delta.log.file_actions import file_actions
 from lakeview.delta.log.replay import Replay
-from lakeview.delta.log.statistics_reader import StatisticsReader
+from lakeview.delta.log.state import StatisticsReader
 from lakeview.model.schema import Field, Schema
 from lakeview.model.snapshot import TableProtocol
 from lakeview.rows.tasks import FileTask

@@ -89,7 +89,7 @@ def _leaves(field: Field, above: Path, physical: Path) -> Iterable[tuple[Path, P
 
 
 class LeafStatistics:
-    """Reads statistics of these leaves wherever adds are read, a batch at a time (`log.statistics_reader`).
+    """Reads statistics of these leaves wherever adds are read, a batch at a time (`log.state`).
 
     `prefix`: the UTF-16 units of the shortest string that may be cut (`string_prefix`).
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from lakeview.delta.log.checkpoint_parquet import Arrays, ParquetActions, Piece
 from lakeview.delta.log.file_actions import COLUMN_TYPES, PARTITION_VALUES, VECTOR, text_maps_of_values, with_keys
 from lakeview.delta.log.record_counts import records
-from lakeview.delta.log.statistics_reader import StatisticsReader
+from lakeview.delta.log.state import StatisticsReader
 from lakeview.model import limits
 from lakeview.model.column_values import formatted
 

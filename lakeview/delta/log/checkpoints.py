@@ -23,7 +23,7 @@ from lakeview.delta.log.checkpoint_parquet import ParquetActions
 from lakeview.delta.log.file_actions import FILE_ACTIONS
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS, decode_path
-from lakeview.delta.log.statistics_reader import StatisticsReader, with_statistics
+from lakeview.delta.log.state import StatisticsReader, with_statistics
 from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, UnsupportedTableError
 from lakeview.storage import Storage

@@ -1,16 +1,16 @@
-"""The protocol and metaData actions of a log: of its commits, and of the checkpoints that bridge what is gone."""
+"""The protocol and metaData actions of a log: of its commits, and of the checkpoints that bridge what is gone
+(its bases)."""
 
 from __future__ import annotations
 
 import threading
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import TypeVar
 
 from lakeview.delta.log.actions import Metadata, Protocol
-from lakeview.delta.log.bases import begins_at_zero, read_bases
 from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
 from lakeview.delta.log.commits import mentions, parse_commit
 from lakeview.delta.log.replay import table_protocol
@@ -24,6 +24,8 @@ Definition = tuple[Protocol | None, Metadata | None]
 _Action = TypeVar("_Action", Protocol, Metadata)
 _PROTOCOL: Callable[[Definition], Protocol | None] = itemgetter(0)
 _METADATA: Callable[[Definition], Metadata | None] = itemgetter(1)
+
+_T = TypeVar("_T")
 
 
 class Definitions:
@@ -157,3 +159,39 @@ def _definition(pieces: Iterable[tuple[int, bytes]]) -> Definition | None:
                 return None
             protocol, metadata = newer[0] or protocol, newer[1] or metadata
     return protocol, metadata
+
+
+def read_bases(
+    log: TableLog, corrupt: Collection[int], read: Callable[[Checkpoint], _T]
+) -> tuple[dict[int, _T], dict[int, str]]:
+    """What `read` gives of each base, by version, oldest first; and the reasons why others cannot be read, by version.
+
+    A base is a checkpoint at a version that no unbroken run of readable commits reaches, neither from version 0 nor
+    from an earlier base: the one before which the log was cleaned up, and each that bridges a gap. `corrupt`: commits
+    that cannot be read. A checkpoint that `read` finds broken is no base, the next one may be.
+    """
+    commits = log.versions()
+    bases: dict[int, _T] = {}
+    problems: dict[int, str] = {}
+    if commits[:1] == [0] and commits[-1] == len(commits) - 1 and not corrupt:
+        return bases, problems
+    readable = set(commits).difference(corrupt)
+    checkpoints = {c.version: c for c in log.checkpoints()}  # at one version the preferred one comes last
+    reached: int | None = -1
+    for version in sorted(readable.union(checkpoints)):
+        if reached is not None and version == reached + 1 and version in readable:
+            reached = version
+            continue
+        reached = None
+        if version in checkpoints:
+            try:
+                bases[version] = read(log.checkpoint(checkpoints[version]))
+                reached = version
+            except UNREADABLE as error:
+                problems[version] = error.message
+    return bases, problems
+
+
+def begins_at_zero(log: TableLog, corrupt: Collection[int]) -> bool:
+    """Whether the log still has its first commit, so that what it records begins with an empty table."""
+    return log.versions()[:1] == [0] and 0 not in corrupt

@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 import polars as pl
 
 from lakeview.delta.log.actions import Metadata, Protocol
-from lakeview.delta.log.bases import begins_at_zero, read_bases
 from lakeview.delta.log.commit_rows import HEADS, SUMS, TOTALS, CommitHeads, totals
-from lakeview.delta.log.definitions import Definitions
+from lakeview.delta.log.definitions import Definitions, begins_at_zero, read_bases
 from lakeview.delta.log.earlier_files import KNOWN_FILES, before, in_checkpoint
 from lakeview.delta.log.file_actions import file_actions
 from lakeview.delta.log.file_events import (

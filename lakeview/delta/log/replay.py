@@ -15,7 +15,7 @@ from lakeview.delta.log.commits import mentions, parse_commit
 from lakeview.delta.log.file_actions import each_frame, newest_actions
 from lakeview.delta.log.log_segment import LogSegment
 from lakeview.delta.log.newest_files import IDENTITY, backwards, not_replaced, once, rows_where, unseen, with_newer
-from lakeview.delta.log.statistics_reader import StatisticsReader, with_statistics
+from lakeview.delta.log.state import StatisticsReader, with_statistics
 from lakeview.delta.log.table_log import TableLog
 from lakeview.model.column_values import moments
 from lakeview.model.errors import CorruptTableError

@@ -12,8 +12,7 @@ from operator import itemgetter
 
 from lakeview.delta.log.actions import CommitInfo
 from lakeview.delta.log.checkpoints import Checkpoint, LastListing
-from lakeview.delta.log.commit_pieces import blocks, cut
-from lakeview.delta.log.commits import Commit, mentions, parse_commit
+from lakeview.delta.log.commits import Commit, cut_pieces, mentions, parse_commit, read_blocks
 from lakeview.delta.log.listing import LogListing
 from lakeview.delta.log.log_segment import (
     CheckpointFiles,
@@ -135,7 +134,7 @@ class TableLog(LogListing):
         is larger than 4 MiB ranges are read, and its bytes are not cached. Errors as `commit`.
         """
         for version, data in self._each_block(versions, newest_first):
-            pieces = cut(data, _PIECE_BYTES, newest_first=newest_first) if self.in_pieces(version) else (data,)
+            pieces = cut_pieces(data, _PIECE_BYTES, newest_first=newest_first) if self.in_pieces(version) else (data,)
             yield from ((version, piece) for piece in pieces)
 
     @contextmanager
@@ -159,7 +158,7 @@ class TableLog(LogListing):
                 batch, size, most = [], 0, min(2 * most, _BATCH)
             if more > _READ_BYTES:
                 refuse_oversized(commit_name(version), more, self.storage.config)
-                pieces = blocks(partial(self._range, version), more, _READ_BYTES, newest_first=newest_first)
+                pieces = read_blocks(partial(self._range, version), more, _READ_BYTES, newest_first=newest_first)
                 yield from ((version, block) for block in pieces)
             else:
                 batch.append(version)

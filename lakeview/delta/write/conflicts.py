@@ -14,8 +14,8 @@ from lakeview.delta.data.scan import may_hold
 from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.commits import Commit, only
 from lakeview.delta.log.file_actions import FILE_ACTIONS, file_actions
-from lakeview.delta.write.protocol_upgrade import supported_features
 from lakeview.delta.write.row_ids import DOMAIN
+from lakeview.delta.write.rules import supported_features
 from lakeview.model.errors import CommitConflictError
 from lakeview.model.schema import Field, Schema
 from lakeview.storage import Storage

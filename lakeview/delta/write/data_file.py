@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator, Mapping
 from io import BytesIO
 from typing import Any
 from urllib.parse import quote
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakeview.delta.data.file_statistics import FileStatistics
-from lakeview.delta.data.footer_texts import text_bounds, text_columns
 from lakeview.delta.data.partition_values import serialize
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.log.paths import encode_path
@@ -121,3 +122,43 @@ def _folder(name: str, value: str | None) -> str:
     """A partition folder as Hive names it; only a convention: the log holds the value."""
     text = "__HIVE_DEFAULT_PARTITION__" if value is None else quote(value, safe=" !$&'()*+,;@~-._")
     return f"{quote(name, safe=' !$&()+,;@~-._')}={text}"
+
+
+def text_columns(schema: pa.Schema) -> dict[str, int]:
+    """The columns of text with the place of each among the leaves of the file. Fields of structs are no columns."""
+    places: dict[str, int] = {}
+    leaf = 0
+    for field in schema:
+        if pa.types.is_string(field.type):
+            places[field.name] = leaf
+        leaf += _num_leaves(field.type)
+    return places
+
+
+def text_bounds(
+    data: bytes, footer: pq.FileMetaData, columns: Mapping[str, int]
+) -> Iterator[tuple[str, int, tuple[str | None, str | None]]]:
+    """The name of each column, its nulls and its bounds, once for every row group; None where all texts are null.
+
+    From the footer, since the encoder compared them: to do it again takes a tenth of an update
+    (benches/bench_writer.py).
+    """
+    for i in range(footer.num_row_groups):
+        group = footer.row_group(i)
+        for name, leaf in columns.items():
+            statistics = group.column(leaf).statistics
+            if statistics.has_min_max:
+                yield name, statistics.null_count, (statistics.min, statistics.max)
+            elif statistics.num_values:  # Arrow records no text of more than 4,096 bytes
+                values = pl.Series(pl.from_arrow(_read_column(data, i, name)))
+                yield name, statistics.null_count, (values.min(), values.max())  # type: ignore[misc]  # texts
+            else:
+                yield name, statistics.null_count, (None, None)
+
+
+def _read_column(data: bytes, group: int, name: str) -> pa.ChunkedArray:
+    return pq.ParquetFile(pa.BufferReader(data)).read_row_group(group, columns=[name])[name]
+
+
+def _num_leaves(type_: pa.DataType) -> int:
+    return sum(_num_leaves(type_.field(i).type) for i in range(type_.num_fields)) or 1

@@ -19,8 +19,7 @@ from lakeview.delta.log.replay import Replay, table_protocol
 from lakeview.delta.log.times import in_commit_start
 from lakeview.delta.write.column_ids import MAX_ID, with_column_ids
 from lakeview.delta.write.property_checks import check_honoured, check_reserved_columns
-from lakeview.delta.write.protocol_upgrade import upgraded
-from lakeview.delta.write.rules import active_features, check_clustering, property_features
+from lakeview.delta.write.rules import active_features, check_clustering, property_features, upgraded
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Field, Schema
 from lakeview.model.snapshot import TableProtocol, milliseconds

@@ -14,11 +14,11 @@ from lakeview.delta.log.actions import AddFile
 from lakeview.delta.log.paths import decode_path
 from lakeview.delta.log.record_counts import records_of
 from lakeview.delta.write.conflicts import Winner
+from lakeview.delta.write.deletion_vectors import write_vectors
 from lakeview.delta.write.file_changes import FileChanges
 from lakeview.delta.write.live_files import LiveFile
 from lakeview.delta.write.optimize import Rearrangement
-from lakeview.delta.write.statistics_text import with_deletions
-from lakeview.delta.write.vectors import write_vectors
+from lakeview.delta.write.statistics import with_deletions
 from lakeview.storage import Storage
 
 

@@ -25,6 +25,7 @@ from lakeview.delta.write.commit_loop import CommitLoop
 from lakeview.delta.write.conflicts import Intent, Winner, check_conflict, isolation_level
 from lakeview.delta.write.context import WriteContext, write_context
 from lakeview.delta.write.definition import Definition
+from lakeview.delta.write.deletion_vectors import VectorChange, replace_vectors
 from lakeview.delta.write.entry import Entry, next_in_commit_time
 from lakeview.delta.write.evolution import check_types
 from lakeview.delta.write.file_changes import FileChanges
@@ -36,7 +37,6 @@ from lakeview.delta.write.reconcile import join_vectors
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_ids import high_water_mark, later_mark, tracks_rows, with_row_ids
 from lakeview.delta.write.target import Target
-from lakeview.delta.write.vector_changes import VectorChange, replace_vectors
 from lakeview.delta.write.writer import ENGINE
 from lakeview.model.arguments import function_of, mapping_of, optional_text, text_of
 from lakeview.model.clock import Clock

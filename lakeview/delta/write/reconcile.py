@@ -7,9 +7,9 @@ from typing import Any
 
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.write.conflicts import Winner
+from lakeview.delta.write.deletion_vectors import VectorChange
 from lakeview.delta.write.file_changes import LIVE_COLUMNS
 from lakeview.delta.write.live_files import LiveFile
-from lakeview.delta.write.vector_changes import VectorChange
 from lakeview.storage import Storage
 
 

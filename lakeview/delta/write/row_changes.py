@@ -18,10 +18,10 @@ import pyroaring
 
 from lakeview.delta.log.actions import AddCDCFile, AddFile
 from lakeview.delta.write.context import WriteContext
+from lakeview.delta.write.deletion_vectors import VectorChange, replace_vectors
 from lakeview.delta.write.file_changes import FileChanges, paths_of
 from lakeview.delta.write.live_files import POSITION, LiveFile
 from lakeview.delta.write.stored_columns import with_variant_binaries
-from lakeview.delta.write.vector_changes import VectorChange, replace_vectors
 from lakeview.delta.write.writer import write_conformed
 from lakeview.model.change_columns import CHANGE_TYPE
 from lakeview.model.clock import Clock

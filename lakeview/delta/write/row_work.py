@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from lakeview.delta.log.actions import AddCDCFile, AddFile, RemoveFile
 from lakeview.delta.write.context import WriteContext
+from lakeview.delta.write.deletion_vectors import VectorChange
 from lakeview.delta.write.file_changes import FileChanges, Key
 from lakeview.delta.write.optimize import Rearrangement
 from lakeview.delta.write.row_changes import RowChanges
-from lakeview.delta.write.vector_changes import VectorChange
 from lakeview.model.clock import Clock, system_clock
 from lakeview.storage import Storage
 from lakeview.storage.access import NO_OPTIONS, StoreAccess

@@ -18,13 +18,13 @@ from lakeview.delta.write.file_changes import paths_of
 from lakeview.delta.write.identity import Identity
 from lakeview.delta.write.live_files import LiveFile
 from lakeview.delta.write.merge import Merge, condition_of
-from lakeview.delta.write.new_statistics import recompute_statistics
 from lakeview.delta.write.optimize import TARGET_BYTES, optimize
 from lakeview.delta.write.partition_conditions import selected
 from lakeview.delta.write.restore import check_no_vacuum, restore
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_operations import change_rows, live_files, merge_rows
 from lakeview.delta.write.row_work import RowOutcome, RowWork
+from lakeview.delta.write.statistics import recompute_statistics
 from lakeview.delta.write.target import Progress
 from lakeview.delta.write.whole_files import EVERY, WholeFiles
 from lakeview.delta.write.writer import conformed_rows, write_conformed, write_files

@@ -11,13 +11,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import msgspec
+
 from lakeview.delta.features import check_writable
-from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS, checkpoint_name, checkpoint_part_name, v2_checkpoint_name
+from lakeview.delta.log.json_checksum import checksum
+from lakeview.delta.log.log_segment import checkpoint_hint
+from lakeview.delta.log.paths import (
+    LAST_CHECKPOINT,
+    LOG_FOLDER,
+    SIDECARS,
+    checkpoint_name,
+    checkpoint_part_name,
+    v2_checkpoint_name,
+)
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import CommitTimes, in_commit_start
 from lakeview.delta.properties import retention, value
 from lakeview.delta.write.checkpoint.action_file import ActionFile
-from lakeview.delta.write.checkpoint.hint import LastCheckpoint, point_at
 from lakeview.delta.write.checkpoint.other_actions import (
     STATE_ARROW_TYPES,
     V2_ARROW_TYPES,
@@ -29,8 +39,9 @@ from lakeview.delta.write.checkpoint.present import has_other_files, is_present
 from lakeview.delta.write.checkpoint.sorted_actions import SortedActions
 from lakeview.delta.write.rules import active_features
 from lakeview.delta.write.target import Target
-from lakeview.model.errors import InvalidRequestError
+from lakeview.model.errors import AccessDeniedError, InvalidRequestError, UnsupportedTableError
 from lakeview.model.snapshot import milliseconds
+from lakeview.storage import Storage
 
 SIDECAR_ROWS = 262_144
 """Actions of a sidecar; a checkpoint of fewer has one."""
@@ -156,7 +167,7 @@ def point_at_parts(table: Target, plan: CheckpointPlan, size: int, size_in_bytes
     """Point `_last_checkpoint` at a V1 checkpoint, all files of which are written: so many actions, bytes and adds."""
     version = plan.state.version
     parts = len(plan.names) if plan.names[0] != checkpoint_name(version) else None
-    point_at(table.storage, LastCheckpoint(version, size, size_in_bytes, adds, parts))
+    replace_hint(table.storage, LastCheckpoint(version, size, size_in_bytes, adds, parts))
 
 
 @dataclass(frozen=True)
@@ -199,7 +210,7 @@ def write_top_file(table: Target, plan: CheckpointPlan, sidecars: Sequence[Sidec
     table.storage.put(f"{LOG_FOLDER}/{v2_checkpoint_name(version, uuid.uuid4())}", data)
     size = file.rows + sum(sidecar.actions for sidecar in sidecars)
     size_in_bytes = len(data) + sum(sidecar.size_in_bytes for sidecar in sidecars)
-    point_at(table.storage, LastCheckpoint(version, size, size_in_bytes, adds))
+    replace_hint(table.storage, LastCheckpoint(version, size, size_in_bytes, adds))
 
 
 def _sidecar_files(actions: SortedActions) -> Iterator[ActionFile]:
@@ -213,3 +224,29 @@ def _sidecar_files(actions: SortedActions) -> Iterator[ActionFile]:
         file.write({kind: structs})
     if file is not None:
         yield file
+
+
+class LastCheckpoint(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """`_last_checkpoint`: which checkpoint a reader may start from (delta protocol, Last Checkpoint File).
+
+    `size`: actions; `size_in_bytes`: of all its files; `parts`: of a multi-part one.
+    """
+
+    version: int
+    size: int
+    size_in_bytes: int
+    num_of_add_files: int
+    parts: int | None = None
+    checksum: str | None = None
+
+
+def replace_hint(storage: Storage, checkpoint: LastCheckpoint) -> None:
+    """Name a checkpoint in the hint, unless that names a later version: a reader that follows it must not miss a newer
+    checkpoint."""
+    try:
+        present = checkpoint_hint(storage.read(LAST_CHECKPOINT))
+    except (FileNotFoundError, AccessDeniedError, UnsupportedTableError):
+        present = None  # absent, a link out of the table, or too large: it is a hint only
+    if present is None or present <= checkpoint.version:
+        digest = checksum(msgspec.json.encode(checkpoint))
+        storage.put(LAST_CHECKPOINT, msgspec.json.encode(msgspec.structs.replace(checkpoint, checksum=digest)))

@@ -1,20 +1,22 @@
-"""Statistics of files that are in a table, counted again from their rows."""
+"""Statistics of files that are in a table: their text changed, or counted again from their rows."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 import polars as pl
 import pyarrow as pa
 import pyroaring
 
 from lakeview.delta.data.file_statistics import FileStatistics
 from lakeview.delta.write.live_files import LiveFile, ahead
-from lakeview.delta.write.statistics_text import with_deletions
 from lakeview.delta.write.stored_columns import stored_table, with_variant_binaries
 
 if TYPE_CHECKING:
     from lakeview.delta.write.transaction import Transaction
+
+_DECODER = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def recompute_statistics(txn: Transaction, where: pl.Expr | None) -> int:
@@ -38,3 +40,12 @@ def recompute_statistics(txn: Transaction, where: pl.Expr | None) -> int:
         if stats != file.row["stats"]:
             txn.files.add_again(file.row, stats)
     return len(txn.files.adds)
+
+
+def with_deletions(stats: str | None, rows: int) -> str:
+    """Statistics of a file of so many physical rows that has a deletion vector: bounds that are no longer tight.
+
+    "The numRecords statistic must be present and accurate for every file with a deletion vector" (today's protocol).
+    """
+    statistics = {} if stats is None else _DECODER.decode(stats)
+    return msgspec.json.encode({**statistics, "numRecords": rows, "tightBounds": False}).decode()
