@@ -31,13 +31,12 @@ from lakeview.model.table import RangeTasks, RowSides, Table
 class RangeRead:
     """The files that differ between two versions, ready to be listed as CHANGES_PLAN or read.
 
-    `tasks`: the same for other processes, None where the files cannot be read elsewhere. `sides`: the rows by kind,
-    None where a file has rows of several kinds.
+    `tasks`: the same for other processes. `sides`: the rows by kind, None where a file has rows of several kinds.
     """
 
     plan: Callable[[], pl.DataFrame]
     rows: Callable[[], pl.LazyFrame]
-    tasks: Callable[[], RangeTasks] | None = None
+    tasks: Callable[[], RangeTasks]
     sides: Callable[[], RowSides] | None = None
 
 
@@ -98,12 +97,12 @@ class TableBody:
         return self._difference(base, version).plan()
 
     def change_tasks(self, start: int | datetime, end: int | datetime | None = None) -> RangeTasks:
-        """`changes` for other processes. UnsupportedTableError for a shared table; else errors as `changes`."""
-        return _tasks_of(self._changes(start, end))
+        """`changes` for other processes; of a shared table with signed URLs, as its `tasks`. Errors as `changes`."""
+        return self._changes(start, end).tasks()
 
     def difference_tasks(self, base: int, version: int | None = None) -> RangeTasks:
         """`difference` for other processes, as `change_tasks`."""
-        return _tasks_of(self._difference(base, version))
+        return self._difference(base, version).tasks()
 
     @property
     def schema(self: Table) -> Schema:
@@ -170,16 +169,6 @@ class OneLine(TableBody):
     def log_files(self) -> pl.DataFrame:
         """LOG_FILES, empty: the place of the log is unknown."""
         return pl.DataFrame(schema=LOG_FILES)
-
-
-def _tasks_of(range_read: RangeRead) -> RangeTasks:
-    if range_read.tasks is None:
-        raise UnsupportedTableError(
-            "the changes of a shared table are read by one process alone",
-            fix="read them with lakeview.open_table(address).changes(...)",
-            kind="log-not-shared",
-        )
-    return range_read.tasks()
 
 
 def check_point(version: int | None, at: datetime | None, ref: str | None = None) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 from lakeview.delta.sharing import AddFile, Metadata, Protocol, RemoveFile, change_scan, read_head
 from lakeview.model.errors import InvalidRequestError, LakeviewError, SharingError, VersionNotFoundError
 from lakeview.model.frames import CHANGES_PLAN
+from lakeview.rows.parquet import read_task
 from lakeview.sharing.client.file_lines import read_file_lines
 from lakeview.sharing.client.table import SharedTable, open_shared
 from lakeview.sharing.protocol.messages import DeltaSingleAction, FileLine
@@ -85,6 +88,19 @@ def test_rows_that_a_deletion_vector_deletes_are_deleted_rows(server: SharingSer
     story.holds(whole).holds(masked)
     rows = opened(profile).changes(1).collect()
     assert rows.select("id", "_change_type").rows() == [(2, "delete")]
+
+
+def test_tasks_of_changes_are_read_by_another_process(server: SharingServer, profile: Path) -> None:
+    story = server.share(NAME, {"id": "long"}, delta=True, features=("deletionVectors",))
+    file = story.file({"id": [1, 2, 3]})
+    story.holds(file).holds(replace(file, deleted=(0, 2)))
+    schema, tasks = pickle.loads(pickle.dumps(opened(profile).change_tasks(0)))
+    profile.unlink()
+    rows = [row for task, _ in tasks for batch in read_task(task) for row in batch.to_pylist()]
+    assert schema.names == ["id", "_change_type", "_commit_version", "_commit_timestamp"]
+    assert sorted((row["_commit_version"], row["_change_type"], row["id"]) for row in rows) == [
+        (0, "insert", 1), (0, "insert", 2), (0, "insert", 3), (1, "delete", 1), (1, "delete", 3),
+    ]  # fmt: skip
 
 
 def test_changes_that_are_not_shared_are_refused_in_the_servers_words(profile: Path, orders: SharedStory) -> None:

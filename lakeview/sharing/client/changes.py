@@ -10,9 +10,11 @@ from lakeview.delta.sharing import ChangeScan, change_scan, read_head
 from lakeview.model.config import Config
 from lakeview.model.errors import InvalidRequestError, VersionNotFoundError
 from lakeview.model.snapshot import milliseconds
+from lakeview.model.table import RangeTasks
 from lakeview.sharing.client.answers import Answer
 from lakeview.sharing.client.endpoints import SharingClient
 from lakeview.sharing.client.file_lines import SignedUrl, read_file_lines
+from lakeview.sharing.client.portable_tasks import portable_task
 from lakeview.sharing.client.profile import TableName
 from lakeview.sharing.client.range_file import Blocks
 from lakeview.sharing.client.refusals import broken_protocol
@@ -26,6 +28,12 @@ class SharedChanges:
 
     scan: ChangeScan
     files: SignedFiles
+
+    def tasks(self) -> RangeTasks:
+        """The schema of changes, and every file as a task that another process reads until its URL expires."""
+        schema, tasks = self.scan.all_tasks()
+        urls = self.files.urls()
+        return schema, [(portable_task(task, urls), kind) for task, kind in tasks]
 
 
 def check_range(start: int | datetime, end: int | datetime | None, latest: int, address: str) -> None:

@@ -15,6 +15,7 @@ import pyroaring
 from lakeview.model.clock import system_clock
 from lakeview.model.config import Config, settings
 from lakeview.model.errors import AccessDeniedError
+from lakeview.rows.difference import Without
 from lakeview.rows.parquet import read_task
 from lakeview.rows.tasks import FileTask, RowPositions
 from lakeview.sharing.client.file_lines import SignedUrl
@@ -31,23 +32,31 @@ def reach(config: Config) -> Limits:
 
 
 def portable_task(task: FileTask, urls: Mapping[str, SignedUrl]) -> FileTask:
-    """A task that needs no store: its file, and its deletion vector's, are read where their URLs say.
+    """A task that needs no store: its file, and those of its deletion vectors, are read where their URLs say.
 
     `urls`: where the files of the table are now, by path.
     """
-    deleted = task.deleted
-    copy = replace(task, deleted=None, constants={}, fallbacks={}, match="name")
-    source = SignedRows(replace(task, deleted=None), _only(urls, task.path))
-    if deleted is None:
-        return replace(copy, source=source)
-    path = getattr(deleted, "path", None)  # an inline one has none
     return replace(
-        copy, source=source, deleted=SignedPositions(deleted, task.root, {} if path is None else _only(urls, path))
+        task,
+        deleted=_signed(task.deleted, task.root, urls),
+        selected=_signed(task.selected, task.root, urls),
+        constants={},
+        fallbacks={},
+        match="name",
+        source=SignedRows(replace(task, deleted=None, selected=None), _only(urls, task.path)),
     )
 
 
-def _only(urls: Mapping[str, SignedUrl], path: str) -> dict[str, SignedUrl]:
-    return {path: urls[path]} if path in urls else {}
+def _signed(positions: RowPositions | None, root: str, urls: Mapping[str, SignedUrl]) -> SignedPositions | None:
+    if positions is None:
+        return None
+    vectors = (positions.positions, positions.other) if isinstance(positions, Without) else (positions,)
+    paths = [getattr(vector, "path", None) for vector in vectors]  # an inline one has none
+    return SignedPositions(positions, root, _only(urls, *filter(None, paths)))
+
+
+def _only(urls: Mapping[str, SignedUrl], *paths: str) -> dict[str, SignedUrl]:
+    return {path: urls[path] for path in paths if path in urls}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +75,7 @@ class SignedRows:
 
 @dataclass(frozen=True, slots=True)
 class SignedPositions:
-    """The positions of one deletion vector, over its file's URL. Implements `lakeview.rows.tasks.RowPositions`."""
+    """The positions of deletion vectors, over their files' URLs. Implements `lakeview.rows.tasks.RowPositions`."""
 
     vector: RowPositions
     root: str

@@ -296,7 +296,7 @@ class SharedTable(OneLine):
         """From the change feed that the server shares; SharingError in its words where it shares none."""
         check_range(start, end, self._latest, self.address)
         feed = shared_changes(self.client, self.name, start, end, self.address, self._config, self._blocks)
-        return RangeRead(feed.scan.plan, lambda: feed.scan.rows(feed.files))
+        return RangeRead(feed.scan.plan, lambda: feed.scan.rows(feed.files), feed.tasks)
 
     def _difference(self, base: int, version: int | None) -> RangeRead:
         """The changes of the commits after `base`: a server shares no other way that needs no more files."""
