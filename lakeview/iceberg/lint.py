@@ -8,7 +8,8 @@ from itertools import pairwise
 
 import polars as pl
 
-from lakeview.iceberg.deletes.index import FILE_PATH_ID, applying
+from lakeview.iceberg.delete_lint import delete_findings
+from lakeview.iceberg.deletes.index import FILE_PATH_ID
 from lakeview.iceberg.manifests.metrics import Metrics
 from lakeview.iceberg.manifests.statistics import file_bounds
 from lakeview.iceberg.manifests.tree import Tree
@@ -236,16 +237,7 @@ def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterat
             first_few(late["path"]),
             "Sequence Numbers",
         )
-    everywhere = [s.spec_id for s in metadata.specs.values() if s.is_unpartitioned]
-    idle = deletes.height - len(applying(data, deletes, everywhere))
-    if deletes.height and idle:
-        yield spec_finding(
-            "delete-files-without-data",
-            Severity.NOTE,
-            "Delete files apply to no data file any more",
-            f"{idle:,} of {deletes.height:,}",
-            "Scan Planning",
-        )
+    yield from delete_findings(metadata, data, deletes)
     metrics = Metrics(data)
     for path, field in metadata.schema.leaves():
         bounds = file_bounds(metrics, field)

@@ -294,6 +294,17 @@ def test_a_list_that_counts_other_files_than_its_manifests_hold_is_found(tmp_pat
     assert finding.evidence.endswith("in the manifests")
 
 
+def test_several_deletion_vectors_of_one_file_are_found(tmp_path: Path) -> None:
+    fields = [{"id": 1, "name": "id", "required": False, "type": "long"}]
+    history = IcebergHistory(tmp_path / "t", fields, version=3)
+    path = history.append("a", [{"id": i} for i in range(3)])
+    history.delete_vectors("one", {path: [0]})
+    assert [f.severity for f in open_iceberg(history.address).check()] == [Severity.PASS]
+    history.delete_vectors("two", {path: [0, 1]})
+    finding = open_iceberg(history.address).check()[0]
+    assert (finding.id, finding.evidence) == ("data-file-with-several-deletion-vectors", path)
+
+
 def test_files_that_are_gone_break_the_current_snapshot(tmp_path: Path) -> None:
     history = grown(tmp_path)
     (history.root / "data" / "f0").unlink()
