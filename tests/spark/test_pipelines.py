@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 import lakeview as lv
 from lakeview.inspection import PipelineInspection, inspect_pipelines
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
+from lakeview.spark.pipelines.additions import added_rows
 from lakeview.spark.pipelines.config import Dataset, parse_config
 from lakeview.spark.pipelines.graph import FlowNode, Graph, Input
 from lakeview.spark.pipelines.publish import Publisher
@@ -106,6 +107,14 @@ def test_rows_are_published_once_and_each_failed_row_goes_where_its_expectation_
     shop.dataset = parse_config("output: o\ntables: {orders: {sink: other}}").tables["orders"]
     with pytest.raises(InvalidRequestError, match="has no sink other"):
         shop.publish("r5")
+
+
+def test_rows_with_maps_that_a_rearrangement_copied_are_not_added_again(spark: SparkSession) -> None:
+    difference = spark.sql(
+        "SELECT * FROM VALUES (map('a', 1, 'b', 2), 'insert'), (map('b', 2, 'a', 1), 'delete'), "
+        "(map('a', 1, 'b', 2), 'insert'), (map('c', 3), 'delete') AS t(m, _change_type)"
+    )
+    assert added_rows(difference, ["m"], only_grew=False).collect() == [({"a": 1, "b": 2},)]
 
 
 def test_a_merge_takes_the_last_row_of_a_key(spark: SparkSession, tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.merge import Merge, condition_of
 from lakeview.model.addresses import relative_to
-from lakeview.model.change_columns import CHANGE_TYPE
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.model.schema import quoted
@@ -22,6 +21,7 @@ from lakeview.spark.addresses import delta_table
 from lakeview.spark.dml import changes
 from lakeview.spark.dml.merge import empty_source, merge
 from lakeview.spark.pipelines import expectations
+from lakeview.spark.pipelines.additions import added_rows
 from lakeview.spark.pipelines.config import Action, Dataset, Mode
 from lakeview.spark.pipelines.graph import FORMAT, Graph
 from lakeview.spark.pipelines.publication import (
@@ -161,12 +161,7 @@ class Publisher:
         difference = reader.option("differenceFrom", str(source.first)).load(source.address)
         sink = delta_table(source.address, "published", "write the sink as Delta", access)
         own = sink.snapshot(source.number).schema.names
-        # by position: a column that is called as one of CHANGES is suffixed there
-        columns = [f.col(quoted(name)).alias(column) for name, column in zip(difference.columns, own, strict=False)]
-        inserts = difference.where(f.col(CHANGE_TYPE) == "insert").select(*columns)
-        deletes = difference.where(f.col(CHANGE_TYPE) == "delete").select(*columns)
-        # rows that a rearrangement of files copied are on both sides; a sink that only grows has none
-        return inserts if _only_grew(sink, source) else inserts.exceptAll(deletes)
+        return added_rows(difference, own, only_grew=_only_grew(sink, source))
 
     def _reader(self, version: int, access: StoreAccess) -> DataFrameReader:
         reader = self.spark.read.format(FORMAT).options(**as_spark_options(access))
