@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -11,9 +13,16 @@ import pyarrow as pa
 import pytest
 
 import lakeview as lv
+from lakeview.delta.table import DeltaTable
 from tests.builders.actions import add, metadata, protocol
 from tests.builders.bounds import bounds, row
 from tests.builders.history import CHECKPOINT_SHAPE, DeltaHistory
+
+
+def opened(address: str) -> DeltaTable:
+    table = lv.open_table(address)
+    assert isinstance(table, DeltaTable)
+    return table
 
 
 def parsed_shape(count_name: str, value: pa.DataType) -> dict[str, dict[str, pa.DataType]]:
@@ -152,3 +161,42 @@ def test_structs_of_thousands_of_columns_take_seconds_too(history: DeltaHistory)
     frame = lv.open_table(history.address).statistics()
     assert frame["c999"].struct.field("max").to_list() == [999]
     assert time.process_time() - begun < 15
+
+
+def cloned(table: DeltaTable) -> DeltaTable:
+    table.clone(f"{table.address}-clone")
+    return opened(f"{table.address}-clone")
+
+
+def restored(table: DeltaTable) -> DeltaTable:
+    table.delete()
+    table.restore(1)
+    return table
+
+
+AGAIN: dict[str, Callable[[DeltaTable], object]] = {
+    "with a deletion vector": lambda table: table.delete("x = 2"),
+    "with row ids": lambda table: table.set_properties({"delta.enableRowTracking": "true"}),
+    "by a restore": restored,
+    "in a clone": cloned,
+}
+
+
+@pytest.mark.parametrize("again", AGAIN.values(), ids=[f"added again {words}" for words in AGAIN])
+def test_a_file_that_is_added_again_keeps_statistics_that_a_checkpoint_has_as_structs(
+    history: DeltaHistory, again: Callable[[DeltaTable], object]
+) -> None:
+    vectors = ["deletionVectors"]
+    features = protocol(3, 7, readerFeatures=vectors, writerFeatures=vectors)
+    actions = [features, metadata({"x": "long"}, properties={"delta.enableDeletionVectors": "true"})]
+    file = history.data("f", {"x": [1, 2, 3]})
+    parsed = {"numRecords": 3, "minValues": {"x": 1}, "maxValues": {"x": 3}, "nullCount": {"x": 0}}
+    known = {"add": {**file["add"], "stats_parsed": parsed}}
+    history.commit(*actions).commit(file)
+    history.checkpoint(actions=[*actions, known], shape=parsed_shape("nullCount", pa.int64())).without(0, 1)
+    table = opened(history.address)
+    result = again(table)
+    found = result if isinstance(result, DeltaTable) else table
+    (action,) = found.commit(found.snapshot().version).filter(kind="add")["action"]
+    stats = json.loads(json.loads(action)["stats"])
+    assert {name: value for name, value in stats.items() if name != "tightBounds"} == parsed

@@ -19,6 +19,7 @@ from lakeview.delta.write.evolution import (
 )
 from lakeview.delta.write.existing_rows import HasValue, Satisfies, check_rows, condition_of_rule, counterexamples
 from lakeview.delta.write.file_changes import LIVE_COLUMNS
+from lakeview.delta.write.live_statistics import with_documents
 from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.property_checks import check_reserved_columns, check_settable
 from lakeview.delta.write.row_operations import live_files
@@ -252,7 +253,7 @@ class DefinitionChanges(PendingCommit):
             # "all existing files must be assigned row ids": added again, they get them with the commit
             self.reads(pl.lit(value=True))
             settled = self.files.removed_paths | self.files.live_again
-            for row in self._base.adds(LIVE_COLUMNS).iter_rows(named=True):
+            for row in with_documents(self._base.adds(LIVE_COLUMNS), self._base).iter_rows(named=True):
                 has_ids = None not in (row["base_row_id"], row["default_row_commit_version"])
                 if not has_ids and row["key"] not in settled:
                     self.files.add_again(row, row["stats"])

@@ -27,6 +27,7 @@ from lakeview.delta.log.paths import encode_path
 from lakeview.delta.write.create import check_schema, lowest_protocol, put_first
 from lakeview.delta.write.definition import Definition
 from lakeview.delta.write.file_changes import LIVE_COLUMNS, add_of
+from lakeview.delta.write.live_statistics import with_documents
 from lakeview.delta.write.row_ids import DOMAIN as ROW_DOMAIN
 from lakeview.delta.write.row_ids import tracks_rows, with_row_ids
 from lakeview.delta.write.schema_changes import Path, record_widening
@@ -61,7 +62,8 @@ def clone(source: Target, target: Storage, clock: Clock) -> None:
     definition = Definition(state, source.storage.root)
     definition.check_writable()
     now = milliseconds(clock())
-    adds = [_from_elsewhere(row, source.storage.root) for row in state.adds(LIVE_COLUMNS).iter_rows(named=True)]
+    live = with_documents(state.adds(LIVE_COLUMNS), state)
+    adds = [_from_elsewhere(row, source.storage.root) for row in live.iter_rows(named=True)]
     domains = [DomainMetadata(name, text) for name, text in state.domain_metadata().iter_rows() if name != ROW_DOMAIN]
     # the clone's own commits are timed from its first one on
     properties = {k: v for k, v in state.properties.items() if not k.startswith("delta.inCommitTimestampEnablement")}

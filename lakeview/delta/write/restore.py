@@ -17,6 +17,7 @@ from lakeview.delta.write.column_ids import MAX_ID
 from lakeview.delta.write.conflicts import VACUUM_END, VACUUM_START
 from lakeview.delta.write.file_changes import LIVE_COLUMNS, add_of
 from lakeview.delta.write.identity import identities, with_marks
+from lakeview.delta.write.live_statistics import with_documents
 from lakeview.delta.write.row_ids import DOMAIN
 from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import CommitConflictError, DataFileMissingError
@@ -39,7 +40,7 @@ def restore(txn: Transaction, base: Replay, then: Replay) -> dict[str, int]:
     Returns operationMetrics. DataFileMissingError if a file that comes back is not in the store any more.
     """
     now, before = base.adds(LIVE_COLUMNS), then.adds(LIVE_COLUMNS)
-    back = before.join(now, on=_IDENTITY, how="anti", nulls_equal=True)
+    back = with_documents(before.join(now, on=_IDENTITY, how="anti", nulls_equal=True), then)
     away = now.join(before, on=_IDENTITY, how="anti", nulls_equal=True)
     _check_there(back, txn.storage)
     moment = milliseconds(txn.clock())

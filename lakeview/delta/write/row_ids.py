@@ -35,7 +35,7 @@ def with_row_ids(adds: Sequence[AddFile], version: int, mark: int) -> tuple[list
             if rows is None:
                 raise InvalidRequestError(
                     f"the statistics of {add.path} do not say how many rows it has, which row tracking asks for",
-                    fix="write the file with statistics",
+                    fix="count its rows first: recompute_statistics()",
                     place=add.path,
                     kind="no-row-count",
                 )

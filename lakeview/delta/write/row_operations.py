@@ -17,6 +17,7 @@ from lakeview.delta.write.assignments import Assignments
 from lakeview.delta.write.definition import Definition
 from lakeview.delta.write.file_changes import LIVE_COLUMNS
 from lakeview.delta.write.live_files import LiveFile, ahead
+from lakeview.delta.write.live_statistics import with_documents
 from lakeview.delta.write.merge import Merge
 from lakeview.delta.write.merge_rows import MergeRows, merge_metrics
 from lakeview.delta.write.row_changes import RowChanges
@@ -38,10 +39,9 @@ def live_files(base: Replay, definition: Definition, storage: Storage, where: pl
         tracked = Schema((*schema.fields, *tracked_fields(schema, definition.properties)))
     scan = Scan(base, schema, definition.partitions, storage.root, tracked=tracked)
     adds, tasks = scan.files(where, LIVE_COLUMNS)
+    rows = with_documents(adds, base).iter_rows(named=True)
     roots = storage.config.roots
-    return [
-        LiveFile(row, replace(task, roots=roots)) for row, task in zip(adds.iter_rows(named=True), tasks, strict=True)
-    ]
+    return [LiveFile(row, replace(task, roots=roots)) for row, task in zip(rows, tasks, strict=True)]
 
 
 def change_rows(txn: Transaction, where: pl.Expr, assignments: Assignments | None) -> int:

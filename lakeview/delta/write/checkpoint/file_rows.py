@@ -19,11 +19,7 @@ from lakeview.delta.log.actions import Metadata
 from lakeview.delta.log.file_actions import COLUMN_TYPES, text_maps
 from lakeview.delta.log.paths import encoded
 from lakeview.delta.properties import value
-from lakeview.delta.write.checkpoint.struct_statistics import (
-    StructStatistics,
-    parsed_partitions,
-    statistics_documents,
-)
+from lakeview.delta.write.checkpoint.struct_statistics import StructStatistics, documents_of, parsed_partitions
 from lakeview.delta.write.context import indexed_leaves
 from lakeview.model.schema import Field
 from lakeview.model.snapshot import TableProtocol
@@ -135,7 +131,7 @@ def add_structs(actions: pl.DataFrame, shape: Shape) -> pl.Series:
     parsed = actions["stats_parsed"] if "stats_parsed" in actions.columns else None
     stats = actions["stats"] if "stats" in actions.columns else _nulls(pl.String(), actions.height)
     if shape.documents:
-        columns["stats"] = _documents(stats, parsed)
+        columns["stats"] = documents_of(stats, parsed)
     if shape.structs is not None:
         columns["stats_parsed"] = shape.structs.read(stats, parsed)
         if shape.partitions:
@@ -196,11 +192,3 @@ def _tags(texts: pl.Series) -> pl.Series:
         return _nulls(TEXTS, texts.len())
     tags: dict[str, Any] = {text: msgspec.json.decode(text) for text in texts.drop_nulls().unique()}
     return text_maps([None if text is None else tags[text] for text in texts])
-
-
-def _documents(stats: pl.Series, parsed: pl.Series | None) -> pl.Series:
-    """Documents, made of the structs where an earlier checkpoint has them alone."""
-    if parsed is None:
-        return stats
-    rows = (stats.is_null() & parsed.is_not_null()).arg_true()
-    return stats if not rows.len() else stats.scatter(rows, statistics_documents(parsed.gather(rows)))

@@ -76,6 +76,14 @@ def parsed_partitions(values: pl.Series, fields: Sequence[Field]) -> pl.Series:
     return pl.DataFrame(columns).to_struct("partitionValues_parsed")
 
 
+def documents_of(stats: pl.Series, parsed: pl.Series | None) -> pl.Series:
+    """Documents, made of the structs where an earlier checkpoint has them alone."""
+    if parsed is None:
+        return stats
+    rows = (stats.is_null() & parsed.is_not_null()).arg_true()
+    return stats if not rows.len() else stats.scatter(rows, statistics_documents(parsed.gather(rows)))
+
+
 def statistics_documents(parsed: pl.Series) -> pl.Series:
     """`stats_parsed` of a checkpoint without documents, as documents: what is null is left out."""
     return pl.Series("stats", [_document(row) for row in parsed.to_list()], dtype=pl.String)
