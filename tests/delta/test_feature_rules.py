@@ -12,7 +12,7 @@ import lakeview as lv
 from lakeview.delta.data.row_tracking import MATERIALIZED
 from lakeview.delta.data.type_widening import widens_in_iceberg
 from lakeview.delta.table import DeltaTable
-from lakeview.model.errors import CorruptTableError, InvalidRequestError
+from lakeview.model.errors import ConstraintViolationError, CorruptTableError, InvalidRequestError
 from lakeview.model.schema import DataType, DecimalType, Field, PrimitiveType, Schema
 from tests.builders.actions import Action, metadata, protocol
 from tests.builders.history import DeltaHistory
@@ -101,6 +101,13 @@ def test_a_property_without_its_feature_begins_to_count_as_one_that_is_new(
     assert table.scan().collect().rows() == [(7,)]
     if feature == "rowTracking":
         assert table.scan(row_tracking=True).collect().rows() == [(7, 0, 2)]
+
+
+def test_a_constraint_whose_feature_comes_later_is_held_against_the_rows_there(history: DeltaHistory) -> None:
+    table = opened(history, protocol(1, 7, writerFeatures=[]), **{"constraints.c": "id > 5"})
+    history.commit(history.data("f", {"id": pa.array([7, 3], pa.int32())}, records=2))
+    with pytest.raises(ConstraintViolationError, match="1 row"):
+        table.upgrade_protocol(["checkConstraints"])
 
 
 def test_tables_for_iceberg_widen_as_iceberg_does(history: DeltaHistory) -> None:

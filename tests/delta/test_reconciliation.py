@@ -283,6 +283,7 @@ def test_partition_values_that_a_checkpoint_has_as_values_alone_are_read(
     history.commit().checkpoint(actions=actions, shape=shape)
     files = lv.open_table(history.address).files()
     assert dict(files.select("path", "partition").iter_rows()) == {"f": values, "g": dict.fromkeys(values)}
+    assert "t=2026-03-01T08:30:00.000000Z" in files["partition_text"][0], "no zone would be that of the writer"
 
 
 def test_frames_have_their_declared_columns_when_there_is_nothing_in_them(history: DeltaHistory) -> None:

@@ -176,11 +176,15 @@ def text_maps(maps: Sequence[dict[str, str | None] | None]) -> pl.Series:
 
 def text_maps_of_values(values: pl.Series) -> pl.Series:
     """Typed partition values as the maps of texts that an add has (delta protocol, Partition Value Serialization)."""
-    texts = [
-        value.dt.to_string("%Y-%m-%d %H:%M:%S%.6f") if isinstance(value.dtype, pl.Datetime) else value.cast(pl.String)
-        for value in values.struct.unnest()
-    ]
-    return text_maps(pl.DataFrame(texts).to_dicts()).alias(values.name)
+    return text_maps(pl.DataFrame([_text(value) for value in values.struct.unnest()]).to_dicts()).alias(values.name)
+
+
+def _text(values: pl.Series) -> pl.Series:
+    if not isinstance(values.dtype, pl.Datetime):
+        return values.cast(pl.String)
+    if values.dtype.time_zone is None:
+        return values.dt.to_string("%Y-%m-%d %H:%M:%S%.6f")
+    return values.dt.convert_time_zone("UTC").dt.to_string("%Y-%m-%dT%H:%M:%S%.6fZ")
 
 
 def with_keys(frame: pl.DataFrame, root: str) -> pl.DataFrame:

@@ -210,9 +210,7 @@ class DefinitionChanges(PendingCommit):
                 f"the table has a constraint {name} already", fix="drop it first, or choose another name", place=name,
                 kind="constraint-exists",
             )  # fmt: skip
-        condition = condition_of_rule(Expression(name, text_of(expression, "expression")), self.definition.schema)
-        rule = Satisfies(condition, f"the constraint {name} ({expression})")
-        self._check_existing(rule, counterexamples(condition))
+        self._check_constraint(name, text_of(expression, "expression"))
         self._change_properties({f"{_CONSTRAINT}{name}": expression})
 
     def drop_constraint(self, name: str) -> None:
@@ -232,6 +230,9 @@ class DefinitionChanges(PendingCommit):
         self._touched = True
         # a property that is there without its feature has no force: now it gets it
         properties = properties_of(features, self.definition.properties)
+        for name, text in properties.items():
+            if name.startswith(_CONSTRAINT):
+                self._check_constraint(name.removeprefix(_CONSTRAINT), text)
         if properties:
             self._change_properties(properties)
         self.definition.support(features)
@@ -257,6 +258,11 @@ class DefinitionChanges(PendingCommit):
                 has_ids = None not in (row["base_row_id"], row["default_row_commit_version"])
                 if not has_ids and row["key"] not in settled:
                     self.files.add_again(row, row["stats"])
+
+    def _check_constraint(self, name: str, expression: str) -> None:
+        condition = condition_of_rule(Expression(name, expression), self.definition.schema)
+        rule = Satisfies(condition, f"the constraint {name} ({expression})")
+        self._check_existing(rule, counterexamples(condition))
 
     def _check_existing(self, rule: Satisfies | HasValue, against: Node) -> None:
         if self.files.adds:
