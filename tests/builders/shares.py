@@ -339,6 +339,8 @@ class SharingServer:
             bits = portable(file.deleted)
             action["deletionVector"] = absolute(self._url(f"{file.id}.bin"), bits, len(file.deleted))
             place = {**place, "deletionVectorFileId": f"{file.id}.bin"}
+        if kind == "remove":  # "size" of a remove is optional
+            del action["size"]
         word = {"file": "add", "cdf": "cdc"}.get(kind, kind)
         return {"file": {"id": file.id, "deltaSingleAction": {word: action}, **place}}
 

@@ -6,6 +6,7 @@ import io
 import re
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import IO, TYPE_CHECKING
 
@@ -63,6 +64,8 @@ class SignedFiles(Storage):
         self._urls = dict(urls)
         self._again = again
         self._near = _NEAR
+        self._totals: dict[str, int] = {}
+        """Sizes of files that are listed without one, as their store says."""
         self._url_lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -88,7 +91,15 @@ class SignedFiles(Storage):
         self.count("open")
         location = self._url_of(path)
         if location.size is None:
-            raise UnsupportedTableError(f"the size of {path} is not known", fix="read the table whole", place=path)
+            self._fetch(path, 0, 1)  # a removed file may be listed without its size: its store knows it
+            location = replace(self._url_of(path), size=self._totals.get(path))
+            self.add({path: location})
+        if location.size is None:
+            raise UnsupportedTableError(
+                f"the size of {path} is not known, and its store does not say it",
+                fix="ask whoever shares the data for a store that says the size of a file",
+                place=path,
+            )
         return io.BufferedReader(RangeFile(partial(self.part, path), location.size), 64 << 10)
 
     def read(self, path: str) -> bytes:
@@ -146,7 +157,9 @@ class SignedFiles(Storage):
         with self._url_lock:
             if self._urls.get(path) is not old:
                 return
-            self._urls.update(self._again())
+            for name, url in self._again().items():
+                earlier = self._urls.get(name)
+                self._urls[name] = url if earlier is None or url.size is not None else replace(url, size=earlier.size)
             # a server whose URLs hold for seconds is not asked before every read, nor by each of several threads
             if (location := self._urls.get(path)) is not None and location.expires is not None:
                 self._near = min(_NEAR, max(0, self._remaining(location) // 4))
@@ -180,7 +193,9 @@ class SignedFiles(Storage):
         match response.status_code:
             case 206:
                 data = self._http.body(response, length)
-                _check_range(response.headers.get("Content-Range", ""), location, path, start)
+                total = _check_range(response.headers.get("Content-Range", ""), location, path, start)
+                if location.size is None and total is not None:
+                    self._totals[path] = total
             case 200:
                 if (location.size or 0) > _WHOLE:
                     raise SharingError(
@@ -190,6 +205,8 @@ class SignedFiles(Storage):
                         kind="no-ranges",
                     )
                 data = self._http.body(response, _WHOLE)
+                if location.size is None:
+                    self._totals[path] = len(data)
                 for number in range(-(-len(data) // BLOCK)):  # it was sent whole: it is not asked for again
                     self._blocks.put((path, number), data[number * BLOCK : (number + 1) * BLOCK])
                 data = data[start : start + length]
@@ -252,15 +269,17 @@ class _ExpiredError(Exception):
         self.error = error
 
 
-def _check_range(header: str, location: SignedUrl, path: str, start: int) -> None:
+def _check_range(header: str, location: SignedUrl, path: str, start: int) -> int | None:
+    """The whole file's size by the header of a part, None without one. CorruptTableError if the list says another."""
     match = _TOTAL.match(header)
     if match is None:  # a proxy may leave the total out: then the length is checked alone
-        return
-    if int(match["first"]) != start or (location.size is not None and int(match["total"]) != location.size):
+        return None
+    total = int(match["total"])
+    if int(match["first"]) != start or (location.size is not None and total != location.size):
         raise CorruptTableError(
-            f"file {path} holds {int(match['total']):,} bytes in its store, "
-            f"{location.size or 0:,} by the server's list",
+            f"file {path} holds {total:,} bytes in its store, {location.size or 0:,} by the server's list",
             fix="ask whoever shares the data",
             place=path,
             kind="corrupt-data-file",
         )
+    return total
