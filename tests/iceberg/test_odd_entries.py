@@ -121,6 +121,18 @@ def test_days_are_told_where_the_first_manifest_has_nothing_but_removed_files(
     assert lv.open_table(history.address).files()["partition_text"].to_list() == ["day=2024-01-02", "day=2024-01-03"]
 
 
+def test_a_manifest_of_two_lists_has_the_sequence_number_that_each_gives_it(tmp_path: Path) -> None:
+    """As one that was added on two branches: a delete is newer than its files on one of them alone."""
+    history = Odd(tmp_path / "t", FIELDS)
+    history.append("a", [{"id": 1}])
+    history.delete_equal("d", [history.fields["id"]], [{"id": 1}])
+    (data, deletes), history._manifests = history._manifests, []
+    history._manifests = [data | {"sequence_number": 2}, deletes]
+    history._commit("append", [], 0, {})
+    opened = lv.open_table(history.address)
+    assert [opened.scan(version).collect().height for version in (1002, 1003)] == [0, 1]
+
+
 def test_bytes_of_an_unknown_transform_are_equal_whatever_lies_beside_them() -> None:
     """A delete applies to the files of its partition, by the values of transforms that are not known too."""
     part = PartitionField(1000, "w", parse_transform("weird"), (1,))

@@ -13,8 +13,8 @@ import polars as pl
 from lakeview.iceberg.metadata.single_values import own_text
 from lakeview.storage.byte_cache import ByteBoundedCache
 
-ManifestKey: TypeAlias = tuple[str, int | None]
-"""A manifest's path and the first row id that its list gives it: another one means other entries."""
+ManifestKey: TypeAlias = tuple[str, int | None, int | None]
+"""A manifest's path, and the first row id and the sequence number that its list gives it: others mean other entries."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

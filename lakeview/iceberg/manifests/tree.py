@@ -141,13 +141,13 @@ class Tree:
         """`entries`, and how many of them each manifest has."""
         ids = frozenset(metrics)
         rows = manifests.select(_LIST_COLUMNS).rows(named=True)
-        by_key = {(str(row["manifest_path"]), row["first_row_id"]): row for row in rows}
+        by_key = {_key(row): row for row in rows}
         entries, bounds = self._cached(by_key, ids)
         missing = {key: row for key, row in by_key.items() if key not in entries}
         for loaded_entries, loaded_bounds in self._load(missing, ids):
             entries |= loaded_entries
             bounds |= loaded_bounds
-        keys = [(str(row["manifest_path"]), row["first_row_id"]) for row in rows]
+        keys = list(map(_key, rows))
         frame = pl.concat([self._empty, *frames_of(entries[key] for key in keys)])
         if ids:
             none = self._empty.select(METRICS)
@@ -184,7 +184,7 @@ class Tree:
     def _chunk(
         self, keys: Sequence[ManifestKey], rows: Mapping[ManifestKey, Mapping[str, Any]], ids: frozenset[int], each: Any
     ) -> tuple[_Slices, _Slices]:
-        data = {} if self._storage.remote or len(keys) < 2 else self._read_all([path for path, _ in keys])
+        data = {} if self._storage.remote or len(keys) < 2 else self._read_all([path for path, *_ in keys])
         manifests: list[Manifest] = list(each(lambda key: self._open(key[0], rows[key], data.get(key[0])), keys))
         frame = read_manifests(manifests, self._columns, ids).select(self._empty.columns)
         lengths = {key: manifest.container.records for key, manifest in zip(keys, manifests, strict=True)}
@@ -228,6 +228,10 @@ def one_ahead(each: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         while frames := coming.result():
             coming = worker.submit(list, islice(each, 1))
             yield frames.pop()
+
+
+def _key(manifest: Mapping[str, Any]) -> ManifestKey:
+    return str(manifest["manifest_path"]), manifest["first_row_id"], manifest["sequence_number"]
 
 
 def _chunks(missing: Mapping[ManifestKey, Mapping[str, Any]]) -> Iterator[list[ManifestKey]]:
