@@ -86,7 +86,7 @@ class SharingClient:
 
     def __init__(self, profile: Profile, *, limits: Limits | None = None, clock: Clock = system_clock) -> None:
         self.profile = profile
-        self.http = Http(limits or Limits())
+        self.http = Http(limits or Limits(), profile.endpoint)
         self.clock = clock
         self._credentials = log_in(profile, self.http, clock)
         self.ends_streams = False

@@ -29,10 +29,15 @@ _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 
 
 class Http:
-    """One pool of connections. Safe to use from several threads; credentials are given with each call."""
+    """One pool of connections. Safe to use from several threads; credentials are given with each call.
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    `server`: the URL of the server, None where it is not known.
+    """
+
+    def __init__(self, limits: Limits | None = None, server: str | None = None) -> None:
         import httpx
+
+        self._is_remote = server is not None and not is_loopback(_split(server).hostname or "")
 
         self.limits = limits = limits or Limits()
         timeout = httpx.Timeout(limits.idle, connect=limits.connect)
@@ -50,7 +55,8 @@ class Http:
     def check_url(self, url: str, what: str, *, handed_out: bool = False) -> None:
         """SharingError for a URL that must not be followed: neither http nor https, or plain http to another machine.
 
-        `handed_out`: a server gave it, so that private address ranges may be refused. No secret of it is quoted.
+        `handed_out`: a server gave it, so that private address ranges may be refused, and this machine is by a server
+        on another one. No secret of it is quoted.
         """
         parts = _split(url)
         host = parts.hostname
@@ -67,6 +73,13 @@ class Http:
                 fix="ask for https, or set LAKEVIEW_PLAIN_HTTP=1 if the network between is yours",
                 place=redacted_url(url),
                 kind="plain-http",
+            )
+        if handed_out and self._is_remote and is_loopback(host):
+            raise SharingError(
+                f"{what} leads to this machine, and the server is another one",
+                fix="ask the operator of the server, which may not know its public address",
+                place=redacted_url(url),
+                kind="bad-url",
             )
         if handed_out and not self.limits.private:
             _refuse_private(host, parts.port, what)
