@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 
 from lakeview.delta.table import DeltaTable
+from tests.differential.delta_stories import Step, Story, stories, tell
 from tests.differential.oracles import deltalake_changes, kernel_changes, opened, readable
-from tests.differential.told import Step, Story, stories, tell
 from tests.golden.rows import differences, rows
 
 FEED = (

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.differential.delta_stories import PARTS, Story, stories, tell
 from tests.differential.oracles import opened
-from tests.differential.told import PARTS, Story, stories, tell
 from tests.golden.rows import differences
 
 WRITES = ("append", "append", "append widened", "update", "overwrite a part", "compact", "add a column", "checkpoint")

@@ -1,7 +1,7 @@
 """Runs a target, or all, under a coverage-guided fuzzer: `python -m tests.fuzz.run commit --seconds 60`.
 
 An input that ends in anything but a value or a LakeviewError, or takes more than a minute or two gigabytes, stops
-the run with an exit code, and is kept in `fuzz-findings/`. Put it into tests/fuzz/found.py, and it is a test.
+the run with an exit code, and is kept in `fuzz-findings/`. Put it into tests/fuzz/regressions.py, and it is a test.
 """
 
 from __future__ import annotations

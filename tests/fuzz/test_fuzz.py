@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.found import REGRESSIONS
+from tests.fuzz.regressions import REGRESSIONS
 from tests.fuzz.seeds import SEEDS
 from tests.fuzz.targets import TARGETS
 

@@ -18,7 +18,7 @@ from lakeview.iceberg.opening import open_iceberg
 from lakeview.iceberg.table import IcebergTable
 from tests.breadth import with_breadth
 from tests.differential.iceberg_oracles import SAIL, duckdb_rows, pyiceberg_rows, sail_rows
-from tests.differential.iceberg_told import SPECS, START, STEPS, Step, Story, stories, table_of
+from tests.differential.iceberg_stories import SPECS, START, STEPS, Step, Story, stories, table_of
 from tests.golden.rows import differences, net
 
 pytestmark = [

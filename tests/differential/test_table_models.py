@@ -9,8 +9,8 @@ import deltalake
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests.differential.built import STEPS, Plan, TableModel, plans
 from tests.differential.oracles import ORACLES, opened, readable
+from tests.differential.table_models import STEPS, Plan, TableModel, plans
 from tests.golden.rows import differences
 
 FEW = settings(max_examples=2, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

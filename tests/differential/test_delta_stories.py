@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from tests.differential.delta_stories import STEPS, Step, Story, stories, tell
 from tests.differential.oracles import compare_history, compare_version, opened, readable
-from tests.differential.told import STEPS, Step, Story, stories, tell
 
 FEW = settings(max_examples=2, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 MANY = settings(FEW, max_examples=8)
