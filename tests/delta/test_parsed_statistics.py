@@ -191,12 +191,12 @@ def test_a_file_that_is_added_again_keeps_statistics_that_a_checkpoint_has_as_st
     actions = [features, metadata({"x": "long"}, properties={"delta.enableDeletionVectors": "true"})]
     file = history.data("f", {"x": [1, 2, 3]})
     parsed = {"numRecords": 3, "minValues": {"x": 1}, "maxValues": {"x": 3}, "nullCount": {"x": 0}}
-    known = {"add": {**file["add"], "stats_parsed": parsed}}
+    add_file = {"add": {**file["add"], "stats_parsed": parsed}}
     history.commit(*actions).commit(file)
-    history.checkpoint(actions=[*actions, known], shape=parsed_shape("nullCount", pa.int64())).without(0, 1)
+    history.checkpoint(actions=[*actions, add_file], shape=parsed_shape("nullCount", pa.int64())).without(0, 1)
     table = opened(history.address)
     result = again(table)
-    found = result if isinstance(result, DeltaTable) else table
-    (action,) = found.commit(found.snapshot().version).filter(kind="add")["action"]
+    newest = result if isinstance(result, DeltaTable) else table
+    (action,) = newest.commit(newest.snapshot().version).filter(kind="add")["action"]
     stats = json.loads(json.loads(action)["stats"])
     assert {name: value for name, value in stats.items() if name != "tightBounds"} == parsed

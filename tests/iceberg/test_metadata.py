@@ -67,14 +67,14 @@ def test_gzip_is_known_by_its_first_bytes() -> None:
 
 def test_optional_parts_may_be_null_or_odd() -> None:
     part = {"name": "z", "transform": "identity", "source-id": 1, "source-ids": None, "field-id": None}
-    found = document(
+    content = document(
         schemas=[SCHEMA, {**SCHEMA, "schema-id": 3}],
         partition_specs=[{"spec-id": 0, "fields": [part]}],
         snapshots=[snapshot(1, schema_id="3"), snapshot(2, schema_id=None)],
         statistics=[None, {"snapshot-id": 1}],
         partition_statistics=["odd"],
     )
-    metadata = parsed(found)
+    metadata = parsed(content)
     assert [(f.field_id, f.source_ids) for f in metadata.spec.fields] == [(1000, (1,))]
     assert [metadata.schema_of(s).schema_id for s in metadata.snapshots.values()] == [3, 0]
     assert (len(metadata.statistics), metadata.partition_statistics) == (1, ())
