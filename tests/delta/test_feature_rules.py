@@ -56,6 +56,13 @@ def test_a_feature_brings_those_that_it_depends_on(history: DeltaHistory, featur
     assert {feature, dependency} <= set(recorded(table, "protocol")["writerFeatures"])
 
 
+def test_a_feature_of_readers_alone_becomes_one_of_writers_too(history: DeltaHistory) -> None:
+    table = opened(history, protocol(3, 7, readerFeatures=["deletionVectors"], writerFeatures=[]))
+    table.upgrade_protocol(["v2Checkpoint"])
+    upgraded = recorded(table, "protocol")
+    assert upgraded["readerFeatures"] == upgraded["writerFeatures"] == ["deletionVectors", "v2Checkpoint"]
+
+
 def test_a_table_is_not_clustered_and_partitioned(history: DeltaHistory) -> None:
     history.create(partition_by=("city",))
     table = lv.open_table(history.address)

@@ -98,7 +98,8 @@ def supported_features(protocol: Protocol) -> frozenset[str]:
     """The features that a protocol names, or implies by its legacy version."""
     version = protocol.min_writer_version
     implied = {f for v, names in LEGACY_WRITER_FEATURES.items() if v <= version < MAX_WRITER_VERSION for f in names}
-    return frozenset(implied | set(protocol.writer_features or ()))
+    # "it is not allowed to list a feature only in readerFeatures": one that is there alone is one of writers too
+    return frozenset(implied | set(protocol.writer_features or ()) | set(protocol.reader_features or ()))
 
 
 def upgraded(protocol: Protocol, features: Collection[str], address: str) -> Protocol:
