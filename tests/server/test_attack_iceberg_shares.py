@@ -90,6 +90,28 @@ def test_a_column_with_an_initial_default_is_refused_by_name(api: Api, tmp_path:
     assert api.refused("ice") == (400, "UNSUPPORTED_OPERATION", message)
 
 
+def test_a_name_mapping_is_refused_for_files_that_only_it_can_read(api: Api, tmp_path: Path) -> None:
+    mapping = '[{"field-id": 1, "names": ["id", "old"]}]'
+    history = IcebergHistory(tmp_path / "ice", ID, properties={"schema.name-mapping.default": mapping})
+    history.append("a.parquet", [{"id": 1}], ids=False)
+    share(api, tmp_path, "ice")
+    message = "the table has a name mapping, by which its files may be read, and Delta Sharing has none"
+    assert api.refused("ice") == (400, "UNSUPPORTED_OPERATION", message)
+
+
+def test_a_field_in_a_list_that_was_renamed_is_refused_by_name(api: Api, tmp_path: Path) -> None:
+    def listed(name: str) -> list[dict[str, Any]]:
+        element = {"type": "struct", "fields": [{"id": 4, "name": name, "required": False, "type": "long"}]}
+        type_ = {"type": "list", "element-id": 3, "element": element, "element-required": False}
+        return [*ID, {"id": 2, "name": "l", "required": False, "type": type_}]
+
+    history = IcebergHistory(tmp_path / "ice", listed("before"))
+    history.evolve(listed("after"))
+    share(api, tmp_path, "ice")
+    message = "column l.element.after had another name once, which Delta Sharing cannot describe"
+    assert api.refused("ice") == (400, "UNSUPPORTED_OPERATION", message)
+
+
 def test_properties_of_a_table_are_nobodys_business(api: Api, tmp_path: Path) -> None:
     history = BranchedHistory(tmp_path / "ice", ID)
     history.append("a.parquet", [{"id": 1}])

@@ -12,7 +12,7 @@ import polars as pl
 
 from lakeview.iceberg.metadata.locations import Locations
 from lakeview.iceberg.metadata.refs import ancestors
-from lakeview.iceberg.metadata.types import struct_fields
+from lakeview.iceberg.scan.data_files import NAME_MAPPING
 from lakeview.iceberg.table import IcebergTable
 from lakeview.model.printable import count_text
 from lakeview.model.schema import Field, PrimitiveType
@@ -116,13 +116,23 @@ class IcebergSource(Source):
         )
 
     def _require_names(self) -> None:
-        """400 if a column had another name once, or its name was another column's: plain Parquet is read by names."""
+        """400 if a column or field had another name once, or its name was another's: plain Parquet is read by names.
+
+        Files that were imported may have other names too, and lack columns whose values their partitions have.
+        """
+        if NAME_MAPPING in self._table.metadata.properties:
+            raise unsupported(
+                "the table has a name mapping, by which its files may be read, and Delta Sharing has none"
+            )
         names: dict[int, tuple[str, ...]] = {}
         numbers: dict[tuple[str, ...], int] = {}
         for recorded in self._table.metadata.schemas.values():
-            for number, (path, field) in struct_fields(recorded.schema).items():
-                if names.setdefault(number, path) != path or numbers.setdefault(path, number) != number:
-                    raise unsupported(f"column {field.name} had another name once, which Delta Sharing cannot describe")
+            for node in nodes(recorded.schema):
+                number = None if node.field is None else node.field.id
+                if number is None:
+                    continue
+                if names.setdefault(number, node.path) != node.path or numbers.setdefault(node.path, number) != number:
+                    raise unsupported(f"column {node.name} had another name once, which Delta Sharing cannot describe")
 
 
 def _require_words(fields: Iterable[Field]) -> None:
