@@ -146,7 +146,9 @@ class _Lenient:
             return variant_text(array, path)
         if column_type == VARIANT_BINARIES and is_variant(array.type):
             return stored_variants(array, path)
-        if kind_of(array.type) not in _SOURCES.get(kind_of(target), ()) or column_type == VARIANT:
+        # a date is no moment: "promotion to timestamptz is not allowed", and Delta widens it to timestamp_ntz alone
+        needs_zone = pa.types.is_date(array.type) and pa.types.is_timestamp(target) and target.tz is not None
+        if needs_zone or kind_of(array.type) not in _SOURCES.get(kind_of(target), ()) or column_type == VARIANT:
             raise _refused(path, array.type, column_type, "one does not become the other")
         return _cast(array, column_type, target, path)
 

@@ -217,6 +217,16 @@ def test_what_a_file_lacks_is_its_partition_value_then_the_default_then_null(tmp
     assert lv.open_table(history.address).scan().collect().rows() == [(1, "x", 7, None)]
 
 
+def test_a_date_is_no_time_with_a_zone_and_the_other_columns_are_read(tmp_path: Path) -> None:
+    day = {"id": 3, "name": "day", "required": False, "type": "date"}
+    history = IcebergHistory(tmp_path / "t", [ID, day], version=3)
+    history.append("a", [{"id": 1, "day": date(2024, 1, 1)}])
+    history.evolve([ID, {**day, "type": "timestamptz"}])
+    with pytest.raises(UnsupportedTableError, match="column day is date32"):
+        lv.open_table(history.address).scan().collect()
+    assert ids_only(history.address) == [1]
+
+
 def test_a_fixed_value_of_another_length_is_corrupt(tmp_path: Path) -> None:
     history = IcebergHistory(tmp_path / "t", [{"id": 1, "name": "f", "required": False, "type": "fixed[4]"}])
     history.append("a", [{"f": None}])
