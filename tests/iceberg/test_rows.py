@@ -17,6 +17,7 @@ import pytest
 from pyarrow import orc
 
 import lakeview as lv
+from lakeview.iceberg.scan.data_files import IcebergSource
 from lakeview.model.errors import (
     CorruptTableError,
     DataFileMissingError,
@@ -24,6 +25,7 @@ from lakeview.model.errors import (
     LakeviewError,
     UnsupportedTableError,
 )
+from lakeview.model.schema import Field, PrimitiveType, StructType
 from lakeview.rows.parquet import read_task
 from tests.builders.iceberg import IcebergHistory
 
@@ -215,6 +217,13 @@ def test_what_a_file_lacks_is_its_partition_value_then_the_default_then_null(tmp
         [ID, {**CAT, "initial-default": "never"}, extra, {"id": 4, "name": "z", "required": False, "type": "date"}]
     )
     assert lv.open_table(history.address).scan().collect().rows() == [(1, "x", 7, None)]
+
+
+def test_a_file_whose_struct_may_lack_a_partition_value_is_left_to_no_other_reader() -> None:
+    inner = Field("c", PrimitiveType("string"), id=3)
+    fields = [Field("s", StructType((inner,)), id=2), Field("id", PrimitiveType("long"), id=1)]
+    assert IcebergSource("PARQUET", constants={1: 7}).stores(fields, [])
+    assert not IcebergSource("PARQUET", constants={3: "x"}).stores(fields, [])
 
 
 def test_a_date_is_no_time_with_a_zone_and_the_other_columns_are_read(tmp_path: Path) -> None:

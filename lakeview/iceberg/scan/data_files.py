@@ -20,6 +20,7 @@ from lakeview.iceberg.manifests.entries import FORMATS
 from lakeview.iceberg.scan.projection import Projection, absent_fields, has_ids, with_mapping
 from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.schema import Field, PrimitiveType
+from lakeview.model.type_tree import nodes
 from lakeview.rows.tasks import FileTask
 from lakeview.storage import Storage
 
@@ -63,7 +64,10 @@ class IcebergSource:
         which are null. Implements `lakeview.rows.layouts.ParquetSource`."""
         has_lineage = any(f in LINEAGE for f in fields)
         has_defaults = any(f.id in self.constants or f.metadata.get("initial-default") is not None for f in missing)
-        return self.format == "PARQUET" and not has_lineage and not has_defaults
+        # whether a struct lacks one of its fields, the file alone shows
+        inner = (node.field for node in nodes(fields if self.constants else ()) if len(node.path) > 1)
+        may_be_filled = any(f is not None and f.id in self.constants for f in inner)
+        return self.format == "PARQUET" and not (has_lineage or has_defaults or may_be_filled)
 
     def _with_lineage(self, batch: pa.RecordBatch, task: FileTask, start: int) -> pa.RecordBatch:
         """A batch with what its rows inherit in the columns of row lineage, where those were asked for."""
