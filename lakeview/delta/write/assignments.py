@@ -31,7 +31,8 @@ class Assigned(NamedTuple):
 def check_assignments(
     assignments: Assignments, table: Schema, columns: Schema, *, is_new: bool = False
 ) -> dict[Path, Assigned]:
-    """Assignments to columns of a table, their values over `columns`, by their paths. `is_new`: they make new rows.
+    """Assignments to columns of a table, their values over `columns`, by their paths in the table's spelling.
+    `is_new`: they make new rows.
 
     InvalidRequestError for a column that is not there, for two assignments to one place (kind twice-assigned), for a
     field of a new row's struct, and for what is no expression over the columns of one row; ConstraintViolationError for
@@ -40,7 +41,7 @@ def check_assignments(
     by_path: dict[Path, Assigned] = {}
     for column, value in mapping_of(assignments, "assignments").items():
         path = (column,) if column in table else column_path(column)
-        field = _field(table, path)
+        path, field = _field(table, path)
         if is_new and path[1:]:
             raise InvalidRequestError(
                 f"{'.'.join(path)} is a field of a struct, and a new row has none to set it in",
@@ -76,14 +77,18 @@ def _constant(value: pl.Expr, field: Field) -> pl.Expr:
     return value.cast(polars_type(field.type)) if isinstance(dtype, pl.Decimal) else value
 
 
-def _field(table: Schema, path: Path) -> Field:
-    table.require(path[:1], place="assignments")
-    field = table[path[0]]
-    for end, name in enumerate(path[1:], 1):
+def _field(table: Schema, path: Path) -> tuple[Path, Field]:
+    """The field at a path, and the path as the table spells it."""
+    field = _find_field(table.fields, path[0])
+    if field is None:
+        table.require(path[:1], place="assignments")
+    assert field is not None
+    spelled = [field.name]
+    for name in path[1:]:
         fields = field.type.fields if isinstance(field.type, StructType) else ()
-        inner = next((f for f in fields if f.name == name), None)
+        inner = _find_field(fields, name)
         if inner is None:
-            above, names = ".".join(path[:end]), ", ".join(f.name for f in fields[:20])
+            above, names = ".".join(spelled), ", ".join(f.name for f in fields[:20])
             raise InvalidRequestError(
                 f"there is no field {name} in {above}" if names else f"{above} is {field.type}, which is no struct",
                 fix=f"choose from {names}" if names else "set the whole of it",
@@ -91,7 +96,15 @@ def _field(table: Schema, path: Path) -> Field:
                 kind="unknown-column",
             )
         field = inner
-    return field
+        spelled.append(field.name)
+    return tuple(spelled), field
+
+
+def _find_field(fields: Sequence[Field], name: str) -> Field | None:
+    """The field of a name, whose case means nothing where no field is called exactly so."""
+    alike = [field for field in fields if field.name.casefold() == name.casefold()]
+    exact = [field for field in alike if field.name == name]
+    return exact[0] if exact else alike[0] if len(alike) == 1 else None
 
 
 def with_values(rows: pa.RecordBatch, names: Sequence[str], values: Mapping[Path, pl.Series]) -> pa.RecordBatch:
