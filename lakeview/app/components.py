@@ -17,10 +17,13 @@ from lakeview.app.columns import Column, cells_and_columns
 from lakeview.app.pages import PAGES
 from lakeview.app.widget_state import linked
 from lakeview.model.findings import Finding, Severity
+from lakeview.model.printable import choices, shorten
 
 ROW_HEIGHT = 28
 BROKEN_LINES = 57
 MAX_ROWS = 1_000
+MOST_SHOWN = 40
+"""Letters of a name that a link has wrong."""
 _UNSCROLLED = 20
 """Rows of sentences that are shown without a scroll bar."""
 
@@ -162,6 +165,15 @@ def nothing(what: str, why: str, page: str | None = None, label: str | None = No
     st.markdown(f":gray[:material/do_not_disturb_on:] **{escape(what)}** :gray[{escape(why)}]")
     if page is not None:
         link(page, label)
+
+
+def unknown_name(key: str, names: Sequence[str], what: str, instead: str) -> None:
+    """One line where the link has a name under a key that is none of these, `period=99 is no partition of v7`: what is
+    shown `instead`, and which name may be meant."""
+    name = st.query_params.get(key)
+    if name and name not in names:
+        hint = choices(name, names)
+        nothing(f"{shorten(name, MOST_SHOWN)} is no {what}.", f"{instead}; {hint}." if names else f"{instead}.")
 
 
 def stack(charts: Sequence[Any], *, key: str, on_pick: Callable[[str], None] | None = None) -> None:

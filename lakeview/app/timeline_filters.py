@@ -15,6 +15,7 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.app import answers
+from lakeview.app.components import unknown_name
 from lakeview.app.widget_state import linked
 
 MEASURES = ("rows", "bytes", "files")
@@ -61,8 +62,10 @@ def controls(timeline: pl.DataFrame) -> Filters:
         )
         lanes = _lanes(timeline)
         st.space("stretch")
-        writer = _writer(timeline)
+        writers = timeline["writer"].drop_nulls().value_counts(sort=True)["writer"].head(_MOST_WRITERS).to_list()
+        writer = _writer(writers)
         before, span = _time(timeline)
+    unknown_name(WRITER, writers, "writer of these commits", "those of all writers are shown")
     commits = answers.narrowed(timeline, lanes, writer, before)
     if span is not None:
         commits = commits.filter(pl.col("timestamp").is_between(span[0], span[1] + _MINUTE, closed="left"))
@@ -99,8 +102,7 @@ def _lanes(timeline: pl.DataFrame) -> list[str]:
     return list(choice or [])
 
 
-def _writer(timeline: pl.DataFrame) -> str | None:
-    writers = timeline["writer"].drop_nulls().value_counts(sort=True)["writer"].head(_MOST_WRITERS).to_list()
+def _writer(writers: list[str]) -> str | None:
     writer = st.query_params.get(WRITER)
     st.session_state[WRITER] = writer if writer in writers else ALL_WRITERS
     choice = st.selectbox(

@@ -26,7 +26,7 @@ else:
     if findings:
         with card(key="files-findings"):
             finding_lines(findings, here="files")
-    choice = panels.filters(whole)
+    choice = panels.filters(now, whole)
     files = panels.passing_files(now, choice)
     bins = panels.bins(now, whole, choice)
     with card("Sizes, doubling bins", views.files.sizes.small_files_note(bins), key="sizes-card"):

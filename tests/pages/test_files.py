@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.builders.actions import add
+from tests.builders.history import DeltaHistory
 from tests.pages import tables
 from tests.pages.app import open_page, text
 from tests.pages.tables import LogWriter, flights
@@ -24,6 +26,18 @@ def test_the_listing_is_narrowed_and_ordered_by_a_link(good: Path) -> None:
     assert table_with(app, "file")["file"].to_list() == ["load-2.parquet"]
     app = open_page("files", good, order="by path")
     assert table_with(app, "file")["file"].to_list() == [f"load-{m}.parquet" for m in (1, 2, 3)]
+
+
+def test_a_link_to_a_partition_that_is_not_there_says_that_all_files_are_shown(good: Path) -> None:
+    app = open_page("files", good, partition="month=9")
+    assert "**month=9 is no partition of this version.** :gray[files of all partitions are shown; " in text(app)
+
+
+def test_a_partition_beyond_those_to_choose_from_is_shown(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t").create({"id": "long", "day": "integer"}, partition_by=("day",))
+    history.commit(*(add(f"f{day}.parquet", partition={"day": str(day)}) for day in range(1001)))
+    app = open_page("files", history.address, partition="day=999")  # the last one by name
+    assert table_with(app, "file")["file"].to_list() == ["f999.parquet"]
 
 
 def test_the_first_line_says_that_the_layout_is_no_problem(good: Path) -> None:

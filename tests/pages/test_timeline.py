@@ -166,6 +166,8 @@ def test_words_of_a_link_that_are_no_filter_filter_nothing(good: Path) -> None:
     app = open_page("timeline", good, lanes="nothing", writer="nobody", **{"from": "yesterday", "to": "9"})
     assert not app.exception
     assert len(app.dataframe[0].value) == 7
+    line = "**nobody is no writer of these commits.** :gray[those of all writers are shown; choose from ingest, li.]"
+    assert line in text(app)
 
 
 def charts_to_select_in(app: AppTest) -> set[str]:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.app import cache, columns, downloads
-from lakeview.app.components import escape, frame, grid, tile
+from lakeview.app.components import escape, frame, grid, tile, unknown_name
 from lakeview.app.file_layout import layout_of
 from lakeview.app.memo import cached
 from lakeview.app.session import OpenTable
@@ -86,12 +86,12 @@ class Filters:
         return self.partition is None and not self.path and self.sizes is None
 
 
-def filters(layout: views.files.sizes.FileLayout) -> Filters:
+def filters(now: OpenTable, layout: views.files.sizes.FileLayout) -> Filters:
     """Partition, part of a path, and bin of sizes, from one line of widgets; all in the link."""
-    partition = ALL_PARTITIONS
+    partition, partitions = ALL_PARTITIONS, _partitions(now, layout)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="file-filters"):
-        if layout.partitions:
-            choices = [ALL_PARTITIONS, *layout.partitions]
+        if partitions:
+            choices = [ALL_PARTITIONS, *partitions]
             partition = st.selectbox(
                 "Partition", choices, key=linked("partition", ALL_PARTITIONS, choices),
                 label_visibility="collapsed", width=190,
@@ -104,7 +104,16 @@ def filters(layout: views.files.sizes.FileLayout) -> Filters:
             "Sizes", labels, key=linked("sizes", ALL_SIZES, labels), label_visibility="collapsed", width=140,
             help="A click on a bar of the chart chooses its sizes.",
         )  # fmt: skip
+    unknown_name("partition", partitions, "partition of this version", "files of all partitions are shown")
     return Filters(None if partition == ALL_PARTITIONS else partition, path, None if sizes == ALL_SIZES else sizes)
+
+
+def _partitions(now: OpenTable, layout: views.files.sizes.FileLayout) -> list[str]:
+    """The partitions to choose from: the first ones, and that of the link."""
+    name = st.query_params.get("partition", "")
+    if not name or name in layout.partitions or not (now.snapshot.files["partition_text"] == name).any():
+        return list(layout.partitions)
+    return [*layout.partitions, name]
 
 
 def passing_files(now: OpenTable, choice: Filters) -> pl.DataFrame:

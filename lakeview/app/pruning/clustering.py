@@ -9,7 +9,7 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import answers, cache, columns, downloads
-from lakeview.app.components import dark, escape, fold, frame, nothing, stack
+from lakeview.app.components import dark, escape, fold, frame, nothing, stack, unknown_name
 from lakeview.app.memo import cached
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
@@ -40,6 +40,7 @@ def picked_column(clustering: pl.DataFrame) -> str | None:
         column: str | None = st.selectbox(
             "Column", names, key=linked(COLUMN, names[0], names), label_visibility="collapsed", width=220
         )
+    unknown_name(COLUMN, names, "column with min and max in files", f"{column} is shown")
     return column
 
 

@@ -10,7 +10,19 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import columns, selection, widths
-from lakeview.app.components import MAX_ROWS, card, dark, escape, finding_lines, fold, frame, link, nothing, stack
+from lakeview.app.components import (
+    MAX_ROWS,
+    card,
+    dark,
+    escape,
+    finding_lines,
+    fold,
+    frame,
+    link,
+    nothing,
+    stack,
+    unknown_name,
+)
 from lakeview.app.null_shares import null_columns
 from lakeview.app.pages import QUALITY_WHOLE_TABLE
 from lakeview.app.row_links import row_link
@@ -18,7 +30,6 @@ from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
 from lakeview.inspection.absent_columns import first_versions
 from lakeview.model.findings import Finding
-from lakeview.model.printable import choices, shorten
 
 TABS = ("Each load", QUALITY_WHOLE_TABLE, "By partition")
 LOAD = "load"
@@ -26,8 +37,6 @@ LOAD = "load"
 MOST_CELLS, MOST_COLUMNS, MOST_LOADS = 4_800, 40, 240
 """Of the heatmap of null shares: the cells of more loads are narrower than the gaps between them."""
 ALERTS_SHOWN = 7
-MOST_SHOWN = 40
-"""Letters of a name that a link has wrong."""
 
 TRENDS_NOTE = (
     "one point a load, from statistics alone · band: expected range, median ± 3 MAD of 20 loads · "
@@ -61,11 +70,7 @@ def picked_column(now: OpenTable, loads: pl.DataFrame, findings: list[Finding], 
             width=190,
         )
     column = str(choice or names[0])
-    if (text := st.query_params.get("column", column)) not in names:
-        nothing(
-            f"No load has statistics of a column {shorten(text, MOST_SHOWN)}.",
-            f"{column} is shown; {choices(text, names)}.",
-        )
+    unknown_name("column", names, "column that a load has statistics of", f"{column} is shown")
     return column
 
 
