@@ -17,7 +17,7 @@ from lakeview.views.units import format_moment, format_version
 _MOST_COLUMNS = 60
 _LONGEST = 26
 _ROW = 16
-_SHAPES = {"born": "circle", "dropped": "cross", "renamed": "triangle-up", "type": "diamond"}
+_SHAPES = {"added": "circle", "dropped": "cross", "renamed": "triangle-up", "type": "diamond"}
 
 
 def column_lanes(
@@ -33,8 +33,8 @@ def column_lanes(
     eventful = pl.col("changes") + pl.col("dropped").is_not_null().cast(pl.Int64)
     lanes = births.sort(eventful, descending=True, maintain_order=True).head(_MOST_COLUMNS).sort("lane")
     p = palette(dark)
-    # as column_lives counts them: a column dropped and born again has two lives
-    events = history.with_columns(lane=((pl.col("change") == "born").cum_sum() - 1).cast(pl.UInt32))
+    # as column_lives counts them: a column dropped and added again has two lives
+    events = history.with_columns(lane=((pl.col("change") == "added").cum_sum() - 1).cast(pl.UInt32))
     events = events.join(lanes.select("lane"), on="lane", how="semi").drop_nulls("timestamp")
     ended = events.filter(pl.col("change") == "dropped").select("lane", ended="timestamp").unique("lane", keep="last")
     moments = pl.concat([events["timestamp"], pl.Series([until], dtype=events["timestamp"].dtype)])
@@ -81,7 +81,7 @@ _TOOLTIP = (
 
 
 def _events(events: pl.DataFrame, p: Palette) -> pl.DataFrame:
-    colours = {"born": p.green, "dropped": p.orange, "comment": p.gray, "metadata": p.gray, "default": p.gray}
+    colours = {"added": p.green, "dropped": p.orange, "comment": p.gray, "metadata": p.gray, "default": p.gray}
     writer = events["writer"] if "writer" in events.columns else pl.Series([None] * events.height, dtype=pl.String)
     return events.select(
         "lane",
@@ -97,7 +97,7 @@ def _events(events: pl.DataFrame, p: Palette) -> pl.DataFrame:
 
 
 def _changes(events: pl.DataFrame) -> pl.Series:
-    """`type: int → long`, `born: int`: two fields of their own would be empty for most changes."""
+    """`type: int → long`, `added: int`: two fields of their own would be empty for most changes."""
     changes = [change_text(before, after) for before, after in events.select("before", "after").iter_rows()]
     return pl.Series([f"{c}: {text}" if text else c for c, text in zip(events["change"], changes, strict=True)])
 

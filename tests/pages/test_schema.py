@@ -120,7 +120,7 @@ def test_every_change_is_blamed_on_its_commit_and_writer(good: Path) -> None:
     app = open_page("schema", good, tab="Since when")
     assert not app.exception
     newest = app.dataframe[1].value.to_dict("records")[0]
-    assert (newest["column"], newest["change"], newest["version"]) == ("cancelled", "born", "v4")
+    assert (newest["column"], newest["change"], newest["version"]) == ("cancelled", "added", "v4")
     assert (newest["operation"], newest["writer"]) == ("ADD COLUMNS", "li")
     assert app.selectbox(key="blamed").value == "4"
     assert any("Compare with v3" in link.label for link in app.page_link)

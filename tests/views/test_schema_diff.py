@@ -173,9 +173,9 @@ def test_a_column_keeps_its_life_through_renames() -> None:
     assert views.schema.column_history.column_history(column_lives).select(
         "column", "version", "change", "before", "after"
     ).rows() == [
-        ("airline", 0, "born", None, "long"),
+        ("airline", 0, "added", None, "long"),
         ("airline", 20, "renamed", "carrier", "airline"),
-        ("delay", 0, "born", None, "integer"),
+        ("delay", 0, "added", None, "integer"),
         ("delay", 10, "type", "integer", "long"),
         ("delay", 30, "dropped", "long", None),
     ]

@@ -1,4 +1,4 @@
-"""The schemas a table had to the life of each column: born, renamed, widened, dropped, and by which version."""
+"""The schemas a table had to the life of each column: added, renamed, widened, dropped, and by which version."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COLUMN_HISTORY = pl.Schema(
     }
 )
 """One row a change of a column, in the order of columns and then of time. `column`: its latest path, through renames;
-`change`: born, dropped, or a kind of `SCHEMA_DIFF`. Moves are left out."""
+`change`: added, dropped, or a kind of `SCHEMA_DIFF`. Moves are left out."""
 
 COLUMN_LIVES = pl.Schema(
     {
@@ -42,7 +42,7 @@ COLUMN_LIVES = pl.Schema(
     }
 )
 """One row a column that ever was: `born` and `dropped` in these versions; `since`: `born` if that version's timestamp
-is known (else an older version may have had it); `changes` between (born and dropped not counted), `changed` the
+is known (else an older version may have had it); `changes` between (adding and dropping not counted), `changed` the
 version of the latest event and `last_change` in a few words."""
 
 SchemaVersion = tuple[int, datetime | None, Schema]
@@ -63,7 +63,7 @@ def column_history(schemas: Sequence[SchemaVersion]) -> pl.DataFrame:
             elif change.before_path is None:
                 for path, type_ in _with_nested(change.path, change.field):
                     now[path] = lives.new(path)
-                    lives.add(now[path], moment, "born", None, type_)
+                    lives.add(now[path], moment, "added", None, type_)
             else:
                 now[change.path] = lives.renamed(change.before_path, change.path)
                 if change.kind not in ("same", "moved"):
@@ -73,7 +73,7 @@ def column_history(schemas: Sequence[SchemaVersion]) -> pl.DataFrame:
                         lives.add(key, moment, "dropped", None, None)
                     for path, type_ in islice(_with_nested(change.path, change.field), 1, None):
                         now[path] = lives.new(path)
-                        lives.add(now[path], moment, "born", None, type_)
+                        lives.add(now[path], moment, "added", None, type_)
         lives.living, before = now, schema
     rows = [(key, lives.names[key], *row) for key, *row in lives.rows]
     frame = pl.DataFrame(rows, schema={"key": pl.Int64(), **COLUMN_HISTORY}, orient="row")
@@ -129,10 +129,10 @@ def last_change(schemas: pl.DataFrame) -> list[str]:
 
 
 def column_lives(schemas: Sequence[SchemaVersion]) -> pl.DataFrame:
-    """COLUMN_LIVES from the schemas of a table, oldest first; columns dropped and born again are two."""
+    """COLUMN_LIVES from the schemas of a table, oldest first; columns dropped and added again are two."""
     history = column_history(schemas)
-    life = (pl.col("change") == "born").cum_sum()
-    between = ~pl.col("change").is_in(["born", "dropped"])
+    life = (pl.col("change") == "added").cum_sum()
+    between = ~pl.col("change").is_in(["added", "dropped"])
     return (
         history.with_columns(life=life)
         .group_by("life", maintain_order=True)
@@ -159,7 +159,7 @@ def _with_nested(path: Path, field: Field | None) -> Iterator[tuple[Path, str]]:
 def _in_words() -> pl.Expr:
     arrow = formatted("{} {} \N{RIGHTWARDS ARROW} {}", "change", "before", "after")
     return (
-        pl.when(pl.col("change").is_in(["born", "dropped"]))
+        pl.when(pl.col("change").is_in(["added", "dropped"]))
         .then("change")
         .when(pl.col("change") == "renamed")
         .then(formatted("renamed from {}", "before"))
