@@ -1,0 +1,121 @@
+"""Plain requirements of the Delta protocol that no other test of the Delta reader and writer shows."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import polars as pl
+import pytest
+
+import lakeview as lv
+from lakeview.delta.table import DeltaTable
+from lakeview.model.errors import CorruptTableError, InvalidRequestError, UnsupportedTableError
+from tests.builders.actions import Action, add, metadata, protocol, txn
+from tests.builders.history import DeltaHistory, log_name
+
+ROW = pl.DataFrame({"id": [1]})
+
+
+def opened(history: DeltaHistory) -> DeltaTable:
+    table = lv.open_table(history.address)
+    assert isinstance(table, DeltaTable)
+    return table
+
+
+def recorded(table: DeltaTable, kind: str) -> list[dict[str, Any]]:
+    """The actions of a kind in the newest commit."""
+    return [json.loads(text) for text in table.commit(table.snapshot().version).filter(kind=kind)["action"]]
+
+
+def writer_features(*names: str, **properties: str) -> tuple[Action, Action]:
+    properties_of_delta = {f"delta.{name}": text for name, text in properties.items()}
+    return protocol(1, 7, writerFeatures=[*names]), metadata({"id": "long"}, properties={**properties_of_delta})
+
+
+@pytest.mark.parametrize("missing", ["minReaderVersion", "minWriterVersion"])
+def test_a_protocol_has_both_versions(history: DeltaHistory, missing: str) -> None:
+    versions = {"minReaderVersion": 1, "minWriterVersion": 2}
+    del versions[missing]
+    history.commit({"protocol": versions}, metadata())
+    with pytest.raises(CorruptTableError, match=missing):
+        lv.open_table(history.address).snapshot()
+
+
+def test_a_sidecar_in_a_commit_does_not_count(history: DeltaHistory) -> None:
+    sidecar = {"sidecar": {"path": "x.parquet", "sizeInBytes": 9, "modificationTime": 0}}
+    history.create().commit(sidecar, {"checkpointMetadata": {"version": 7}}, add("f"))
+    assert lv.open_table(history.address).files()["path"].to_list() == ["f"]
+
+
+def test_a_commit_has_one_version_of_an_application(history: DeltaHistory) -> None:
+    table = opened(history.create())
+    with table.transaction() as transaction:
+        transaction.append(ROW)
+        transaction.set_transaction("app", 1)
+        transaction.set_transaction("app", 2)
+    assert [action["version"] for action in recorded(table, "txn")] == [2]
+
+
+def test_a_restore_keeps_features_and_the_largest_column_id(history: DeltaHistory) -> None:
+    table = opened(history.create())
+    table.set_properties({"delta.columnMapping.mode": "name"})
+    table.add_column("more", "long")
+    features, largest = table.snapshot().protocol.reader_features, "delta.columnMapping.maxColumnId"
+    highest = table.snapshot().properties[largest]
+    table.restore(0)
+    assert features == ("columnMapping",)
+    assert (table.snapshot().protocol.reader_features, table.snapshot().properties[largest]) == (features, highest)
+
+
+def test_a_table_of_iceberg_readers_is_not_written(history: DeltaHistory) -> None:
+    history.commit(*writer_features("icebergCompatV1", "columnMapping", enableIcebergCompatV1="true"))
+    with pytest.raises(UnsupportedTableError, match="icebergCompatV1"):
+        opened(history).append(ROW)
+
+
+def test_no_row_ids_are_given_while_row_tracking_is_suspended(history: DeltaHistory) -> None:
+    table = opened(history.commit(*writer_features("rowTracking", "domainMetadata", rowTrackingSuspended="true")))
+    table.append(ROW)
+    assert "baseRowId" not in recorded(table, "add")[0]
+    table.set_properties({"delta.rowTrackingSuspended": "false"})
+    table.append(ROW)
+    assert recorded(table, "add")[0]["baseRowId"] == 0
+
+
+def test_a_clustering_column_has_statistics_and_stays(history: DeltaHistory) -> None:
+    properties = {"delta.columnMapping.mode": "name", "delta.feature.clustering": "supported"}
+    columns = {"id": "long", "x": "long"}
+    table = lv.create_table(history.address, columns, properties=properties | {"delta.dataSkippingStatsColumns": "x"})
+    physical = table.snapshot().schema["id"].physical_name
+    clustering = {"domain": "delta.clustering", "configuration": json.dumps({"clusteringColumns": [[physical]]})}
+    history.commit({"domainMetadata": {**clustering, "removed": False}}, version=1)
+    table = opened(history)
+    table.append(pl.DataFrame({"id": [1], "x": [2]}))
+    assert json.loads(recorded(table, "add")[0]["stats"])["minValues"][physical] == 1
+    with pytest.raises(InvalidRequestError, match="clustered by it"):
+        table.drop_column("id")
+
+
+def test_the_first_time_inside_a_commit_is_above_that_of_the_file_before(history: DeltaHistory) -> None:
+    late = datetime(2100, 1, 1, tzinfo=UTC)
+    table = opened(history.create().dated(0, late))
+    table.set_properties({"delta.enableInCommitTimestamps": "true"})
+    assert recorded(table, "commitInfo")[0]["inCommitTimestamp"] == late.timestamp() * 1000 + 1
+
+
+def test_times_inside_commits_may_go_and_come_again(history: DeltaHistory) -> None:
+    table = opened(history.create())
+    for text in ("true", "false", "true"):
+        table.set_properties({"delta.enableInCommitTimestamps": text})
+    assert table.snapshot().properties["delta.inCommitTimestampEnablementVersion"] == "3"
+    table = opened(history)
+    assert table.history().sort("version")["timestamp_source"].to_list() == ["file", "file", "file", "in-commit"]
+
+
+def test_a_checksum_has_no_time_inside_the_commit_where_there_is_none(history: DeltaHistory) -> None:
+    table = opened(history.create().commit(txn("app", 1)))
+    assert table.write_checksum()
+    name = log_name(1, "crc")
+    assert "inCommitTimestampOpt" not in json.loads(table.storage.read(name))
