@@ -14,7 +14,6 @@ from lakeview.delta.write.row_rules import null_for_empty
 from lakeview.delta.write.stored_columns import stored_name
 from lakeview.delta.write.transaction import Transaction
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
-from lakeview.model.schema import Schema
 from lakeview.predicates import predicate
 from lakeview.rows.conform import conform_batch
 from lakeview.spark.options import WriteOptions
@@ -77,9 +76,9 @@ class Replacement:
                 raise _outside(f"{outside:,} rows are", where)
             yield batch
 
-    def apply(self, transaction: Transaction, adds: Sequence[AddFile], schema: Schema | None) -> None:
+    def apply(self, transaction: Transaction, adds: Sequence[AddFile]) -> None:
         """Take what is replaced out of the table, and the files into it; with `overwriteSchema` the table's columns
-        become those of `schema`."""
+        become those of the files."""
         options = self.options
         if not self.overwrite:
             transaction.add(adds)
@@ -88,8 +87,8 @@ class Replacement:
         else:
             self._check_partitions(adds)
             remove_replaced(transaction, options, of_rows=self.of_rows)
-            if options.overwrite_schema and schema is not None:
-                transaction.replace_schema(schema, self.context.partition_columns)
+            if options.overwrite_schema:
+                transaction.replace_schema(self.context.schema, self.context.partition_columns)
             transaction.add(adds)
 
     def _check_partitions(self, adds: Sequence[AddFile]) -> None:

@@ -61,7 +61,7 @@ class LakeviewWriter(DataSourceArrowWriter):
             self.context = context_of_new(options, rows_schema)
         else:
             self.ignored = options.is_ignored()
-            self.rows_schema = rows_schema if options.merge_schema or options.overwrite_schema else None
+            self.rows_schema = rows_schema if options.merge_schema else None
             self.context = context_of(table, options, rows_schema, overwrite=overwrite)
             self.definition = definition(table)
         if options.max_rows is not None:
@@ -124,9 +124,11 @@ class LakeviewWriter(DataSourceArrowWriter):
                 _check_definition(table, file_messages)
             if self.options.app_id is not None and self.options.app_version is not None:
                 transaction.set_transaction(self.options.app_id, self.options.app_version, once=True)
-            if self.rows_schema is not None and self.options.merge_schema:
+            if self.rows_schema is not None:
                 evolve(transaction, self.rows_schema)
-            self.replacement.apply(transaction, adds, self.rows_schema)
+                if transaction.schema != self.context.schema:  # new columns of a mapped table: their names in the files
+                    transaction.definition.change_schema(self.context.schema)
+            self.replacement.apply(transaction, adds)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Remove the files of the tasks that ended well; the failed ones have removed theirs.

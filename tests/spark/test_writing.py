@@ -115,6 +115,21 @@ def test_a_partition_of_a_mapped_column_is_replaced(tmp_path: Path) -> None:
         writer.commit([writer.write(iter(rows.to_batches()))])
 
 
+@pytest.mark.parametrize(("option", "overwrite"), [("mergeSchema", False), ("overwriteSchema", True)])
+def test_new_mapped_columns_have_the_names_that_the_files_have(tmp_path: Path, option: str, overwrite: bool) -> None:
+    address = str(tmp_path / "numbers")
+    properties = {"delta.columnMapping.mode": "name"}
+    lv.create_table(address, pa.schema([("id", pa.int64())]), properties=properties)
+    rows = pa.table({"id": [3], "at": [{"x": 1}]})
+    options = WriteOptions.parse({"path": address, option: "true"}, overwrite=overwrite)
+    writer = LakeviewWriter(options, to_spark(lv.Schema.from_arrow(rows.schema)), overwrite=overwrite)
+    writer.commit([writer.write(iter(rows.to_batches()))])
+    written = lv.open_table(address)
+    assert written.scan().collect().rows() == [(3, {"x": 1})]
+    largest = int(written.snapshot().properties["delta.columnMapping.maxColumnId"])
+    assert largest == max(field.id or 0 for field in written.snapshot().schema) + 1  # of the field x
+
+
 def test_rows_that_spell_columns_and_fields_otherwise_are_held_against_the_condition(tmp_path: Path) -> None:
     address = str(tmp_path / "places")
     rows = pa.table({"id": [1, 2], "at": [{"x": 1}, {"x": 2}]})
