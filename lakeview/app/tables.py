@@ -72,7 +72,7 @@ def offers() -> list[Offer]:
 
 def distinguish(offered: list[Offer]) -> list[Offer]:
     """The offers with longer labels where several have the same: `s3://lake / orders` beside `lake / orders`."""
-    for parts in range(3, max((offer.name.count("/") for offer in offered), default=0) + 3):
+    for parts in range(3, max((offer.name.count("/") for offer in offered), default=0) + 6):
         count = Counter(offer.label for offer in offered)
         if all(times == 1 for times in count.values()):
             break
@@ -120,8 +120,11 @@ def picker_name(text: str) -> str:
 
 
 def label(name: str, parts: int = 2) -> str:
-    """How a name is shown: the last parts of an address."""
+    """How a name is shown: the last parts of an address; of a shared one its schema and table."""
     *scheme, path = uploads.public_text(name).replace("\\", "/").rpartition("://")
+    profile, _, table = path.rpartition("#")
+    if profile and table.count(".") >= 2 and "/" not in table:
+        path = "/".join([profile, *table.split(".", 2)])
     every = [part for part in path.split("/") if part]
     store = "".join(scheme) if len(every) < parts else ""
     return store + " / ".join(every[-parts:]) or name

@@ -130,6 +130,15 @@ def test_an_empty_root_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         (["/a/lake/orders", "/b/lake/orders", "/c/trips"], ["a / lake / orders", "b / lake / orders", "c / trips"]),
         (["demo/flights", "/srv/demo/flights"], ["demo / flights", "srv / demo / flights"]),
         (["orders", "orders"], ["orders", "orders"]),
+        (
+            ["/a/team.share#lake.silver.orders", "/a/team.share#lake.silver.trips"],
+            ["silver / orders", "silver / trips"],
+        ),
+        (
+            ["/team.share#lake.silver.orders", "/desk.share#lake.silver.orders"],
+            ["team.share / lake / silver / orders", "desk.share / lake / silver / orders"],
+        ),
+        (["/lake/a b#c?d.e"], ["lake / a b#c?d.e"]),
     ],
 )
 def test_tables_of_one_label_are_distinguished(names: list[str], labels: list[str]) -> None:
