@@ -18,7 +18,7 @@ import pyroaring
 from lakeview.iceberg.metadata.transforms import microseconds, parse_transform
 from lakeview.iceberg.metadata.types import parse_schema
 from lakeview.model.arrow_types import arrow_type
-from lakeview.model.schema import Field, StructType
+from lakeview.model.schema import ArrayType, Field, StructType
 
 COUNTS, BOUNDS = "long", "bytes"
 
@@ -95,7 +95,7 @@ def entry_schema(partition: Sequence[tuple[str, int, Any]]) -> dict[str, Any]:
 
 
 def single(value: Any) -> bytes:
-    """A value as bounds hold it: longs as eight bytes, dates as four, texts as they are."""
+    """A value as bounds hold it: longs as eight bytes, dates as four, texts and bytes as they are."""
     match value:
         case bool():
             return bytes([value])
@@ -109,6 +109,8 @@ def single(value: Any) -> bytes:
             return struct.pack("<i", (value - date(1970, 1, 1)).days)
         case str():
             return value.encode()
+        case bytes():
+            return value
     raise TypeError(value)
 
 
@@ -465,4 +467,6 @@ def _arrow(field: Field) -> pa.DataType:
 
     if isinstance(field.type, StructType):
         return pa.struct([_id(f.name, _arrow(f), f.id) for f in field.type.fields])
+    if isinstance(field.type, ArrayType):
+        return pa.list_(pa.field("element", _arrow(Field("element", field.type.element))))
     return arrow_type(field.type)
