@@ -88,7 +88,7 @@ def nulls(table: Table, *, versions: int = 24, dark: bool = False, width: int = 
         for v in views.schema.columns.spread_evenly(list(moments), versions)
     ]
     panels = charts.columns.null_heatmap(
-        views.schema.null_history.null_shares_by_version(shares), dark=dark, width=width
+        views.schema.null_shares.null_shares_by_version(shares), dark=dark, width=width
     )
     return _stacked(panels, "No statistics", dark, width)
 

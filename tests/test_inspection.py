@@ -14,9 +14,9 @@ from click.testing import CliRunner
 import lakeview as lv
 from lakeview import views
 from lakeview.cli import main
-from lakeview.inspection.file_statistics import FIRST_COLUMNS
 from lakeview.inspection.inspection import Inspection
 from lakeview.inspection.schemas import SCHEMA_CHANGES
+from lakeview.inspection.statistics import FIRST_COLUMNS
 from lakeview.model.errors import InvalidRequestError, LakeviewError, VersionNotFoundError
 from lakeview.model.frames import PLAN
 from lakeview.views.health.findings import FINDINGS, findings_frame

@@ -67,7 +67,7 @@ def quality(address: str, options: dict[str, Any], machine: bool, version: str |
     look = _look(open_address(address, options), version, ref)
     findings = look.quality_findings()
     timeline = views.timeline.commits.up_to(look.timeline(), look.version)
-    columns = views.quality.columns.column_quality(look.columns().tree, look.quality(), timeline)
+    columns = views.quality.column_states.column_quality(look.columns().tree, look.quality(), timeline)
     if machine:
         click.echo(as_json({"findings": [record(f) for f in findings], "columns": columns.to_dicts()}))
         return

@@ -68,8 +68,7 @@ def serve(source: str, host: str | None, port: int | None, profile: Path | None)
     import msgspec
 
     from lakeview.sharing.server.config_file import folder_settings, read_settings
-    from lakeview.sharing.server.folder import open_folder
-    from lakeview.sharing.server.hub import Hub
+    from lakeview.sharing.server.hub import Hub, open_folder
     from lakeview.sharing.server.profiles import endpoint_of
     from lakeview.sharing.server.serving import check_exposure, free_port
     from lakeview.sharing.server.serving import serve as run

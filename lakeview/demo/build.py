@@ -4,6 +4,8 @@ Delta tables through Spark, two of them by a pipeline, and one by lakeview's own
 through Spark too, with pyiceberg for what lakeview does not write; all of the same data.
 """
 
+import json
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,10 +17,11 @@ from itertools import chain, count
 from pathlib import Path
 from threading import Event
 
+import polars as pl
 from pyspark.sql import SparkSession
 
+import lakeview as lv
 from lakeview.demo.calendar import Calendar
-from lakeview.demo.file_times import date_files
 from lakeview.demo.lake import Lake
 from lakeview.demo.pipeline import settle_pipeline, write_pipeline
 from lakeview.demo.place import built_beside
@@ -120,3 +123,20 @@ def _iceberg_tables(
     from lakeview.demo.iceberg import iceberg_tables
 
     return iceberg_tables(spark, recorded, folder, calendar)
+
+
+def date_files(folder: Path) -> None:
+    """Gives each data file of the Delta tables below a folder the time that its log records of it.
+
+    A vacuum keeps files that are younger than the retention, whatever the log says of them: in a lake that was just
+    built it would find nothing, while the log's months tell that it will.
+    """
+    for log in sorted(folder.rglob("_delta_log")):
+        table = lv.open_table(str(log.parent))
+        for version in table.history()["version"]:
+            added = table.commit(version).filter(pl.col("kind") == "add")
+            for path, action in added.select("path", "action").iter_rows():
+                file = log.parent / path
+                if file.exists():  # not vacuumed
+                    seconds = json.loads(action)["modificationTime"] / 1000
+                    os.utime(file, (seconds, seconds))

@@ -1,7 +1,7 @@
 """The lake while it is built: a step of the story to a commit or a run of the pipeline, every row through Spark."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -12,7 +12,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 import lakeview as lv
-from lakeview.demo.faults import broken
 from lakeview.demo.pipeline import run_at
 from lakeview.demo.source import AIRCRAFT_COLUMNS, WEATHER_COLUMNS
 from lakeview.demo.story import (
@@ -20,6 +19,7 @@ from lakeview.demo.story import (
     Compact,
     CorrectDay,
     CreateTable,
+    Fault,
     Load,
     ReplacePeriod,
     RunPipeline,
@@ -38,6 +38,9 @@ _DATED = {"delta.enableInCommitTimestamps": "true"}
 AIRPORTS = ["EWR", "JFK", "LGA"]
 # Rows of a file: by day, then by scheduled time, then by what tells two flights of a minute apart.
 ORDER = ("flight_date", "sched_dep_time", "carrier", "flight", "origin", "dest")
+
+# The carrier whose arrivals did not come on the day that is corrected later: JetBlue, the largest at JFK.
+SILENT_CARRIER = "B6"
 
 
 @dataclass
@@ -183,3 +186,35 @@ def _in_files(rows: DataFrame, by_airport: bool) -> DataFrame:
 
 def _in_order(rows: DataFrame) -> DataFrame:
     return rows.sortWithinPartitions(*ORDER)
+
+
+def broken(rows: DataFrame, fault: Fault) -> DataFrame:
+    """The rows as they were delivered with this fault. The same in every build."""
+    return _FAULTS[fault](rows)
+
+
+def _seconds(rows: DataFrame) -> DataFrame:
+    """Delays times sixty, no destination for one flight in nine, and every eleventh flight twice."""
+    delays = {name: f.col(name) * 60 for name in ("dep_delay", "arr_delay")}
+    without = f.when(f.col("flight") % 9 == 0, f.lit(None)).otherwise(f.col("dest"))
+    wrong = rows.withColumns({**delays, "dest": without})
+    return wrong.unionByName(wrong.where(_every(11)))
+
+
+def _no_arrivals(rows: DataFrame) -> DataFrame:
+    """No arrival time, arrival delay and air time for one carrier."""
+    silent = f.col("carrier") == SILENT_CARRIER
+    missing: Mapping[str, Column] = {
+        name: f.when(silent, f.lit(None)).otherwise(f.col(name)) for name in ("arr_time", "arr_delay", "air_time")
+    }
+    return rows.withColumns(dict(missing))
+
+
+def _every(nth: int) -> Column:
+    return f.col("flight") % nth == 0
+
+
+_FAULTS: Mapping[Fault, Callable[[DataFrame], DataFrame]] = {
+    Fault.SECONDS: _seconds,
+    Fault.NO_ARRIVALS: _no_arrivals,
+}

@@ -12,8 +12,7 @@ import polars as pl
 
 from lakeview.iceberg.deletes.index import FILE_PATH_ID
 from lakeview.iceberg.deletes.live_intervals import stays
-from lakeview.iceberg.manifests.actions import entry_actions
-from lakeview.iceberg.manifests.entries import FORMATS
+from lakeview.iceberg.manifests.entries import FORMATS, entry_actions
 from lakeview.iceberg.manifests.manifest_lists import MANIFESTS
 from lakeview.iceberg.manifests.spans import Span, together
 from lakeview.iceberg.manifests.statistics import Leaf, statistics_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 import polars as pl
 
 from lakeview import views
-from lakeview.inspection import absent_columns, file_statistics, findings, history, schemas
-from lakeview.inspection.columns import ClusteringAnswers, ColumnAnswers, clustering_answers, column_answers
+from lakeview.inspection import absent_columns, findings, history, schemas, statistics
 from lakeview.inspection.frames import SchemaVersion, TableFrames
-from lakeview.inspection.requirements import feature_origins
+from lakeview.inspection.schemas import feature_origins
+from lakeview.inspection.statistics import ClusteringAnswers, ColumnAnswers, clustering_answers, column_answers
 from lakeview.model.arguments import days_of, integer_of
 from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding
@@ -126,7 +126,7 @@ class Inspection:
         """The rows of STATISTICS of this version without any value: of files without statistics."""
         return self.frames.cached(
             "files without statistics",
-            lambda: file_statistics.files_without_statistics(self.frames, self.snapshot),
+            lambda: statistics.files_without_statistics(self.frames, self.snapshot),
             self.version,
         )
 
@@ -134,7 +134,7 @@ class Inspection:
         """CONTRADICTIONS of the statistics of this version; of a wide table those of its first columns."""
         return self.frames.cached(
             "contradictions",
-            lambda: file_statistics.statistics_contradictions(self.frames, self.snapshot),
+            lambda: statistics.statistics_contradictions(self.frames, self.snapshot),
             self.version,
         )
 
@@ -163,14 +163,14 @@ class Inspection:
         """What the statistics prove of the table's own constraints; of a huge table of the first ones."""
 
         def compute() -> views.quality.verdicts.ConstraintVerdicts:
-            return file_statistics.constraint_verdicts(self.frames, self.snapshot)
+            return statistics.constraint_verdicts(self.frames, self.snapshot)
 
         return self.frames.cached("constraints", compute, self.version, self.branch, entries=16)
 
     def load_columns(self) -> tuple[tuple[str, ...], int]:
         """The leaf columns whose loads are compared, and how many leaf columns there are."""
         # lifetimes come in the types of the newest version
-        return file_statistics.load_columns(self.frames, self.newest)
+        return statistics.load_columns(self.frames, self.newest)
 
     @property
     def newest(self) -> Snapshot:

@@ -1,8 +1,10 @@
-"""The schemas a table had, as far as they can be read, and what changed between them."""
+"""The schemas and protocols a table had, as far as they can be read, what changed between them, and which commit turned
+each feature on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import pairwise
 
 import polars as pl
@@ -10,12 +12,16 @@ import polars as pl
 from lakeview import views
 from lakeview.inspection.frames import SchemaVersion, TableFrames
 from lakeview.model.errors import LakeviewError
+from lakeview.model.snapshot import TableProtocol
+from lakeview.views.engines import requirements
 
 MAX_SCHEMAS = 200
 SCHEMA_CHANGES = pl.Schema(
     {"version": pl.Int64(), "timestamp": pl.Datetime("ms", "UTC"), **views.schema.diff.SCHEMA_DIFF}
 )
 """One row a change of a column: the version that made it, its timestamp, and SCHEMA_DIFF to the schema before."""
+
+MAX_PROTOCOLS = 100
 
 
 def readable_schemas(frames: TableFrames, schemas: pl.DataFrame) -> list[SchemaVersion]:
@@ -40,3 +46,36 @@ def schema_changes(schemas: Sequence[SchemaVersion]) -> pl.DataFrame:
         for before, after in pairwise(schemas)
     ]
     return pl.concat([pl.DataFrame(schema=SCHEMA_CHANGES), *rows])
+
+
+def feature_origins(frames: TableFrames, version: int, table_format: str) -> dict[str, requirements.Origin]:
+    """The commit, timestamp and writer that turned each feature of a version on, as far as the log shows it."""
+    history = frames.history
+    writers = history.select("version", "timestamp", writer=pl.coalesce("user", "engine"), at="position")
+    until = history.filter(pl.col("version") == version)["position"]
+    commits = history if not until.len() else history.filter(pl.col("position") <= until[0])
+    schemas = frames.of_log("schemas").join(commits.select("version"), on="version", how="semi").head(MAX_SCHEMAS)
+    origins = requirements.usage_origins(commits, readable_schemas(frames, schemas), table_format)
+    origins |= requirements.format_origins(frames.of_log("format versions"), commits)
+    protocols, complete = _protocols(frames, commits, writers)
+    return origins | requirements.protocol_origins(protocols, table_format, whole=complete)
+
+
+def _protocols(
+    frames: TableFrames, commits: pl.DataFrame, writers: pl.DataFrame
+) -> tuple[list[tuple[int, datetime | None, str | None, TableProtocol]], bool]:
+    """The protocols that commits declared, oldest first, and whether the first of them is the table's first."""
+    changed = commits.filter("protocol_changed").sort("position").tail(MAX_PROTOCOLS)
+    protocols: list[tuple[int, datetime | None, str | None, TableProtocol]] = []
+    rows = changed.select("version").join(writers, on="version", how="left", maintain_order="left")
+    for version, timestamp, writer in rows.select("version", "timestamp", "writer").iter_rows():
+        try:
+            protocols.append((version, timestamp, writer, frames.snapshot(version).protocol))
+        except LakeviewError:  # that version cannot be rebuilt, so the features it turned on have no origin
+            return [], False
+    complete = bool(protocols) and changed.height < MAX_PROTOCOLS and _is_first(commits, protocols[0][0])
+    return protocols, complete
+
+
+def _is_first(commits: pl.DataFrame, version: int) -> bool:
+    return version == 0 or commits.filter((pl.col("version") == version) & pl.col("parent").is_null()).height == 1

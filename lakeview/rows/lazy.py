@@ -12,8 +12,7 @@ from polars.io.plugins import register_io_source
 
 from lakeview.model.schema import Schema, polars_type
 from lakeview.rows.parquet import BATCH_ROWS, read_task
-from lakeview.rows.plain_files import read_files
-from lakeview.rows.query import RowQuery
+from lakeview.rows.plain_files import RowQuery, read_files
 from lakeview.rows.tasks import FileTask
 from lakeview.storage import Storage
 

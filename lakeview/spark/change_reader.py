@@ -19,10 +19,9 @@ from lakeview.model.table_body import TableBody
 from lakeview.rows.parquet import read_task
 from lakeview.rows.tasks import FileTask
 from lakeview.spark.addresses import task_access
-from lakeview.spark.option_values import flag, moment, number, path_of
+from lakeview.spark.option_values import access_of, flag, moment, number, path_of
 from lakeview.spark.options import known_options
 from lakeview.spark.reader import pack
-from lakeview.spark.storage_options import access_of
 from lakeview.spark.types import arrow_schema
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
 

@@ -19,9 +19,9 @@ from pyspark.sql.types import StructType
 import lakeview as lv
 from lakeview.model.errors import InvalidRequestError, NotATableError
 from lakeview.spark.change_reader import ChangeOptions, LakeviewChangeReader
+from lakeview.spark.option_values import STORAGE_PREFIX
 from lakeview.spark.options import ReadOptions, WriteOptions
 from lakeview.spark.reader import LakeviewReader
-from lakeview.spark.storage_options import STORAGE_PREFIX
 from lakeview.spark.stream_options import StreamOptions, without_stream_options
 from lakeview.spark.types import to_spark
 

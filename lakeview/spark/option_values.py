@@ -1,4 +1,5 @@
-"""Values of options: what Spark hands over as text, by names in lower case, to numbers, flags, moments and words."""
+"""Values of options: what Spark hands over as text, by names in lower case, to numbers, flags, moments and words, to
+the options of a store, and to those of writes to Iceberg tables alone."""
 
 import re
 from collections.abc import Mapping
@@ -9,9 +10,20 @@ from typing import TypeVar
 import msgspec
 
 from lakeview.model.errors import InvalidRequestError
+from lakeview.storage.access import StoreAccess
+from lakeview.storage.options import COORDINATOR, option_text, option_value
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 _TRUTH = {"true": True, "false": False}
+
+STORAGE_PREFIX = "storage."
+"""What stands before the name of a storage option."""
+
+SNAPSHOT_PROPERTY = "snapshot-property."
+"""How options are called that go into the summary of a snapshot, as in Iceberg's own source."""
+
+_OF_SUMMARIES = ("operation", "added-", "deleted-", "removed-", "total-", "changed-", "engine-", "spark-version",
+    "spark.sql.streaming.")  # fmt: skip
 
 
 def path_of(options: Mapping[str, str]) -> str:
@@ -80,3 +92,38 @@ def moment(options: Mapping[str, str], name: str) -> datetime | None:
     if timestamp.tzinfo is None:
         raise InvalidRequestError(f"{name} {text} has no offset", fix=f"write {timestamp.isoformat()}Z for UTC")
     return timestamp
+
+
+def access_of(options: Mapping[str, str]) -> StoreAccess:
+    """The storage options among options of Spark. InvalidRequestError for a value that begins as JSON and is none."""
+    names = [name for name in options if name.startswith(STORAGE_PREFIX)]
+    return StoreAccess({name.removeprefix(STORAGE_PREFIX): option_value(name, options[name]) for name in names})
+
+
+def as_spark_options(access: StoreAccess, *, writing: bool = False) -> dict[str, str]:
+    """The options of Spark that `access_of` reads, for reading or writing a table: a commit coordinator is of use to
+    writers alone."""
+    values = {name: value for name, value in access.options.items() if writing or name != COORDINATOR}
+    return {f"{STORAGE_PREFIX}{name}": option_text(name, value) for name, value in values.items()}
+
+
+def relocations(options: Mapping[str, str]) -> dict[str, str]:
+    """Recorded prefixes to where they lie now. InvalidRequestError for a text that is no JSON object of texts."""
+    try:
+        return msgspec.json.decode(options.get("relocate", "{}"), type=dict[str, str])
+    except msgspec.DecodeError as error:
+        raise InvalidRequestError(
+            f"relocate is no object of texts: {error}", fix='give a JSON object, such as {"s3://old": "s3://new"}'
+        ) from error
+
+
+def snapshot_properties(options: Mapping[str, str]) -> dict[str, str]:
+    """Properties for summaries, by name in lower case. InvalidRequestError for one that the writer itself reports."""
+    properties = {n.removeprefix(SNAPSHOT_PROPERTY): v for n, v in options.items() if n.startswith(SNAPSHOT_PROPERTY)}
+    if own := sorted(name for name in properties if name.startswith(_OF_SUMMARIES)):
+        raise InvalidRequestError(
+            f"{SNAPSHOT_PROPERTY}{own[0]} is what the writer itself reports of a snapshot",
+            fix="choose another name",
+            place=own[0],
+        )
+    return properties

@@ -11,9 +11,19 @@ from lakeview.delta.write.property_checks import check_settable
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.table import Table
-from lakeview.spark.iceberg_options import SNAPSHOT_PROPERTY, relocations, snapshot_properties
-from lakeview.spark.option_values import choice, flag, moment, number, path_of, paths
-from lakeview.spark.storage_options import STORAGE_PREFIX, access_of
+from lakeview.spark.option_values import (
+    SNAPSHOT_PROPERTY,
+    STORAGE_PREFIX,
+    access_of,
+    choice,
+    flag,
+    moment,
+    number,
+    path_of,
+    paths,
+    relocations,
+    snapshot_properties,
+)
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
 _READING = ("path", "version", "timestamp", "where", "versionAsOf", "timestampAsOf", "files", "currentSchema")

@@ -16,9 +16,17 @@ from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import VersionNotFoundError
 from lakeview.model.schema import Field, Schema
 from lakeview.rows.tasks import FileTask, select_columns
-from lakeview.spark.stream_errors import no_offset, other_columns, other_table, removed_rows, taken_back
-from lakeview.spark.stream_offsets import Start, is_start, offset_json
 from lakeview.spark.stream_options import StreamOptions
+from lakeview.spark.streams import (
+    Start,
+    is_start,
+    no_offset,
+    offset_json,
+    other_columns,
+    other_table,
+    removed_rows,
+    taken_back,
+)
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,8 @@ from lakeview.model.errors import VersionNotFoundError
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.rows.tasks import FileTask, select_columns
-from lakeview.spark.stream_errors import no_offset, other_columns, other_table, removed_rows
-from lakeview.spark.stream_offsets import Start, is_start, offset_json
 from lakeview.spark.stream_options import StreamOptions
+from lakeview.spark.streams import Start, is_start, no_offset, offset_json, other_columns, other_table, removed_rows
 
 COMPLETE = -1
 """The index of an offset behind all files of its snapshot."""

@@ -23,7 +23,7 @@ from lakeview.sharing.client.table import SharedTable
 from lakeview.spark.addresses import task_access
 from lakeview.spark.native import native_rows
 from lakeview.spark.native_files import divide
-from lakeview.spark.storage_options import as_spark_options
+from lakeview.spark.option_values import as_spark_options
 from lakeview.spark.types import to_spark
 
 if TYPE_CHECKING:

@@ -49,7 +49,7 @@ def nulls() -> pl.DataFrame:
         for column in ("dep_delay", "^x$")
         for v in range(12)
     ]
-    return pl.DataFrame(rows, schema=views.schema.null_history.NULL_SHARES_BY_VERSION, orient="row")
+    return pl.DataFrame(rows, schema=views.schema.null_shares.NULL_SHARES_BY_VERSION, orient="row")
 
 
 def every_chart(story: Story, line: pl.DataFrame, ribbon: pl.DataFrame, dark: bool) -> dict[str, list[AnyChart]]:
@@ -310,7 +310,7 @@ def test_nothing_gives_nothing_to_draw() -> None:
     assert charts.files.size_histogram(pl.DataFrame(schema=views.files.sizes.FILE_SIZES)) == []
     assert charts.partitions.partition_bars(pl.DataFrame(schema=views.partitions.sizes.PARTITION_SIZES)) == []
     assert charts.partitions.partition_writes(pl.DataFrame(schema=views.partitions.writes.PARTITION_WRITES)) == []
-    assert charts.columns.null_heatmap(pl.DataFrame(schema=views.schema.null_history.NULL_SHARES_BY_VERSION)) == []
+    assert charts.columns.null_heatmap(pl.DataFrame(schema=views.schema.null_shares.NULL_SHARES_BY_VERSION)) == []
     with pytest.raises(ValueError, match="at least one moment"):
         time_domain(empty["timestamp"])
 
@@ -489,7 +489,7 @@ def test_null_shares_far_from_usual_carry_a_cross_and_unknown_ones_a_dot() -> No
 def test_the_versions_before_a_column_are_outlined_and_named() -> None:
     every = pl.DataFrame({"column": "old", "version": range(6), "null_share": 0.0})
     shares = pl.concat([every, every.tail(1).with_columns(column=pl.lit("new"))])
-    empty = pl.DataFrame(schema=views.schema.null_history.NULL_SHARES_BY_VERSION)
+    empty = pl.DataFrame(schema=views.schema.null_shares.NULL_SHARES_BY_VERSION)
     cells = pl.concat([empty, shares], how="diagonal_relaxed").select(empty.columns)
     (chart,) = charts.columns.null_heatmap(cells)
     (heatmap,) = charts.columns.null_heatmap(cells, first={"new": 4})  # a version that is no load

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lakeview import open_table
 from lakeview.delta.table import DeltaTable
-from lakeview.demo.file_times import date_files
+from lakeview.demo.build import date_files
 from tests.builders.actions import remove
 from tests.builders.history import DeltaHistory
 

@@ -21,7 +21,7 @@ from pyiceberg.table import StaticTable, Table
 import lakeview as lv
 from lakeview.iceberg.metadata.transforms import parse_transform
 from lakeview.iceberg.table import IcebergTable
-from lakeview.iceberg.write.bucket_hashes import number_buckets
+from lakeview.iceberg.write.partition_tuples import number_buckets
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, LakeviewError, UnsupportedTableError
 from lakeview.model.findings import Severity
 from lakeview.model.schema import PrimitiveType

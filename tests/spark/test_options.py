@@ -12,9 +12,9 @@ import pytest
 import lakeview as lv
 from lakeview.model.errors import InvalidRequestError
 from lakeview.spark import table
+from lakeview.spark.option_values import as_spark_options
 from lakeview.spark.options import ReadOptions, WriteOptions
 from lakeview.spark.sinks import check_options
-from lakeview.spark.storage_options import as_spark_options
 from lakeview.spark.stream_options import StreamOptions
 from lakeview.storage.access import StoreAccess
 

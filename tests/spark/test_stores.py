@@ -11,13 +11,13 @@ from pyspark.sql import SparkSession
 import lakeview as lv
 from lakeview.model.errors import LakeviewError
 from lakeview.spark import DeltaTable, lakeview_errors, table
+from lakeview.spark.option_values import as_spark_options
 from lakeview.spark.pipelines.config import parse_config
 from lakeview.spark.pipelines.graph import Graph
 from lakeview.spark.pipelines.publish import Publisher
 from lakeview.spark.pipelines.records import Records
 from lakeview.spark.profile import profile
 from lakeview.spark.replay import roll_up
-from lakeview.spark.storage_options import as_spark_options
 from tests.builders.s3 import REGION, Bucket, new_bucket, s3_server
 
 SECRET = "s3cr3t"

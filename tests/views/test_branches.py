@@ -114,8 +114,8 @@ def test_versions_that_are_random_numbers_are_told_by_both_ends() -> None:
 
 
 def test_the_graph_has_a_lane_a_branch_and_a_link_to_the_commit_before() -> None:
-    graph = views.timeline.branch_graph.branch_graph(FORKED, refs(("main", 6), ("audit", 5)))
-    assert graph.schema == views.timeline.branch_graph.BRANCH_GRAPH
+    graph = views.timeline.branches.branch_graph(FORKED, refs(("main", 6), ("audit", 5)))
+    assert graph.schema == views.timeline.branches.BRANCH_GRAPH
     assert graph.select("version", "place", "lane", "parent_place", "parent_lane", "refs").rows() == [
         (1, 0, "main", None, None, None),
         (2, 1, "main", 0, "main", None),

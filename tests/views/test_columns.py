@@ -183,18 +183,16 @@ def test_null_shares_by_version_mark_what_is_far_from_usual() -> None:
         return statistics({"delay": [(1, 2, 99 if version == 35 else 2)], **later})
 
     history = [(v, NOON, told_by(v), files(100)) for v in range(30, 40)]
-    shares = views.schema.null_history.null_shares_by_version(history)
-    assert shares.schema == views.schema.null_history.NULL_SHARES_BY_VERSION
+    shares = views.schema.null_shares.null_shares_by_version(history)
+    assert shares.schema == views.schema.null_shares.NULL_SHARES_BY_VERSION
     unusual = shares.filter("unusual").select("column", "version", "null_share", "usual")
     assert unusual.rows() == [("delay", 35, 0.99, 0.02)]
-    partial = views.schema.null_history.null_shares_by_version(
+    partial = views.schema.null_shares.null_shares_by_version(
         [*history, (40, NOON, statistics({"delay": [(1, 2, 99), None]}), files(99, 1))]
     )
     assert partial.filter(version=40).select("mark", "unusual").rows() == [("\N{GREATER-THAN OR EQUAL TO}", False)]
     assert shares.filter(pl.col("column") == "code")["version"].to_list() == list(range(34, 40))
-    assert (
-        views.schema.null_history.null_shares_by_version([]).schema == views.schema.null_history.NULL_SHARES_BY_VERSION
-    )
+    assert views.schema.null_shares.null_shares_by_version([]).schema == views.schema.null_shares.NULL_SHARES_BY_VERSION
 
 
 def test_versions_are_spread_with_both_ends() -> None:

@@ -114,7 +114,7 @@ def test_the_version_before_is_the_one_on_the_branch() -> None:
 def test_files_are_listed_by_verdict_and_path() -> None:
     verdicts = pl.DataFrame({"path": ["b", "a", "c"], "kept": [True, True, False]})
     paths_by_verdict = {
-        v: views.pruning.verdicts.files_with_verdict(verdicts, v)["path"].to_list() for v in ("read", "skipped", "all")
+        v: views.pruning.plan.files_with_verdict(verdicts, v)["path"].to_list() for v in ("read", "skipped", "all")
     }
     assert paths_by_verdict == {"read": ["a", "b"], "skipped": ["c"], "all": ["a", "b", "c"]}
 

@@ -10,7 +10,7 @@ import pytest
 
 from lakeview import views
 from lakeview.model.errors import InvalidRequestError
-from lakeview.views.retention.refs import NEVER
+from lakeview.views.retention.policy import NEVER
 from lakeview.views.retention.simulation import Retention
 from tests.views.story import MIB, Story, flights
 

@@ -135,7 +135,7 @@ def answer(plans: list[FilterPlan]) -> None:
 
 def _tiles(verdicts: pl.DataFrame, base: FilterPlan | None) -> None:
     cost = views.pruning.plan.read_cost(verdicts)
-    skipped = views.pruning.verdicts.files_by_reason(verdicts)
+    skipped = views.pruning.plan.files_by_reason(verdicts)
     with grid(165, 5):
         tile(
             "Files read",
@@ -199,7 +199,7 @@ def parts_table(rows: pl.DataFrame) -> None:
 
 def warn_unsupported(parts: pl.DataFrame, where: str) -> None:
     """Says which condition data skipping does not support."""
-    condition = views.pruning.verdicts.unsupported_condition(parts, predicate(where), where)
+    condition = views.pruning.plan.unsupported_condition(parts, predicate(where), where)
     if condition is not None:
         st.markdown(
             f":orange[:material/warning:] **Data skipping does not support {escape(condition)}** "
@@ -223,7 +223,7 @@ def file_list(plans: list[FilterPlan]) -> None:
             key=linked("verdict", "read", _VERDICTS),
             label_visibility="collapsed",
         )
-    rows = views.pruning.verdicts.files_with_verdict(verdicts, verdict or "read")
+    rows = views.pruning.plan.files_with_verdict(verdicts, verdict or "read")
     pages = max(1, -(-rows.height // _PAGE))
     number = st.pagination(pages, key=linked("files_page", 1, range(1, pages + 1))) if pages > 1 else 1
     page = rows.slice((number - 1) * _PAGE, _PAGE)

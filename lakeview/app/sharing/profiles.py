@@ -47,7 +47,7 @@ def demo_share(lake: str) -> str:
     """
     require_extra()
     from lakeview.sharing.server.config_file import folder_settings
-    from lakeview.sharing.server.folder import open_folder
+    from lakeview.sharing.server.hub import open_folder
     from lakeview.sharing.server.serving import serve_in_background
 
     settings = folder_settings(lake)

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 
 from lakeview.iceberg.audit.laws import LAWS, summaries_add_up
-from lakeview.iceberg.audit.steps import Step, read_steps
-from lakeview.iceberg.audit.story import Story
+from lakeview.iceberg.audit.steps import Step, Story, read_steps
 from lakeview.iceberg.manifests.tree import Tree
 from lakeview.iceberg.metadata.commits import commits
 from lakeview.iceberg.metadata.table_metadata import Metadata

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import polars as pl
 
-from lakeview.iceberg.audit.steps import Step
-from lakeview.iceberg.audit.story import Story
+from lakeview.iceberg.audit.steps import Step, Story
 from lakeview.iceberg.metadata.summaries import whole
 from lakeview.model.audit_cases import Case, proven, unknowable, violated
 

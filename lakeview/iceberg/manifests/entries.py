@@ -1,4 +1,5 @@
-"""Manifests to frames of their entries, every column by its field id (iceberg spec, Manifests)."""
+"""Manifests to frames of their entries, every column by its field id (iceberg spec, Manifests), and to
+ACTIONS."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+import msgspec
 import polars as pl
 
 from lakeview.iceberg.manifests.avro import read_frame, read_joined
@@ -15,8 +17,9 @@ from lakeview.iceberg.manifests.avro_container import Container, corrupt, open_c
 from lakeview.iceberg.manifests.fields import SPELLED, column, require
 from lakeview.iceberg.manifests.partitions import PartitionColumn, typed_partition
 from lakeview.model import limits
-from lakeview.model.column_values import sizes
+from lakeview.model.column_values import formatted, sizes
 from lakeview.model.errors import CorruptTableError, LakeviewError, UnsupportedTableError
+from lakeview.model.frames import ACTIONS
 
 _I32, _I64 = pl.Int32(), pl.Int64()
 _COUNTS = pl.List(pl.Struct({"key": _I32, "value": _I64}))
@@ -74,6 +77,14 @@ _METRIC_FIELDS = {f"f{_FILE_IDS[name]}" for name in METRICS}
 _ENTRY_NAMES = {
     k: v for k, v in {**_FILE_IDS, **_ENTRY_IDS, **SPELLED}.items() if k not in ("path", "size", "content_size")
 }
+
+_KINDS = {
+    (1, 0): "add data file", (1, 1): "add position deletes", (1, 2): "add equality deletes",
+    (2, 0): "remove data file", (2, 1): "remove position deletes", (2, 2): "remove equality deletes",
+}  # fmt: skip
+
+# metrics are there or not, as they happen to be held
+_LEFT_OUT = {"status", "content", "path", *METRICS, "key_metadata", "snapshot_id"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,3 +259,23 @@ def _given_by_manifests(group: Sequence[Manifest]) -> pl.DataFrame:
     )  # fmt: skip
     counts = rows.with_columns(pl.Series("entries", [m.container.records for m in group], dtype=_I64))
     return counts.filter(pl.col("entries") > 0).select(pl.exclude("entries").repeat_by("entries").explode())
+
+
+def entry_actions(entries: pl.DataFrame) -> pl.DataFrame:
+    """ACTIONS of ENTRIES."""
+    # most columns say nothing in most tables: of a million files they would take most of the time
+    names = [c for c in entries.columns if c not in _LEFT_OUT and entries[c].null_count() < entries.height]
+    encode = msgspec.json.Encoder(enc_hook=str).encode
+    texts = [
+        encode({name: value for name, value in zip(names, row, strict=True) if value is not None}).decode()
+        for row in (entries.select(names).iter_rows() if names else [()] * entries.height)
+    ]
+    kinds = {f"{status} {content}": kind for (status, content), kind in _KINDS.items()}
+    kind = (
+        formatted("{} {}", "status", "content")
+        .replace_strict(kinds, default="entry", return_dtype=pl.String)
+        .fill_null("entry")
+    )
+    return entries.select(kind.alias("kind"), "path", pl.Series("action", texts, dtype=pl.String)).select(
+        ACTIONS.names()
+    )

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lakeview.iceberg.write.avro_names import avro_name
-from lakeview.iceberg.write.context import WriteContext
+from lakeview.iceberg.write.context import WriteContext, avro_name
 from lakeview.model.schema import DecimalType, Field
 
 _AVRO_TYPES: Mapping[str, Any] = {

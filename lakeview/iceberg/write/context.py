@@ -15,7 +15,6 @@ from lakeview.iceberg.metadata.locations import canonical, relocated
 from lakeview.iceberg.metadata.partition_fields import PartitionSpec
 from lakeview.iceberg.metadata.types import parse_schema, struct_fields
 from lakeview.iceberg.state import State
-from lakeview.iceberg.write.avro_names import avro_name
 from lakeview.iceberg.write.data_locations import DataLocations, data_locations
 from lakeview.iceberg.write.metrics import Metered, metered_columns
 from lakeview.iceberg.write.refusals import not_honoured, unsupported
@@ -205,3 +204,9 @@ def _check_distinct(spec: PartitionSpec) -> None:
                 "ambiguous-partition",
                 "have the table's partition spec corrected by the engine that owns it",
             )
+
+
+def avro_name(name: str) -> str:
+    """A name as the reference implementation spells it: `a b` is `a_x20b`, `1st` is `_1st`."""
+    spelled = "".join(c if c.isascii() and (c.isalnum() or c == "_") else f"_x{ord(c):X}" for c in name)
+    return f"_{spelled}" if spelled[:1].isdigit() else spelled

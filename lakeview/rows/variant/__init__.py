@@ -2,6 +2,6 @@
 
 from lakeview.rows.variant.builder import variant_binaries
 from lakeview.rows.variant.shredding import is_variant, variant_text
-from lakeview.rows.variant.stored import stored_variants
+from lakeview.rows.variant.unshredding import stored_variants
 
 __all__ = ["is_variant", "stored_variants", "variant_binaries", "variant_text"]

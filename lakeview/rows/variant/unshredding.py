@@ -7,10 +7,13 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from lakeview.model.arrow_types import STORED_VARIANT
+from lakeview.model.errors import CorruptTableError
 from lakeview.rows.variant.builder import container, decimal, dictionary, packed, text
 from lakeview.rows.variant.encoding import Names, object_parts
-from lakeview.rows.variant.shredding import ShreddedColumn, is_binary, is_text
+from lakeview.rows.variant.shredding import ShreddedColumn, children_of, is_binary, is_text
 
 NULL = b"\x00"
 """The variant null."""
@@ -117,3 +120,27 @@ def _fixed(kind: int, size: int) -> Callable[[int], bytes]:
 def _unscaled(value: Decimal) -> int:
     sign, digits, _ = value.as_tuple()  # Arrow gives as many digits after the point as the type has
     return int("".join(map(str, digits))) * (-1 if sign else 1)
+
+
+def stored_variants(array: pa.StructArray, column: str) -> pa.StructArray:
+    """The variants of a file's array as STORED_VARIANT. Values that are not shredded keep their bytes, and are not
+    decoded; shredded ones are put together again.
+
+    CorruptTableError for a value without metadata, and for one that is no variant where it is put together.
+    """
+    there, children = array.is_valid(), children_of(array)
+    typed = children.get("typed_value")
+    if typed is not None and typed.null_count < len(typed):
+        return pa.array(Binaries(array, column).pairs(), STORED_VARIANT)
+    metadata = children["metadata"].cast(pa.binary())
+    if metadata.filter(there).null_count:
+        raise CorruptTableError(
+            f"variant column {column} cannot be read: a value in it has no metadata",
+            fix="restore the file from a backup, or read the other columns",
+            place=column,
+            kind="corrupt-variant",
+        )
+    # "If a Variant is missing in a context where a value is required, readers must return a Variant null"
+    value = children.get("value", pa.nulls(len(array), pa.binary())).cast(pa.binary())
+    parts = [pc.fill_null(metadata, b""), pc.fill_null(value, NULL)]
+    return pa.StructArray.from_arrays(parts, fields=list(STORED_VARIANT), mask=pc.invert(there))

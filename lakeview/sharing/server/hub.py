@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import anyio.to_thread
 from anyio import CapacityLimiter
@@ -21,11 +21,12 @@ from lakeview.model.errors import LakeviewError
 from lakeview.sharing.server.audit import AuditLog
 from lakeview.sharing.server.catalogue import Catalogue
 from lakeview.sharing.server.config_file import check_settings, read_settings
+from lakeview.sharing.server.profiles import profile_of
 from lakeview.sharing.server.rate_limit import RateLimit
 from lakeview.sharing.server.settings import Settings
 from lakeview.sharing.server.signing import FileSigner, Keys, TokenSigner, load_keys
 from lakeview.sharing.server.sources import Sources
-from lakeview.sharing.server.tokens import Token, TokenFile
+from lakeview.sharing.server.tokens import PREFIX, Token, TokenFile, digest
 from lakeview.sharing.server.urls import StoreUrls
 
 T = TypeVar("T")
@@ -171,3 +172,10 @@ class Hub:
     def request_id() -> str:
         """A name for one request, for the audit log and for people who ask about it."""
         return secrets.token_hex(8)
+
+
+def open_folder(settings: Settings, clock: Clock) -> tuple[Hub, dict[str, Any]]:
+    """The state of the server, and the profile that opens it: the only place where the token is."""
+    text = PREFIX + secrets.token_urlsafe(32)
+    token = Token("start", settings.recipients[0].name, digest(text), clock())
+    return Hub(settings, tokens=(token,)), profile_of(settings, text, None)

@@ -32,8 +32,8 @@ from pyspark.sql import SparkSession
 import lakeview as lv
 from lakeview.model.errors import InvalidRequestError, LakeviewError
 from lakeview.spark.failures import lakeview_error
+from lakeview.spark.option_values import STORAGE_PREFIX, as_spark_options
 from lakeview.spark.pipelines.graph import FORMAT, Answer, FlowNode, Graph, absolute, inputs_in, lakeview_tables
-from lakeview.spark.storage_options import STORAGE_PREFIX, as_spark_options
 
 
 class Registry(SparkConnectGraphElementRegistry):

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from lakeview.model.addresses import is_absolute, normalise
-from lakeview.spark.storage_options import access_of
+from lakeview.spark.option_values import access_of
 from lakeview.storage.access import StoreAccess
 
 FORMAT = "lakeview"

@@ -20,6 +20,7 @@ from lakeview.model.schema import quoted
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.dml import changes
 from lakeview.spark.dml.merge import empty_source, merge
+from lakeview.spark.option_values import as_spark_options
 from lakeview.spark.pipelines import expectations
 from lakeview.spark.pipelines.additions import added_rows
 from lakeview.spark.pipelines.config import Action, Dataset, Mode
@@ -34,7 +35,6 @@ from lakeview.spark.pipelines.publication import (
 )
 from lakeview.spark.pipelines.records import Records, Row, commits_after, transaction_version
 from lakeview.spark.pipelines.sources import Places, Source, table_at
-from lakeview.spark.storage_options import as_spark_options
 from lakeview.spark.types import from_spark
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
 

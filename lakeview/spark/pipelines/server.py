@@ -17,9 +17,8 @@ import msgspec
 from pyspark.sql import SparkSession
 
 from lakeview.model.errors import LakeviewError
-from lakeview.spark.connect import connect, require_client
 from lakeview.spark.pipelines.graph import Answer
-from lakeview.spark.sessions import python_path, session
+from lakeview.spark.sessions import connect, python_path, require_client, session
 
 LATE_WORKER = "Python worker failed to connect back"
 """Spark waits a fixed ten seconds for a Python worker to begin; on a busy machine that is not enough."""

@@ -1,5 +1,5 @@
 """What a filter reads, what data skipping leaves out, and how well files are clustered."""
 
-from lakeview.views.pruning import clustering, plan, verdicts
+from lakeview.views.pruning import clustering, plan
 
-__all__ = ["clustering", "plan", "verdicts"]
+__all__ = ["clustering", "plan"]

@@ -11,7 +11,7 @@ import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.schema.columns import spread_evenly
-from lakeview.views.schema.null_history import NULL_SHARES_BY_VERSION
+from lakeview.views.schema.null_shares import NULL_SHARES_BY_VERSION
 from lakeview.views.sums import shown_bounds, total
 from lakeview.views.thresholds import (
     BASELINE_MIN,

@@ -13,8 +13,7 @@ from datetime import datetime, timedelta
 import polars as pl
 
 from lakeview.model.errors import InvalidRequestError
-from lakeview.views.retention.policy import RetentionPolicy
-from lakeview.views.retention.refs import version_ages
+from lakeview.views.retention.policy import RetentionPolicy, version_ages
 from lakeview.views.sums import total_of
 from lakeview.views.timeline.live_intervals import Stays, with_positions
 from lakeview.views.timeline.readability import RIBBON, readability, readability_runs, runs_text

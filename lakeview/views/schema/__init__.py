@@ -6,10 +6,9 @@ from lakeview.views.schema import (
     column_history,
     columns,
     diff,
-    null_history,
     null_shares,
     rules,
     tree,
 )
 
-__all__ = ["births", "breaking", "column_history", "columns", "diff", "null_history", "null_shares", "rules", "tree"]
+__all__ = ["births", "breaking", "column_history", "columns", "diff", "null_shares", "rules", "tree"]

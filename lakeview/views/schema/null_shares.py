@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import cache
 from typing import Any
 
 import polars as pl
 
+from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.sums import shown_bounds
+from lakeview.views.thresholds import is_unusual_share
 from lakeview.views.values import statistic
 
 NULL_SHARES = pl.Schema(
@@ -25,6 +28,21 @@ NULL_SHARES = pl.Schema(
 )
 """One row a leaf column. `null_count` and `records` add up `files_known` of `files` files, those that count both;
 `null_share` null when there are none; `mark` as `null_share_mark` of SCHEMA_TREE."""
+
+NULL_SHARES_BY_VERSION = pl.Schema(
+    {
+        "column": pl.String(),
+        "version": pl.Int64(),
+        "timestamp": UTC_MILLIS,
+        "null_share": pl.Float64(),
+        "exact": pl.Boolean(),
+        "mark": pl.String(),
+        "usual": pl.Float64(),
+        "unusual": pl.Boolean(),
+    }
+)
+"""One row a leaf column and version it was there in. `usual`: the median of the column's exact shares; `unusual`: an
+exact share far off it, both in shares and against how the column varies."""
 
 
 def null_shares(
@@ -153,3 +171,30 @@ def _bound(sums: Mapping[str, Any], rows: int | None, least: int | None) -> tupl
             return min(sums["most"] / fewest_rows, 1.0), "≤"
         return min(sums["most"] / rows, 1.0), "≈"
     return min(sums["fewest"] / rows, 1.0), "≥"
+
+
+def null_shares_by_version(
+    versions: Sequence[tuple[int, datetime | None, pl.DataFrame, pl.DataFrame]],
+) -> pl.DataFrame:
+    """NULL_SHARES_BY_VERSION from (version, timestamp, STATISTICS, FILES) for each, oldest first."""
+    frames = [
+        null_shares(statistics, files).select(
+            "column",
+            pl.lit(version, dtype=pl.Int64).alias("version"),
+            pl.lit(timestamp, dtype=UTC_MILLIS).alias("timestamp"),
+            "null_share",
+            "exact",
+            "mark",
+        )
+        for version, timestamp, statistics, files in versions
+    ]
+    empty = pl.DataFrame(schema={n: NULL_SHARES_BY_VERSION[n] for n in NULL_SHARES_BY_VERSION.names()[:6]})
+    distance = (pl.col("null_share") - pl.col("usual")).abs()
+    return (
+        pl.concat([empty, *frames])
+        # what some files leave out moves a share that is no more than a bound: only exact ones are compared
+        .with_columns(usual=pl.when("exact").then("null_share").median().over("column"))
+        .with_columns(spread=pl.when("exact").then(distance).median().over("column"))
+        .with_columns(unusual=(is_unusual_share(distance, pl.col("spread")) & pl.col("exact")).fill_null(value=False))
+        .select(NULL_SHARES_BY_VERSION.names())
+    )

@@ -1,7 +1,6 @@
 """What happened, commit by commit: operations, events, branches, writers, and lifetimes of files."""
 
 from lakeview.views.timeline import (
-    branch_graph,
     branches,
     commits,
     downsampling,
@@ -16,7 +15,6 @@ from lakeview.views.timeline import (
 )
 
 __all__ = [
-    "branch_graph",
     "branches",
     "commits",
     "downsampling",

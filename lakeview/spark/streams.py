@@ -1,9 +1,16 @@
-"""What stops a stream, of a table of any format: rows that go, other columns, another table."""
+"""What streams of tables of all formats have in common: offsets in checkpoints, and what stops a stream."""
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakeview.model.errors import InvalidRequestError, VersionNotFoundError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Start: TypeAlias = list[Any]
+"""Version or snapshot, index and initial of an offset, as JSON gives them."""
 
 
 def no_offset(value: Mapping[str, Any]) -> InvalidRequestError:
@@ -54,3 +61,16 @@ def other_table(address: str, before: str, now: str) -> InvalidRequestError:
         place=address,
         kind="other-table",
     )
+
+
+def is_start(rest: Mapping[str, Any]) -> bool:
+    """Whether the other keys of an offset say where its stream began, or nothing."""
+    match rest:
+        case {"first": [int(), int(), bool()]} if len(rest) == 1:
+            return True
+    return not rest
+
+
+def offset_json(offset: "DataclassInstance") -> dict[str, Any]:
+    """An offset as a checkpoint records it: one that says no beginning stays as it was."""
+    return {name: value for name, value in asdict(offset).items() if value is not None}
