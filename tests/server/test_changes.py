@@ -206,6 +206,8 @@ def test_a_stream_gives_adds_and_removes_and_omits_compactions(api: Api) -> None
         ("add", 1, "a.parquet"), ("add", 2, "b.parquet"), ("remove", 3, "a.parquet"), ("add", 3, "c.parquet"),
     ]  # fmt: skip
     assert kinds_and_files(api.query("fed", startingVersion=2, endingVersion=2)) == [("add", 2, "b.parquet")]
+    whole = api.query("fed", startingVersion=2)
+    assert api.query("fed", startingVersion=2, endingVersion=99) == whole, "the end is a hint"
 
 
 def test_a_streams_start_tells_its_metadata_once_and_later_ones_in_place(api: Api, tmp_path: Path) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.server.conftest import Api
-from tests.server.shared_lake import TABLE
+from tests.server.shared_lake import TABLE, configuration, write_configuration
 
 NAMES = ["months", "fed", "vectors", "mapped", "empty", "broken", "odd", "some"]
 
@@ -118,3 +119,16 @@ def test_what_is_no_endpoint_is_told_in_json(api: Api, path: str) -> None:
 def test_a_method_that_an_endpoint_has_not_is_told_in_json(api: Api) -> None:
     answer = api.post("shares", {})
     assert (answer.status_code, answer.json()["errorCode"]) == (405, "MALFORMED_REQUEST")
+
+
+def test_an_empty_page_token_is_the_first_page(api: Api) -> None:
+    first = api.get("shares/lake/all-tables", maxResults=1)
+    assert api.get("shares/lake/all-tables", maxResults=1, pageToken="").json()["items"] == first.json()["items"]
+
+
+def test_a_share_without_schemas_has_no_items(api: Api, lake: Path) -> None:
+    recipients = [{"name": "ann", "shares": ["bare"]}]
+    write_configuration(api.config, configuration(lake, shares=[{"name": "bare"}], recipients=recipients))
+    api.clock.later(seconds=2)
+    assert names(api.get("shares")) == ["bare"]
+    assert [api.get(f"shares/bare/{kind}").json() for kind in ("schemas", "all-tables")] == [{"items": []}] * 2
