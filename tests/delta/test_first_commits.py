@@ -72,6 +72,27 @@ def test_a_clone_tracks_its_rows_by_its_own_log(tmp_path: Path) -> None:
     assert clone.snapshot().domain_metadata.rows() == [("delta.rowTracking", '{"rowIdHighWaterMark":1}')]
 
 
+def test_a_clone_of_a_table_whose_row_tracking_is_suspended_gives_no_id_twice(
+    tmp_path: Path, history: DeltaHistory
+) -> None:
+    suspended: dict[str, str | None] = {"delta.rowTrackingSuspended": "true"}
+    data = history.data("f", {"id": [1, 2]}, stats={"numRecords": 2}, baseRowId=0, defaultRowCommitVersion=0)
+    history.commit(
+        protocol(1, 7, writerFeatures=["rowTracking", "domainMetadata"]), metadata({"id": "long"}, properties=suspended)
+    )
+    history.commit(data)
+    source = lv.open_table(history.address)
+    assert isinstance(source, DeltaTable)
+    source.clone(str(tmp_path / "clone"))
+    clone = lv.open_table(str(tmp_path / "clone"), config=replace(settings(), roots=(str(tmp_path), history.address)))
+    assert isinstance(clone, DeltaTable)
+    clone.set_properties({"delta.rowTrackingSuspended": "false"})
+    clone.append(pl.DataFrame({"id": [3]}))
+    clone.set_properties({"delta.enableRowTracking": "true"})
+    clone.refresh()
+    assert clone.scan(row_tracking=True).collect()["_row_id"].n_unique() == 3
+
+
 def test_a_clone_times_its_own_commits_and_a_table_that_is_not_written_has_none(
     tmp_path: Path, history: DeltaHistory
 ) -> None:

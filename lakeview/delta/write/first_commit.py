@@ -67,12 +67,12 @@ def clone(source: Target, target: Storage, clock: Clock) -> None:
     domains = [DomainMetadata(name, text) for name, text in state.domain_metadata().iter_rows() if name != ROW_DOMAIN]
     # the clone's own commits are timed from its first one on
     properties = {k: v for k, v in state.properties.items() if not k.startswith("delta.inCommitTimestampEnablement")}
+    # "the version number of the log entry containing the add action": the source's are of another log, and so are those
+    # in its files, which no property names any more; while row tracking is suspended, no file has an id
+    properties |= {key: f"_row-{uuid.uuid4()}" for key in MATERIALIZED.values() if key in properties}
+    adds = [msgspec.structs.replace(add, base_row_id=None, default_row_commit_version=None) for add in adds]
     if tracks_rows(definition):
-        # "the version number of the log entry containing the add action": the source's are of another log, and so are
-        # those in its files, which no property names any more
-        properties |= {key: f"_row-{uuid.uuid4()}" for key in MATERIALIZED.values() if key in properties}
-        fresh = [msgspec.structs.replace(add, base_row_id=None, default_row_commit_version=None) for add in adds]
-        adds, mark = with_row_ids(fresh, 0, -1)
+        adds, mark = with_row_ids(adds, 0, -1)
         domains += [] if mark is None else [mark]
     metadata = msgspec.structs.replace(state.metadata, id=str(uuid.uuid4()), created_time=now, configuration=properties)
     parameters = {"source": source.storage.root, "sourceVersion": str(state.version)}
