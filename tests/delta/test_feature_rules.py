@@ -117,6 +117,16 @@ def test_a_constraint_whose_feature_comes_later_is_held_against_the_rows_there(h
         table.upgrade_protocol(["checkConstraints"])
 
 
+@pytest.mark.parametrize("version", [3, 7], ids=["implied", "named"])
+def test_a_constraint_in_force_is_not_held_against_the_rows_again(history: DeltaHistory, version: int) -> None:
+    features = {"writerFeatures": ["checkConstraints"]} if version == 7 else {}
+    table = opened(history, protocol(1, version, **features), **{"constraints.c": "id > 5"})
+    with table.transaction("WRITE") as txn:
+        txn.append(pa.table({"id": pa.array([7], pa.int32())}))
+        txn.upgrade_protocol(["checkConstraints", "v2Checkpoint"])
+    assert "v2Checkpoint" in recorded(table, "protocol")["writerFeatures"]
+
+
 def test_tables_for_iceberg_widen_as_iceberg_does(history: DeltaHistory) -> None:
     features = ["columnMapping", "typeWidening"]
     protocol_action = protocol(3, 7, readerFeatures=features, writerFeatures=[*features, "icebergCompatV2"])
