@@ -156,3 +156,14 @@ def test_zeros_of_either_sign_are_two_partitions(tmp_path: Path) -> None:
 def test_columns_that_the_table_lacks_are_refused_without_rows(tmp_path: Path, empty: Any) -> None:
     with pytest.raises(InvalidRequestError, match="column zzz that the table has not"):
         opened(make_table(tmp_path / "t", ID_AND_N)).append(empty)
+
+
+def test_a_manifest_of_several_uuid_partitions_is_not_skipped(tmp_path: Path) -> None:
+    keys = [bytes(16), b"\xff" * 16]
+    place = make_table(tmp_path / "t", [field(1, "key", "uuid")], [(1, "identity", "key")])
+    opened(place).append(pa.table({"key": pa.array([*keys, None], pa.binary())}))
+    assert [opened(place).scan().filter(pl.col("key") == key).collect().height for key in keys] == [1, 1]
+    table = StaticTable.from_metadata(latest(place))
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    assert [manifest.partitions for manifest in snapshot.manifests(table.io)] == [None]

@@ -99,8 +99,11 @@ def _pairs(values: Mapping[int, Any]) -> list[dict[str, Any]]:
     return [{"key": key, "value": value} for key, value in sorted(values.items())]
 
 
-def partition_summaries(context: WriteContext, tuples: Sequence[Tuple]) -> list[dict[str, Any]]:
-    """For each part of the spec whether nulls and NaN occur, and its bounds, so that readers skip the manifest."""
+def partition_summaries(context: WriteContext, tuples: Sequence[Tuple]) -> list[dict[str, Any]] | None:
+    """For each part of the spec whether nulls and NaN occur, and its bounds, so that readers skip the manifest.
+
+    None where a part has values without an order that all readers share: null bounds say that it has no values.
+    """
     summaries = []
     for position, type_ in enumerate(context.result_types):
         values = [tuple_[position] for tuple_ in tuples]
@@ -108,6 +111,9 @@ def partition_summaries(context: WriteContext, tuples: Sequence[Tuple]) -> list[
         bounds = [None, None] if type_ is None or not ordered else [
             single_bytes(outer_zero(bound(ordered), side), type_) for side, bound in enumerate((min, max))
         ]  # fmt: skip
+        if ordered and None in bounds:
+            # lower_bound: "... or null if all values are null or NaN"  Manifest Lists
+            return None
         nan = any(v is not None and v != v for v in values)
         summaries.append({
             "contains_null": None in values, "contains_nan": nan, "lower_bound": bounds[0], "upper_bound": bounds[1],
