@@ -189,6 +189,7 @@ BROKEN_COMMITS: dict[str, tuple[bytes, str]] = {
     "a word": (b"hello", "line 3"),
     "a number for a path": (b'{"add":{"path":3,"size":1}}', "line 3"),
     "an add without a path": (b'{"add":{"size":1}}', "line 3"),
+    "an add without a size": (b'{"add":{"path":"x"}}', "line 3"),
     "a size beyond 64 bits": (b'{"add":{"path":"x","size":99999999999999999999}}', "line 3"),
     "a size that just exceeds 64 bits": (b'{"add":{"path":"x","size":9223372036854775808}}', "line 3"),
     "a time beyond 64 bits": (b'{"remove":{"path":"x","deletionTimestamp":-9223372036854775809}}', "line 3"),

@@ -11,7 +11,7 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.model.errors import CorruptTableError, InvalidRequestError, UnsupportedTableError
+from lakeview.model.errors import CommitConflictError, CorruptTableError, InvalidRequestError, UnsupportedTableError
 from tests.builders.actions import Action, add, metadata, protocol, txn
 from tests.builders.history import DeltaHistory, log_name
 
@@ -56,6 +56,20 @@ def test_a_commit_has_one_version_of_an_application(history: DeltaHistory) -> No
         transaction.set_transaction("app", 1)
         transaction.set_transaction("app", 2)
     assert [action["version"] for action in recorded(table, "txn")] == [2]
+
+
+def test_two_commits_do_not_change_one_domain(history: DeltaHistory) -> None:
+    def domain(text: str) -> Action:
+        return {"domainMetadata": {"domain": "d", "configuration": text, "removed": False}}
+
+    first = writer_features("domainMetadata")
+    table = opened(history.commit(*first, domain("1")).commit(domain("2")))
+    transaction = table.transaction()
+    transaction.restore(0)
+    history.commit(domain("3"))
+    with pytest.raises(CommitConflictError, match="both change the domain d") as caught, transaction:
+        pass
+    assert caught.value.kind == "concurrent-domain"
 
 
 def test_a_restore_keeps_features_and_the_largest_column_id(history: DeltaHistory) -> None:
