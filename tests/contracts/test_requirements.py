@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -13,14 +12,14 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs/requirements").glob("*.md"))
 NAME = re.compile(r"`([^`]*)`")
+FUNCTION = re.compile(r"^def (\w+)\(", re.MULTILINE)  # syntax trees of a hundred files take 0.7 s, this a hundredth
 
 
 @cache
 def defined_in(path: str) -> frozenset[str]:
     if not (ROOT / path).is_file():
         return frozenset()
-    body = ast.parse((ROOT / path).read_text(encoding="utf-8")).body
-    return frozenset(node.name for node in body if isinstance(node, ast.FunctionDef))
+    return frozenset(FUNCTION.findall((ROOT / path).read_text(encoding="utf-8")))
 
 
 def faults(page: str) -> Iterator[str]:
@@ -47,7 +46,7 @@ def test_there_is_a_page_for_each_specification() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_modules_and_defined_in_a_page_are_there(page: Path) -> None:
+def test_modules_and_tests_of_a_page_are_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert text.count("\n| ") > 50
     assert list(faults(text)) == []
