@@ -71,8 +71,6 @@ _REQUIRES: Mapping[str, tuple[str, ...]] = {
     "clustering": ("domainMetadata",),
     "variantShredding": ("variantType",),
     "variantShredding-preview": ("variantType-preview",),
-    "icebergCompatV1": ("columnMapping",),
-    "icebergCompatV2": ("columnMapping",),
 }
 """Features that need others (today's protocol, Valid Feature Names and the features' own sections)."""
 
