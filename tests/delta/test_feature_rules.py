@@ -110,6 +110,19 @@ def test_a_property_without_its_feature_begins_to_count_as_one_that_is_new(
         assert table.scan(row_tracking=True).collect().rows() == [(7, 0, 2)]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"), [("columnMapping.mode", "id"), ("columnMapping.mode", "name"), ("enableRowTracking", "true")]
+)
+def test_a_property_without_its_feature_stays_without_force_beside_others(
+    history: DeltaHistory, name: str, text: str
+) -> None:
+    table = opened(history, protocol(1, 2), **{name: text})
+    table.set_properties({"owner": "us"})
+    metadata_action = recorded(table, "metaData")
+    assert metadata_action["configuration"] == {f"delta.{name}": text, "owner": "us"}
+    assert "physicalName" not in metadata_action["schemaString"]
+
+
 def test_a_constraint_whose_feature_comes_later_is_held_against_the_rows_there(history: DeltaHistory) -> None:
     table = opened(history, protocol(1, 7, writerFeatures=[]), **{"constraints.c": "id > 5"})
     history.commit(history.data("f", {"id": pa.array([7, 3], pa.int32())}, records=2))

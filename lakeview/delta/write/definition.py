@@ -19,11 +19,12 @@ from lakeview.delta.log.replay import Replay, table_protocol
 from lakeview.delta.log.times import in_commit_start
 from lakeview.delta.write.column_ids import MAX_ID, with_column_ids
 from lakeview.delta.write.property_checks import check_honoured, check_reserved_columns
-from lakeview.delta.write.rules import active_features, check_clustering, property_features, upgraded
+from lakeview.delta.write.rules import active_features, check_clustering, property_features, upgraded, with_required
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Field, Schema
 from lakeview.model.snapshot import TableProtocol, milliseconds
 
+_MAPPING_MODE = "delta.columnMapping.mode"
 ROW_TRACKING, SUSPENDED = "delta.enableRowTracking", "delta.rowTrackingSuspended"
 _ENABLED_FROM, _ENABLED_AT = "delta.inCommitTimestampEnablementVersion", "delta.inCommitTimestampEnablementTimestamp"
 
@@ -133,12 +134,16 @@ class Definition:
         configuration = {**(self.metadata.configuration or {}), **properties}
         configuration = {key: text for key, text in configuration.items() if text is not None}
         schema = self.schema
+        # a property that is there without its feature has no force: who sets it again, or the feature, means it
+        features = frozenset(property_features({k: v for k, v in properties.items() if v is not None}))
         mode = column_mapping_mode(self.table_protocol, before, self._address)
-        self._check_mapping(mode, _mode(configuration))
-        if _mode(configuration) != "none" and mode == "none":
-            schema, largest = with_column_ids(schema, int(configuration.get(MAX_ID) or 0), keep_names=True)
-            configuration[MAX_ID] = str(largest)
-        if _is_on(configuration, ROW_TRACKING) and not self.enables("rowTracking", ROW_TRACKING):
+        if _MAPPING_MODE in properties or "columnMapping" in with_required(features):
+            self._check_mapping(mode, _mode(configuration))
+            if _mode(configuration) != "none" and mode == "none":
+                schema, largest = with_column_ids(schema, int(configuration.get(MAX_ID) or 0), keep_names=True)
+                configuration[MAX_ID] = str(largest)
+        starts = "rowTracking" in features and not self.enables("rowTracking", ROW_TRACKING)
+        if starts and _is_on(configuration, ROW_TRACKING):
             if _is_on(configuration, SUSPENDED):
                 raise InvalidRequestError(
                     f"row tracking of {self._address} is suspended ({SUSPENDED}): files get no row ids, which it needs",
@@ -148,8 +153,6 @@ class Definition:
                 )
             for key in MATERIALIZED.values():
                 configuration.setdefault(key, f"_row-{uuid.uuid4()}")
-        # a property that is there without its feature has no force: who sets it again means it
-        features = frozenset(property_features({k: v for k, v in properties.items() if v is not None}))
         self.change_metadata(features=features, schema_string=schema_text(schema), configuration=configuration)
 
     def _check_mapping(self, old: str, new: str) -> None:
@@ -157,7 +160,7 @@ class Definition:
             raise InvalidRequestError(
                 f"columns of {self._address} are mapped by {old}, which cannot become {new}",
                 fix="set it to name, from none alone; id is chosen when a table is created",
-                place="delta.columnMapping.mode",
+                place=_MAPPING_MODE,
                 kind="column-mapping-change",
             )
 
@@ -199,7 +202,7 @@ class Definition:
 
 
 def _mode(properties: Mapping[str, str | None]) -> str:
-    return (properties.get("delta.columnMapping.mode") or "none").lower()
+    return (properties.get(_MAPPING_MODE) or "none").lower()
 
 
 def _is_on(properties: Mapping[str, str | None], name: str) -> bool:
