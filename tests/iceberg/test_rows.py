@@ -278,7 +278,7 @@ DEFAULTS: list[tuple[str, Any, Any]] = [
     ("string", "ü", "ü"),
     ("binary", "00ff", b"\x00\xff"),
     ("fixed[2]", "00ff", b"\x00\xff"),
-    ("float", 0.5, 0.5),
+    ("float", 3.4028235e38, (2 - 2**-23) * 2.0**127),  # as Java writes the largest
     ("timestamp_ns", "1969-12-31T23:59:59.999999001", pl.Series([-999]).cast(pl.Datetime("ns"))[0]),
     ("uuid", "f79c3e09-677c-4bbd-a479-3f349cb785e7", bytes.fromhex("f79c3e09677c4bbda4793f349cb785e7")),
 ]

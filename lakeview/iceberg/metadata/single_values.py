@@ -23,7 +23,8 @@ from lakeview.model.schema import (
     StructType,
 )
 
-_LARGEST_FLOAT = (2 - 2**-23) * 2.0**127
+_FLOAT_OVERFLOW = (2 - 2**-24) * 2.0**127
+"""Floats of 32 bits have no number from here on; those below round to one (Java writes the largest as 3.4028235E38)."""
 _TIME_IN_NANOSECONDS = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:\+00:00|Z)?")
 _DAY = {"us": 86_400_000_000, "ns": 86_400_000_000_000}
 _FIRST, _LAST = -719_162, 2_932_896
@@ -224,7 +225,7 @@ def _primitive(value: Any, name: str, type_: DataType) -> Any:
             return value
         case "float" | "double" if isinstance(value, int | float | str):
             number = float(value)
-            if name == "double" or not isfinite(number) or abs(number) <= _LARGEST_FLOAT:
+            if name == "double" or not isfinite(number) or abs(number) < _FLOAT_OVERFLOW:
                 return number
         case "string" if isinstance(value, str):
             return value
