@@ -19,7 +19,7 @@ from lakeview.delta.log.replay import Replay, table_protocol
 from lakeview.delta.log.times import in_commit_start
 from lakeview.delta.write.column_ids import MAX_ID, with_column_ids
 from lakeview.delta.write.property_checks import check_honoured, check_reserved_columns
-from lakeview.delta.write.rules import active_features, check_clustering, property_features, upgraded, with_required
+from lakeview.delta.write.rules import active_features, check_clustering, property_features, upgraded
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Field, Schema
 from lakeview.model.snapshot import TableProtocol, milliseconds
@@ -137,7 +137,7 @@ class Definition:
         # a property that is there without its feature has no force: who sets it again, or the feature, means it
         features = frozenset(property_features({k: v for k, v in properties.items() if v is not None}))
         mode = column_mapping_mode(self.table_protocol, before, self._address)
-        if _MAPPING_MODE in properties or "columnMapping" in with_required(features):
+        if _MAPPING_MODE in properties or "columnMapping" in features:
             self._check_mapping(mode, _mode(configuration))
             if _mode(configuration) != "none" and mode == "none":
                 schema, largest = with_column_ids(schema, int(configuration.get(MAX_ID) or 0), keep_names=True)

@@ -24,7 +24,7 @@ from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.property_checks import check_reserved_columns, check_settable
 from lakeview.delta.write.row_operations import live_files
 from lakeview.delta.write.row_rules import Expression
-from lakeview.delta.write.rules import properties_of, supported_features, with_required
+from lakeview.delta.write.rules import properties_of, supported_features
 from lakeview.delta.write.schema_changes import (
     Column,
     add,
@@ -229,7 +229,7 @@ class DefinitionChanges(PendingCommit):
         """Let the protocol name more table features. UnsupportedTableError for one that is not written here."""
         self._touched = True
         # a property that is there without its feature has no force: now it gets it
-        new_features = with_required(frozenset(features)) - supported_features(self.definition.protocol)
+        new_features = set(features) - supported_features(self.definition.protocol)
         properties = properties_of(new_features, self.definition.properties)
         for name, text in properties.items():
             if name.startswith(_CONSTRAINT):
