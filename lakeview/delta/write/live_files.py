@@ -52,6 +52,11 @@ class LiveFile:
         """Its canonical path."""
         return str(self.row["key"])
 
+    @property
+    def partition(self) -> tuple[tuple[str, str | None], ...]:
+        """Its partition values, alike for all files of a partition."""
+        return tuple(sorted(dict(self.row["partition_values"] or {}).items()))
+
     def deletions(self, storage: Storage) -> pyroaring.BitMap64:
         """The positions that its deletion vector names."""
         vector = DeletionVector.of(self.row["vector"])

@@ -91,8 +91,7 @@ def _groups(files: Iterable[LiveFile], target: int, *, whole: bool) -> Iterator[
     """Files of one partition each that are written together; files that are well alone are left out."""
     partitions: dict[tuple[tuple[str, str | None], ...], list[LiveFile]] = {}
     for file in files:
-        values = tuple(sorted(dict(file.row["partition_values"] or {}).items()))
-        partitions.setdefault(values, []).append(file)
+        partitions.setdefault(file.partition, []).append(file)
     for members in partitions.values():
         if whole:
             yield members

@@ -124,12 +124,11 @@ class RowChanges:
         if size >= PACKED_BYTES:
             self._copies.append(self._threads.submit(self._write, rows))
             return
-        partition = tuple(sorted(dict(file.row["partition_values"] or {}).items()))
-        pack = self._packs.setdefault(partition, Pack())
+        pack = self._packs.setdefault(file.partition, Pack())
         pack.rows.append(rows)
         pack.size += size
         if pack.size >= PACKED_BYTES:
-            del self._packs[partition]
+            del self._packs[file.partition]
             self._submit(pack)
 
     def _submit(self, pack: Pack) -> None:
