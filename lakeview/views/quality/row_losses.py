@@ -28,8 +28,9 @@ def row_losses(timeline: pl.DataFrame) -> pl.DataFrame:
     """ROW_LOSSES from TIMELINE: at least LOST_ROWS rows were there, and less than LOST_SHARE of them are left.
 
     An overwrite that empties the table and one commit of the same job that fills it again count as one, which is that
-    of the first. Not counted are tables that were overwritten with as few rows before, and those that have most rows
-    again within an hour: they are written in parts.
+    of the first. Not counted are tables that were overwritten with as few rows before, those that are again after they
+    grew, as one is that fills from month to month, and those that have most rows again within an hour: they are written
+    in parts.
     """
     line = timeline.filter(pl.col("lane") != "off-branch")
     is_emptied = (pl.col("files") == 0) & (pl.col("files_removed") > 0)
@@ -49,16 +50,16 @@ def row_losses(timeline: pl.DataFrame) -> pl.DataFrame:
         .filter(is_whole, pl.col("records_before") > 0)
         .with_columns(fewest=pl.col("records").shift(1).rolling_min(BASELINE_WINDOW, min_samples=1))
     )
-    losses = overwrites.filter(
-        pl.col("records_before") >= LOST_ROWS,
-        pl.col("records") < LOST_SHARE * pl.min_horizontal("records_before", "fewest"),
+    shrinking = overwrites.filter(
+        pl.col("records_before") >= LOST_ROWS, pl.col("records") < LOST_SHARE * pl.col("records_before")
     )
-    rows = [
-        (version, records, before, restored)
-        for row, version, records, before in losses.select("row", "version", "records", "records_before").iter_rows()
-        for is_in_parts, restored in [_recovery(line[row:], LOST_SHARE * before)]
-        if not is_in_parts
-    ]
+    losses = shrinking.filter((pl.col("records") < LOST_SHARE * pl.col("fewest")).fill_null(value=True))
+    rows = []
+    for row, version, records, before in losses.select("row", "version", "records", "records_before").iter_rows():
+        is_in_parts, restored = _recovery(line[row:], LOST_SHARE * before)
+        repeats = shrinking.filter(pl.col("row") > row, pl.col("records_before") >= LOST_SHARE * before)
+        if not is_in_parts and (restored is not None or repeats.is_empty()):
+            rows.append((version, records, before, restored))
     return pl.DataFrame(rows, schema=ROW_LOSSES, orient="row")
 
 
