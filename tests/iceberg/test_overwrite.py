@@ -258,3 +258,11 @@ def test_nothing_that_comes_or_goes_is_no_snapshot(tmp_path: Path) -> None:
     assert files_below(tmp_path) == before
     table.overwrite(pl.DataFrame({"id": [1], "name": ["a"]}))
     assert summary_of(tmp_path / "t")["operation"] == "append"  # "Only data files were added"
+
+
+def test_partitions_of_times_that_python_has_not_are_carried_over(tmp_path: Path) -> None:
+    place = make_table(tmp_path / "t", [field(1, "at", "timestamp"), field(2, "id", "long")], [(1, "identity", "at")])
+    times = pa.array([2**63 - 1, 1 - 2**63, 0, None], pa.timestamp("us"))
+    opened(place).append(pa.table({"at": times, "id": pa.array(range(4), pa.int64())}))
+    opened(place).delete("id = 2")
+    assert opened(place).scan().select("id").collect()["id"].sort().to_list() == [0, 1, 3]

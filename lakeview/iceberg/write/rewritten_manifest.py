@@ -59,11 +59,12 @@ def rewrite_manifest(
     tuples = partition_tuples(entries, context)
     names = partition_names(context)
     content = int(manifest["content"])
+    carried = entries.drop("partition", strict=False)  # its times may be none that Python has
     data = manifest_file(
         context,
         (
             _entry(row, dict(zip(names, tuple_, strict=True)), snapshot_id)
-            for row, tuple_ in zip(entries.iter_rows(named=True), tuples, strict=True)
+            for row, tuple_ in zip(carried.iter_rows(named=True), tuples, strict=True)
         ),
         _CONTENT[content],
     )
