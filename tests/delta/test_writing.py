@@ -357,6 +357,10 @@ def test_a_commit_that_replaces_every_file_may_replace_the_partitions(tmp_path: 
         txn.replace_schema(txn.schema, ["id"])
         txn.append(pl.DataFrame({"day": [date(2026, 1, 2)], "id": [2]}))
     assert table.files()["partition"].to_list() == [{"id": 2}]
+    other_case = table.transaction()
+    other_case.remove()
+    other_case.replace_schema(Schema((day, Field("ID", PrimitiveType("long")))))
+    assert other_case.definition.partition_columns == ["ID"]
     assert deltalake.DeltaTable(table.address).to_pyarrow_table().to_pylist() == table.scan().collect().to_dicts()
     assert table.scan(1).collect().rows() == [(date(2026, 1, 1), 1)]
 

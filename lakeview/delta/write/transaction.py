@@ -221,7 +221,7 @@ class Transaction(WholeFiles):
 
     def replace_schema(self, schema: Schema, partition_by: Sequence[str] | None = None) -> None:
         """Give the table another schema altogether, for the rows that come next. `partition_by`: its partition columns
-        from now on; without, those that it has.
+        from now on; without, those that it has, in the spelling of the schema.
 
         InvalidRequestError unless this commit has removed every file, whose columns the schema would have to keep, and
         for partition columns that the schema lacks.
@@ -233,7 +233,9 @@ class Transaction(WholeFiles):
                 fix="remove all files before, or evolve the schema",
                 kind="schema-change",
             )
-        partitions = self.definition.partition_columns if partition_by is None else list(partition_by)
+        spellings = {name.casefold(): name for name in schema.names}
+        own = [spellings.get(name.casefold(), name) for name in self.definition.partition_columns]
+        partitions = own if partition_by is None else list(partition_by)
         check_schema(schema, partitions)
         self._change_schema(schema)
         self.definition.change_partitions(partitions)
