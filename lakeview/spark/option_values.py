@@ -51,6 +51,14 @@ def number(options: Mapping[str, str], name: str) -> int | None:
     return int(text)
 
 
+def positive(options: Mapping[str, str], name: str) -> int | None:
+    """A whole number above 0, None without the option. InvalidRequestError for anything else."""
+    value = number(options, name.lower())
+    if value == 0:
+        raise InvalidRequestError(f"{name} is 0: no batch would have a file", fix="give 1 or more, or leave it out")
+    return value
+
+
 def paths(options: Mapping[str, str], name: str) -> tuple[str, ...] | None:
     """A JSON list of texts, None without the option. InvalidRequestError for anything else."""
     text = options.get(name.lower())

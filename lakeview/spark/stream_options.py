@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lakeview.model.errors import InvalidRequestError
-from lakeview.spark.option_values import access_of, flag, moment, number, path_of
+from lakeview.spark.option_values import access_of, flag, moment, number, path_of, positive
 from lakeview.spark.options import known_options
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
@@ -53,8 +53,8 @@ class StreamOptions:
             starting_version=None if latest else number(options, "startingversion"),
             starting_latest=latest,
             starting_timestamp=moment(options, "startingtimestamp"),
-            max_files=number(options, "maxfilespertrigger") or MOST_FILES,
-            max_bytes=number(options, "maxbytespertrigger") or None,
+            max_files=positive(options, "maxFilesPerTrigger") or MOST_FILES,
+            max_bytes=positive(options, "maxBytesPerTrigger"),
             ignore_changes=flag(options, "ignorechanges", default=False),
             ignore_deletes=flag(options, "ignoredeletes", default=False),
             skip_change_commits=flag(options, "skipchangecommits", default=False),

@@ -124,6 +124,12 @@ def test_reading_refuses(options: dict[str, str], message: str) -> None:
     assert caught.value.message == message
 
 
+@pytest.mark.parametrize("name", ["maxFilesPerTrigger", "maxBytesPerTrigger"])
+def test_a_batch_without_files_is_refused(name: str) -> None:
+    with pytest.raises(InvalidRequestError, match=f"{name} is 0"):
+        StreamOptions.parse({"path": "t", name: "0"})
+
+
 def test_a_stream_of_changes_is_answered_by_how_changes_are_read() -> None:
     with pytest.raises(InvalidRequestError, match="changes are read as batches"):
         StreamOptions.parse({"path": "t", "readchangefeed": "true"})
