@@ -77,6 +77,12 @@ def test_keys_of_a_merge_are_unique_where_no_order_says_which_row_counts() -> No
         ("{output: o, tables: {t: {sink: s, vacuum: soon}}}", "a retention such as 7d"),
         ("{output: o, tables: {t: {sink: s, expectations: [{name: e}]}}}", "needs a condition or unique columns"),
         ("{output: o, tables: {t: {sink: s, expectations: [{name: e, action: ignore, condition: a}]}}}", "action"),
+        ("{output: o, tables: {t: {sink: s, publish: merge, keys: [a, a]}}}", "table t: keys names a twice"),
+        ("{output: o, tables: {t: {sink: s, partition_by: [a, b, a]}}}", "partition_by names a twice"),
+        (
+            "{output: o, tables: {t: {sink: s, expectations: [{name: e, unique: [b, b]}]}}}",
+            "expectation e names b twice",
+        ),
         ("{output: o, tables: {t: {sink: s, properties: {delta.fast: x}}}}", "delta.fast"),
     ],
 )

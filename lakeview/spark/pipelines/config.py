@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from enum import StrEnum
@@ -212,12 +213,20 @@ def _problems(dataset: Dataset) -> Sequence[str]:
         "vacuum is a retention such as 7d or 12h": dataset.vacuum is not None and dataset.retention is None,
         "two expectations have one name": len({e.name for e in dataset.expectations}) < len(dataset.expectations),
     }
-    rules = [
+    lists = {name: getattr(dataset, name) for name in ("keys", "order_by", "partition_by", "z_order_by")}
+    lists |= {f"unique of expectation {e.name}": e.unique for e in dataset.expectations}
+    twice = [f"{what} names {n} twice" for what, names in lists.items() for n in _repeated(names)]
+    rules = twice + [
         f"expectation {e.name}: it needs a condition or unique columns, and one of them only"
         for e in dataset.expectations
         if (e.condition is None) == (not e.unique)
     ]
     return [problem for problem, holds in wrong.items() if holds] + rules + list(_unreadable(dataset.expectations))
+
+
+def _repeated(names: Sequence[str]) -> list[str]:
+    """The names that are in a list more than once, each once."""
+    return [name for name, count in Counter(names).items() if count > 1]
 
 
 def _unreadable(expectations: Sequence[Expectation]) -> Iterator[str]:
