@@ -332,6 +332,27 @@ def test_one_transaction_does_not_change_a_file_twice(
     assert_frame_equal(all_rows(table), before)
 
 
+FAILING = {
+    "an update": (lambda txn: txn.update({"id": pl.when(id=70).then(2.5).otherwise("id")}), {}),
+    "an update by vectors": (lambda txn: txn.update({"id": pl.when(id=70).then(2.5).otherwise("id")}), FEED | VECTORS),
+    "a merge": (lambda txn: txn.merge(rows(70, 1), "id").when_matched_update({"id": "2.5"}).execute(), {}),
+    "an overwrite": (lambda txn: txn.overwrite(pl.DataFrame({"unknown": [1]})), {}),
+}
+
+
+@pytest.mark.parametrize(("operation", "properties"), FAILING.values(), ids=list(FAILING))
+def test_nothing_is_committed_after_an_operation_that_failed_in_its_midst(
+    tmp_path: Path, operation: Any, properties: dict[str, str]
+) -> None:
+    table = make_table(tmp_path, properties, ("city",))
+    before = all_rows(table)
+    with pytest.raises(InvalidRequestError, match="failed in its midst"), table.transaction() as txn:  # noqa: PT012
+        with pytest.raises(InvalidRequestError, match=r"fit|unknown"):
+            operation(txn)
+        txn.append(rows(100, 1))
+    assert_frame_equal(all_rows(table), before)
+
+
 # -- again, and never twice
 
 

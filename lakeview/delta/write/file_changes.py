@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import msgspec
@@ -40,6 +40,21 @@ class FileChanges:
         self.changes: list[AddCDCFile] = []
         self.paths: list[str] = []
         self.live_again: set[str] = set()
+        self._is_partial = False
+
+    @contextmanager
+    def operation(self) -> Iterator[None]:
+        """Around one operation. If it fails in its midst, no commit is made of the changes, even if the error is
+        caught: rows of files that it removed would be lost."""
+        before = self._size()
+        try:
+            yield
+        except BaseException:
+            self._is_partial = self._is_partial or self._size() != before
+            raise
+
+    def _size(self) -> tuple[int, int, int]:
+        return len(self.adds), len(self.removes), len(self.changes)
 
     def remove(self, row: Mapping[str, Any], now: int, *, data_change: bool) -> None:
         """Remove a live file: a row of FILE_ACTIONS with REMOVAL_COLUMNS; `now` in milliseconds since 1970.
@@ -87,8 +102,15 @@ class FileChanges:
     def check(self) -> None:
         """ "A single log entry MUST NOT include more than one action that reconciles with each other."
 
-        InvalidRequestError names a file that is added twice, or added and removed as the same logical file.
+        InvalidRequestError names a file that is added twice, or added and removed as the same logical file; also after
+        an operation that failed in its midst.
         """
+        if self._is_partial:
+            raise InvalidRequestError(
+                "an operation of this transaction failed in its midst, and what it did until then cannot be committed",
+                fix="begin another transaction without it",
+                kind="failed-operation",
+            )
         keys = self.keys()
         if len(set(keys)) < len(keys) or self.removes.keys() & set(keys):
             twice = next(k for k in keys if keys.count(k) > 1 or k in self.removes)

@@ -51,7 +51,7 @@ def change_rows(txn: Transaction, where: pl.Expr, assignments: Assignments | Non
     """
     check_condition(where, txn.schema)
     txn.reads(where)
-    with txn.row_changes() as work:
+    with txn.files.operation(), txn.row_changes() as work:
         count = change_files(work, txn.live_files(where), where, assignments, txn.clock)
         txn.finish(work, {"numDeletedRows" if assignments is None else "numUpdatedRows": count})
     return count
@@ -79,7 +79,7 @@ def change_files(
 
 def merge_rows(txn: Transaction, merge: Merge) -> None:
     """Do what the clauses of a merge say."""
-    with txn.row_changes() as work:
+    with txn.files.operation(), txn.row_changes() as work:
         rows = MergeRows(merge, txn.schema, work, txn.clock)
         condition = rows.files_needed()
         txn.reads(pl.lit(value=True) if condition is None else condition)

@@ -42,7 +42,8 @@ class Transaction(WholeFiles):
 
     Data files are written as changes are made; the commit is one file, created only if it is not there. When another
     writer was first, ours follows it if nothing collides (appends never do), otherwise CommitConflictError names what
-    did. Left by an exception, nothing is committed and the files written are removed.
+    did. Left by an exception, nothing is committed and the files written are removed. Nor is anything committed
+    after an operation that failed in its midst, whose error was caught.
 
     Each operation works on the table as it was before the transaction: rows that it appends itself are not deleted or
     merged into, and two operations that change the same file are refused.
@@ -82,10 +83,14 @@ class Transaction(WholeFiles):
         Where the condition is on partition columns alone, files go whole. ConstraintViolationError if a row lies
         outside `where`; nothing is written then.
         """
-        if where is None:
-            self.remove()
-            self.append(frame)
-            return
+        with self.files.operation():
+            if where is None:
+                self.remove()
+                self.append(frame)
+            else:
+                self._overwrite_rows(frame, where)
+
+    def _overwrite_rows(self, frame: Frame, where: str | pl.Expr) -> None:
         context = self.context()
         expression = row_wise(where, self.schema)
         on_partitions = set(expression.meta.root_names()) <= set(self.definition.partition_columns)
@@ -120,8 +125,9 @@ class Transaction(WholeFiles):
         """
         self.check_has_partitions()
         before = len(self.files.adds)
-        self.append(frame)
-        return self._take_out_partitions(self.files.adds[before:])
+        with self.files.operation():
+            self.append(frame)
+            return self._take_out_partitions(self.files.adds[before:])
 
     def delete(self, where: str | pl.Expr | None = None) -> int | None:
         """Delete the rows for which a condition is true, all without one; returns how many, None where whole files go
@@ -175,9 +181,9 @@ class Transaction(WholeFiles):
         expression = self.on_partitions(where)
         option = None if target_bytes is None else integer_of(target_bytes, "target_bytes")
         size: int = option or value(self.definition.properties, "delta.targetFileSize") or TARGET_BYTES
-        moved = optimize(
-            self, expression, target_bytes=size, z_order_by=names_of(z_order_by, "z_order_by"), progress=progress
-        )
+        order = names_of(z_order_by, "z_order_by")
+        with self.files.operation():
+            moved = optimize(self, expression, target_bytes=size, z_order_by=order, progress=progress)
         self._rearrangements += moved
         self._touched = self._touched or bool(moved)
         return sum(len(m.files) for m in moved)
@@ -194,7 +200,8 @@ class Transaction(WholeFiles):
         self._row_by_row = self._only_deletes = False
         self._reads_metadata = self._brings_back = True
         self.reads(EVERY)
-        metrics = restore(self, self._base, then)
+        with self.files.operation():
+            metrics = restore(self, self._base, then)
         self.entry.count(metrics)
         changes = metrics["numRemovedFiles"] or metrics["numRestoredFiles"] or self.domains
         self._touched = self._touched or bool(changes) or self.definition.changes_metadata

@@ -90,8 +90,9 @@ class WholeFiles(DefinitionChanges):
     def _take_out(self, live: pl.DataFrame, *, data_change: bool) -> None:
         now = milliseconds(self.clock())
         rows = live.to_dicts()
-        for row in rows:
-            self.files.remove(row, now, data_change=data_change)
+        with self.files.operation():
+            for row in rows:
+                self.files.remove(row, now, data_change=data_change)
         self._whole_removes += rows if data_change else []
 
     def _delete_files(self, where: str | pl.Expr | None) -> int | None:
