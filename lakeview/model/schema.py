@@ -229,6 +229,13 @@ def _leaves(fields: tuple[Field, ...], above: tuple[str, ...]) -> Iterator[tuple
             yield (*above, f.name), f
 
 
+def find_field(fields: Sequence[Field], name: str) -> Field | None:
+    """The first field called exactly so, else the only one that is but for case; None without one."""
+    exact = next((field for field in fields if field.name == name), None)
+    others = [field for field in fields if field.name.casefold() == name.casefold()]
+    return others[0] if exact is None and len(others) == 1 else exact
+
+
 def quoted(name: str) -> str:
     """A name in back-quotes, which Spark and polars take for nothing but a name."""
     return f"`{name.replace('`', '``')}`"

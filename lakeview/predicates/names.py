@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import choices
-from lakeview.model.schema import DataType, Field, PrimitiveType, Schema, StructType
+from lakeview.model.schema import DataType, Field, PrimitiveType, Schema, StructType, find_field
 from lakeview.predicates.floats import with_doubles
 from lakeview.predicates.integers import without_overflow
 from lakeview.predicates.spark_types import check_types
@@ -63,9 +63,8 @@ def _find(fields: Sequence[Field], names: Sequence[str], subject: str) -> tuple[
     spelt: list[str] = []
     type_: DataType = PrimitiveType("void")
     for name in names:
-        exact = [f for f in fields if f.name == name]
-        matches = exact or [f for f in fields if f.name.casefold() == name.casefold()]
-        if len(matches) != 1:
+        field = find_field(fields, name)
+        if field is None:
             others = [f.name for f in fields]
             raise InvalidRequestError(
                 f"there is no column {'.'.join(names)}, which {subject} names",
@@ -73,8 +72,8 @@ def _find(fields: Sequence[Field], names: Sequence[str], subject: str) -> tuple[
                 place="where",
                 kind="unknown-column",
             )
-        spelt.append(matches[0].name)
-        type_ = matches[0].type
+        spelt.append(field.name)
+        type_ = field.type
         fields = type_.fields if isinstance(type_, StructType) else ()
     return spelt, type_
 

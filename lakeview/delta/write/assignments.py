@@ -13,7 +13,7 @@ from lakeview.delta.write.schema_changes import Path, column_path
 from lakeview.delta.write.stored_columns import holds_variants
 from lakeview.model.arguments import mapping_of
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import Field, PrimitiveType, Schema, StructType, polars_type
+from lakeview.model.schema import Field, PrimitiveType, Schema, StructType, find_field, polars_type
 from lakeview.predicates.row_wise import row_wise
 
 Assignments: TypeAlias = Mapping[str, str | pl.Expr]
@@ -79,14 +79,14 @@ def _constant(value: pl.Expr, field: Field) -> pl.Expr:
 
 def _field(table: Schema, path: Path) -> tuple[Path, Field]:
     """The field at a path, and the path as the table spells it."""
-    field = _find_field(table.fields, path[0])
+    field = find_field(table.fields, path[0])
     if field is None:
         table.require(path[:1], place="assignments")
     assert field is not None
     spelled = [field.name]
     for name in path[1:]:
         fields = field.type.fields if isinstance(field.type, StructType) else ()
-        inner = _find_field(fields, name)
+        inner = find_field(fields, name)
         if inner is None:
             above, names = ".".join(spelled), ", ".join(f.name for f in fields[:20])
             raise InvalidRequestError(
@@ -98,13 +98,6 @@ def _field(table: Schema, path: Path) -> tuple[Path, Field]:
         field = inner
         spelled.append(field.name)
     return tuple(spelled), field
-
-
-def _find_field(fields: Sequence[Field], name: str) -> Field | None:
-    """The field of a name, whose case means nothing where no field is called exactly so."""
-    alike = [field for field in fields if field.name.casefold() == name.casefold()]
-    exact = [field for field in alike if field.name == name]
-    return exact[0] if exact else alike[0] if len(alike) == 1 else None
 
 
 def with_values(rows: pa.RecordBatch, names: Sequence[str], values: Mapping[Path, pl.Series]) -> pa.RecordBatch:

@@ -9,7 +9,7 @@ import polars as pl
 import pyroaring
 
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import Field, Schema, polars_type
+from lakeview.model.schema import Field, Schema, find_field, polars_type
 
 SOURCE_ROW = "\0source"
 """The column of a source row's number, from 0: no column of a table can be called so."""
@@ -118,6 +118,5 @@ def key_range(column: str, values: pl.Series) -> pl.Expr:
 
 def _spelt(field: Field, schema: Schema) -> Field:
     """A column of the source by the table's name for it, where they differ by case alone."""
-    same = [f.name for f in schema if f.name.casefold() == field.name.casefold()]
-    name = same[0] if len(same) == 1 else field.name
-    return Field(name, field.type, field.nullable)
+    own = find_field(schema.fields, field.name)
+    return Field(field.name if own is None else own.name, field.type, field.nullable)
