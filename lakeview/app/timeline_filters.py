@@ -62,7 +62,7 @@ def controls(timeline: pl.DataFrame) -> Filters:
         )
         lanes = _lanes(timeline)
         st.space("stretch")
-        writers = timeline["writer"].drop_nulls().value_counts(sort=True)["writer"].head(_MOST_WRITERS).to_list()
+        writers = _writers(timeline)
         writer = _writer(writers)
         before, span = _time(timeline)
     unknown_name(WRITER, writers, "writer of these commits", "those of all writers are shown")
@@ -100,6 +100,12 @@ def _lanes(timeline: pl.DataFrame) -> list[str]:
         label_visibility="collapsed",
     )
     return list(choice or [])
+
+
+def _writers(timeline: pl.DataFrame) -> list[str]:
+    """The writers to choose from: those of most commits, and that of the link."""
+    every = timeline["writer"].drop_nulls().value_counts(sort=True)["writer"].to_list()
+    return every[:_MOST_WRITERS] + [name for name in every[_MOST_WRITERS:] if name == st.query_params.get(WRITER)]
 
 
 def _writer(writers: list[str]) -> str | None:

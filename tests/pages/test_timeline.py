@@ -170,6 +170,13 @@ def test_words_of_a_link_that_are_no_filter_filter_nothing(good: Path) -> None:
     assert line in text(app)
 
 
+def test_a_link_may_name_a_writer_beyond_those_to_choose_from(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lakeview.app.timeline_filters._MOST_WRITERS", 0)
+    app = open_page("timeline", good, writer="li")
+    assert app.selectbox(key="writer").options == ["all writers", "li"]
+    assert "is no writer" not in text(app)
+
+
 def charts_to_select_in(app: AppTest) -> set[str]:
     """The ids of the charts in which something can be clicked or dragged."""
     ids = {chart.proto.id for chart in app.get("vega_lite_chart")} - {""}
