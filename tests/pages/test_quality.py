@@ -66,7 +66,7 @@ def test_every_version_is_told_for_the_whole_table(spoilt: Path) -> None:
 def test_a_link_to_a_column_that_no_load_has_says_which_is_shown(good: Path) -> None:
     app = open_page("quality", good, column="dela")
     column = app.selectbox(key="column").value
-    line = f"**dela is no column that a load has statistics of.** :gray[{column} is shown; perhaps delay is meant.]"
+    line = f"**dela is no column whose loads are compared.** :gray[{column} is shown; perhaps delay is meant.]"
     assert line in text(app)
 
 

@@ -70,7 +70,7 @@ def picked_column(now: OpenTable, loads: pl.DataFrame, findings: list[Finding], 
             width=190,
         )
     column = str(choice or names[0])
-    unknown_name("column", names, "column that a load has statistics of", f"{column} is shown")
+    unknown_name("column", names, "column whose loads are compared", f"{column} is shown")
     return column
 
 
