@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from lakeview.iceberg.table import IcebergTable
 from lakeview.model.errors import CorruptTableError, InvalidRequestError, StoreUnavailableError
 from lakeview.views.quality.column_loads import column_loads
 from lakeview.views.quality.column_states import column_states
+from lakeview.views.schema.columns import schema_tree
 from tests.builders.iceberg import IcebergHistory
 from tests.builders.iceberg_branches import BranchedHistory
 
@@ -95,6 +97,18 @@ def test_rows_that_a_load_wrote_are_known_though_deletes_may_apply(history: Iceb
     ]
     loads = column_loads(lives, views.timeline.commits.timeline(table.history(), table.lifetimes()))
     assert loads.select("null_share", "exact", "mark").rows() == [(0.0, True, ""), (1.0, True, ""), (0.0, True, "")]
+
+
+def test_times_of_every_range_are_shown_as_recorded(tmp_path: Path) -> None:
+    """Writers of Delta Lake cut times to milliseconds, those of Iceberg do not."""
+    history = IcebergHistory(tmp_path / "t", [{"id": 1, "name": "t", "required": False, "type": "timestamp"}])
+    last = datetime.fromisoformat("2026-01-31T23:59:59.999999")
+    history.append("a", [{"t": last.replace(day=1)}, {"t": last}])
+    table = lv.open_table(history.address)
+    lives, line = table.lifetimes(columns=["t"]), views.timeline.commits.timeline(table.history(), table.lifetimes())
+    of_files = schema_tree(table.schema, table.statistics(), 2)
+    texts = [*of_files["max_text"], *column_loads(lives, line)["max_text"], *column_states(lives, line)["max_text"]]
+    assert texts == [str(last)] * 3
 
 
 def by_vectors(history: IcebergHistory, first: str, _: Place = None) -> None:
