@@ -50,7 +50,7 @@ ANOMALIES = pl.Schema(
 )
 """One row a load that is an anomaly, open ones before repaired ones, newest first. `reasons` in words, the first says
 most; `column`: what that one is about, null for the load itself; `repaired_by`: the version that removed the load
-again, with its timestamp and writer, null while it is open."""
+again, or brought back the rows that it replaced, with its timestamp and writer, null while it is open."""
 
 
 def anomalies(timeline: pl.DataFrame, changes: pl.DataFrame, version: int | None = None) -> pl.DataFrame:

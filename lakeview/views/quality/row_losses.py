@@ -21,7 +21,8 @@ _OVERWRITES = (
     "REPLACE TABLE AS SELECT",
     "CREATE OR REPLACE TABLE AS SELECT",
 )
-"""Operations that overwrite a table where no file of before stays; by others rows are deleted as they are asked to."""
+"""Operations that overwrite a table where no file of before stays; by others rows are deleted as they are asked to.
+Iceberg's `overwrite` may also be a delete that rewrote every file: its summary does not tell them apart."""
 
 
 def row_losses(timeline: pl.DataFrame) -> pl.DataFrame:
