@@ -5,7 +5,7 @@ Type names are Delta's (`long`, `integer`, `timestamp_ntz`); other formats trans
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -146,6 +146,19 @@ class Schema:
                     place=place or name,
                     kind="unknown-column",
                 )
+
+    def spelled(self, names: Iterable[str], place: str | None = None) -> list[str]:
+        """The columns that are meant by these names, whose case means nothing where no column is called exactly so.
+
+        InvalidRequestError as `require`.
+        """
+        folded: dict[str, list[str]] = {}
+        for own in self.names:
+            folded.setdefault(own.casefold(), []).append(own)
+        alike = [(name, folded.get(name.casefold(), [])) for name in names]
+        spellings = [same[0] if len(same) == 1 else name for name, same in alike]
+        self.require(spellings, place)
+        return spellings
 
     def leaves(self) -> Iterator[tuple[tuple[str, ...], Field]]:
         """Every leaf reached through structs only, with its path; lists and maps count as leaves."""

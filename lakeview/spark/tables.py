@@ -55,9 +55,8 @@ def table(
     """
     source_table = lv.open_table(address, storage_options=storage_options)
     snapshot = source_table.snapshot(version, at=at)
-    names = list(snapshot.schema.names if columns is None else columns)
+    names = snapshot.schema.names if columns is None else snapshot.schema.spelled(columns)
     filtered = [] if where is None else predicate(where, snapshot.schema).meta.root_names()
-    snapshot.schema.require(names)
     if where is not None:
         _check_zone(spark, where, snapshot.schema)
     # Rows without any column would not be counted on their way to Spark.

@@ -144,3 +144,11 @@ def test_a_naive_moment_is_refused() -> None:
         milliseconds(datetime.fromisoformat("2013-05-01"))
     assert caught.value.kind == "naive-moment"
     assert caught.value.fix is not None
+
+
+def test_the_case_of_a_name_means_nothing_where_no_column_is_called_exactly_so() -> None:
+    columns = Schema(tuple(Field(name, PrimitiveType("long")) for name in ("id", "Two", "two", "ÄRA")))
+    assert columns.spelled(["ID", "two", "Two", "ära"]) == ["id", "two", "Two", "ÄRA"]
+    for name in ("TWO", "three"):
+        with pytest.raises(InvalidRequestError, match=f"no column {name}"):
+            columns.spelled([name])

@@ -73,7 +73,7 @@ CALLS: dict[str, tuple[Library, Builder]] = {
         lambda t, s: (
             t.merge(s, "target.id = source.id AND target.n < 100")
             .whenMatchedDelete("source.n IS NULL")
-            .whenMatchedUpdate(set={"target.n": "target.n + source.n"})
+            .whenMatchedUpdate(set={"Target.n": "target.n + source.n"})
             .whenNotMatchedInsert("source.id > 9", {"id": "source.id", "n": "1"})
             .whenNotMatchedBySourceUpdate("target.part = 'b'", {"n": "0 - n"})
             .whenNotMatchedBySourceDelete("target.id = 7")
@@ -81,7 +81,7 @@ CALLS: dict[str, tuple[Library, Builder]] = {
         ),
     ),
     "compaction": (lambda t: t.optimize(), lambda t, _: t.optimize().executeCompaction()),
-    "curve": (lambda t: t.optimize(z_order_by=["n"]), lambda t, _: t.optimize().executeZOrderBy("n")),
+    "curve": (lambda t: t.optimize(z_order_by=["n"]), lambda t, _: t.optimize().executeZOrderBy("N")),
 }
 PAIRS = [
     *((call, "vectors") for call in CALLS),
@@ -297,7 +297,7 @@ def test_what_fails_leaves_the_table_and_no_files(spark: SparkSession, source: D
         (InvalidRequestError, "rows of the source match one row", lambda: upsert(ours, twice)),
         (
             InvalidRequestError,
-            "which columns of target and source are equal",
+            "which columns of target and source are equal: a whole column",
             lambda: upsert(ours, source, "t.n < s.n"),
         ),
         (InvalidRequestError, "lakeview takes SQL text", lambda: ours.delete(cast(str, source["n"] > 1))),

@@ -74,7 +74,7 @@ def test_only_the_columns_and_rows_asked_for(spark: SparkSession, orders: str) -
     frame = table(spark, orders, version=0, columns=["price", "id"], where="place = 'x'")
     assert frame.columns == ["price", "id"]
     assert sorted(frame.collect()) == [(Decimal("1.50"), 1), (Decimal("9.99"), 4)]
-    assert table(spark, orders, columns=["id"], where="PLACE IS NULL").collect() == [(3,), (3,)]
+    assert table(spark, orders, columns=["ID"], where="PLACE IS NULL").collect() == [(3,), (3,)]
     assert table(spark, orders, where="place = 'nowhere'").collect() == []
     assert table(spark, orders, columns=[]).count() == 8
 

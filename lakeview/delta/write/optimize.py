@@ -67,7 +67,7 @@ def optimize(
     Without `z_order_by` only small files and those with many deleted rows are taken, as many together as make one of
     about `target_bytes`. InvalidRequestError for a column to order by that has no order.
     """
-    check_order(txn, z_order_by)
+    z_order_by = order_columns(txn, z_order_by)
     groups = groups_of(txn.live_files(where), target_bytes, z_order_by)
     work = txn.row_changes()
     context = replace(work.context, target_bytes=target_bytes)
@@ -149,8 +149,8 @@ def rewrite(
     return Rearrangement(tuple(group), rows, before, before, tuple(adds), ordered=not z_order_by)
 
 
-def check_order(txn: Transaction, columns: Sequence[str]) -> None:
-    """InvalidRequestError for columns that no curve goes through."""
+def order_columns(txn: Transaction, columns: Sequence[str]) -> list[str]:
+    """The columns that these names mean, case aside. InvalidRequestError for those that no curve goes through."""
     if len(columns) > MOST_COLUMNS:
         raise InvalidRequestError(
             f"{len(columns)} columns are more than a curve orders rows by",
@@ -158,8 +158,8 @@ def check_order(txn: Transaction, columns: Sequence[str]) -> None:
             place="z_order_by",
             kind="bad-order",
         )
-    for name in columns:
-        txn.schema.require([name], place="z_order_by")
+    names = txn.schema.spelled(columns, place="z_order_by")
+    for name in names:
         if name in txn.definition.partition_columns:
             raise InvalidRequestError(
                 f"{name} is a partition column: each file has one value of it",
@@ -175,6 +175,7 @@ def check_order(txn: Transaction, columns: Sequence[str]) -> None:
                 place=name,
                 kind="bad-order",
             )
+    return names
 
 
 def optimize_metrics(moves: Sequence[Rearrangement]) -> dict[str, int]:

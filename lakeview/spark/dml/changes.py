@@ -13,7 +13,14 @@ from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.file_changes import FileChanges
 from lakeview.delta.write.live_files import LiveFile
 from lakeview.delta.write.operations import predicates, until_made
-from lakeview.delta.write.optimize import TARGET_BYTES, Rearrangement, check_order, groups_of, optimize_metrics, rewrite
+from lakeview.delta.write.optimize import (
+    TARGET_BYTES,
+    Rearrangement,
+    groups_of,
+    optimize_metrics,
+    order_columns,
+    rewrite,
+)
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_operations import change_files
 from lakeview.delta.write.row_work import RowOutcome, RowWork
@@ -78,12 +85,12 @@ def optimize(
     def attempt() -> int | None:
         with table.transaction("OPTIMIZE", parameters=parameters, user=user, engine=ENGINE) as txn:
             condition = txn.on_partitions(where)
-            check_order(txn, z_order_by)
+            columns = order_columns(txn, z_order_by)
             size: int = value(txn.definition.properties, "delta.targetFileSize") or TARGET_BYTES
             work = txn.row_work()
             work = replace(work, context=replace(work.context, target_bytes=size))
-            groups = groups_of(txn.live_files(condition), size, z_order_by)
-            outcomes = take_paths(txn, run_parts(spark, groups, partial(_rewrite, work, tuple(z_order_by))))
+            groups = groups_of(txn.live_files(condition), size, columns)
+            outcomes = take_paths(txn, run_parts(spark, groups, partial(_rewrite, work, tuple(columns))))
             txn.take(outcomes, optimize_metrics([m for o in outcomes for m in o.moves]), only_deletes=True)
         return txn.version
 

@@ -108,8 +108,10 @@ class _Merging:
         self._keys = self._rows.check_keys()
         if not self._keys:
             raise InvalidRequestError(
-                f"{plan.on} does not say which columns of target and source are equal",
-                fix="merge on an equality, such as target.id = source.id",
+                f"{plan.on} does not say which columns of target and source are equal: a whole column of each is "
+                "needed, and a field of a struct, an expression or <=> says it of none",
+                fix="add an equality of two columns with AND, such as target.id = source.id, or merge by "
+                "lakeview.open_table(...).merge(...), which compares all rows",
                 place="on",
                 kind="no-merge-key",
             )

@@ -192,7 +192,11 @@ class DeltaMergeBuilder:
         return {self._column(name): self._sql(value) for name, value in values.items()}
 
     def _column(self, name: str) -> str:
-        return name.removeprefix(f"{self._alias}.").removeprefix(f"{TARGET}.")
+        """What is set, without the name of the table before it, whose case means nothing."""
+        for qualifier in (self._alias, TARGET):
+            if name.casefold().startswith(f"{qualifier}.".casefold()):
+                return name[len(qualifier) + 1 :]
+        return name
 
 
 class DeltaOptimizeBuilder:
