@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.data.commit_files import changes_rows, commit_tasks
 from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.scan import Scan
@@ -79,7 +78,7 @@ class StreamFiles:
     def __init__(self, table: DeltaTable, options: StreamOptions, version: int, columns: list[str]) -> None:
         self.table = table
         self._options = options
-        self._version = version
+        self._version = self._checked = version
         self._columns = columns
         self._tasks: dict[tuple[int, bool], list[FileTask]] = {}
 
@@ -172,6 +171,7 @@ class StreamFiles:
         return partition_fields(self._schema, self._state.metadata.partition_columns or [])
 
     def _rows_of(self, version: int) -> list[FileTask]:
+        self._check_definition(version, changed=True)
         scan = Scan(self.table.state(version), self._schema, self._partitions(), self.table.address)
         return sorted(self._with_roots(scan.tasks(None)), key=lambda task: task.path)
 
@@ -179,7 +179,7 @@ class StreamFiles:
         commit = self._commit(version)
         if commit is None:
             return []
-        self._check_definition(commit)
+        self._check_definition(version, changed=bool(only("meta_data", [commit])))
         if changes_rows(commit):
             if self._options.skip_change_commits:
                 return []
@@ -199,17 +199,18 @@ class StreamFiles:
             place=f"version {version}",
         )
 
-    def _check_definition(self, commit: Commit) -> None:
-        if commit.version <= self._version:
+    def _check_definition(self, version: int, *, changed: bool) -> None:
+        """That a version has the stream's columns; `changed`: its commit may have changed them, as may those between
+        it and the last one that was checked, which a stream that begins late does not read."""
+        if version <= self._checked:
             return
-        for _, metadata in only("meta_data", [commit]):
-            if metadata.id != self._state.metadata.id:
-                raise other_table(self.table.address, str(self._state.metadata.id), str(metadata.id))
-            depth = self.table.storage.config.max_schema_depth
-            protocol = self.table.state(commit.version).table_protocol
-            schema = table_schema(metadata.schema_string, protocol, metadata.properties, max_depth=depth)
-            if schema.to_arrow() != self._schema.to_arrow():
-                raise other_columns(f"version {commit.version}", self.table.address)
+        if changed or version > self._checked + 1:
+            table_id, stream_id = self.table.state(version).metadata.id, self._state.metadata.id
+            if table_id != stream_id:
+                raise other_table(self.table.address, str(stream_id), str(table_id))
+            if self.table.snapshot(version).schema.to_arrow() != self._schema.to_arrow():
+                raise other_columns(f"version {version}", self.table.address)
+        self._checked = version
 
     def _check_changes(self, commit: Commit) -> None:
         adds = any(a.add is not None and a.add.data_change is not False for a in commit.actions)

@@ -226,6 +226,7 @@ class SnapshotStream:
             self._check_loss(snapshot, f"the rest of snapshot {snapshot}")
             return []
         if initial:
+            self._check_columns(snapshot)
             tasks = self.table.tasks_as(snapshot, self._schema)
         else:
             if entry.operation == "replace":

@@ -26,7 +26,7 @@ def other_columns(version: str, address: str) -> InvalidRequestError:
     """The error for a version that changes the columns."""
     return InvalidRequestError(
         f"{version} of {address} has other columns than the stream",
-        fix="start the query again: it goes on from its checkpoint with the new columns",
+        fix="load the table and start the query again: it goes on from its checkpoint with the new columns",
         place=version,
         kind="schema-change",
     )

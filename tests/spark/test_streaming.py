@@ -183,6 +183,17 @@ def test_other_columns_another_table_and_lost_commits_stop_a_stream(table: Delta
     assert batches(reader(DeltaTable(table.storage), failOnDataLoss="false"), begin) == [[5], [6]]
 
 
+@pytest.mark.parametrize("options", [{}, {"startingVersion": "latest"}], ids=["all rows", "what comes"])
+def test_columns_that_changed_after_a_stream_was_loaded_stop_it(table: DeltaTable, options: dict[str, str]) -> None:
+    source = reader(table, **options)
+    table.add_column("name", PrimitiveType("string"))
+    start = source.initialOffset()
+    table.append(pl.DataFrame({"id": [6], "name": ["six"]}))
+    with pytest.raises(InvalidRequestError, match="has other columns than the stream"):
+        batches(source, start)
+    assert batches(reader(table, **options), start, most=9)[-1][-1] == 6
+
+
 def checkpoint(folder: Path, query: str) -> str:
     folder.mkdir()
     (folder / "metadata").write_text(json.dumps({"id": query}))

@@ -138,6 +138,8 @@ def test_other_columns_another_table_and_lost_snapshots_stop_a_stream(history: I
     history.append("4.parquet", [{"id": 4, "name": "four"}])
     with pytest.raises(InvalidRequestError, match=r"snapshot 1004 of .* has other columns than the stream"):
         batches(source, start)
+    with pytest.raises(InvalidRequestError, match=r"snapshot 1004 of .* has other columns than the stream"):
+        batches(source, source.initialOffset())
     assert batches(reader(history), start) == [[4]], "started again, it goes on with the columns it asks for"
     with pytest.raises(InvalidRequestError, match="is another table"):
         batches(reader(history), start | {"table": "another"})
