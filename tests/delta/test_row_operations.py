@@ -435,12 +435,14 @@ def test_counts_of_zero_from_other_processes_are_recorded() -> None:
     assert txn.entry.counts == {"numDeletedRows": 2, "numCopiedRows": 0}
 
 
-@pytest.mark.parametrize(("size", "files"), [(16 << 20, 3), (1, 6)], ids=["small", "large"])
-def test_small_files_of_a_partition_that_are_written_again_become_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, files: int
+@pytest.mark.parametrize(("largest", "files"), [(9, 3), (1.5, 6), (0, 9)], ids=["small", "two of them full", "large"])
+def test_small_files_of_a_partition_that_are_written_again_share_new_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, largest: float, files: int
 ) -> None:
     table = make_table(tmp_path, {}, ("city",))
+    table.append(rows(80, 40))
     before = all_rows(table)
+    size = int(largest * max(table.files()["size"].to_list()))
     monkeypatch.setattr("lakeview.delta.write.row_changes.PACKED_BYTES", size)
     table.update({"day": pl.lit(date(2030, 1, 1))}, "id % 2 = 0")
     table.refresh()
