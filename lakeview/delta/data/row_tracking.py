@@ -46,11 +46,11 @@ def tracked_fields(schema: Schema, properties: Mapping[str, str]) -> tuple[Field
     """`_row_id` and `_row_commit_version`, by the names they have in data files, each with as many `_` behind it as no
     column of the table has. CorruptTableError as above."""
     names = {name.casefold() for name in schema.names}
-    row_id, version = (_field(_free(name, names), key, properties) for name, key in MATERIALIZED.items())
+    row_id, version = (_field(_unused_name(name, names), key, properties) for name, key in MATERIALIZED.items())
     return row_id, version
 
 
-def _free(name: str, names: Set[str]) -> str:
+def _unused_name(name: str, names: Set[str]) -> str:
     while name in names:
         name += "_"
     return name

@@ -54,8 +54,8 @@ Shape: TypeAlias = Mapping[Path, DataType | str]
 def clone(source: Target, target: Storage, clock: Clock) -> None:
     """Make a table at `target` of the files of another (a shallow clone): they stay where they are.
 
-    Reading the clone needs the source's folder among the allowed roots, where roots are configured. Rows that are
-    tracked begin anew, with ids and commit versions of the clone's own log. CommitConflictError if there is a table at
+    Reading the clone needs the source's folder among the allowed roots, where roots are configured. Row ids and
+    commit versions are those of the clone's own log. CommitConflictError if there is a table at
     `target`, UnsupportedTableError for a source that is not written here.
     """
     state = source.state()
