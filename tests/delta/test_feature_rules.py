@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -123,11 +124,22 @@ def test_a_property_without_its_feature_stays_without_force_beside_others(
     assert "physicalName" not in metadata_action["schemaString"]
 
 
-def test_a_constraint_whose_feature_comes_later_is_held_against_the_rows_there(history: DeltaHistory) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda table: table.upgrade_protocol(["checkConstraints"]),
+        lambda table: table.set_properties({"delta.feature.checkConstraints": "supported"}),
+        lambda table: table.add_constraint("d", "id > 0"),
+    ],
+    ids=["by name", "by property", "by another constraint"],
+)
+def test_a_constraint_whose_feature_comes_later_is_held_against_the_rows_there(
+    history: DeltaHistory, change: Callable[[DeltaTable], object]
+) -> None:
     table = opened(history, protocol(1, 7, writerFeatures=[]), **{"constraints.c": "id > 5"})
     history.commit(history.data("f", {"id": pa.array([7, 3], pa.int32())}, records=2))
     with pytest.raises(ConstraintViolationError, match="1 row"):
-        table.upgrade_protocol(["checkConstraints"])
+        change(table)
 
 
 @pytest.mark.parametrize("version", [3, 7], ids=["implied", "named"])

@@ -24,7 +24,7 @@ from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.property_checks import check_reserved_columns, check_settable
 from lakeview.delta.write.row_operations import live_files
 from lakeview.delta.write.row_rules import Expression
-from lakeview.delta.write.rules import properties_of, supported_features
+from lakeview.delta.write.rules import properties_of, property_features, supported_features
 from lakeview.delta.write.schema_changes import (
     Column,
     add,
@@ -210,8 +210,7 @@ class DefinitionChanges(PendingCommit):
                 f"the table has a constraint {name} already", fix="drop it first, or choose another name", place=name,
                 kind="constraint-exists",
             )  # fmt: skip
-        self._check_constraint(name, text_of(expression, "expression"))
-        self._change_properties({f"{_CONSTRAINT}{name}": expression})
+        self._change_properties({f"{_CONSTRAINT}{name}": text_of(expression, "expression")})
 
     def drop_constraint(self, name: str) -> None:
         """Remove a CHECK constraint. InvalidRequestError if there is none of that name."""
@@ -228,13 +227,7 @@ class DefinitionChanges(PendingCommit):
     def upgrade_protocol(self, features: Collection[str]) -> None:
         """Let the protocol name more table features. UnsupportedTableError for one that is not written here."""
         self._touched = True
-        # a property that is there without its feature has no force: now it gets it
-        new_features = set(features) - supported_features(self.definition.protocol)
-        properties = properties_of(new_features, self.definition.properties)
-        for name, text in properties.items():
-            if name.startswith(_CONSTRAINT):
-                self._check_constraint(name.removeprefix(_CONSTRAINT), text)
-        if properties:
+        if properties := self._properties_without_force(features):
             self._change_properties(properties)
         self.definition.support(features)
 
@@ -249,6 +242,11 @@ class DefinitionChanges(PendingCommit):
 
     def _change_properties(self, properties: Mapping[str, str | None]) -> None:
         self._touched = True
+        features = set(property_features({name: text for name, text in properties.items() if text is not None}))
+        properties = {**self._properties_without_force(features), **properties}
+        for name, text in properties.items():
+            if name.startswith(_CONSTRAINT) and text is not None:
+                self._check_constraint(name.removeprefix(_CONSTRAINT), text)
         self.definition.change_properties(properties)
         self.definition.check_writable()
         if self.definition.starts_row_tracking():
@@ -259,6 +257,11 @@ class DefinitionChanges(PendingCommit):
                 has_ids = None not in (row["base_row_id"], row["default_row_commit_version"])
                 if not has_ids and row["key"] not in settled:
                     self.files.add_again(row, row["stats"])
+
+    def _properties_without_force(self, features: Collection[str]) -> dict[str, str]:
+        """The properties that are there without their feature, and get their force with these features."""
+        new_features = set(features) - supported_features(self.definition.protocol)
+        return properties_of(new_features, self.definition.properties)
 
     def _check_constraint(self, name: str, expression: str) -> None:
         condition = condition_of_rule(Expression(name, expression), self.definition.schema)
