@@ -10,6 +10,7 @@ from lakeview import views
 from lakeview.model.findings import Severity
 from lakeview.views.quality.anomalies import NO_CHANGES, anomalies, anomaly_findings
 from lakeview.views.quality.row_losses import row_losses
+from lakeview.views.timeline.commits import TIMELINE
 from tests.views.story import Story
 
 
@@ -64,6 +65,11 @@ def losses_of(story: Story) -> list[tuple[int, ...]]:
 )  # fmt: skip
 def test_an_overwrite_that_loses_rows_is_named(tell: Callable[[], Story], expected: list[tuple[int, ...]]) -> None:
     assert losses_of(tell()) == expected
+
+
+def test_a_loss_without_a_timestamp_is_one() -> None:
+    line = views.timeline.commits.timeline(daily(1000, 100).frame()).with_columns(timestamp=None)
+    assert row_losses(line.cast(TIMELINE)).rows() == [(1, 100, 1000, None)]
 
 
 def test_rows_that_were_lost_and_came_back_are_a_note() -> None:

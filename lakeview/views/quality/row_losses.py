@@ -67,7 +67,7 @@ def row_losses(timeline: pl.DataFrame) -> pl.DataFrame:
 def _recovery(line: pl.DataFrame, enough: float) -> tuple[bool, int | None]:
     """Whether so many rows are there again within an hour of the first of these commits, and the first version that
     brings them back at once, None without one."""
-    records, since = line["records"], line["timestamp"] - line["timestamp"][0]
+    records, since = line["records"], line.select(pl.col("timestamp") - pl.col("timestamp").first()).to_series()
     is_enough = (records >= enough).fill_null(value=False)
     at_once = line.filter(is_enough & (records.diff() >= enough - records[0]).fill_null(value=False))["version"]
     return bool((is_enough & (since <= CADENCE_SPAN)).any()), None if at_once.is_empty() else int(at_once[0])
