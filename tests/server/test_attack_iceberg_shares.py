@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,33 @@ def test_a_name_mapping_is_refused_for_files_that_only_it_can_read(api: Api, tmp
     share(api, tmp_path, "ice")
     message = "the table has a name mapping, by which its files may be read, and Delta Sharing has none"
     assert api.refused("ice") == (400, "UNSUPPORTED_OPERATION", message)
+
+
+OWN_NAMES = {"field-id": 2, "names": ["l"], "fields": [{"field-id": 3, "names": ["element"]}]}
+
+
+@pytest.mark.parametrize(
+    ("key", "lists", "spec", "is_shared"),
+    [
+        pytest.param("id", [OWN_NAMES], (), True, id="the columns' own names"),
+        pytest.param("id", [], (), False, id="no name of a column"),
+        pytest.param("key", [OWN_NAMES], (), False, id="another name"),
+        pytest.param("id", [OWN_NAMES], [(1, "identity", "id")], False, id="partition values that files may lack"),
+        pytest.param("id", [OWN_NAMES, {"field-id": 2, "names": ["m"]}], (), False, id="one more name"),
+    ],
+)
+def test_a_table_is_shared_whose_name_mapping_has_its_own_names(
+    api: Api, tmp_path: Path, key: str, lists: list[Any], spec: Any, is_shared: bool
+) -> None:
+    """pyiceberg records one where it adds files: they are read by the names that recipients read them by."""
+    type_ = {"type": "list", "element-id": 3, "element": "long", "element-required": False}
+    fields = [*ID, {"id": 2, "name": "l", "required": False, "type": type_}]
+    mapping = json.dumps([{"field-id": 1, "names": [key]}, *lists])
+    history = IcebergHistory(tmp_path / "ice", fields, spec, properties={"schema.name-mapping.default": mapping})
+    history.append("a.parquet", [{"id": 1}])
+    share(api, tmp_path, "ice")
+    answer = api.post(f"{PATH}/query", {})
+    assert (answer.status_code, "name mapping" in answer.text) == ((200, False) if is_shared else (400, True))
 
 
 def test_a_field_in_a_list_that_was_renamed_is_refused_by_name(api: Api, tmp_path: Path) -> None:

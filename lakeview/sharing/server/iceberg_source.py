@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+import msgspec
 import polars as pl
 
 from lakeview.iceberg.metadata.locations import Locations
@@ -15,7 +16,7 @@ from lakeview.iceberg.metadata.refs import ancestors
 from lakeview.iceberg.scan.data_files import NAME_MAPPING
 from lakeview.iceberg.table import IcebergTable
 from lakeview.model.printable import count_text
-from lakeview.model.schema import Field, PrimitiveType
+from lakeview.model.schema import Field, PrimitiveType, Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.model.type_tree import nodes
 from lakeview.sharing.protocol.messages import FileFormat, MetadataLine, ProtocolLine, ResponseFormat
@@ -78,7 +79,7 @@ class IcebergSource(Source):
             deletes = count_text(snapshot.delete_files.height, "delete file")
             raise unsupported(f"the table has {deletes}, which Delta Sharing cannot describe")
         _require_words(snapshot.schema)
-        self._require_names()
+        self._require_names(snapshot.schema)
         files = self._table.files(version, ["path", "size", "records", "deleted_records", "format"]).reverse()
         if other := sorted({f.lower() for f in files["format"]} - {"parquet"}):
             raise unsupported(f"the table has {', '.join(other)} files, which Delta Sharing cannot describe")
@@ -115,24 +116,54 @@ class IcebergSource(Source):
             render,
         )
 
-    def _require_names(self) -> None:
+    def _require_names(self, schema: Schema) -> None:
         """400 if a column or field had another name once, or its name was another's: plain Parquet is read by names.
 
         Files that were imported may have other names too, and lack columns whose values their partitions have.
         """
-        if NAME_MAPPING in self._table.metadata.properties:
+        metadata = self._table.metadata
+        mapping = metadata.properties.get(NAME_MAPPING)
+        transforms = {f.transform.name for spec in metadata.specs.values() for f in spec.fields}
+        if mapping is not None and ("identity" in transforms or not _maps_own_names(mapping, schema)):
             raise unsupported(
                 "the table has a name mapping, by which its files may be read, and Delta Sharing has none"
             )
         names: dict[int, tuple[str, ...]] = {}
         numbers: dict[tuple[str, ...], int] = {}
-        for recorded in self._table.metadata.schemas.values():
+        for recorded in metadata.schemas.values():
             for node in nodes(recorded.schema):
                 number = None if node.field is None else node.field.id
                 if number is None:
                     continue
                 if names.setdefault(number, node.path) != node.path or numbers.setdefault(node.path, number) != number:
                     raise unsupported(f"column {node.name} had another name once, which Delta Sharing cannot describe")
+
+
+class _MappedField(msgspec.Struct, rename="kebab"):
+    """A field of a name mapping."""
+
+    names: list[str] = []
+    field_id: int | None = None
+    fields: list[_MappedField] | None = None
+
+
+def _maps_own_names(mapping: str, schema: Schema) -> bool:
+    """Whether a name mapping gives every field its id by its own name, and by no other: its files are read by names."""
+    own = {node.path: node.field.id for node in nodes(schema) if node.field is not None}
+    waiting: list[tuple[tuple[str, ...], _MappedField]] = []
+    try:
+        waiting += (((), field) for field in msgspec.json.decode(mapping, type=list[_MappedField]))
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    ids: dict[tuple[str, ...], int | None] = {}
+    while waiting:
+        above, field = waiting.pop()
+        if len(field.names) > 1:
+            return False
+        for name in field.names:
+            ids[*above, name] = field.field_id
+            waiting += [((*above, name), f) for f in field.fields or ()]
+    return {path: i for path, i in ids.items() if path in own or i in own.values()} == own
 
 
 def _require_words(fields: Iterable[Field]) -> None:
