@@ -53,21 +53,21 @@ def latest(address: str, ref: str | None = None) -> Freshness:
 
     NotATableError where the table has gone since; one made anew, or whose newest commit was overwritten, is read anew.
     """
-    cached = table(address)
-    before, declared = cached.latest_version, _declared(cached)
+    current = table(address)
+    before, declared = current.latest_version, _declared(current)
     there = lv.open_table(address)  # what is open would take an empty listing for no news
     try:
-        newer = look_again(cached)
-        other = cached.latest_version == before != there.latest_version
+        newer = look_again(current)
+        other = current.latest_version == before != there.latest_version
     except CorruptTableError as error:
         if error.kind != ANOTHER_TABLE:
             raise
         newer, other = False, True
     if other:
-        cached = _instead_of(cached, there, address)
-    elif newer and (cached.latest_version == before or declared != _declared(cached, before)):
+        current = _instead_of(current, there, address)
+    elif newer and (current.latest_version == before or declared != _declared(current, before)):
         memory().forget(address)  # a tag, a schema that nothing is written with yet, or that was so until now
-    version = cached.latest_version if ref is None else cached.snapshot(ref=ref).version
+    version = current.latest_version if ref is None else current.snapshot(ref=ref).version
     return Freshness(version, now(), _anew()[address])
 
 

@@ -91,10 +91,10 @@ class Inspection:
     def events(self) -> pl.DataFrame:
         """EVENTS: the few commits worth naming in a picture."""
         try:
-            schemas = self.schema_versions()
+            versions = self.schema_versions()
         except LakeviewError:  # events are then named by their operation
-            schemas = []
-        return views.timeline.events.events(self.timeline(), schemas)
+            versions = []
+        return views.timeline.events.events(self.timeline(), versions)
 
     def readability(self) -> pl.DataFrame:
         """RIBBON: which versions can still be read, and which the next vacuum or snapshot expiration would end."""

@@ -60,8 +60,8 @@ def shared_needs(snapshot: Snapshot, origins: Mapping[str, Origin] | None = None
     if words is None or shared is None:
         return pl.DataFrame(schema=NEEDS)
     unused = _unused(snapshot, words)
-    needs = _protocol_features(snapshot.protocol, words)
-    reading = [feature for feature, for_readers in needs.items() if for_readers and feature not in unused]
+    own_features = _protocol_features(snapshot.protocol, words)
+    reading = [feature for feature, for_readers in own_features.items() if for_readers and feature not in unused]
     features = _answer_features(shared, reading)
     return _frame(features, _with_answers(origins or {}, shared, list(features)))
 

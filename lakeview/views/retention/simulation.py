@@ -165,7 +165,7 @@ def simulate(retention: Retention, keep: timedelta) -> Simulation:
     limit = keep // timedelta(milliseconds=1)
     removals = retention.files.filter(pl.col("needs_ms") > limit)
     ribbon = retention_ribbon(retention, keep)
-    at_risk = ribbon.filter(pl.col("state") == "at risk").height
+    versions_at_risk = ribbon.filter(pl.col("state") == "at risk").height
     size = total_of(removals["size"].fill_null(0)) or 0
     whole = retention.retained_bytes
     return Simulation(
@@ -173,11 +173,11 @@ def simulate(retention: Retention, keep: timedelta) -> Simulation:
         removals.height,
         size,
         size / whole if whole else None,
-        at_risk,
+        versions_at_risk,
         int(ribbon.select((pl.col("state") == "kept").sum()).item()),
         runs_text(readability_runs(ribbon), "at risk", limit=2),
         ribbon,
-        at_risk > 0 and not size and not (retention.lists_all_files and removals.is_empty()),
+        versions_at_risk > 0 and not size and not (retention.lists_all_files and removals.is_empty()),
     )
 
 
