@@ -42,7 +42,7 @@ def losses_of(story: Story) -> list[tuple[int, ...]]:
         (lambda: daily(9000, 1000, 90), [(1, 1000, 9000, None), (2, 90, 1000, None)]),
         (lambda: daily(1000).delete(0).after(hours=-1, seconds=1).append(100), [(1, 100, 1000, None)]),
         (lambda: daily(1000).delete(0).after(days=1).append(100), []),
-        (lambda: daily(1000).append(1000).overwrite(0, records=10), []),
+        (lambda: daily(1000).append(100).overwrite(0, records=10), []),
         (lambda: daily(1000, 1000).optimize(1).after(days=1).refresh(2), [(3, 2, 1000, None)]),
     ],
     ids=[

@@ -34,8 +34,7 @@ def row_losses(timeline: pl.DataFrame) -> pl.DataFrame:
     in parts.
     """
     line = timeline.filter(pl.col("lane") != "off-branch")
-    is_emptied = (pl.col("files") == 0) & (pl.col("files_removed") > 0)
-    follows = is_emptied.shift(1) & (pl.col("timestamp") - pl.col("timestamp").shift(1) <= JOB_GAP)
+    follows = (pl.col("files").shift(1) == 0) & (pl.col("timestamp") - pl.col("timestamp").shift(1) <= JOB_GAP)
     is_second = follows.fill_null(value=False)
     is_whole = (
         pl.col("data_change")
