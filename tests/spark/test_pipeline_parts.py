@@ -308,10 +308,10 @@ def test_rows_fail_a_condition_that_is_false_or_null() -> None:
 
 
 def test_columns_are_named_without_regard_to_case() -> None:
-    names = "publish: merge, keys: [ID], order_by: [price, A.B]"
+    names = "publish: merge, keys: [ID], order_by: [price, A.B], partition_by: [PRICE]"
     text = f"{{output: o, tables: {{t: {{sink: s, {names}, expectations: [{{name: e, unique: [Id, x]}}]}}}}}}"
     dataset = parse_config(text).tables["t"].spelled_as(SCHEMA.names)
-    assert (dataset.keys, dataset.order_by) == (("id",), ("Price", "a.b"))
+    assert (dataset.keys, dataset.order_by, dataset.partition_by) == (("id",), ("Price", "a.b"), ("Price",))
     assert [rule.unique for rule in dataset.rules] == [("id", "x")]
 
 

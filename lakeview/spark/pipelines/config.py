@@ -107,7 +107,11 @@ class Dataset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
         rules = (msgspec.structs.replace(rule, unique=spelled(rule.unique)) for rule in self.expectations)
         return msgspec.structs.replace(
-            self, keys=spelled(self.keys), order_by=spelled(self.order_by), expectations=tuple(rules)
+            self,
+            keys=spelled(self.keys),
+            order_by=spelled(self.order_by),
+            partition_by=spelled(self.partition_by),
+            expectations=tuple(rules),
         )
 
     @property
