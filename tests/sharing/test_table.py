@@ -6,6 +6,7 @@ import json
 import pickle
 import random
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from lakeview.model.table import Table
 from lakeview.rows.parquet import read_task
 from lakeview.sharing.client.answers import Kind
 from lakeview.sharing.client.file_lines import read_file_lines, read_version_files
+from lakeview.sharing.client.portable_tasks import SignedRows
 from lakeview.sharing.client.table import SharedTable, open_shared
 from lakeview.sharing.protocol.messages import DeltaSingleAction, FileLine
 from lakeview.sharing.server.config_file import folder_settings
@@ -442,6 +444,18 @@ def test_tasks_are_read_by_another_process_without_profile_or_token(
         list(read_task(pickle.loads(data)[0]))
     with pytest.raises(InvalidRequestError, match="no column none"):
         opened_again(server, profile).tasks(columns=["none"])
+
+
+def test_tasks_of_a_server_elsewhere_do_not_lead_to_this_machine(
+    server: SharingServer, profile: Path, orders: SharedStory
+) -> None:
+    tasks = opened(profile).tasks()
+    rows_source = tasks[0].source
+    assert isinstance(rows_source, SignedRows)
+    task = replace(tasks[0], source=replace(rows_source, server="https://share.example.com"))
+    with pytest.raises(SharingError, match="leads to this machine, and the server is another one"):
+        list(read_task(pickle.loads(pickle.dumps(task))))
+    assert rows_source.server == server.profile()["endpoint"]
 
 
 def opened_again(server: SharingServer, profile: Path) -> SharedTable:

@@ -33,7 +33,7 @@ class SharedChanges:
         """The schema of changes, and every file as a task that another process reads until its URL expires."""
         schema, tasks = self.scan.all_tasks()
         urls = self.files.urls()
-        return schema, [(portable_task(task, urls), kind) for task, kind in tasks]
+        return schema, [(portable_task(task, urls, self.files.server), kind) for task, kind in tasks]
 
 
 def check_range(start: int | datetime, end: int | datetime | None, latest: int, address: str) -> None:

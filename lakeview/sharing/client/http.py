@@ -37,6 +37,7 @@ class Http:
     def __init__(self, limits: Limits | None = None, server: str | None = None) -> None:
         import httpx
 
+        self.server = server
         self._is_remote = server is not None and not is_loopback(_split(server).hostname or "")
 
         self.limits = limits = limits or Limits()

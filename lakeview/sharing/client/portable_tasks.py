@@ -31,28 +31,30 @@ def reach(config: Config) -> Limits:
     return Limits(plain_http=config.plain_http, private=config.private_networks)
 
 
-def portable_task(task: FileTask, urls: Mapping[str, SignedUrl]) -> FileTask:
+def portable_task(task: FileTask, urls: Mapping[str, SignedUrl], server: str | None) -> FileTask:
     """A task that needs no store: its file, and those of its deletion vectors, are read where their URLs say.
 
-    `urls`: where the files of the table are now, by path.
+    `urls`: where the files of the table are now, by path; `server`: the URL of the server that gave them.
     """
     return replace(
         task,
-        deleted=_signed(task.deleted, task.root, urls),
-        selected=_signed(task.selected, task.root, urls),
+        deleted=_signed(task.deleted, task.root, urls, server),
+        selected=_signed(task.selected, task.root, urls, server),
         constants={},
         fallbacks={},
         match="name",
-        source=SignedRows(replace(task, deleted=None, selected=None), _only(urls, task.path)),
+        source=SignedRows(replace(task, deleted=None, selected=None), _only(urls, task.path), server),
     )
 
 
-def _signed(positions: RowPositions | None, root: str, urls: Mapping[str, SignedUrl]) -> SignedPositions | None:
+def _signed(
+    positions: RowPositions | None, root: str, urls: Mapping[str, SignedUrl], server: str | None
+) -> SignedPositions | None:
     if positions is None:
         return None
     vectors = (positions.positions, positions.other) if isinstance(positions, Without) else (positions,)
     paths = [getattr(vector, "path", None) for vector in vectors]  # an inline one has none
-    return SignedPositions(positions, root, _only(urls, *filter(None, paths)))
+    return SignedPositions(positions, root, _only(urls, *filter(None, paths)), server)
 
 
 def _only(urls: Mapping[str, SignedUrl], *paths: str) -> dict[str, SignedUrl]:
@@ -65,12 +67,15 @@ class SignedRows:
 
     task: FileTask
     urls: Mapping[str, SignedUrl]
+    server: str | None
 
     __hash__ = None  # type: ignore[assignment]  # URLs change: two of these are never the same work
 
     def batches(self, task: FileTask, storage: Storage, batch_rows: int) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
         """All rows of the file in the schema of `task`."""
-        yield from read_task(replace(self.task, schema=task.schema), _files(task.root, self.urls), batch_rows)
+        yield from read_task(
+            replace(self.task, schema=task.schema), _files(task.root, self.urls, self.server), batch_rows
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +85,16 @@ class SignedPositions:
     vector: RowPositions
     root: str
     urls: Mapping[str, SignedUrl]
+    server: str | None
 
     __hash__ = None  # type: ignore[assignment]  # as above
 
     def bitmap(self, storage: Storage) -> pyroaring.BitMap64:  # noqa: ARG002 (it has a store of its own)
         """The positions, read when called."""
-        return self.vector.bitmap(_files(self.root, self.urls))
+        return self.vector.bitmap(_files(self.root, self.urls, self.server))
 
 
-def _files(root: str, urls: Mapping[str, SignedUrl]) -> SignedFiles:
+def _files(root: str, urls: Mapping[str, SignedUrl], server: str | None) -> SignedFiles:
     def expired() -> NoReturn:
         raise AccessDeniedError(
             f"the signed URLs of {root} have expired",
@@ -98,4 +104,4 @@ def _files(root: str, urls: Mapping[str, SignedUrl]) -> SignedFiles:
         )
 
     config = settings()
-    return SignedFiles(root, config, Http(reach(config)), system_clock, block_cache(), urls, expired)
+    return SignedFiles(root, config, Http(reach(config), server), system_clock, block_cache(), urls, expired)

@@ -76,6 +76,11 @@ class SignedFiles(Storage):
         with self._url_lock:
             self._urls.update(urls)
 
+    @property
+    def server(self) -> str | None:
+        """The URL of the server that gives the URLs, None where it is not known."""
+        return self._http.server
+
     def urls(self) -> dict[str, SignedUrl]:
         """Where files are now, by path; those about to expire are asked for again first."""
         with self._url_lock:

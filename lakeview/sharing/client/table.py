@@ -225,8 +225,8 @@ class SharedTable(OneLine):
         state = self._state(version)
         state.require_rows()
         needed_tasks = state.tasks(None if where is None else state.filter(where))
-        urls = state.files.urls()
-        return select_columns((portable_task(task, urls) for task in needed_tasks), state.schema, columns)
+        files, urls = state.files, state.files.urls()
+        return select_columns((portable_task(task, urls, files.server) for task in needed_tasks), state.schema, columns)
 
     def check(self, now: datetime | None = None) -> list[Finding]:
         """What is known without a log: the profile, whether the table opens, whether its history is shared."""
