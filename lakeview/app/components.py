@@ -172,7 +172,7 @@ def unknown_name(key: str, names: Sequence[str], what: str, instead: str) -> Non
     shown `instead`, and which name may be meant."""
     name = st.query_params.get(key)
     if name and name not in names:
-        hint = choices(name, names)
+        hint = choices(name, names[:MAX_ROWS])  # of 100,000 it takes seconds, in each run of the page
         nothing(f"{shorten(name, MOST_SHOWN)} is no {what}.", f"{instead}; {hint}." if names else f"{instead}.")
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import answers, cache, columns, downloads, selection, tables
-from lakeview.app.components import MAX_ROWS, dark, escape, frame, grid, link, nothing, stack, tile
+from lakeview.app.components import MAX_ROWS, dark, escape, frame, grid, link, nothing, stack, tile, unknown_name
 from lakeview.app.memo import cached
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
@@ -150,11 +150,11 @@ def _is_map(now: OpenTable, sizes: pl.DataFrame) -> bool:
 
 def history(now: OpenTable, sizes: pl.DataFrame) -> None:
     """One partition's history: its size after each commit that changed it, and these commits."""
-    name, there = st.query_params.get(PARTITION), chosen_partition(sizes)
-    partition = views.partitions.layout.most_files(sizes) if there is None else there
+    choice = chosen_partition(sizes)
+    partition = views.partitions.layout.most_files(sizes) if choice is None else choice
     _picker(sizes, partition)
-    if name is not None and there is None:
-        nothing(f"{name} is no partition of {views.units.format_version(now.version)}.", "Another one is shown.")
+    kind = f"partition of {views.units.format_version(now.version)}"
+    unknown_name(PARTITION, views.partitions.layout.names(sizes), kind, f"{partition} is shown")
     _onward(now, partition)
     states = _history(now.address, now.version, now.latest, now.ref, partition)
     downloads.offer("history of one partition", states)
