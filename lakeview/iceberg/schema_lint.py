@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from lakeview.iceberg.metadata.table_metadata import Metadata, RecordedSchema
 from lakeview.iceberg.metadata.types import struct_fields
@@ -20,25 +20,32 @@ def schema_findings(metadata: Metadata) -> Iterator[Finding]:
     IDs."""
     current = metadata.schemas[metadata.current_schema_id]
     schema_ids = {metadata.schema_of(s).schema_id for s in metadata.snapshots.values()} - {current.schema_id}
-    for schema_id in sorted(schema_ids):
-        yield from _changes(metadata.schemas[schema_id], current, metadata.format_version)
+    yield from _changes([metadata.schemas[i] for i in sorted(schema_ids)], current, metadata.format_version)
     yield from _reserved(current)
     yield from _identifiers(current)
 
 
-def _changes(before: RecordedSchema, current: RecordedSchema, version: int) -> Iterator[Finding]:
-    earlier = struct_fields(before.schema)
-    for field_id, (path, field) in struct_fields(current.schema).items():
-        old = earlier[field_id][1] if field_id in earlier else field
-        if not (_may_become(old.type, field.type, version) and _lengths(old) == _lengths(field)):
-            yield spec_finding(
-                "type-change-not-allowed",
-                Severity.BROKEN,
-                f"The type of {leaf_name(path)} was changed as no schema may be: readers refuse older files, or differ",
-                f"{old.type} in schema {before.schema_id}, {field.type} now",
-                "Schema Evolution",
-                leaf_name(path),
-            )
+def _changes(schemas: Iterable[RecordedSchema], current: RecordedSchema, version: int) -> Iterator[Finding]:
+    """Each type that a column had once and may not have become what it is, with the first schema that has it."""
+    fields = struct_fields(current.schema)
+    compared: set[tuple[int, str, object]] = set()
+    for before in schemas:
+        for field_id, (_, old) in struct_fields(before.schema).items():
+            key = (field_id, str(old.type), _lengths(old))
+            if field_id not in fields or key in compared:
+                continue
+            compared.add(key)
+            path, field = fields[field_id]
+            if not (_may_become(old.type, field.type, version) and _lengths(old) == _lengths(field)):
+                yield spec_finding(
+                    "type-change-not-allowed",
+                    Severity.BROKEN,
+                    f"The type of {leaf_name(path)} was changed as no schema may be: "
+                    "readers refuse older files, or differ",
+                    f"{old.type} in schema {before.schema_id}, {field.type} now",
+                    "Schema Evolution",
+                    leaf_name(path),
+                )
 
 
 def _may_become(before: DataType, after: DataType, version: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -15,11 +16,11 @@ def schema(schema_id: int, type_: Any, **more: Any) -> dict[str, Any]:
     return {"type": "struct", "schema-id": schema_id, "fields": [{"id": 1, "name": "x", "type": type_, **more}]}
 
 
-def ids(*schemas: dict[str, Any], version: int = 3, **more: Any) -> list[str]:
-    """The findings of a table that was written with the first schema and has the last."""
+def ids(*schemas: dict[str, Any], version: int = 3, written: Sequence[int] = (0,), **more: Any) -> list[str]:
+    """The findings of a table that was written with the first schema, or those of these ids, and has the last."""
     current = schemas[-1]["schema-id"]
     changes: dict[str, Any] = {"schemas": list(schemas), "current_schema_id": current, "format_version": version}
-    changes |= {"snapshots": [snapshot(7, schema_id=0)], "current_snapshot_id": 7}
+    changes |= {"snapshots": [snapshot(7 + i, schema_id=i) for i in written], "current_snapshot_id": 7}
     return [f.id for f in schema_findings(parse_metadata(text(document(**changes | more)), "m"))]
 
 
@@ -65,6 +66,12 @@ def test_promotions_are_no_findings(before: Any, after: Any) -> None:
 )
 def test_other_changes_of_types_are_named(before: Any, after: Any, version: int) -> None:
     assert ids(schema(0, before), schema(1, after), version=version) == ["type-change-not-allowed"]
+
+
+def test_a_change_is_one_finding_however_many_schemas_came_before_it() -> None:
+    schemas = [schema(i, "long", doc=str(i)) for i in range(3)]
+    assert ids(*schemas, schema(3, "int"), written=range(3)) == ["type-change-not-allowed"]
+    assert len(ids(*schemas, schema(3, "double"), schema(4, "int"), written=range(4))) == 2
 
 
 def test_schemas_that_no_snapshot_was_written_with_change_nothing() -> None:
