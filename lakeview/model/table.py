@@ -61,8 +61,7 @@ class Table(Protocol):
 
     def statistics(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """STATISTICS: `_path`, `_deletion_vector`, then for each leaf column one struct
-        (`min, max, null_count, exact, null_count_exact`), parsed only for the columns asked. `exact`: min and max
-        occur; false where writers cut them off, null where it is not known."""
+        (`min, max, null_count, exact, null_count_exact`), parsed only for the columns asked."""
 
     def lifetimes(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """LIFETIMES: from when to when each file was part of the table, of its default branch. With `columns`,

@@ -52,7 +52,7 @@ class Bounds:
         # of a file that was written with nulls alone every row is null, whichever are deleted
         is_exact = statistics["null_count_exact"] | (statistics["null_count"] == records)
         nulls = statistics["null_count"].set(~is_exact.fill_null(False), None)
-        return cls(statistics["min"], statistics["max"], statistics["exact"].fill_null(False), nulls, records)
+        return cls(statistics["min"], statistics["max"], statistics["exact"], nulls, records)
 
 
 def repeated(value: bool | int | None, height: int) -> pl.Series:

@@ -60,17 +60,18 @@ def digits_of(dtype: pl.DataType) -> int:
 
 
 def bound_texts(bounds: pl.Series, exact: pl.Series) -> pl.Series:
-    """`value_texts` of min or max. A time whose `exact` is false is shown to the millisecond, as writers record it,
-    where the bound is 999 microseconds later ("Timestamp columns are truncated down to milliseconds", delta protocol,
-    Per-file Statistics). Such a text ends in an ellipsis, where writers end what they cut in the last character there
-    is, which no font has. Null: not known to be cut, shown as recorded."""
+    """`value_texts` of min or max. A time that is not `exact` is shown to the millisecond, as writers record it, where
+    the bound is 999 microseconds later ("Timestamp columns are truncated down to milliseconds", delta protocol,
+    Per-file Statistics); not the last moment of a second, which ends many a range as it is. A text that is none ends
+    in an ellipsis, where writers end what they cut in the last character there is, which no font has."""
     if isinstance(bounds.dtype, pl.Datetime):
-        later = ~exact.fill_null(value=True) & (bounds.dt.microsecond() % 1_000 == 999)
+        microseconds = bounds.dt.microsecond()
+        later = ~exact.fill_null(value=False) & (microseconds % 1_000 == 999) & (microseconds != 999_999)
         bounds = pl.select(pl.when(later).then(bounds.dt.truncate("1ms")).otherwise(bounds)).to_series()
     texts = value_texts(bounds)
     if bounds.dtype != pl.String:
         return texts
-    cut = ~exact.fill_null(value=True) & texts.str.contains(_LAST_CHARACTER)
+    cut = ~exact.fill_null(value=False) & texts.str.contains(_LAST_CHARACTER)
     return texts.str.replace(_LAST_CHARACTER, ELLIPSIS).zip_with(cut, texts)
 
 

@@ -99,7 +99,7 @@ def test_rows_that_a_load_wrote_are_known_though_deletes_may_apply(history: Iceb
     assert loads.select("null_share", "exact", "mark").rows() == [(0.0, True, ""), (1.0, True, ""), (0.0, True, "")]
 
 
-def test_times_of_every_range_are_shown_as_recorded(tmp_path: Path) -> None:
+def test_the_last_moment_of_a_range_is_shown_as_recorded(tmp_path: Path) -> None:
     """Writers of Delta Lake cut times to milliseconds, those of Iceberg do not."""
     history = IcebergHistory(tmp_path / "t", [{"id": 1, "name": "t", "required": False, "type": "timestamp"}])
     last = datetime.fromisoformat("2026-01-31T23:59:59.999999")

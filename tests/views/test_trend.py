@@ -55,11 +55,7 @@ def naive_trend(lives: list[Life], version: int) -> dict[str, Any]:
         bounds = [x[side] for x in values]
         extremes[side] = best(bounds) if bounds and None not in bounds else None
         extremes[f"some_{side}"] = best((bound for bound in bounds if bound is not None), default=None)
-    exact: bool | None = all(x["exact"] for x in values)
-    if exact:
-        exact = extremes["min"] is not None and extremes["max"] is not None
-    elif all(x["exact"] is not False for x in values):
-        exact = None
+    exact = all(x["exact"] for x in values) and extremes["min"] is not None and extremes["max"] is not None
     return {
         "version": version,
         "files": len(live),
@@ -80,13 +76,7 @@ def naive_trend(lives: list[Life], version: int) -> dict[str, Any]:
 
 SMALL = st.none() | st.integers(0, 9)
 STATISTICS = st.fixed_dictionaries(
-    {
-        "min": SMALL,
-        "max": SMALL,
-        "null_count": SMALL,
-        "exact": st.none() | st.booleans(),
-        "null_count_exact": st.booleans(),
-    }
+    {"min": SMALL, "max": SMALL, "null_count": SMALL, "exact": st.booleans(), "null_count_exact": st.booleans()}
 )
 LIVES = st.builds(
     lambda added, length, size, records, x, vector: life(

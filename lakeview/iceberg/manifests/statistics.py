@@ -89,8 +89,8 @@ def _column(i: int, facts: Collection[str]) -> pl.Expr:
         none = pl.lit(None)
         return pl.struct(min=none, max=none, null_count=nulls, exact=pl.lit(value=False), null_count_exact=certain)
     # "each value must be less than or equal to": bounds need not occur, unless all values are the same. Java's writers
-    # of ORC files record times up to 999 microseconds too late, and all cut texts. Elsewhere it is not known: null.
+    # of ORC files record times up to 999 microseconds too late, and all cut texts.
     low, high = pl.col(f"low{i}"), pl.col(f"high{i}")
     others = nulls + pl.col(f"nans{i}") if f"nans{i}" in facts else nulls
-    exact = pl.when(whole & (low == high) & (others < pl.col("records"))).then(pl.lit(value=True))
+    exact = (whole & (low == high) & (others < pl.col("records"))).fill_null(value=False)
     return pl.struct(min=low, max=high, null_count=nulls, exact=exact, null_count_exact=certain)

@@ -156,7 +156,7 @@ def _column(name: str, head: pl.DataFrame, statistics: pl.DataFrame, *, is_as_wr
         loose=(~pl.col("null_count_exact").fill_null(value=False)).filter(has_counts).any(),
         low=pl.when(ranged).then(pl.col("min").min()),
         high=pl.when(ranged).then(pl.col("max").max()),
-        range_exact=ranged & (empty | pl.col("exact")).all(ignore_nulls=False),
+        range_exact=ranged & (empty | pl.col("exact").fill_null(value=False)).all(),
     )
     share = pl.when(pl.col("rows_counted") > 0).then((pl.col("null_count") / pl.col("rows_counted")).clip(0.0, 1.0))
     mark = (

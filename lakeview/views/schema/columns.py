@@ -176,7 +176,7 @@ def _ends() -> tuple[pl.Expr, ...]:  # made once: of a wide table they are half 
     return (
         (tells | empty).sum().alias("covered"),
         tells.any().alias("ranged"),
-        pl.col("exact").filter(tells).all(ignore_nulls=False).alias("exact"),
+        pl.col("exact").fill_null(False).filter(tells).all().alias("exact"),
         pl.col("min").filter(tells).min().alias("low"),
         pl.col("max").filter(tells).max().alias("high"),
     )

@@ -24,7 +24,7 @@ TREND = pl.Schema(
 """One row a version, oldest first. `bytes` and `records` (live rows) are null where one of a live file is unknown;
 `least_records`: those of the files whose rows are known, at least so many.
 If the lifetimes had statistics, `statistics` is a struct with one struct a column, named as there: `min, max` (of
-all rows), `null_count`, `exact` (as in STATISTICS) and `null_count_exact`. A bound is null where a live file that may
+all rows), `null_count`, `exact` (min and max occur) and `null_count_exact`. A bound is null where a live file that may
 hold values has none, and in a version without values; `some_min` and `some_max` are those of the files that have one.
 A null count is null where one of a live file is unknown; `nulls` is then the sum of the exact ones, a lower bound."""
 
@@ -104,7 +104,6 @@ def _columns(stays: Stays, lifetimes: pl.DataFrame, statistics: Sequence[pl.Seri
             fields["null_count_exact"].fill_null(value=False), pl.Series([0]).new_from_index(0, column.len())
         )
         counts[f"{i} loose"] = holds & ~fields["exact"].fill_null(value=False)
-        counts[f"{i} inexact"] = holds & ~fields["exact"].fill_null(value=True)
         counts[f"{i} nulls loose"] = ~fields["null_count_exact"].fill_null(value=False)
         for side in _SIDES:
             counts[f"{i} no {side}"] = holds & fields[side].is_null()
@@ -122,11 +121,7 @@ def _statistic(i: int) -> pl.Expr:
         low.alias("min"),
         high.alias("max"),
         _exact_sum(f"{i} nulls").alias("null_count"),
-        pl.when(pl.col(f"{i} loose") == 0)
-        .then(low.is_not_null() & high.is_not_null())
-        .when(pl.col(f"{i} inexact") > 0)
-        .then(pl.lit(value=False))
-        .alias("exact"),
+        ((pl.col(f"{i} loose") == 0) & low.is_not_null() & high.is_not_null()).alias("exact"),
         (pl.col(f"{i} nulls loose") == 0).alias("null_count_exact"),
         pl.col(f"{i} exact nulls").alias("nulls"),
         *(pl.col(f"{i} {side}").alias(f"some_{side}") for side in _SIDES),
