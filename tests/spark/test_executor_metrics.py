@@ -83,10 +83,10 @@ def every_kind_of_work(spark: SparkSession, folder: Path, count: int) -> dict[st
         "read": lambda: table(spark, address).write.format("noop").mode("overwrite").save(),
         "read through Python": lambda: table(spark, address, native=False)
         .write.format("noop").mode("overwrite").save(),
+        "optimize": lambda: target(spark, address).optimize().executeCompaction(),
         "update": lambda: target(spark, address).update("id % 2 = 0", {"text": "concat(text, 'u')"}),
         "merge": lambda: target(spark, address)
         .alias("t").merge(source, "t.id = s.id").whenMatchedUpdateAll().whenNotMatchedInsertAll().execute(),
-        "optimize": lambda: target(spark, address).optimize().executeCompaction(),
         "profile": lambda: profile(spark, address),
     }  # fmt: skip
     metrics = {kind: measured(spark, f"{kind} of {count}", work) for kind, work in kinds.items()}

@@ -193,10 +193,10 @@ def _check_reads(winner: Winner, ours: Intent) -> None:
     new = winner.added.filter(pl.col("data_change") & ~pl.col("key").is_in(list(winner.deleted_from)))
     blind = winner.commit.info.is_blind_append is True and winner.removed.is_empty()
     if not (blind and ours.level == WRITE_SERIALIZABLE and not ours.changes_metadata):
-        matches = _matching(new, ours)
-        if matches.height:
+        added_files = _matching(new, ours)
+        if added_files.height:
             raise winner.conflict(
-                f"it added {matches['path'][0]}, which ours would have had to read", "concurrent-append"
+                f"it added {added_files['path'][0]}, which ours would have had to read", "concurrent-append"
             )
     if ours.row_by_row:
         return
@@ -205,9 +205,9 @@ def _check_reads(winner: Winner, ours: Intent) -> None:
     files = pl.concat([
         removals.filter(~pl.col("key").is_in(list(again))), winner.added.filter(pl.col("key").is_in(list(again))),
     ])  # fmt: skip
-    matches = _matching(files, ours)
-    if matches.height:
-        raise winner.conflict(f"it removed {matches['path'][0]}, which ours read", "concurrent-delete-read")
+    removed_files = _matching(files, ours)
+    if removed_files.height:
+        raise winner.conflict(f"it removed {removed_files['path'][0]}, which ours read", "concurrent-delete-read")
 
 
 def _matching(actions: pl.DataFrame, ours: Intent) -> pl.DataFrame:
