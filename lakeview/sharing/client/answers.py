@@ -160,7 +160,7 @@ def require_url_access(modes: Sequence[str] | None, table: str) -> None:
         names = ", ".join(printable(mode)[:40] for mode in modes[:5])
         raise UnsupportedTableError(
             f"{table} is shared in access mode {names} only, and this client reads files by URL",
-            fix="ask whoever shares it to allow access by URL, or open the table's own address with credentials for it",
+            fix="ask the data provider to allow access by URL, or open the table's own address with credentials for it",
             place="accessModes",
             kind="unsupported-access-mode",
         )

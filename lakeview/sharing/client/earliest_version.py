@@ -38,7 +38,7 @@ def history_findings(client: SharingClient, table: TableName, latest: int) -> li
             Severity.NOTE,
             "Its history is not shared" if first is None else "Only a part of its history is shared",
             reason,
-            remedy="ask whoever shares the table, if earlier versions are needed",
+            remedy="ask the data provider, if earlier versions are needed",
             page="timeline",
         )
     ]

@@ -64,7 +64,7 @@ class Http:
         if parts.scheme.lower() not in ("http", "https") or not host:
             raise SharingError(
                 f"{what} is no http or https URL",
-                fix="ask whoever shares the data; a server must hand out URLs that can be read over the web",
+                fix="ask the data provider; a server must hand out URLs that can be read over the web",
                 place=redacted_url(url),
                 kind="bad-url",
             )
@@ -119,9 +119,7 @@ class Http:
                 )
             ) from error
         except (self._bad_url, UnicodeError) as error:
-            raise SharingError(
-                f"{redacted_url(url)} is no URL", fix="ask whoever shares the data", kind="bad-url"
-            ) from error
+            raise SharingError(f"{redacted_url(url)} is no URL", fix="ask the data provider", kind="bad-url") from error
 
     def body(self, response: httpx.Response, most: int) -> bytes:
         """The whole body. SharingError for one longer than `most` bytes, or one that takes too long."""
@@ -235,7 +233,7 @@ def redirect_target(url: str, location: str) -> str:
         return urljoin(url, location)
     except ValueError as error:
         raise SharingError(
-            f"{redacted_url(url)} moved to what is no URL", fix="ask whoever shares the data", kind="bad-url"
+            f"{redacted_url(url)} moved to what is no URL", fix="ask the data provider", kind="bad-url"
         ) from error
 
 

@@ -98,7 +98,7 @@ def _files(root: str, urls: Mapping[str, SignedUrl], server: str | None) -> Sign
     def expired() -> NoReturn:
         raise AccessDeniedError(
             f"the signed URLs of {root} have expired",
-            fix="start the job again, or ask whoever shares the table for URLs that hold longer",
+            fix="start the job again, or ask the data provider for URLs that hold longer",
             place=root,
             kind="expired-urls",
         )

@@ -73,7 +73,7 @@ class Profile:
         if self.expires is not None and now >= self.expires:
             raise AccessDeniedError(
                 f"the profile {self.address} expired on {self.expires:%Y-%m-%d at %H:%M} UTC",
-                fix="ask whoever shares the data for a new profile",
+                fix="ask the data provider for a new profile",
                 place=self.address,
                 kind="expired-profile",
             )
@@ -91,7 +91,7 @@ class Profile:
                     f"its credentials end on {self.expires:%Y-%m-%d at %H:%M} UTC",
                     "a week before",
                     place=self.address,
-                    remedy="ask whoever shares the data for a new profile",
+                    remedy="ask the data provider for a new profile",
                 )
             )
         if self.readable_by_others:
@@ -251,7 +251,7 @@ def _expiry(text: str | None, address: str) -> datetime | None:
 def _bad(address: str, what: str, place: str | None = None) -> InvalidRequestError:
     return InvalidRequestError(
         f"{address} {what}",
-        fix="ask whoever shares the data to send the profile again",
+        fix="ask the data provider to send the profile again",
         place=place or address,
         kind="bad-profile",
     )

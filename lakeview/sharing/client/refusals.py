@@ -20,8 +20,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _ERROR_BODY = 64 << 10
 MOVED = (301, 302, 303, 307, 308)
 _FIXES = {
-    400: "change the request, or ask the provider of the share to change the table, as the server says",
-    **dict.fromkeys(MOVED, "ask whoever shares the data for a profile with the endpoint that the server moved to"),
+    400: "change the request, or ask the data provider to change the table, as the server says",
+    **dict.fromkeys(MOVED, "ask the data provider for a profile with the endpoint that the server moved to"),
 }
 """What to do about a status, where the operator of the server is not the one to ask."""
 
@@ -60,13 +60,13 @@ def failure(response: httpx.Response, body: bytes, what: str) -> LakeviewError |
         case 401:
             return AccessDeniedError(
                 f"the server does not accept the profile's credentials for {what}{words}",
-                fix="ask whoever shares the data for a new profile",
+                fix="ask the data provider for a new profile",
                 kind="sharing-unauthenticated",
             )
         case 403:
             return AccessDeniedError(
                 f"the server refuses {what}{words}",
-                fix="ask whoever shares the data to grant it",
+                fix="ask the data provider to grant it",
                 kind="sharing-forbidden",
             )
         case 404:

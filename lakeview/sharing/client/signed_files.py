@@ -102,7 +102,7 @@ class SignedFiles(Storage):
         if location.size is None:
             raise UnsupportedTableError(
                 f"the size of {path} is not known, and its store does not say it",
-                fix="ask whoever shares the data for a store that says the size of a file",
+                fix="ask the data provider for a store that says the size of a file",
                 place=path,
             )
         return io.BufferedReader(RangeFile(partial(self.part, path), location.size), 64 << 10)
@@ -192,7 +192,7 @@ class SignedFiles(Storage):
                 if response.status_code not in MOVED or "location" not in response.headers:
                     return self._read_body(response, location, path, start, length)
                 url = redirect_target(url, response.headers["location"])
-        raise SharingError(f"file {path} is moved about without end", fix="ask whoever shares the data", place=path)
+        raise SharingError(f"file {path} is moved about without end", fix="ask the data provider", place=path)
 
     def _read_body(self, response: httpx.Response, location: SignedUrl, path: str, start: int, length: int) -> bytes:
         match response.status_code:
@@ -205,7 +205,7 @@ class SignedFiles(Storage):
                 if (location.size or 0) > _WHOLE:
                     raise SharingError(
                         f"the store of file {path} sends no parts of files, and this one is large",
-                        fix="ask whoever shares the data for a store that answers range requests",
+                        fix="ask the data provider for a store that answers range requests",
                         place=path,
                         kind="no-ranges",
                     )
@@ -224,7 +224,7 @@ class SignedFiles(Storage):
         if location.size is not None and len(data) != length:
             raise CorruptTableError(
                 f"file {path} holds {location.size:,} bytes by the server's list, and its store sent fewer",
-                fix="ask whoever shares the data",
+                fix="ask the data provider",
                 place=path,
                 kind="corrupt-data-file",
             )
@@ -237,7 +237,7 @@ class SignedFiles(Storage):
         # the store's own words may quote the URL: they are left out
         ours: LakeviewError = AccessDeniedError(
             f"the store refuses file {path} ({response.status_code}), also after new URLs were asked for",
-            fix="ask whoever shares the data",
+            fix="ask the data provider",
             place=redacted_url(str(response.url)),
             kind="file-refused",
         )
@@ -283,7 +283,7 @@ def _check_range(header: str, location: SignedUrl, path: str, start: int) -> int
     if int(match["first"]) != start or (location.size is not None and total != location.size):
         raise CorruptTableError(
             f"file {path} holds {total:,} bytes in its store, {location.size or 0:,} by the server's list",
-            fix="ask whoever shares the data",
+            fix="ask the data provider",
             place=path,
             kind="corrupt-data-file",
         )

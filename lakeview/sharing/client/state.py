@@ -204,7 +204,7 @@ def head_of(client: SharingClient, table: TableName, version: int | None = None,
         raise VersionNotFoundError(
             f"{table} is not given as it was at {f'version {version}' if at is None else f'{at:%Y-%m-%d %H:%M:%S}'}: "
             f"{error.message}",
-            fix="read the latest version, or ask whoever shares the table to share its history",
+            fix="read the latest version, or ask the data provider to share its history",
             kind="version-not-shared",
         ) from error
     if version is not None and head.version != version:
