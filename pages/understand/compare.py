@@ -47,13 +47,16 @@ with errors.messages(here="compare"):
             else:
                 equal.append("the files")
         with errors.messages(here="compare"):
-            shifts = panels.shifts(now, pair)
-            downloads.offer("statistics shift", shifts)
-            if views.compare.statistics.has_shifts(shifts):
-                with halves, card("Statistics shift", panels.SHIFT_NOTE, stretch=True):
-                    panels.shift_picture(shifts, pair)
+            if now.look.is_small:
+                shifts = panels.shifts(now, pair)
+                downloads.offer("statistics shift", shifts)
+                if views.compare.statistics.has_shifts(shifts):
+                    with halves, card("Statistics shift", panels.SHIFT_NOTE, stretch=True):
+                        panels.shift_picture(shifts, pair)
+                else:
+                    equal.append("null shares to 0.1 %, min and max")
             else:
-                equal.append("null shares to 0.1 %, min and max")
+                panels.shifts_on_demand(now, pair)
         panels.same_in_both(equal)
 
         with card("Rows", rows.ROWS_NOTE), errors.messages(here="compare"):

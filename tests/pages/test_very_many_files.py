@@ -54,6 +54,16 @@ def test_pruning_reads_them_once_and_the_past_when_it_is_asked_for(good: Path, s
     assert len(opened.get("vega_lite_chart")) > len(app.get("vega_lite_chart"))
 
 
+def test_compare_reads_those_of_both_versions_when_it_is_asked_for(good: Path, statistics_asked: list[object]) -> None:
+    app = open_page("compare", good)
+    assert not app.exception
+    assert not statistics_asked
+    assert "Statistics shift" in str([e.label for e in app.expander])
+    unfolded = open_page("compare", good, **{"shift-fold": "True"})
+    assert not unfolded.exception
+    assert statistics_asked == [None, None]
+
+
 def test_the_schema_page_reads_them(good: Path, statistics_asked: list[object]) -> None:
     assert not open_page("schema", good).exception
     assert statistics_asked == [None]

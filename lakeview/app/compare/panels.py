@@ -10,7 +10,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import cache, columns, selection
+from lakeview.app import cache, columns, downloads, selection
 from lakeview.app.components import dark, escape, fold, frame, grid, nothing, stack, tile
 from lakeview.app.memo import cached
 from lakeview.app.null_shares import absent_column
@@ -208,6 +208,20 @@ def _shifts(address: str, before: int, after: int, branch: str | None) -> pl.Dat
     base, current = cache.snapshot(address, before), cache.snapshot(address, after, branch)
     absent = absent_shares(cache.frames(address, cache.table(address).latest_version), current, new)
     return views.compare.statistics.statistics_shift(base, current, old, new, absent)
+
+
+def shifts_on_demand(now: OpenTable, pair: Pair) -> None:
+    """What shifted in the statistics of very many files, once it is unfolded."""
+    with fold("Statistics shift: reads the statistics of every file of both versions", "shift-fold") as unfolded:
+        if not unfolded.open:
+            return
+        rows = shifts(now, pair)
+        downloads.offer("statistics shift", rows)
+        st.markdown(f":small[:gray[{SHIFT_NOTE}]]")
+        if views.compare.statistics.has_shifts(rows):
+            shift_picture(rows, pair)
+        else:
+            nothing("No null share moved by 0.1 %, and no min or max.", "By the statistics of all files.")
 
 
 def shift_picture(rows: pl.DataFrame, pair: Pair) -> None:
