@@ -33,7 +33,7 @@ class Freshness:
 
     version: int
     checked: datetime
-    anew: int = 0
+    replacements: int = 0
 
 
 def now() -> datetime:
@@ -51,7 +51,7 @@ def table(address: str) -> Table:
 def latest(address: str, ref: str | None = None) -> Freshness:
     """The latest version, or that of a branch or tag; asks the store when the last answer is older than 30 s.
 
-    NotATableError where the table has gone since; one made anew, or whose newest commit was overwritten, is read anew.
+    NotATableError where the table has gone since. One created again, or with another newest commit, is read again.
     """
     current = table(address)
     before, declared = current.latest_version, _declared(current)
@@ -68,7 +68,7 @@ def latest(address: str, ref: str | None = None) -> Freshness:
     elif newer and (current.latest_version == before or declared != _declared(current, before)):
         memory().forget(address)  # a tag, a schema that nothing is written with yet, or that was so until now
     version = current.latest_version if ref is None else current.snapshot(ref=ref).version
-    return Freshness(version, now(), _anew()[address])
+    return Freshness(version, now(), _replacements()[address])
 
 
 def _declared(table: Table, version: int | None = None) -> Schema | None:
@@ -84,7 +84,7 @@ def _instead_of(before: Table, after: Table, address: str) -> Table:
     if table(address) is before:  # else it was replaced meanwhile
         forget(address)
         if not _tells_the_same(before, after):
-            _anew()[address] += 1
+            _replacements()[address] += 1
     return table(address)
 
 
@@ -111,7 +111,7 @@ _OF_THE_STORE = ("timestamp", "timestamp_source")
 
 
 @st.cache_resource(show_spinner=False)
-def _anew() -> Counter[str]:
+def _replacements() -> Counter[str]:
     return Counter()
 
 

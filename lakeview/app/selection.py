@@ -156,9 +156,10 @@ def _choose(parameters: Mapping[str, str]) -> None:
 def _parameters() -> Mapping[str, str]:
     """What was chosen since the URL was written, unless the browser has gone elsewhere; else what the URL says."""
     parameters = _of_url()
-    origin, choice = st.session_state.get(_SELECTION, (parameters, parameters))
+    latest: tuple[Mapping[str, str], Mapping[str, str]] = st.session_state.get(_SELECTION, (parameters, parameters))
+    origin, choice = latest
     if origin == parameters:
-        return choice  # type: ignore[no-any-return]  # as _choose put it there
+        return choice
     del st.session_state[_SELECTION]
     return parameters
 

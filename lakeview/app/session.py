@@ -27,7 +27,7 @@ class OpenTable:
 
     `name` as links name it; `version` the version shown, `base` the one compared with; `latest` the newest known,
     `checked` when the store was last asked for it; `ref` the branch or tag whose line is told, and whose newest version
-    `latest` is then; None for the default branch; `anew` how many times another table was found in its place.
+    `latest` is then; None for the default branch; `replacements` how many times another table was found in its place.
     """
 
     name: str
@@ -37,7 +37,7 @@ class OpenTable:
     latest: int
     checked: datetime
     ref: str | None = None
-    anew: int = 0
+    replacements: int = 0
 
     @property
     def table(self) -> Table:
@@ -144,7 +144,7 @@ def look_at(name: str, version: int | None = None, base: int | None = None, ref:
     address = tables.address(name)
     latest = cache.latest(address, ref)
     version = latest.version if version is None else version
-    return OpenTable(name, address, version, base, latest.version, latest.checked, ref, latest.anew)
+    return OpenTable(name, address, version, base, latest.version, latest.checked, ref, latest.replacements)
 
 
 def link_to(name: str) -> dict[str, str]:

@@ -273,14 +273,14 @@ def test_a_transaction_without_changes_commits_nothing(tmp_path: Path) -> None:
     assert table.latest_version == 0
 
 
-@pytest.mark.parametrize("anew", [True, False], ids=["made anew", "moved away"])
-def test_a_table_that_is_there_no_more_is_not_written(tmp_path: Path, anew: bool) -> None:
+@pytest.mark.parametrize("recreated", [True, False], ids=["created again", "moved away"])
+def test_a_table_that_is_there_no_more_is_not_written(tmp_path: Path, recreated: bool) -> None:
     table = orders(tmp_path / "orders")
     table.append(rows(1))
     (tmp_path / "orders").rename(tmp_path / "elsewhere")
-    if anew:
+    if recreated:
         orders(tmp_path / "orders")
-    with pytest.raises(CorruptTableError, match="was moved away, or deleted and made anew") as caught:
+    with pytest.raises(CorruptTableError, match="was moved away, or deleted and created again") as caught:
         table.append(rows(2))
     assert caught.value.kind == "another-table"
     assert caught.value.fix == "open it again"

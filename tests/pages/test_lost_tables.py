@@ -42,7 +42,7 @@ class Format:
     latest version, and the file that tells of it."""
 
     make: Callable[[Path], Path]
-    anew: Callable[[Path], Path]
+    recreate: Callable[[Path], Path]
     alike: Callable[[Path], Path]
     latest: str
     newest_file: str
@@ -117,7 +117,7 @@ def test_a_page_says_that_its_newest_commit_is_garbage_and_that_its_table_was_ma
         newest.write_bytes(data)
         assert "corrupt-" not in tried_again(app)
     shutil.rmtree(own)
-    what.anew(own)
+    what.recreate(own)
     page_text = later(app)
     assert f"version {what.latest}" in page_text or f"v{what.latest}" in page_text
     assert "recreated" in page_text

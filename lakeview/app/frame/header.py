@@ -71,13 +71,15 @@ def refresh(now: OpenTable) -> None:
     try:
         latest = cache.latest(now.address, now.ref)
         newest = latest.version
-        anew = latest.anew != now.anew or cache.is_recreated(now.address) or not _knows(now, now.latest)
+        is_recreated = (
+            latest.replacements != now.replacements or cache.is_recreated(now.address) or not _knows(now, now.latest)
+        )
     except LakeviewError as error:  # the page reads all of it again, and says what it needs of it
         cache.forget(now.address)
         where = f" {escape(errors.public_text(error.place))}" if error.place else ""
         st.toast(f"**{escape(errors.public_text(error.message))}**{where}", icon=":material/error:")
         return
-    if anew:
+    if is_recreated:
         cache.forget(now.address)
         _noticed().pop((now.address, now.ref), None)
         selection.select_version(None)
@@ -85,7 +87,7 @@ def refresh(now: OpenTable) -> None:
     elif newest == now.latest:
         st.toast(f"**{views.units.format_version(newest)} is still the latest.**", icon=":material/check:")
     else:
-        _noticed()[now.address, now.ref] = newest, latest.anew
+        _noticed()[now.address, now.ref] = newest, latest.replacements
         if now.version == now.latest:
             selection.select_version(newest)
             st.toast(f"**{views.units.format_version(newest)} is here.** {_who(now)}", icon=":material/fiber_new:")
@@ -95,10 +97,10 @@ def refresh(now: OpenTable) -> None:
 
 def notice(now: OpenTable) -> None:
     """A toast, once, when a newer version has appeared, or another table in its place."""
-    noticed, line, state = _noticed(), (now.address, now.ref), (now.latest, now.anew)
-    latest, anew = noticed.setdefault(line, state)
+    noticed, line, state = _noticed(), (now.address, now.ref), (now.latest, now.replacements)
+    latest, replacements = noticed.setdefault(line, state)
     noticed[line] = state
-    if anew != now.anew or not (latest == now.latest or _knows(now, latest)):
+    if replacements != now.replacements or not (latest == now.latest or _knows(now, latest)):
         _say_recreated()
     elif latest != now.latest:
         _announce(now, now.latest)

@@ -124,6 +124,6 @@ def tight(facts: LogFacts) -> Iterator[Finding]:
             some(loose["path"].head(3).to_list(), loose.height),
             section=_SECTION,
             place=loose["path"][0],
-            remedy="true only if the writer computed the statistics anew without the deleted rows",
+            remedy="true only if the writer computed the statistics again without the deleted rows",
             page="files",
         )

@@ -144,7 +144,7 @@ class Checkpoint:
         missing = [name for name in names if listing is None or name not in listing.columns]
         if listing is None or missing:
             listing = _extended(listing, self._files("add", [name for name in missing if name not in _ALWAYS]))
-            if not set(names) <= set(listing.columns):  # the file was written anew meanwhile
+            if not set(names) <= set(listing.columns):  # the file was written again meanwhile
                 listing = self._files("add", columns)
             self._last.set(self.files, listing)
         return listing.select(names)

@@ -69,7 +69,7 @@ class PendingCommit:
         table.refresh()
         if table.log.replaced:  # a commit would follow those of a table that is no longer there
             raise CorruptTableError(
-                f"{table.storage.root} was moved away, or deleted and made anew, since it was opened",
+                f"{table.storage.root} was moved away, or deleted and created again, since it was opened",
                 fix="open it again",
                 place=table.storage.root,
                 kind="another-table",

@@ -134,7 +134,7 @@ class Transaction(WholeFiles):
         and the log does not say how many rows they have.
 
         Files that the condition skips are not read. Rows go by deletion vectors where the table has them enabled, else
-        their files are written anew. InvalidRequestError for a condition that cannot be evaluated.
+        their files are written again. InvalidRequestError for a condition that cannot be evaluated.
         """
         self.check_may_remove()
         expression = EVERY if where is None else row_wise(where, self.schema)

@@ -1,6 +1,6 @@
 """The records of Avro files to frames, columns found by field id: polars-avro where it can, fastavro where it cannot.
 
-A file is written anew before decoding, its records as they are: blocks are inflated (`avro_container`), fields are
+A file is rewritten before decoding, its records as they are: blocks are inflated (`avro_container`), fields are
 called by their ids (`f100`), and records without fields, which take no bytes and which the fast reader refuses, are
 left out.
 """

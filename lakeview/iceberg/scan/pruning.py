@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -58,7 +59,8 @@ class Pruning:
             places = {f"f{f.field_id}": i for i, f in enumerate(spec.fields) if f.transform.name != "void"}
             of_spec = manifests.filter(mine)
             summaries = _Summaries(of_spec["partitions"], places, self._columns)
-            verdict = may_match(self._node, lambda path, s=summaries: self._bounds_from(path, [s.of]), of_spec.height)  # type: ignore[misc]  # the default binds the loop's value
+            bounds_of = partial(self._bounds_from, sources=[summaries.of])
+            verdict = may_match(self._node, bounds_of, of_spec.height)
             mask = mask.scatter(mine.arg_true(), verdict)
         return mask
 

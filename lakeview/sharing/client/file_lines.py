@@ -1,6 +1,6 @@
 """File lines of an answer to the actions of a log, whose paths are ids and not URLs, and to the URLs of these ids.
 
-A URL is signed anew with every answer and lets whoever has it read the file: it is no name, and it is never shown. The
+Each answer signs a URL of its own, with which anyone can read the file: it is no name, and it is never shown. The
 protocol's name of a file is its id: "The same file is guaranteed to have the same id across multiple requests".
 """
 
@@ -43,7 +43,7 @@ class SignedUrl:
     size: int | None = None
     expires: int | None = None
 
-    def __repr__(self) -> str:  # whoever has the URL can read the file
+    def __repr__(self) -> str:  # with the URL anyone can read the file
         return f"SignedUrl(size={self.size}, expires={self.expires})"
 
 

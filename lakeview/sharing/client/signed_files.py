@@ -44,7 +44,7 @@ _HOPS = 3
 class SignedFiles(Storage):
     """The files of one version of a shared table, read-only; paths are ids (`lakeview.sharing.client.file_lines`).
 
-    `urls`: where files are now; `again` asks the server for these URLs anew. The URLs themselves are never shown.
+    `urls`: where files are now; `again` asks the server for these URLs again. The URLs themselves are never shown.
     """
 
     def __init__(
