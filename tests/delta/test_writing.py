@@ -284,7 +284,7 @@ def test_a_table_that_is_there_no_more_is_not_written(tmp_path: Path, recreated:
         table.append(rows(2))
     assert caught.value.kind == "another-table"
     assert caught.value.fix == "open it again"
-    assert [p.name for p in tmp_path.glob("orders/**/*.json")] == ["00000000000000000000.json"] * anew
+    assert [p.name for p in tmp_path.glob("orders/**/*.json")] == ["00000000000000000000.json"] * recreated
     assert lv.open_table(tmp_path / "elsewhere").latest_version == 1
 
 
