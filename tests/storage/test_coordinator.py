@@ -123,7 +123,7 @@ def test_a_table_whose_newest_commit_was_put_twice_is_still_the_same(tmp_path: P
         (commit,) = fsspec.filesystem("memory").glob(f"/{tmp_path.name}/{name}/_delta_log/*.json")
         fsspec.filesystem("memory").store[commit].created += timedelta(seconds=1)
     assert tables["coordinated"].append(pa.table({"id": [1]})) is not None
-    with pytest.raises(CorruptTableError, match="made anew"):  # no claim says that it is the same commit
+    with pytest.raises(CorruptTableError, match="created again"):  # no claim says that it is the same commit
         tables["alone"].append(pa.table({"id": [1]}))
 
 
