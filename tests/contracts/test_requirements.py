@@ -42,13 +42,13 @@ def faults(page: str) -> Iterator[str]:
 
 
 def test_there_is_a_page_for_each_specification() -> None:
-    assert {page.stem for page in PAGES} == {"delta", "iceberg", "sharing"}
+    assert {page.stem for page in PAGES} >= {"delta", "iceberg", "sharing"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_modules_and_tests_of_a_page_are_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    assert text.count("\n| ") > 50
+    assert text.count("\n| ") > 20
     assert list(faults(text)) == []
 
 
