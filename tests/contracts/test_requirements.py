@@ -41,8 +41,8 @@ def faults(page: str) -> Iterator[str]:
             yield f"neither a test nor a reason: {line}"
 
 
-def test_there_is_a_page_for_each_specification() -> None:
-    assert {page.stem for page in PAGES} >= {"delta", "iceberg", "sharing"}
+def test_there_is_a_page_for_each_specification_and_for_spark() -> None:
+    assert {page.stem for page in PAGES} >= {"delta", "iceberg", "sharing", "spark"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
