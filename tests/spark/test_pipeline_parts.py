@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import runpy
+import shutil
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -362,13 +363,38 @@ def test_a_commit_tells_all_that_is_recorded_of_it() -> None:
 def test_publications_of_a_view_are_numbered_above_those_that_are_there(tmp_path: Path) -> None:
     dataset, graph = Dataset(view="v", publish=Mode.OVERWRITE), Graph({}, ("v",), ())
     places = Places("shop", str(tmp_path), "orders")
+    application = places.application(None)
     numbers = [places.sources(dataset, graph)[0].number]
-    for address, number in ((places.address, 3), (places.quarantine, 7)):
-        table: Any = lv.create_table(address, pa.schema([("id", pa.int64())]))
-        with table.transaction("WRITE", parameters={}) as txn:
-            txn.set_transaction(places.application(None), number)
-        numbers.append(places.sources(dataset, graph)[0].number)
+    published = _with_transaction(places.address, application, 3)
+    numbers.append(places.sources(dataset, graph)[0].number)
+    _with_transaction(places.quarantine, places.quarantine_application(application, published), 7)
+    numbers.append(places.sources(dataset, graph)[0].number)
     assert numbers == [0, 4, 8]
+
+
+def test_rows_are_divided_again_for_a_published_table_that_is_created_again(tmp_path: Path) -> None:
+    sink, places = _table(tmp_path / "sink"), Places("shop", str(tmp_path), "orders")
+    for _ in range(3):
+        sink.append(pl.DataFrame({"id": [1]}))
+    dataset, graph, application = Dataset(sink="s"), Graph({"s": sink.address}), places.application(sink)
+    published = _with_transaction(places.address, application, 1)
+    _with_transaction(places.quarantine, places.quarantine_application(application, published), 2)
+    assert [(each.first, each.number) for each in places.sources(dataset, graph)] == [(1, 2), (2, 3)]
+    shutil.rmtree(places.address)
+    assert [(each.first, each.number) for each in places.sources(dataset, graph)] == [(None, 3)]
+    _table(Path(places.address))
+    assert [(each.first, each.number) for each in places.sources(dataset, graph)] == [(None, 3)]
+
+
+def _table(folder: Path) -> Any:
+    return lv.create_table(str(folder), pa.schema([("id", pa.int64())]))
+
+
+def _with_transaction(address: str, application: str, number: int) -> Any:
+    table = _table(Path(address))
+    with table.transaction("WRITE", parameters={}) as txn:
+        txn.set_transaction(application, number)
+    return table
 
 
 def test_records_of_a_version_are_there_once_and_a_run_without_an_end_is_found(

@@ -136,7 +136,7 @@ class Publisher:
             sink = None if source.view else table_at(source.address, sink_access)
             app = (self._places(name).application(sink), source.number)
             if counts.quarantined:
-                done = self._set_apart(name, dataset, divided, app, done)
+                done = self._set_apart(name, dataset, divided, target, app, done)
                 self.step(f"quarantined {name}")
             self._write(target, dataset, divided, app, done)
         finally:
@@ -195,10 +195,12 @@ class Publisher:
         )
 
     def _set_apart(
-        self, name: str, dataset: Dataset, divided: DataFrame, app: tuple[str, int], done: Publication
-    ) -> Publication:
+        self, name: str, dataset: Dataset, divided: DataFrame, target: DeltaTable, app: tuple[str, int],
+        done: Publication,
+    ) -> Publication:  # fmt: skip
         """Append the quarantined rows to their table, with the names of what they fail and of the run."""
         address, rules = self._places(name).quarantine, dataset.rules
+        app = (self._places(name).quarantine_application(app[0], target), app[1])
         digest = msgspec.json.encode([(rule.name, rule.action, rule.text) for rule in rules]).decode()
         there = table_at(address, self.access)
         if transaction_version(there, app[0]) < app[1]:

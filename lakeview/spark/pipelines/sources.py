@@ -50,6 +50,11 @@ class Places:
         """The application id of publications from a sink, or from a view without one."""
         return self._applications + ("the view" if sink is None else str(sink.snapshot().id))
 
+    def quarantine_application(self, application: str, published: DeltaTable) -> str:
+        """The application id in the quarantine. A published table that is created again gets all rows, which are
+        divided again: the expectations may have changed, and unique keys be those of other rows."""
+        return f"{application} to {published.snapshot().id}"
+
     @property
     def _applications(self) -> str:
         return f"lakeview pipeline {self.pipeline}: {self.name} from "
@@ -64,9 +69,10 @@ class Places:
         if sink is None:
             return []
         application, last = self.application(sink), sink.latest_version
-        after = transaction_version(table_at(self.address, self.access), application)
+        published = table_at(self.address, self.access)
+        after = transaction_version(published, application)
         self._check_same_sink(dataset, application, sink, after)
-        half = transaction_version(table_at(self.quarantine, self.access), application)
+        half = self._quarantined(application, published)
         ends = [end for end in sorted({half, last}) if after < end <= last]
         if dataset.publish is Mode.OVERWRITE:
             ends = [end for end in (last,) if after < end]
@@ -80,8 +86,15 @@ class Places:
 
     def _next_number(self) -> int:
         """The number of the next publication of a view: above those of the published table and of the quarantine."""
-        tables = [table_at(address, self.access) for address in (self.address, self.quarantine)]
-        return 1 + max(transaction_version(table, self.application(None)) for table in tables)
+        application, published = self.application(None), table_at(self.address, self.access)
+        return 1 + max(transaction_version(published, application), self._quarantined(application, published))
+
+    def _quarantined(self, application: str, published: DeltaTable | None) -> int:
+        """The number of the last publication whose rows are in the quarantine; -1 without any."""
+        if published is None:
+            return -1
+        quarantine = table_at(self.quarantine, self.access)
+        return transaction_version(quarantine, self.quarantine_application(application, published))
 
     def _sink(self, dataset: Dataset, graph: Graph) -> str:
         path = graph.sinks.get(dataset.sink or "")
