@@ -153,7 +153,8 @@ def time_axis(domain: tuple[datetime, datetime], *, labels: bool, field: str = "
     )
     if not labels:
         axis = alt.Axis(title=None, labels=False, domain=False, grid=False)
-    ends = [moment.isoformat() for moment in domain]
+    # ends given one by one are another domain where a layer has an `x2`: Vega-Lite unites the two, and warns of it
+    ends = alt.ExprRef("[" + ", ".join(f"datetime('{moment.isoformat()}')" for moment in domain) + "]")
     return alt.X(f"{field}:T", axis=axis, scale=alt.Scale(type="utc", domain=ends, nice=False, padding=0))
 
 

@@ -136,6 +136,9 @@ def test_timeline_panels_share_one_time_domain_and_only_the_last_has_an_axis(
     panels = charts.timeline.timeline_charts(line, views.timeline.events.events(line), ribbon)
     domains = {str(x["scale"]["domain"]) for p in panels for x in parts(p.to_dict(), "x") if "scale" in x}
     assert len(domains) == 1
+    scales = vl_convert.vegalite_to_vega(panels[-1].to_dict())["scales"]
+    (of_ribbon,) = (scale["domain"] for scale in scales if scale["name"] == "x")
+    assert list(of_ribbon) == ["signal"], "the browser warns of layers with domains of their own"
     axes = [any(x["axis"].get("labels") for x in parts(p.to_dict(), "x") if "axis" in x) for p in panels]
     assert axes == [False] * (len(panels) - 1) + [True]
     without_ribbon = charts.timeline.timeline_charts(line)
