@@ -34,11 +34,11 @@ from lakeview.spark.pipelines.lineage import Checkpoints, Span, flow_lineage, sp
 from lakeview.spark.pipelines.project import write_project
 from lakeview.spark.pipelines.publication import Publication, Read, Result, publication_in, records_of
 from lakeview.spark.pipelines.records import Records
+from lakeview.spark.pipelines.restarts import check_restart, flow_mark
 from lakeview.spark.pipelines.run import Spec, _Run, first_lines, locked
 from lakeview.spark.pipelines.sources import Places
 from lakeview.spark.stream_files import Offset
 from lakeview.spark.stream_snapshots import COMPLETE, SnapshotOffset
-from lakeview.storage import open_storage
 
 NOON = datetime(2026, 11, 24, 12, tzinfo=UTC)
 
@@ -261,13 +261,13 @@ def test_offsets_are_versions(start: Offset | None, end: Offset, starting: int |
 
 
 def test_spans_of_a_batch_come_from_the_checkpoint_of_its_query(tmp_path: Path) -> None:
-    folder = tmp_path / "orders" / "load" / "0"
+    folder = tmp_path / "_checkpoints" / "orders" / "load" / "0"
     (folder / "offsets").mkdir(parents=True)
     (folder / "metadata").write_text('{"id":"q"}')
     for batch, version in enumerate((3, 5)):
         lines = ["v1", "{}", json.dumps(offset(version).began().json()), '{"logOffset":1}', "-", "7"]
         (folder / "offsets" / str(batch)).write_text("\n".join(lines))
-    checkpoints = Checkpoints(open_storage(str(tmp_path)))
+    checkpoints = Checkpoints(str(tmp_path))
     assert checkpoints.spans("q", 0, {}) == {"id": Span(None, 2)}
     assert checkpoints.spans("q", 1, {}) == {"id": Span(3, 4)}
     assert checkpoints.spans("q", 2, {}) is None
@@ -276,7 +276,7 @@ def test_spans_of_a_batch_come_from_the_checkpoint_of_its_query(tmp_path: Path) 
     for batch, snapshot in enumerate((11, 12, 12)):
         there = SnapshotOffset("uuid", snapshot, COMPLETE, initial=False)
         (folder / "offsets" / str(batch)).write_text(f"v1\n{{}}\n{json.dumps(there.began().json())}")
-    checkpoints = Checkpoints(open_storage(str(tmp_path)))
+    checkpoints = Checkpoints(str(tmp_path))
     assert [checkpoints.spans("q", batch, {}) for batch in range(3)] == [{"uuid": Span(None, None)}] * 2 + [{}]
 
 
@@ -384,6 +384,31 @@ def test_rows_are_divided_again_for_a_published_table_that_is_created_again(tmp_
     assert [(each.first, each.number) for each in places.sources(dataset, graph)] == [(None, 3)]
     _table(Path(places.address))
     assert [(each.first, each.number) for each in places.sources(dataset, graph)] == [(None, 3)]
+
+
+def test_a_run_is_refused_whose_checkpoints_and_sinks_are_not_of_each_other(tmp_path: Path) -> None:
+    sink, storage = str(tmp_path / "sink"), (tmp_path / "storage").as_uri()
+    graph, records = Graph({"orders": sink}), Records(str(tmp_path / "lake"), "shop", lambda: NOON)
+
+    def check() -> None:
+        check_restart(graph, Checkpoints(storage), records, storage)
+
+    check()  # the first run
+    table = _with_transaction(sink, "query", 0)
+    check()  # of another writer, or of a run that was killed
+    flow = {"run_id": "r1", "step": "flow", "dataset": "orders", "status": "succeeded", "started": NOON, "output": sink}
+    records.add({"runs": [flow]}, flow_mark(table), 1)
+    with pytest.raises(InvalidRequestError, match="no checkpoint of the flow that wrote them"):
+        check()
+    folder = tmp_path / "storage/_checkpoints/orders/new_orders/0"
+    folder.mkdir(parents=True)
+    (folder / "metadata").write_text('{"id":"query"}')
+    check()
+    shutil.rmtree(sink)
+    with pytest.raises(InvalidRequestError, match="was deleted, and its checkpoint"):
+        check()
+    shutil.rmtree(tmp_path / "storage")
+    check()  # all input is read again
 
 
 def _table(folder: Path) -> Any:

@@ -30,10 +30,15 @@ from pyspark.pipelines.spark_connect_pipeline import create_dataflow_graph, hand
 from pyspark.sql import SparkSession
 
 import lakeview as lv
+from lakeview.model.clock import system_clock
 from lakeview.model.errors import InvalidRequestError, LakeviewError
 from lakeview.spark.failures import lakeview_error
 from lakeview.spark.option_values import STORAGE_PREFIX, as_spark_options
+from lakeview.spark.pipelines.config import read_config
 from lakeview.spark.pipelines.graph import FORMAT, Answer, FlowNode, Graph, absolute, inputs_in, lakeview_tables
+from lakeview.spark.pipelines.lineage import Checkpoints
+from lakeview.spark.pipelines.records import Records
+from lakeview.spark.pipelines.restarts import check_restart
 
 
 class Registry(SparkConnectGraphElementRegistry):
@@ -130,6 +135,9 @@ def run(spec_path: Path, answer: Answer, user: str | None) -> None:
     spark = builder.getOrCreate()
     try:
         _start(spark, spec_path, spec, answer, user, dry=True)
+        config = read_config(spec_path.parent)
+        records = Records(config.output, spec.name, system_clock, access=config.access)
+        check_restart(answer.graph, Checkpoints(spec.storage), records, spec.storage)
         answer.step = "flows"
         _start(spark, spec_path, spec, answer, user, dry=False)
     finally:

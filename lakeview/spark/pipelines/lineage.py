@@ -9,12 +9,13 @@ from typing import Any, TypeAlias
 import msgspec
 
 import lakeview as lv
+from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import LakeviewError
-from lakeview.spark.pipelines.graph import FORMAT, Graph, Input
+from lakeview.spark.pipelines.graph import FORMAT, Graph, Input, same_dataset
 from lakeview.spark.pipelines.records import Row
 from lakeview.spark.stream_files import Offset
 from lakeview.spark.stream_snapshots import SnapshotOffset
-from lakeview.storage import Storage
+from lakeview.storage import open_storage
 
 
 @dataclass(frozen=True)
@@ -60,11 +61,20 @@ def table_offsets(text: str) -> dict[str, AnyOffset]:
 
 
 class Checkpoints:
-    """The checkpoints below a folder, such as `_checkpoints` of a pipeline's storage."""
+    """The checkpoints in the storage of a pipeline: `_checkpoints/SINK/FLOW/NUMBER`, as Spark lays them out."""
 
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
+    def __init__(self, pipeline_storage: str) -> None:
+        self._storage = open_storage(f"{pipeline_storage.rstrip('/')}/_checkpoints")
         self._folders = dict(self._queries())
+
+    def has_sink(self, name: str) -> bool:
+        """True if a flow to this sink has a checkpoint."""
+        return any(same_dataset(folder.partition("/")[0], name) for folder in self._folders.values())
+
+    def has_query_of(self, sink: DeltaTable) -> bool:
+        """True if a query that wrote to a sink has its checkpoint here, or the sink names none."""
+        queries = sink.snapshot().transactions["app_id"]
+        return queries.is_empty() or not self._folders.keys().isdisjoint(queries)
 
     def spans(self, query: str, batch: int, starting: Mapping[str, int]) -> dict[str, Span] | None:
         """Id of a table -> what a batch of a query has read of it; None where the checkpoint is not there (any more).

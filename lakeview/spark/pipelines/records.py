@@ -54,6 +54,15 @@ class Records:
         """The last version of what `mark` names whose rows are recorded; -1 without any."""
         return transaction_version(self._open("runs"), self._app(mark))
 
+    def has_flow_to(self, sink: str, address: str) -> bool:
+        """True if a flow is recorded that wrote to this sink at this address."""
+        table = self._open("runs")
+        if table is None:
+            return False
+        flows = pl.col("pipeline") == self._pipeline, pl.col("dataset") == sink, pl.col("step") == "flow"
+        outputs = table.scan().filter(*flows).select(pl.col("output").unique()).collect()["output"]
+        return relative_to(address, self._root) in set(outputs)
+
     def unfinished(self) -> list[tuple[str, datetime]]:
         """The runs whose end is not recorded, with their starts, oldest first."""
         table = self._open("runs")

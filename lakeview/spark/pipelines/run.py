@@ -28,8 +28,8 @@ from lakeview.spark.pipelines.graph import Graph
 from lakeview.spark.pipelines.lineage import Checkpoints, flow_lineage, table_ids
 from lakeview.spark.pipelines.publish import Publisher, Step
 from lakeview.spark.pipelines.records import Records, Row, commits_after
+from lakeview.spark.pipelines.restarts import flow_mark
 from lakeview.spark.pipelines.server import ATTEMPTS, Server, local_server, remote_server
-from lakeview.storage import open_storage
 
 LOCK = ".lakeview-pipeline.lock"
 
@@ -180,7 +180,7 @@ class _Run:
 
     def _record_flows(self, graph: Graph) -> None:
         """Rows and lineage of the commits that flows made since they were last recorded."""
-        checkpoints = Checkpoints(open_storage(f"{self._spec.storage.rstrip('/')}/_checkpoints"))
+        checkpoints = Checkpoints(self._spec.storage)
         for name, address in graph.sinks.items():
             try:
                 sink = delta_table(address, "recorded", "write the sink as Delta", graph.access_to(name))
@@ -189,7 +189,7 @@ class _Run:
             self._record_commits(name, sink, graph, checkpoints)
 
     def _record_commits(self, name: str, sink: DeltaTable, graph: Graph, checkpoints: Checkpoints) -> None:
-        mark = f"flow {sink.snapshot().id}"
+        mark = flow_mark(sink)
         inputs = graph.inputs_of(name)
         ids = table_ids(inputs, graph)
         starting = {ids[i.address]: i.starting for i in inputs if i.starting is not None and i.address in ids}

@@ -1,0 +1,39 @@
+"""Sinks and checkpoints of a pipeline to whether its flows would go on where they ended."""
+
+from __future__ import annotations
+
+from lakeview.delta.table import DeltaTable
+from lakeview.model.errors import InvalidRequestError
+from lakeview.spark.pipelines.graph import Graph
+from lakeview.spark.pipelines.lineage import Checkpoints
+from lakeview.spark.pipelines.records import Records
+from lakeview.spark.pipelines.sources import table_at
+
+
+def check_restart(graph: Graph, checkpoints: Checkpoints, records: Records, storage: str) -> None:
+    """InvalidRequestError where a sink has rows of this pipeline and `storage` no checkpoint of them, so that its flows
+    would read all input again, and where a sink with a checkpoint was deleted, so that they would not."""
+    for name, address in graph.sinks.items():
+        sink = table_at(address, graph.access_to(name))
+        if sink is None:
+            if checkpoints.has_sink(name) and records.has_flow_to(name, address):
+                raise InvalidRequestError(
+                    f"the sink {name} at {address} was deleted, and its checkpoint in {storage} was not: rows "
+                    "that were read before would not be read again",
+                    fix=f"restore the sink, or delete _checkpoints/{name} in the storage as well",
+                    place=name,
+                    kind="sink-without-rows",
+                )
+        elif records.recorded(flow_mark(sink)) >= 0 and not checkpoints.has_query_of(sink):
+            raise InvalidRequestError(
+                f"the sink {name} at {address} has rows of this pipeline, and {storage} no checkpoint of the flow "
+                "that wrote them: it would read all input again",
+                fix="correct `storage` if the project was moved or copied; to read all input again, delete the sink",
+                place=name,
+                kind="sink-without-checkpoint",
+            )
+
+
+def flow_mark(sink: DeltaTable) -> str:
+    """What the records call the commits of flows to a sink."""
+    return f"flow {sink.snapshot().id}"
