@@ -158,7 +158,9 @@ class SparkJobs:
         return None if process is None else process.pid
 
     def submit(self, request: Request, *, user: str = "") -> Job:
-        """Puts a job into the queue, and starts it as soon as its turn comes."""
+        """Puts a job into the queue, and starts it as soon as its turn comes. InvalidRequestError for one that its
+        process could not be told."""
+        messages.require_sendable(messages.Run("", user, request))
         with self._lock:
             if self._closed:
                 raise InvalidRequestError("the jobs were closed", fix="make new ones: SparkJobs()")

@@ -50,6 +50,19 @@ class Run(msgspec.Struct, frozen=True, tag=True):
     request: Request
 
 
+def require_sendable(run: Run) -> None:
+    """InvalidRequestError for a job that its process could not be told, which would end the jobs of others."""
+    try:
+        msgspec.json.decode(msgspec.json.encode(run), type=Run)
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
+        raise InvalidRequestError(
+            f"the job {run.request!r} cannot be given to its process: {error}",
+            fix="give address, user and where as text, version as a number, columns as a list of texts",
+            place=repr(run.request.address),
+            kind="bad-job",
+        ) from error
+
+
 class Cancel(msgspec.Struct, frozen=True, tag=True):
     """Cancel a job that may be running."""
 

@@ -86,6 +86,27 @@ def test_errors_are_those_of_the_library(jobs: SparkJobs) -> None:
         jobs.run(Request("fail", "lake/b"))
 
 
+@pytest.mark.parametrize(
+    ("user", "request_sent"),
+    [
+        ("ann", Request("rows", "lake/\udcff")),
+        ("\udcff", ROWS),
+        ("ann", Request("rows", Path("lake"))),  # type: ignore[arg-type]
+        ("ann", Request("rows", "lake/a", version="3")),  # type: ignore[arg-type]
+        ("ann", Request("rows", "lake/a", columns="id")),  # type: ignore[arg-type]
+    ],
+)
+def test_a_job_that_cannot_be_sent_is_refused_and_takes_no_place(
+    jobs: SparkJobs, user: str, request_sent: Request
+) -> None:
+    job = running(jobs)
+    with pytest.raises(InvalidRequestError, match="cannot be given to its process"):
+        jobs.submit(request_sent, user=user)
+    assert not job.wait(0)
+    job.cancel()
+    assert jobs.run(ROWS).counts == {"rows": 1}
+
+
 def test_progress_and_cancel(jobs: SparkJobs) -> None:
     job = running(jobs)
     assert job.progress == Progress(State.RUNNING, "waiting", 8, 3)
