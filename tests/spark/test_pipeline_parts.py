@@ -386,6 +386,15 @@ def test_rows_are_divided_again_for_a_published_table_that_is_created_again(tmp_
     assert [(each.first, each.number) for each in places.sources(dataset, graph)] == [(None, 3)]
 
 
+def test_a_sink_is_not_published_into_itself(tmp_path: Path) -> None:
+    sink = _table(tmp_path / "staging/orders")
+    (tmp_path / "lake").symlink_to(tmp_path / "staging")
+    graph = Graph({"s": sink.address})
+    for mode in Mode:
+        with pytest.raises(InvalidRequestError, match="is the sink s itself"):
+            Places("shop", str(tmp_path / "lake"), "orders").sources(Dataset(sink="s", publish=mode), graph)
+
+
 def test_a_run_is_refused_whose_checkpoints_and_sinks_are_not_of_each_other(tmp_path: Path) -> None:
     sink, storage = str(tmp_path / "sink"), (tmp_path / "storage").as_uri()
     graph, records = Graph({"orders": sink}), Records(str(tmp_path / "lake"), "shop", lambda: NOON)

@@ -71,6 +71,7 @@ class Places:
         application, last = self.application(sink), sink.latest_version
         published = table_at(self.address, self.access)
         after = transaction_version(published, application)
+        self._check_not_itself(dataset, sink, published)
         self._check_same_sink(dataset, application, sink, after)
         half = self._quarantined(application, published)
         ends = [end for end in sorted({half, last}) if after < end <= last]
@@ -106,6 +107,16 @@ class Places:
                 kind="no-such-sink",
             )
         return path
+
+    def _check_not_itself(self, dataset: Dataset, sink: DeltaTable, published: DeltaTable | None) -> None:
+        """Each run would append the rows of a sink to the sink."""
+        if published is not None and published.snapshot().id == sink.snapshot().id:
+            raise InvalidRequestError(
+                f"{published.address} is the sink {dataset.sink} itself, or a copy of it",
+                fix="name another folder as output: the published table is a table of its own",
+                place=self.name,
+                kind="sink-as-output",
+            )
 
     def _check_same_sink(self, dataset: Dataset, application: str, sink: DeltaTable, after: int) -> None:
         """Rows of a sink that was deleted and is filled again would be appended a second time."""
