@@ -257,6 +257,25 @@ def test_a_commit_says_who_did_what(tmp_path: Path) -> None:
     assert table.history()["user"].to_list() == ["ada", None]
 
 
+def test_metrics_have_the_names_and_the_zeros_that_other_engines_record(tmp_path: Path) -> None:
+    table = orders(tmp_path, partition_by=["city"])
+    table.append(rows(1, 2))
+    with table.transaction() as txn:
+        txn.append(rows(3, city="Oslo"), statistics=False)
+    table.set_properties({"delta.logRetentionDuration": "interval 3 days"})
+    assert last_commit(table)["commitInfo"]["operationMetrics"] == {}
+    table.delete("city = 'Rome'")
+    metrics = last_commit(table)["commitInfo"]["operationMetrics"]
+    assert (metrics["numDeletedRows"], metrics["numRemovedFiles"]) == ("2", "1")
+    assert (metrics["numCopiedRows"], metrics["numDeletionVectorsAdded"]) == ("0", "0")
+    table.delete("city = 'Oslo'")
+    assert "numDeletedRows" not in last_commit(table)["commitInfo"]["operationMetrics"], "nothing counted its rows"
+    table.merge(rows(1), "id").when_matched_delete().when_not_matched_insert().execute()
+    metrics = last_commit(table)["commitInfo"]["operationMetrics"]
+    assert (metrics["numTargetRowsInserted"], metrics["numTargetRowsMatchedDeleted"]) == ("1", "0")
+    assert int(metrics["numTargetBytesAdded"]) == table.snapshot().size_bytes
+
+
 def test_an_application_records_how_far_it_got(tmp_path: Path) -> None:
     table = orders(tmp_path)
     with table.transaction() as txn:

@@ -21,11 +21,18 @@ from lakeview.model.snapshot import milliseconds
 _OWN_METRICS = frozenset({"DELETE", "UPDATE", "MERGE", "OPTIMIZE", "RESTORE", "CONVERT", "CLONE"})
 """Operations that count what they do in words of their own."""
 
+_FILES_OF_ROWS = (
+    "numAddedFiles", "numAddedBytes", "numRemovedFiles", "numRemovedBytes", "numCopiedRows", "numAddedChangeFiles",
+    "numDeletionVectorsAdded", "numDeletionVectorsUpdated", "numDeletionVectorsRemoved",
+)  # fmt: skip
+_ALWAYS = {"DELETE": _FILES_OF_ROWS, "UPDATE": _FILES_OF_ROWS}
+"""Metrics that other engines record where they are 0, too."""
+
 
 @dataclass
 class Entry:
     """The provenance of one commit. `metrics` are given, `counts` are what its operations did so far; `txn_id` makes
-    it known again."""
+    it known again. `unknown`: metrics that the log does not tell for all of them."""
 
     operation: str
     parameters: dict[str, Any]
@@ -35,6 +42,7 @@ class Entry:
     engine: str
     clock: Clock
     counts: dict[str, int] = field(default_factory=dict)
+    unknown: set[str] = field(default_factory=set)
     _conditions: list[str] = field(default_factory=list)
     txn_id: str = field(default_factory=lambda: str(uuid.uuid4()))
 
@@ -69,7 +77,9 @@ class Entry:
     ) -> dict[str, Any]:
         """The commitInfo action. `files`: what its files add up to, in the words of a WRITE; `whole_files`: those that
         came and went, in the words of other operations, for what these count."""
-        counts = {**self.counts, **({} if self.operation in _OWN_METRICS else files)}
+        has_files = any(files.values())  # a change of the definition alone has no metrics in Spark
+        counts = dict.fromkeys(_ALWAYS.get(self.operation, ()), 0) | self.counts
+        counts |= files if has_files and self.operation not in _OWN_METRICS else {}
         if self.operation != "RESTORE":  # which counts files that get another deletion vector
             counts |= {name: number for name, number in whole_files.items() if name in counts}
         counts |= self.metrics
@@ -78,7 +88,7 @@ class Entry:
             "timestamp": self._tried,
             "operation": self.operation,
             "operationParameters": self.parameters,
-            "operationMetrics": {name: str(count) for name, count in counts.items()},
+            "operationMetrics": {name: str(count) for name, count in counts.items() if name not in self.unknown},
             "readVersion": read_version,
             "isolationLevel": level,
             "isBlindAppend": blind,

@@ -149,8 +149,10 @@ class FileChanges:
         added = [add.size for add, path in zip(self.adds, paths, strict=True) if path not in stays]
         removed = [remove.size or 0 for (path, _), remove in self.removes.items() if path not in stays]
         return {
-            "numAddedFiles": len(added), "numTargetFilesAdded": len(added), "numAddedBytes": sum(added),
-            "numRemovedFiles": len(removed), "numTargetFilesRemoved": len(removed), "numRemovedBytes": sum(removed),
+            "numAddedFiles": len(added), "numTargetFilesAdded": len(added),
+            "numAddedBytes": sum(added), "numTargetBytesAdded": sum(added),
+            "numRemovedFiles": len(removed), "numTargetFilesRemoved": len(removed),
+            "numRemovedBytes": sum(removed), "numTargetBytesRemoved": sum(removed),
         }  # fmt: skip
 
     def actions(self, adds: Iterable[AddFile]) -> Iterator[tuple[str, Any]]:

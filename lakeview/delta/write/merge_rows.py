@@ -30,6 +30,7 @@ from lakeview.storage import Storage
 
 _SUBJECT = "the condition of the merge"
 _MOST_PAIRS = 4_000_000
+_DID = ("Updated", "Deleted")
 """Rows of a join without keys that are compared at once."""
 
 
@@ -274,7 +275,8 @@ class MergeRows:
 
 def merge_metrics(files: Mapping[str, int], rows: Mapping[str, int], adds: Sequence[AddFile]) -> dict[str, int]:
     """operationMetrics of a merge, in the words of other engines."""
-    names = ("numSourceRows", "numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted")
+    names = ["numSourceRows", "numTargetRowsInserted", "numTargetBytesAdded", "numTargetBytesRemoved"]
+    names += [f"numTargetRows{when}{did}" for when in ("", "Matched", "NotMatchedBySource") for did in _DID]
     counts = {name: rows.get(name, 0) for name in names} | dict(rows)
     return counts | {
         "numTargetRowsCopied": files.get("numCopiedRows", 0),

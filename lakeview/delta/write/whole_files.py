@@ -99,7 +99,12 @@ class WholeFiles(DefinitionChanges):
         files = self._remove(where, None, data_change=True)
         self.entry.count({"numRemovedFiles": files.height, "numRemovedBytes": int(files["size"].sum())})
         rows = files["records"] - files["deleted_records"]
-        return None if rows.has_nulls() else int(rows.sum())
+        if rows.has_nulls():
+            self.entry.unknown.add("numDeletedRows")
+            return None
+        count = int(rows.sum())
+        self.entry.count({"numDeletedRows": count})
+        return count
 
     def check_may_remove(self) -> None:
         """ConstraintViolationError for a table whose rows have to stay."""
