@@ -81,21 +81,24 @@ def show(error: errors.LakeviewError, *, here: str | None = None) -> None:
             st.markdown(f":gray[Where] &ensp; {escape(_as_typed(place))}")
         if fix:
             st.markdown(f":gray[Do] &ensp; {escape(_as_typed(_sentence(fix)))}")
+        is_folder = isinstance(error, errors.NotATableError) and way_out is not _SHARING
+        folder = selection.remembered().table if is_folder and here != "lake" else None
         with st.container(horizontal=True, vertical_alignment="center"):
-            if way_out.again:
-                _try_again()
-            # a link to the latest version helps with a version in the link that is none, not with a filter
-            leads_on = way_out.page != "overview" or error.place == selection.VERSION
-            if leads_on and way_out.page != here and not _is_of_other_table(way_out.page, here):
-                link(way_out.page, way_out.label, selection.link(**way_out.changes))
-            name = selection.remembered().table
-            is_folder = isinstance(error, errors.NotATableError) and way_out is not _SHARING
-            folder = name if is_folder and here != "lake" else None
+            _draw_way_out(way_out, error.place, here)
             if folder is not None:
                 link("lake", "List all tables below it", {"root": folder})
             st.markdown(f":small[:gray[{escape(error.kind)}]]")
         if folder is not None:
             _tables_near(folder)
+
+
+def _draw_way_out(way_out: _WayOut, place: str | None, here: str | None) -> None:
+    if way_out.again:
+        _try_again()
+    # a link to the latest version helps with a version in the link that is none, not with a filter
+    leads_on = way_out.page != "overview" or place == selection.VERSION
+    if leads_on and way_out.page != here and not _is_of_other_table(way_out.page, here):
+        link(way_out.page, way_out.label, selection.link(**way_out.changes))
 
 
 def _is_of_other_table(page: str, here: str | None) -> bool:

@@ -40,18 +40,16 @@ def linked(
     texts = None if options is None else {_text(option): option for option in options}
     links: dict[str, list[str]] = st.session_state.setdefault(_LINKS, {})
     url = st.query_params.get_all(key)
-    link = links[key] if key in links and _is_part() else url
+    link = links.get(key, url) if _is_part() else url
     _follow_default(key, default, link)
-    is_unknown = texts is not None and bool(link) and not any(text in texts for text in link)
+    is_unknown = bool(link) and texts is not None and texts.keys().isdisjoint(link)
     if is_unknown and st.session_state.get(key, default) == default:
         st.session_state[key] = default  # the link stays as it is: it may be an option later
         return key
     if key not in st.session_state or (links.get(key) != link and not is_unknown):  # a link new to the widget
         state = _state(link, default, texts, read, many=many)
-    elif texts is None or many or _text(st.session_state[key]) in texts:
-        state = st.session_state[key]
     else:
-        state = default
+        state = _option(st.session_state[key], default, texts, many=many)
     parameters = _parameters(state, default, many=many)
     if texts is not None or key not in st.session_state or links.get(key) != parameters:
         st.session_state[key] = state  # set once, not with every run: a run that ends would undo what is being typed
@@ -59,6 +57,11 @@ def linked(
     if parameters != url:
         _write(key, parameters)
     return key
+
+
+def _option(state: Any, default: Any, texts: dict[str, Any] | None, *, many: bool) -> Any:
+    """The state, the default in place of one that is no option any more."""
+    return state if texts is None or many or _text(state) in texts else default
 
 
 def _is_part() -> bool:

@@ -57,17 +57,27 @@ class TreeHistory:
             paths, spans, reasons = self._manifests_by_snapshot(newest_first)
             self._preload([spans[path] for path in next(iter(paths.values()), ())])
             present = listing.result()
-        faults: dict[str, str | None] = {}
-        first = dict.fromkeys(each[0] for each in paths.values() if each)
-        self._examine([spans[path] for path in first], present, faults)
-        whole = [each for each in paths.values() if not any(map(faults.get, each))]
-        rest = dict.fromkeys(path for each in whole for path in each if path not in faults)
-        self._examine([spans[path] for path in rest], present, faults)
+        faults = self._faults(list(paths.values()), spans, present)
         for number, each in paths.items():
             if reason := next(filter(None, map(faults.get, each)), None):
                 reasons[number] = reason
         ids = [(s.snapshot_id, s.timestamp_ms) for s in newest_first]
         return version_frame([(number, time, number not in reasons, reasons.get(number)) for number, time in ids])
+
+    def _faults(
+        self, paths: Sequence[Sequence[str]], spans: Mapping[str, Span], present: pl.Series
+    ) -> dict[str, str | None]:
+        """Why the files of a manifest cannot be read, by its path; None where they can.
+
+        `paths`: those of each snapshot; one that misses a file is not examined further.
+        """
+        faults: dict[str, str | None] = {}
+        first = dict.fromkeys(each[0] for each in paths if each)
+        self._examine([spans[path] for path in first], present, faults)
+        whole = [each for each in paths if not any(map(faults.get, each))]
+        rest = dict.fromkeys(path for each in whole for path in each if path not in faults)
+        self._examine([spans[path] for path in rest], present, faults)
+        return faults
 
     def _manifests_by_snapshot(
         self, snapshots: Sequence[SnapshotEntry]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -87,22 +87,28 @@ def without_unmapped_counts(snapshot: Snapshot, statistics: pl.DataFrame) -> pl.
     text = None if words is None or words.name_mapping is None else snapshot.properties.get(words.name_mapping)
     if text is None:
         return statistics
-    try:
-        mapping = json.loads(text)
-    except ValueError:
+    mapped = _mapped_ids(text)
+    if mapped is None:
         return statistics
-    if isinstance(mapping, dict):  # as the reader of rows takes it
-        mapping = mapping.get("fields")
-    if not isinstance(mapping, list):
-        return statistics
-    entries = [each for each in mapping if isinstance(each, dict)]
-    mapped = [each.get("field-id") for each in entries if each.get("names")]
     unmapped = [f.name for f in snapshot.schema.fields if f.id not in mapped and f.name in statistics.columns]
     return statistics.with_columns(
         statistics[name].struct.unnest().with_columns(null_count=pl.lit(None, pl.Int64)).to_struct(name)
         for name in unmapped
         if isinstance(statistics.schema[name], pl.Struct)
     )
+
+
+def _mapped_ids(text: str) -> list[Any] | None:
+    """The ids of the columns for which a name mapping has names; None for a text that is none."""
+    try:
+        mapping = json.loads(text)
+    except ValueError:
+        return None
+    if isinstance(mapping, dict):  # as the reader of rows takes it
+        mapping = mapping.get("fields")
+    if not isinstance(mapping, list):
+        return None
+    return [each.get("field-id") for each in mapping if isinstance(each, dict) and each.get("names")]
 
 
 def _births(frames: TableFrames) -> tuple[dict[births.Identity, int], int]:

@@ -78,8 +78,7 @@ def without_overflow(tree: exp.Expr, columns: Mapping[int, DataType]) -> exp.Exp
 
 def _integers(node: exp.Expr, ranges: Mapping[int, Integers]) -> Integers | None:
     if isinstance(node, exp.Literal):
-        number = int(node.name) if not node.is_string and node.name.isdecimal() else None
-        return Integers(number, number, 0) if number is not None and number < 2**63 else None
+        return _constant(node)
     if isinstance(node, exp.Cast):  # and TryCast
         return _CASTS.get(node.to.this)
     if isinstance(node, exp.Pow):
@@ -90,12 +89,20 @@ def _integers(node: exp.Expr, ranges: Mapping[int, Integers]) -> Integers | None
         return ranges.get(id(node.this))
     if type(node) in _CHOICES and node.arg_key != "ifs":  # branches of a CASE are parts of that
         return _choice([p for p in _CHOICES[type(node)](node) if p is not None and not isinstance(p, exp.Null)], ranges)
-    if isinstance(node, exp.Extract) or (isinstance(node, exp.Anonymous) and node.name.upper() == "DATE_PART"):
+    return _of_function(node)
+
+
+def _constant(node: exp.Literal) -> Integers | None:
+    number = int(node.name) if not node.is_string and node.name.isdecimal() else None
+    return Integers(number, number, 0) if number is not None and number < 2**63 else None
+
+
+def _of_function(node: exp.Expr) -> Integers | None:
+    name = node.name.upper() if isinstance(node, exp.Anonymous) else ""
+    if isinstance(node, exp.Extract) or name == "DATE_PART":
         field = node if isinstance(node, exp.Extract) else node.expressions[0]
         return None if field.name.upper() in _REAL_PARTS else _PART
-    if isinstance(node, exp.Anonymous):
-        return _LENGTH if node.name.upper() == "OCTET_LENGTH" else None
-    return _FUNCTIONS.get(type(node))
+    return _LENGTH if name == "OCTET_LENGTH" else _FUNCTIONS.get(type(node))
 
 
 def _choice(parts: Sequence[exp.Expr], ranges: Mapping[int, Integers]) -> Integers | None:
@@ -153,18 +160,23 @@ def _computed(node: exp.Expr, ranges: Mapping[int, Integers]) -> Integers | None
         return None
     low, high = _OPERATIONS[type(node)](*operands)
     if not Integers(low, high, 128).fit(128):
-        for i, (part, operand) in enumerate(zip(parts, operands, strict=True)):
-            if not operand.fit(64):
-                parts[i] = cast_in_place(part, DType.BIGINT)
-                operands[i] = _signed(64)
-        low, high = _OPERATIONS[type(node)](*operands)
-        return _widen(parts, operands, Integers(low, high, 128))
+        parts, operands = _narrowed(parts, operands)
+        return _widen(parts, operands, Integers(*_OPERATIONS[type(node)](*operands), 128))
     if isinstance(node, exp.Neg) and operands[0].bits == 0:
         return Integers(low, high, 0)
     is_wide = not Integers(low, high, 64).fit(64) or any(r.bits == 128 for r in operands)
     if is_wide and isinstance(node, exp.IntDiv):
         return Integers(low, high, 64)
     return _widen(parts, operands, Integers(low, high, 128 if is_wide else 64))
+
+
+def _narrowed(parts: list[exp.Expr], operands: list[Integers]) -> tuple[list[exp.Expr], list[Integers]]:
+    """The parts, those of more than 64 bits cast to a bigint, and their ranges."""
+    fits = [operand.fit(64) for operand in operands]
+    return (
+        [part if fit else cast_in_place(part, DType.BIGINT) for part, fit in zip(parts, fits, strict=True)],
+        [operand if fit else _signed(64) for operand, fit in zip(operands, fits, strict=True)],
+    )
 
 
 def _widen(parts: Sequence[exp.Expr], operands: Sequence[Integers], result: Integers) -> Integers:

@@ -7,7 +7,7 @@ must not be evaluated in another way than by the engine that made it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 from sqlglot.expressions import DType
@@ -66,27 +66,33 @@ def check_types(tree: exp.Expr, columns: Mapping[int, DataType]) -> exp.Expr:
     decimals and a text put together that Spark evaluates in another way. `columns`: types by the nodes' ids."""
     for node in list(tree.walk()):
         if isinstance(node, exp.Cast):  # and TryCast
-            source, target = _kind(node.this, columns), _TARGETS.get(node.to.this, "other")
-            is_constant = isinstance(node.this, exp.Literal) and target in ("date", "timestamp")
-            if target not in _ALIKE.get(source, ()) and not is_constant and not _gains_digits(node, columns):
-                raise refuse(
-                    f"CAST of {source} AS {node.to.sql(dialect='spark')} means something else in Spark than here"
-                )
+            target = _check_cast(node, columns)
             if target == "integer" and type(node) is exp.TryCast and not node.args.get("safe"):
                 strict = exp.Cast(this=node.this, to=node.to)  # null here, the nearest integer or an error in Spark
                 tree = strict if node is tree else tree
                 node.replace(strict)
-        elif isinstance(node, exp.Div) and "decimal" in (kinds := [_kind(n, columns) for n in (node.left, node.right)]):
-            if "floating" not in kinds:
-                raise refuse("a division of decimals is rounded in another way by Spark")
-        elif isinstance(node, exp.Greatest):  # to polars it is the greatest number beside NaN
-            if "floating" in {_kind(part, columns) for part in (node.this, *node.expressions)}:
-                raise refuse("GREATEST of floating-point numbers is NaN in Spark where one of them is")
-        elif isinstance(node, exp.DPipe):
-            for part in (node.left, node.right):
-                if "text" not in _ALIKE.get(_kind(part, columns), ()):
-                    raise refuse(f"|| with {_kind(part, columns)} means something else in Spark than here")
+        elif isinstance(node, exp.Div | exp.DPipe):
+            _check_operands(node, [_kind(part, columns) for part in (node.left, node.right)])
+        elif isinstance(node, exp.Greatest) and "floating" in {_kind(part, columns) for part in _parts(node)}:
+            # to polars it is the greatest number beside NaN
+            raise refuse("GREATEST of floating-point numbers is NaN in Spark where one of them is")
     return tree
+
+
+def _check_cast(node: exp.Cast, columns: Mapping[int, DataType]) -> str:
+    """Returns the kind of values that the cast makes."""
+    source, target = _kind(node.this, columns), _TARGETS.get(node.to.this, "other")
+    is_constant = isinstance(node.this, exp.Literal) and target in ("date", "timestamp")
+    if target not in _ALIKE.get(source, ()) and not is_constant and not _gains_digits(node, columns):
+        raise refuse(f"CAST of {source} AS {node.to.sql(dialect='spark')} means something else in Spark than here")
+    return target
+
+
+def _check_operands(node: exp.Div | exp.DPipe, kinds: Sequence[str]) -> None:
+    if isinstance(node, exp.Div) and "decimal" in kinds and "floating" not in kinds:
+        raise refuse("a division of decimals is rounded in another way by Spark")
+    if isinstance(node, exp.DPipe) and (other := [kind for kind in kinds if "text" not in _ALIKE.get(kind, ())]):
+        raise refuse(f"|| with {other[0]} means something else in Spark than here")
 
 
 def _kind(node: exp.Expr, columns: Mapping[int, DataType]) -> str:

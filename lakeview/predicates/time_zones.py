@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from sqlglot import exp
 
 from lakeview.model.schema import PrimitiveType, Schema
@@ -24,11 +26,13 @@ def zone_dependent_part(text: str, schema: Schema) -> str | None:
     tree = parse_condition(text)
     types = column_types(tree, schema, text)
     columns = {number for number, type_ in types.items() if type_ == PrimitiveType("timestamp")}
-    for node in tree.walk():
-        operands = [] if isinstance(node, exp.Paren) else [each.unnest() for each in node.iter_expressions()]
-        others = [each for each in operands if id(each) not in columns and not has_offset(each)]
-        compares = isinstance(node, _COMPARISONS) and all(isinstance(each, exp.Null) for each in others)
-        makes = isinstance(node, exp.Cast) and node.to.this in _WITH_ZONE and not has_offset(node)
-        if makes or (len(others) < len(operands) and not compares):
-            return str(node.sql(dialect="duckdb"))
-    return None
+    return next((str(node.sql(dialect="duckdb")) for node in tree.walk() if _depends(node, columns)), None)
+
+
+def _depends(node: exp.Expr, columns: Container[int]) -> bool:
+    if isinstance(node, exp.Cast) and node.to.this in _WITH_ZONE and not has_offset(node):
+        return True
+    operands = [] if isinstance(node, exp.Paren) else [each.unnest() for each in node.iter_expressions()]
+    others = [each for each in operands if id(each) not in columns and not has_offset(each)]
+    compares = isinstance(node, _COMPARISONS) and all(isinstance(each, exp.Null) for each in others)
+    return len(others) < len(operands) and not compares

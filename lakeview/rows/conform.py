@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -76,23 +76,22 @@ class _Strict:
         exactly = {field.name: i for i, field in enumerate(source_fields)}
         folded = {name.casefold(): i for name, i in exactly.items()}
         names = {field.name for field in table_fields}
-        if len(folded) < len(source_fields) and not (len(exactly) == len(source_fields) and exactly.keys() <= names):
-            raise _twice([field.name for field in source_fields], path)
+        if len(folded) < len(source_fields):
+            _check_distinct([field.name for field in source_fields], names, path)
         # a name that differs by case alone is the same, unless the table has that one too
         other = {name: i for name, i in folded.items() if source_fields[i].name not in names}
-        for name, i in other.items():  # tables of other formats may have names that differ by case alone
-            if len(same := [field.name for field in table_fields if field.name.casefold() == name]) > 1:
-                raise _ambiguous(_below(path, source_fields[i].name), same)
+        for name, i in other.items():
+            _check_one_place(name, table_fields, _below(path, source_fields[i].name))
         places = [exactly.get(field.name, other.get(field.name.casefold())) for field in table_fields]
-        for field, place in zip(table_fields, places, strict=True):
-            if place is None and not self._may_be_missing(field, path):
-                raise _missing(_below(path, field.name), nested=bool(path), nullable=field.nullable)
+        self._check_missing([f for f, place in zip(table_fields, places, strict=True) if place is None], path)
         if unknown := [field.name for i, field in enumerate(source_fields) if i not in places]:
             raise _unknown(_below(path, unknown[0]), nested=bool(path))
         return places
 
-    def _may_be_missing(self, field: Field, path: str) -> bool:
-        return field.nullable and (self.fill_missing or not path)
+    def _check_missing(self, fields: Iterable[Field], path: str) -> None:
+        for field in fields:
+            if not field.nullable or (path and not self.fill_missing):
+                raise _missing(_below(path, field.name), nested=bool(path), nullable=field.nullable)
 
     def leaf(self, array: pa.Array, column_type: DataType, target: pa.DataType, path: str) -> pa.Array:
         try:
@@ -116,6 +115,19 @@ class _Strict:
 
 def _below(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
+
+
+def _check_one_place(folded: str, table_fields: Sequence[Field], path: str) -> None:
+    """Tables of other formats may have names that differ by case alone."""
+    same = [field.name for field in table_fields if field.name.casefold() == folded]
+    if len(same) > 1:
+        raise _ambiguous(path, same)
+
+
+def _check_distinct(names: Sequence[str], table_names: set[str], path: str) -> None:
+    """Names may differ by case alone if the table has each of them."""
+    if len(set(names)) < len(names) or not set(names) <= table_names:
+        raise _twice(names, path)
 
 
 def _twice(names: Sequence[str], path: str) -> InvalidRequestError:

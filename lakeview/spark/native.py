@@ -43,22 +43,31 @@ METADATA_PREFIX = "file:"
 def native_rows(spark: SparkSession, files: Sequence[NativeFile], schema: Schema) -> list[DataFrame]:
     """Frames that together hold the rows of the files, with the columns of `schema` under positions as names."""
     masked = [file for file in files if file.deleted]
-    alike = _grouped((file for file in files if not file.deleted), by_values=True)
+    unmasked = [file for file in files if not file.deleted]
+    alike = _grouped(unmasked, by_values=True)
     frames: list[DataFrame] = []
     if len(alike) > 1:
-        groups = _grouped((file for group in alike for file in group), by_values=False)
-        for group in groups:
-            partitions = _partitions(group, schema)
-            if partitions is None:
-                continue
-            frames.append(_Scan(spark, group, schema, partitions).with_folders())
-            paths = {file.path for file in group}
-            alike = [rest for rest in alike if rest[0].path not in paths]
-        if len(alike) > LITERAL_SCANS and len(alike) > len(groups):
+        layouts = _grouped(unmasked, by_values=False)
+        by_folders = _with_folders(layouts, schema)
+        frames += [_Scan(spark, group, schema, fields).with_folders() for group, fields in by_folders]
+        alike = _without(alike, (group for group, _ in by_folders))
+        if len(alike) > LITERAL_SCANS and len(alike) > len(layouts):
             masked += [file for group in alike for file in group]
             alike = []
     frames += [_Scan(spark, group, schema).with_literals() for group in alike]
     return frames + [_Scan(spark, group, schema).with_join() for group in _grouped(masked, by_values=False)]
+
+
+def _with_folders(
+    layouts: Iterable[list[NativeFile]], schema: Schema
+) -> list[tuple[list[NativeFile], list[spark_types.StructField]]]:
+    """The groups whose columns Spark reads from the names of folders, with these columns."""
+    return [(group, fields) for group in layouts if (fields := _partitions(group, schema)) is not None]
+
+
+def _without(groups: Iterable[list[NativeFile]], read: Iterable[list[NativeFile]]) -> list[list[NativeFile]]:
+    paths = {file.path for group in read for file in group}
+    return [group for group in groups if group[0].path not in paths]
 
 
 def _partitions(files: Sequence[NativeFile], schema: Schema) -> list[spark_types.StructField] | None:

@@ -65,28 +65,26 @@ def _native_type(file_type: pa.DataType, column_type: DataType, match: Match) ->
     if arrow.is_dictionary(file_type):  # what Arrow had in memory: the file has the values
         file_type = file_type.value_type
     match column_type:
-        case StructType(fields):
-            return _native_struct(list(file_type), fields, match) if arrow.is_struct(file_type) else None
-        case ArrayType(element):
-            if not arrow.is_list(file_type) and not arrow.is_large_list(file_type):
-                return None
+        case StructType(fields) if arrow.is_struct(file_type):
+            return _native_struct(list(file_type), fields, match)
+        case ArrayType(element) if arrow.is_list(file_type) or arrow.is_large_list(file_type):
             inner = _native_type(file_type.value_type, element, match)
             return None if inner is None else spark_types.ArrayType(inner)
-        case MapType(key, value):
-            if not arrow.is_map(file_type):
-                return None
+        case MapType(key, value) if arrow.is_map(file_type):
             native_key = _native_type(file_type.key_type, key, match)
             native_value = _native_type(file_type.item_type, value, match)
             return None if native_key is None or native_value is None else spark_types.MapType(native_key, native_value)
-        case DecimalType(precision, scale):
-            fits = (
-                arrow.is_decimal128(file_type)
-                and file_type.scale <= scale
-                and file_type.precision - file_type.scale <= precision - scale
-            )
-            return spark_types.DecimalType(precision, scale) if fits else None
-        case PrimitiveType(name):
-            return PRIMITIVES[name] if any(test(file_type) for test in _STORED.get(name, ())) else None
+        case DecimalType(precision, scale) if _fits(file_type, precision, scale):
+            return spark_types.DecimalType(precision, scale)
+        case PrimitiveType(name) if any(test(file_type) for test in _STORED.get(name, ())):
+            return PRIMITIVES[name]
+    return None
+
+
+def _fits(file_type: pa.DataType, precision: int, scale: int) -> bool:
+    if not arrow.is_decimal128(file_type):
+        return False
+    return bool(file_type.scale <= scale and file_type.precision - file_type.scale <= precision - scale)
 
 
 def _native_struct(

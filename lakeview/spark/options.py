@@ -208,24 +208,24 @@ class WriteOptions:
             access=access_of(options),
         )
         check_settable(write_options.properties)
+        write_options._check_transaction()
+        write_options._check_replacement(overwrite)
         write_options._refuse_contradictions(overwrite)
         return write_options
 
-    def _refuse_contradictions(self, overwrite: bool) -> None:
-        if not overwrite and (self.replace_where is not None or self.replace_files is not None):
+    def _check_replacement(self, overwrite: bool) -> None:
+        replaces_part = self.replace_where is not None or self.replace_files is not None
+        if replaces_part and not overwrite:
             raise InvalidRequestError("replaceWhere and replaceFiles say what to replace", fix='use mode("overwrite")')
         if self.replace_where is not None and self.replace_files is not None:
             raise InvalidRequestError("replaceWhere and replaceFiles are both given", fix="give one of them")
-        if (self.app_id is None) != (self.app_version is None):
-            raise InvalidRequestError(
-                "txnAppId and txnVersion are of use together alone",
-                fix="give both: an application's name, and a number that grows with each batch",
-            )
-        if self.dynamic and (self.replace_where is not None or self.replace_files is not None):
+        if replaces_part and self.dynamic:
             raise InvalidRequestError(
                 "partitionOverwriteMode dynamic and replaceWhere or replaceFiles both say what to replace",
                 fix="give one of them",
             )
+
+    def _refuse_contradictions(self, overwrite: bool) -> None:
         if overwrite and self.if_exists is not IfExists.WRITE:
             raise InvalidRequestError(
                 f"ifExists {self.if_exists} writes nothing where a table is, and mode overwrite replaces its rows",
@@ -242,6 +242,13 @@ class WriteOptions:
             raise InvalidRequestError(
                 "dataChange=false says that the rows are the same as before, but not as in which files",
                 fix="give replaceFiles, the files the rows were read from",
+            )
+
+    def _check_transaction(self) -> None:
+        if (self.app_id is None) != (self.app_version is None):
+            raise InvalidRequestError(
+                "txnAppId and txnVersion are of use together alone",
+                fix="give both: an application's name, and a number that grows with each batch",
             )
 
 
@@ -271,14 +278,20 @@ def known_options(options: Mapping[str, str], allowed: Sequence[str], doing: str
     others = (name for name in by_name if not name.startswith(prefixes))
     if unknown := sorted(name for name in others if name not in names and name not in properties):
         near = (properties and nearest(unknown[0])) or names.get(_closest(unknown[0], names))
-        hint = f"did you mean {near}? " if near else ""
-        raise InvalidRequestError(
-            f"{', '.join(unknown)}: no such option for {doing}",
-            fix=_elsewhere(unknown[0]) or f"{hint}known options: {', '.join(sorted(allowed))}",
-            place=unknown[0],
-            kind="unknown-option",
-        )
+        raise _unknown_options(unknown, near, allowed, doing)
     return by_name
+
+
+def _unknown_options(
+    unknown: Sequence[str], near: str | None, allowed: Sequence[str], doing: str
+) -> InvalidRequestError:
+    hint = f"did you mean {near}? " if near else ""
+    return InvalidRequestError(
+        f"{', '.join(unknown)}: no such option for {doing}",
+        fix=_elsewhere(unknown[0]) or f"{hint}known options: {', '.join(sorted(allowed))}",
+        place=unknown[0],
+        kind="unknown-option",
+    )
 
 
 def _elsewhere(name: str) -> str | None:

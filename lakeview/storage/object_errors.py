@@ -70,12 +70,16 @@ def _library_errors() -> tuple[type[Exception], ...]:
     return (OSError,) if library is None else (library.BaseError, OSError)
 
 
+def _status(text: str) -> int | None:
+    match = _STATUS.search(text)
+    return int(match[1]) if match else None
+
+
 def _ours(place: ObjectPlace, endpoint: str | None, path: str, error: Exception) -> Exception:
     text = str(error)
     where = f"{NAMES[place.kind]} at {endpoint}" if endpoint else NAMES[place.kind]
     kind = type(error).__name__
-    match = _STATUS.search(text)
-    status = int(match[1]) if match else None
+    status = _status(text)
     if BUSY.search(text):
         return StoreBusyError(
             f"{where} is too busy to read or write {path}", fix="try again later", place=path, kind="store-busy"

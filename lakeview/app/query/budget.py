@@ -104,24 +104,21 @@ def button(
     size = cost.size or 0
     fits = size <= budget.size
     ended, reason = queries.ended_requests.get(key, (None, ""))
-    arrives = on_arrival and cost.is_cheap and ended != request
-    if fits and arrives:
+    arrives = fits and on_arrival and cost.is_cheap and ended != request
+    if arrives:
         queries.requests[key] = request
     bound = "reads at most" if at_most else "reads"
     pressed = st.button(
         f"{label}: {bound} {cost.text}",
-        type="tertiary" if fits and arrives else "primary",
-        icon=":material/refresh:" if fits and arrives else ":material/play_arrow:",
+        type="tertiary" if arrives else "primary",
+        icon=":material/refresh:" if arrives else ":material/play_arrow:",
         key=key,
         disabled=not fits,
         shortcut=shortcut,
     )
     if not fits:
-        larger = "the budget: choose a larger one, or" if size <= max(BUDGETS.values()) else "any budget: choose"
-        st.markdown(f":gray[More than {larger} {cheaper}.]", width="content")
-    queries.is_again = pressed and queries.requests.get(key) == request
-    if pressed:
-        queries.requests[key] = request
+        _say_too_much(size, cheaper)
+    queries.record_press(key, request, pressed=pressed)
     is_requested = fits and bool(queries.requests.get(key) == request)
     if is_requested:
         queries.current = key
@@ -130,6 +127,11 @@ def button(
             f":orange[:material/timer:] **Ended without an answer** :gray[{escape(reason)}; press to ask again]"
         )
     return is_requested
+
+
+def _say_too_much(size: int, cheaper: str) -> None:
+    larger = "the budget: choose a larger one, or" if size <= max(BUDGETS.values()) else "any budget: choose"
+    st.markdown(f":gray[More than {larger} {cheaper}.]", width="content")
 
 
 def forget(error: LakeviewError) -> None:
@@ -154,6 +156,11 @@ class _Queries:
     is_again: bool = False
     answers: dict[Request | SparkRequest, _PastAnswer] = field(default_factory=dict)
     running: dict[Request | SparkRequest, threading.Event] = field(default_factory=dict)
+
+    def record_press(self, key: str, request: object, *, pressed: bool) -> None:
+        self.is_again = pressed and self.requests.get(key) == request
+        if pressed:
+            self.requests[key] = request
 
     def end(self, key: str | None, reason: str) -> None:
         """The request of this button is not begun again without a press."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 import polars as pl
@@ -79,26 +79,30 @@ def _between(run: Run, record: CommitRecord, read_version: int, sums: dict[int, 
     changed = [r.version for r in others if r.metadata is not None]
     if changed:
         return unknowable(version, f"version {changed[0]} changed the table's metadata in between")
-    data = [r for r in others if (sums.get(r.version, {}).get("adds") and not sums[r.version]["rearranges"])]
+    data = _with_new_rows(others, sums)
     if not data:
         return proven(version)
-    if record.operation not in _ROW_CHANGES and record.mode != "overwrite":
+    if not (record.operation in _ROW_CHANGES or record.mode == "overwrite"):
         return unknowable(version, f"what {record.operation or 'the operation'} read is not recorded")
-    for other in data:
-        blind = other.is_append
-        if blind and record.isolation == "WriteSerializable":
-            continue  # such an append counts as coming after
-        case = _collision(run, record, other.version)
-        if case is not None and not (blind and record.isolation is None):
-            return case
-        if case is not None:
-            return unknowable(
-                version, f"version {other.version} appended in between, and the isolation level is not recorded"
-            )
-    return proven(version)
+    if record.isolation == "WriteSerializable":
+        data = [r for r in data if not r.is_append]  # such an append counts as coming after
+    return next(filter(None, (_collision(run, record, other) for other in data)), proven(version))
 
 
-def _collision(run: Run, record: CommitRecord, other: int) -> Case | None:
+def _with_new_rows(commits: Sequence[CommitRecord], sums: Mapping[int, dict[str, object]]) -> list[CommitRecord]:
+    return [c for c in commits if (sums.get(c.version, {}).get("adds") and not sums[c.version]["rearranges"])]
+
+
+def _collision(run: Run, record: CommitRecord, other: CommitRecord) -> Case | None:
+    case = _matching_rows(run, record, other.version)
+    if case is not None and other.is_append and record.isolation is None:
+        return unknowable(
+            record.version, f"version {other.version} appended in between, and the isolation level is not recorded"
+        )
+    return case
+
+
+def _matching_rows(run: Run, record: CommitRecord, other: int) -> Case | None:
     """Whether files that a commit added may, or must, hold rows that the operation's condition matches."""
     version, text = record.version, _condition(record)
     added = f"version {other} added files"

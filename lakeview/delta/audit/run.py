@@ -174,12 +174,8 @@ def read_runs(log: TableLog, start: int | None = None, end: int | None = None) -
 
     With `start` the log is read from the newest checkpoint before it.
     """
-    last = log.latest if end is None else end
-    versions = [v for v in log.versions() if v <= last]
     bases = {c.version: c for c in log.checkpoints()}
-    if start is not None:
-        usable = [v for v in bases if v < start and v + 1 in set(versions)]
-        versions = [v for v in versions if v > max(usable, default=-1)]
+    versions = _versions_to_read(log, bases, start, log.latest if end is None else end)
     records: list[CommitRecord] = []
     columns = [name for name in EVENTS if name != "key"]
     pieces = _pieces(readable(log.each_bytes(versions)), records)
@@ -194,6 +190,15 @@ def read_runs(log: TableLog, start: int | None = None, end: int | None = None) -
             yield _from_checkpoint(log, group, own, log.checkpoint(bases[first - 1]))
         else:
             yield Run(log, group, own, None)
+
+
+def _versions_to_read(log: TableLog, bases: Collection[int], start: int | None, end: int) -> list[int]:
+    versions = [v for v in log.versions() if v <= end]
+    if start is None:
+        return versions
+    with_commits = set(versions)
+    base = max((v for v in bases if v < start and v + 1 in with_commits), default=-1)
+    return [v for v in versions if v > base]
 
 
 def _pieces(commits: Iterator[Commit], records: list[CommitRecord]) -> Iterator[list[Commit]]:

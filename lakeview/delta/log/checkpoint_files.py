@@ -31,7 +31,8 @@ _REMOVE_LEAVES = {n: leaf for n, leaf in _ADD_LEAVES.items() if n not in ("stats
     "modified": "deletionTimestamp",
     "extended_file_metadata": "extendedFileMetadata",
 }
-"""Column of FILE_ACTIONS to leaf of the action."""
+_LEAVES = {"add": _ADD_LEAVES, "remove": _REMOVE_LEAVES}
+"""Column of FILE_ACTIONS to leaf of the action, by kind."""
 
 _VECTOR_LEAVES = {
     "storage_type": "storageType",
@@ -82,15 +83,13 @@ class _Selection:
         self, file: ParquetActions, kind: str, columns: Sequence[str], statistics: StatisticsReader | None
     ) -> None:
         is_add = kind == "add"
-        leaf_of = _ADD_LEAVES if is_add else _REMOVE_LEAVES
         self.spelling = _Spelling()
         self._whole_vectors = "vector" in columns
         self._has_vectors = file.footer.has_values(f"{kind}.deletionVector.storageType")
-        self._columns = {c: leaf_of[c] for c in ("path", *columns) if c in leaf_of}
+        self._columns = {c: leaf for c in ("path", *columns) if (leaf := _LEAVES[kind].get(c)) is not None}
         self._parsed = {c: leaf for c, leaf in _PARSED.items() if c in columns and is_add}
         self._counts = _count_leaves(file, kind) if "records" in columns and is_add else None
-        no_texts = is_add and "partition_values" in columns and file.footer.is_null("add.partitionValues")
-        self._typed_values = no_texts and not file.footer.is_null(f"add.{_TYPED_VALUES}")
+        self._typed_values = is_add and "partition_values" in columns and _has_typed_values_alone(file)
         self._statistics = _Statistics(file, statistics) if statistics is not None and is_add else None
         self._dropped = _TEXTS.difference(self._columns.values(), self._parsed.values())
         self.leaves = [
@@ -139,6 +138,10 @@ class _Selection:
         if "statistics" in columns:
             series.append(columns.raw("statistics", "statistics"))
         return series
+
+
+def _has_typed_values_alone(file: ParquetActions) -> bool:
+    return file.footer.is_null("add.partitionValues") and not file.footer.is_null(f"add.{_TYPED_VALUES}")
 
 
 class _Spelling:

@@ -144,16 +144,19 @@ class Definition:
                 configuration[MAX_ID] = str(largest)
         starts = "rowTracking" in features and not self.enables("rowTracking", ROW_TRACKING)
         if starts and _is_on(configuration, ROW_TRACKING):
-            if _is_on(configuration, SUSPENDED):
-                raise InvalidRequestError(
-                    f"row tracking of {self._address} is suspended ({SUSPENDED}): files get no row ids, which it needs",
-                    fix=f"set {SUSPENDED} to false with it",
-                    place=SUSPENDED,
-                    kind="row-tracking-suspended",
-                )
-            for key in MATERIALIZED.values():
-                configuration.setdefault(key, f"_row-{uuid.uuid4()}")
+            self._start_row_tracking(configuration)
         self.change_metadata(features=features, schema_string=schema_text(schema), configuration=configuration)
+
+    def _start_row_tracking(self, configuration: dict[str, str | None]) -> None:
+        if _is_on(configuration, SUSPENDED):
+            raise InvalidRequestError(
+                f"row tracking of {self._address} is suspended ({SUSPENDED}): files get no row ids, which it needs",
+                fix=f"set {SUSPENDED} to false with it",
+                place=SUSPENDED,
+                kind="row-tracking-suspended",
+            )
+        for key in MATERIALIZED.values():
+            configuration.setdefault(key, f"_row-{uuid.uuid4()}")
 
     def _check_mapping(self, old: str, new: str) -> None:
         if old != new and (old, new) != ("none", "name"):

@@ -87,31 +87,26 @@ def convert(storage: Storage, partitions: Schema, clock: Clock) -> None:
     folder without Parquet files, files that `common_schema` refuses, and folders that do not tell these columns;
     CommitConflictError if there is a table.
     """
-    listing = storage.walk().filter(pl.col("name").str.ends_with(".parquet"))
-    names = [n for n in listing["name"] if not any(_is_hidden(part, partitions) for part in n.split("/"))]
-    if not names:
-        raise InvalidRequestError(
-            f"{storage.root} holds no Parquet file that could be part of a table", fix="give a folder of data files"
-        )
-    files = {row["name"]: row for row in listing.iter_rows(named=True)}
-    footers = dict(zip(names, storage.each_ahead(lambda n: _footer(storage, n, files[n]["size"]), names), strict=True))
+    files = _parquet_files(storage, partitions)
+    sizes = {name: row["size"] for name, row in files.items()}
+    footers = dict(zip(files, storage.each_ahead(lambda n: _footer(storage, n, sizes[n]), list(files)), strict=True))
     schema = common_schema(footers)
     overlap = [f.name for f in partitions if f.name in schema]
     whole = Schema((*(f for f in schema if f.name not in overlap), *partitions))
     widened = any(type_changes(field) for _, field in fields_below(whole))
     check_schema(whole, partitions.names)
-    values = {name: _hive_values(name, partitions) for name in names}
-    texts = pl.Series([values[name] for name in names], dtype=PARTITION_VALUES)
+    values = {name: _hive_values(name, partitions) for name in files}
+    texts = pl.Series(list(values.values()), dtype=PARTITION_VALUES)
     partition_columns(texts, list(partitions))  # CorruptTableError names a value that is none of its type
     adds = [
         AddFile(
             encode_path(name),
-            files[name]["size"],
+            row["size"],
             values[name],
-            None if files[name]["modified"] is None else milliseconds(files[name]["modified"]),
+            None if row["modified"] is None else milliseconds(row["modified"]),
             stats=_statistics(footers[name]),
         )
-        for name in names
+        for name, row in files.items()
     ]
     now = milliseconds(clock())
     metadata = Metadata(
@@ -123,6 +118,21 @@ def convert(storage: Storage, partitions: Schema, clock: Clock) -> None:
     put_first(
         storage, "CONVERT", parameters, metrics, lowest_protocol(metadata, storage.root), metadata, now, _pairs(adds)
     )
+
+
+def _parquet_files(storage: Storage, partitions: Schema) -> dict[str, dict[str, Any]]:
+    """The rows of a listing, by name, of the data files that could be part of a table."""
+    listing = storage.walk().filter(pl.col("name").str.ends_with(".parquet"))
+    files = {
+        row["name"]: row
+        for row in listing.iter_rows(named=True)
+        if not any(_is_hidden(part, partitions) for part in row["name"].split("/"))
+    }
+    if not files:
+        raise InvalidRequestError(
+            f"{storage.root} holds no Parquet file that could be part of a table", fix="give a folder of data files"
+        )
+    return files
 
 
 def _is_hidden(part: str, partitions: Schema) -> bool:
@@ -187,22 +197,22 @@ def _statistics(footer: pq.FileMetaData) -> str:
     paths = Counter(footer.schema.column(i).path for i in range(footer.num_columns))
     for index, chunks in _chunks(footer):
         name = footer.schema.column(index).path
-        if paths[name] > 1:  # a column that is called a.b, and field b of column a
+        if paths[name] > 1 or name not in schema.names:  # a column that is called a.b, and field b of column a
             continue
-        if name not in schema.names or any(c.statistics is None or not c.statistics.has_null_count for c in chunks):
+        if any(c.statistics is None or not c.statistics.has_null_count for c in chunks):
             continue
         nulls[name] = sum(c.statistics.null_count for c in chunks)
         stats = [c.statistics for c in chunks if c.statistics.null_count < c.num_values]
-        if any(test(schema.field(name).type) for test in _EXACT) and stats and all(s.has_min_max for s in stats):
-            bounds = _bounds(schema.field(name).type, stats)
-            if bounds is not None:
-                low[name], high[name] = bounds
+        if (bounds := _bounds(schema.field(name).type, stats)) is not None:
+            low[name], high[name] = bounds
     document = {"numRecords": footer.num_rows, "minValues": low, "maxValues": high, "nullCount": nulls}
     return msgspec.json.encode(document).decode()
 
 
 def _bounds(type_: pa.DataType, chunks: Sequence[pq.Statistics]) -> tuple[Any, Any] | None:
-    """Minimum and maximum as statistics have them; None for days that lie before the year 1 or after 9999."""
+    """Minimum and maximum as statistics have them; None if not exact, or days before the year 1 or after 9999."""
+    if not chunks or not all(s.has_min_max for s in chunks) or not any(test(type_) for test in _EXACT):
+        return None
     if not pa.types.is_date(type_):
         return min(s.min for s in chunks), max(s.max for s in chunks)
     first, last = (_DAY_0 + days for days in (min(s.min_raw for s in chunks), max(s.max_raw for s in chunks)))

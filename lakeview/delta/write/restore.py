@@ -21,6 +21,7 @@ from lakeview.delta.write.live_statistics import with_documents
 from lakeview.delta.write.row_ids import DOMAIN
 from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import CommitConflictError, DataFileMissingError
+from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.storage import Storage
 
@@ -89,13 +90,7 @@ def _merged(now: Metadata, then: Metadata) -> Metadata:
     """The earlier metadata, without what must never go back: marks of identity columns, the largest column id, and how
     commits are timed."""
     schema = parse_schema(then.schema_string)
-    latest = {i.column: i for i in identities(parse_schema(now.schema_string)) if i.mark is not None}
-    marks = {}
-    for identity in identities(schema):
-        current = latest.get(identity.column)
-        if current is not None and current.mark is not None:
-            further = max if identity.step > 0 else min
-            marks[identity.column] = current.mark if identity.mark is None else further(identity.mark, current.mark)
+    marks = _marks(parse_schema(now.schema_string), schema)
     configuration = {key: text for key, text in (then.configuration or {}).items() if not key.startswith(_STAYS)}
     configuration |= {key: text for key, text in (now.configuration or {}).items() if key.startswith(_STAYS)}
     largest = max((int(m.properties[MAX_ID]) for m in (now, then) if MAX_ID in m.properties), default=None)
@@ -105,6 +100,17 @@ def _merged(now: Metadata, then: Metadata) -> Metadata:
     return msgspec.structs.replace(
         now, schema_string=text, partition_columns=then.partition_columns, configuration=configuration
     )
+
+
+def _marks(now: Schema, then: Schema) -> dict[str, int]:
+    """The mark of each identity column of `then` that has one in `now`: the further one of both."""
+    latest = {i.column: i.mark for i in identities(now)}
+    marks = {}
+    for identity in identities(then):
+        if (mark := latest.get(identity.column)) is not None:
+            further = max if identity.step > 0 else min
+            marks[identity.column] = mark if identity.mark is None else further(identity.mark, mark)
+    return marks
 
 
 def _domains(base: Replay, then: Replay) -> list[DomainMetadata]:

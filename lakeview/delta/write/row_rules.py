@@ -71,13 +71,7 @@ class RowRules:
         names = {name.casefold() for name in batch.schema.names}
         computed = [e.name for e in (*self.generated, *self.defaults)] + [i.column for i in self.identities]
         absent = {name for name in computed if name.casefold() not in names}
-        optional = (
-            Schema(tuple(replace(f, nullable=True) if f.name in absent else f for f in self.schema))
-            if absent
-            else self.schema
-        )
-        target = with_variant_binaries(optional) if self.stored_variants else optional
-        rows = conform_batch(batch, target, fill_missing=fill_missing, first=first)
+        rows = conform_batch(batch, self._target(absent), fill_missing=fill_missing, first=first)
         rows = null_for_empty(rows, self.schema, self.partition_columns)
         if not (self.checks or computed):
             return rows
@@ -90,6 +84,13 @@ class RowRules:
             if default.name in absent:
                 rows = self._with(rows, default.name, self._default(default, rows.num_rows, clock), first)
         return self._checked(rows, absent, first)
+
+    def _target(self, absent: set[str]) -> Schema:
+        """The schema of rows before the absent columns are computed: these may be null."""
+        schema = self.schema
+        if absent:
+            schema = Schema(tuple(replace(f, nullable=f.nullable or f.name in absent) for f in schema))
+        return with_variant_binaries(schema) if self.stored_variants else schema
 
     def _checked(self, rows: pa.RecordBatch, absent: set[str], first: int) -> pa.RecordBatch:
         frame = self._frame(rows)

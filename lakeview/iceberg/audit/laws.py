@@ -148,16 +148,19 @@ def replaces_conserve_rows(step: Step, story: Story) -> Iterator[Case]:
     if exact is None or bound is None:
         yield unknowable(version, "delete files do not count their rows")
         return
-    most, least = rows_out - exact, rows_out - exact - bound
-    broad = story.has_broad_deletes(step)
+    yield _rows_case(version, rows_in, rows_out - exact, bound, story.has_broad_deletes(step))
+
+
+def _rows_case(version: int, rows_in: int, most: int, bound: int, broad: bool) -> Case:
+    """`most`: live rows of the files that went where no row of their other delete files, `bound`, deleted another one;
+    `broad`: delete files that name no data file may have deleted any number of them."""
+    least = most - bound
     if rows_in == least and not broad:
-        yield proven(version)
-    elif rows_in > most or (rows_in < least and not broad):
-        yield violated(
-            version, "the number of rows changed", most if most == least else f"{least:,} to {most:,}", rows_in
-        )
-    else:
-        yield unknowable(version, "how many rows the delete files deleted is not recorded")
+        return proven(version)
+    if rows_in > most or (rows_in < least and not broad):
+        expected = most if most == least else f"{least:,} to {most:,}"
+        return violated(version, "the number of rows changed", expected, rows_in)
+    return unknowable(version, "how many rows the delete files deleted is not recorded")
 
 
 def _rows(entries: pl.DataFrame) -> int | None:

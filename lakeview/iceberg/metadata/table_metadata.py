@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -239,10 +239,14 @@ def _checked(document: _Recorded, path: str, max_depth: int) -> Metadata:
         snapshot_log=tuple(document.snapshot_log or ()),
         metadata_log=tuple(document.metadata_log or ()),
         refs=refs,
-        statistics=tuple(s for s in document.statistics or () if isinstance(s, dict)),
-        partition_statistics=tuple(s for s in document.partition_statistics or () if isinstance(s, dict)),
+        statistics=_objects(document.statistics),
+        partition_statistics=_objects(document.partition_statistics),
         encrypted=bool(document.encryption_keys),
     )
+
+
+def _objects(values: Iterable[Any] | None) -> tuple[dict[str, Any], ...]:
+    return tuple(value for value in values or () if isinstance(value, dict))
 
 
 def _schemas(document: _Recorded, path: str, max_depth: int) -> tuple[dict[int, RecordedSchema], int]:

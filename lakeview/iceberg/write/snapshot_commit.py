@@ -234,7 +234,7 @@ class SnapshotCommit:
         return manifest_list.encode(self._snapshot_id, parent_id), snapshot
 
     def _summary(self, state: State, parent: SnapshotEntry | None, removed: Mapping[str, int]) -> dict[str, str]:
-        """What the snapshot reports; a total is left out where that of its parent is not known."""
+        """What the snapshot reports."""
         partitions = {(self._context.spec.spec_id, *map(repr, file.partition)) for file in self._files}
         if self._removal is not None:
             partitions |= self._removal.partitions(self._context, state)
@@ -245,19 +245,23 @@ class SnapshotCommit:
         changes = {**{name: count for name, count in counts.items() if count}, **removed}
         # "append -- Only data files were added and no files were removed", "delete -- Data files were removed ..."
         operation = "append" if not removed else "overwrite" if self._files else "delete"
-        before = {} if parent is None else parent.summary
-        totals = {}
-        for total, (added_key, removed_key) in _TOTALS.items():
-            text = before.get(total)
-            earlier = 0 if parent is None else whole(text, None) if isinstance(text, str) else None
-            if earlier is not None:
-                totals[total] = max(earlier + changes.get(added_key, 0) - changes.get(removed_key, 0), 0)
-        numbers = {**changes, "changed-partition-count": len(partitions), **totals}
+        numbers = {**changes, "changed-partition-count": len(partitions), **_totals(parent, changes)}
         own = self._engine if self._batch is None else {**self._engine, **self._batch.summary}
         return {"operation": operation, **{name: str(count) for name, count in numbers.items()}, **own}
 
     def _recorded(self, state: State, path: str) -> str:
         return f"{recorded_location(state)}/{path}"
+
+
+def _totals(parent: SnapshotEntry | None, changes: Mapping[str, int]) -> dict[str, int]:
+    """The totals of a snapshot; one is left out where that of the parent is not known."""
+    totals = {}
+    for total, (added_key, removed_key) in _TOTALS.items():
+        text = "0" if parent is None else parent.summary.get(total)
+        earlier = whole(text, None) if isinstance(text, str) else None
+        if earlier is not None:
+            totals[total] = max(earlier + changes.get(added_key, 0) - changes.get(removed_key, 0), 0)
+    return totals
 
 
 ENGINE: Mapping[str, str] = {"engine-name": "lakeview", "engine-version": VERSION}

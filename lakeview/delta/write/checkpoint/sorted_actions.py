@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 
 import polars as pl
@@ -70,14 +70,18 @@ class SortedActions:
                 rows = rows_where(frame, frame["added"] if kind == "add" else ~frame["added"])
                 if rows.height and (rows := orders[kind].with_places(rows)).height:
                     spools[kind].put(rows["place"], build(rows, self._shape))
-        of_kind = {kind: spool.groups() for kind, spool in spools.items()}
-        waiting = {kind: next(groups, None) for kind, groups in of_kind.items()}
-        while any(group is not None for group in waiting.values()):
-            part = min(group[0] for group in waiting.values() if group is not None)
-            for kind, groups in of_kind.items():
-                while (group := waiting[kind]) is not None and group[0] == part:
-                    yield part, kind, group[1]
-                    waiting[kind] = next(groups, None)
+        return _part_by_part(spools)
+
+
+def _part_by_part(spools: Mapping[str, Spool]) -> Iterator[Group]:
+    of_kind = {kind: spool.groups() for kind, spool in spools.items()}
+    waiting = {kind: next(groups, None) for kind, groups in of_kind.items()}
+    while any(group is not None for group in waiting.values()):
+        part = min(group[0] for group in waiting.values() if group is not None)
+        for kind, groups in of_kind.items():
+            while (group := waiting[kind]) is not None and group[0] == part:
+                yield part, kind, group[1]
+                waiting[kind] = next(groups, None)
 
 
 def _few_actions(state: Replay, columns: Sequence[str], newest: pl.DataFrame | None) -> pl.DataFrame | None:
