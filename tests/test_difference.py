@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import lakeview as lv
 from lakeview import views
-from lakeview.model.errors import DataFileMissingError, InvalidRequestError, VersionNotFoundError
+from lakeview.model.errors import CorruptTableError, DataFileMissingError, InvalidRequestError, VersionNotFoundError
 from lakeview.model.frames import CHANGES_PLAN
 from tests.builders.actions import add, metadata, protocol, remove
 from tests.builders.feeds import ids_file, masked, opened, with_vectors
@@ -151,6 +151,18 @@ def test_what_a_file_was_partitioned_by_its_own_version_says(history: DeltaHisto
     history.commit(history.data("b", {"id": [1], "day": ["sunday"]}))
     assert change_rows(opened(history).difference(1, 3)) == [("delete", 1, "monday"), ("insert", 1, "sunday")]
     assert change_rows(opened(history).difference(3, 1)) == [("delete", 1, "sunday"), ("insert", 1, "monday")]
+
+
+def test_files_of_both_versions_are_left_out_before_their_partition_values_are_read(history: DeltaHistory) -> None:
+    history.commit(protocol(), metadata({"id": "long", "day": "date"}, partition_by=("day",)))
+    history.commit(
+        add("broken", partitionValues={"day": "no day"}), add("moved", partitionValues={"day": "2026-01-01"})
+    )
+    history.commit(remove("moved"), add("moved", partitionValues={"day": "2026-01-02"}), add("c", partitionValues={}))
+    table = opened(history)
+    assert planned(table.difference_plan(1, 2)) == [(1, "delete", "moved"), (2, "insert", "moved"), (2, "insert", "c")]
+    with pytest.raises(CorruptTableError, match="partition value 'no day' of column day is no date"):
+        table.difference_plan(0, 2)
 
 
 def test_a_version_that_is_not_there_is_told(history: DeltaHistory) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import polars as pl
+
 from lakeview.delta.data.change_schema import incompatibility
 from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.scan import Scan
+from lakeview.delta.log.file_actions import VECTOR
+from lakeview.delta.log.newest_files import IDENTITY, rows_where
 from lakeview.delta.log.replay import Replay
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.rows.difference import Difference, difference
-from lakeview.rows.tasks import FileTask
 
 End = tuple[Replay, Schema]
 """A version and its schema."""
@@ -25,7 +28,10 @@ def end_difference(base: End, version: End, root: str) -> Difference:
     """
     earlier, later = sorted((base, version), key=lambda end: end[0].version)
     _check_types(earlier, later, root)
-    sides = [(end[0].version, _tasks(end, later[1], root)) for end in (base, version)]
+    scans, columns = zip(*(_scan(end, later[1], root) for end in (base, version)), strict=True)
+    same = columns[0] if columns[0] == columns[1] else None
+    adds = (_adds(base, version, same), _adds(version, base, same))
+    sides = [(end[0].version, scan.tasks_of(own)) for end, scan, own in zip((base, version), scans, adds, strict=True)]
     return difference(sides[0], sides[1], later[1])
 
 
@@ -45,10 +51,32 @@ def _check_types(earlier: End, later: End, root: str) -> None:
             )
 
 
-def _tasks(end: End, schema: Schema, root: str) -> list[FileTask]:
-    """The live files of a version, read as this schema. What a file was partitioned by, its own version says."""
+def _scan(end: End, schema: Schema, root: str) -> tuple[Scan, list[str]]:
+    """A version, read as this schema, and what its files are partitioned by: physical names of columns of both."""
     state, own = end
     fields = partition_fields(own, state.metadata.partition_columns or [])
     mine = {field.physical_name or field.name for field in fields}
-    names = [field.name for field in schema if (field.physical_name or field.name) in mine]
-    return Scan(state, schema, partition_fields(schema, names), root).tasks(None)
+    fields = partition_fields(schema, [f.name for f in schema if (f.physical_name or f.name) in mine])
+    return Scan(state, schema, fields, root), [field.physical_name or field.name for field in fields]
+
+
+def _adds(end: End, other: End, columns: list[str] | None) -> pl.DataFrame:
+    """The live files of a version, those left out that the other has with the same deletes and values of `columns`.
+
+    By frames, since tasks of a million files take ten seconds; with None nothing is left out.
+    """
+    names = ["size", "partition_values"]
+    adds = end[0].adds(names)
+    if columns is not None:
+        own, others = (_identities(state.adds(names), columns) for state, _ in (end, other))
+        left = own.with_row_index("row").join(others, on=others.columns, how="anti", nulls_equal=True)
+        adds = adds[left["row"].sort()]
+    if adds["deletion_vector"].null_count() == adds.height:  # vectors are not retained: all files' are read again
+        return adds.with_columns(pl.lit(None, dtype=VECTOR).alias("vector"))
+    vectors = end[0].adds([*names, "vector"])
+    return rows_where(vectors, vectors["key"].is_in(adds["key"].implode()))
+
+
+def _identities(adds: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
+    values = (pl.col("partition_values").map.get(name).alias(f"{i}") for i, name in enumerate(columns))
+    return adds.select(*IDENTITY, *values)

@@ -73,17 +73,7 @@ class Scan:
         if node is not None:
             bounds = _Columns(adds, self._partitions, self._leaves(node)).bounds
             adds = adds.filter(may_match(node, bounds, adds.height))
-        rows: list[dict[str, Any]] = [{}] * adds.height
-        if self._partitions:
-            values = partition_columns(adds["partition_values"], self._partitions)
-            rows = pl.DataFrame({s.name: s for s in values}).to_dicts()  # a list would rename a column without a name
-        match: Match = (
-            "id" if column_mapping_mode(self._replay.table_protocol, self._replay.properties) == "id" else "name"
-        )
-        tasks = [
-            FileTask(self._root, path, self._schema, values, size or 0, deleted=DeletionVector.of(vector), match=match)
-            for path, size, values, vector in zip(adds["path"], adds["size"], rows, adds["vector"], strict=True)
-        ]
+        tasks = self.tasks_of(adds)
         if self._tracked is None:
             return adds, tasks
         numbers = adds.select("base_row_id", "default_row_commit_version").rows()
@@ -91,6 +81,21 @@ class Scan:
         return adds, [
             replace(task, schema=self._tracked, fallbacks=tracking_fallbacks(own, base, version))
             for task, (base, version) in zip(tasks, numbers, strict=True)
+        ]
+
+    def tasks_of(self, adds: pl.DataFrame) -> list[FileTask]:
+        """Tasks of some of the live files: FILE_ACTIONS with `size`, `vector`, and `partition_values` of a partitioned
+        table."""
+        rows: list[dict[str, Any]] = [{}] * adds.height
+        if self._partitions:
+            values = partition_columns(adds["partition_values"], self._partitions)
+            rows = pl.DataFrame({s.name: s for s in values}).to_dicts()  # a list would rename a column without a name
+        match: Match = (
+            "id" if column_mapping_mode(self._replay.table_protocol, self._replay.properties) == "id" else "name"
+        )
+        return [
+            FileTask(self._root, path, self._schema, values, size or 0, deleted=DeletionVector.of(vector), match=match)
+            for path, size, values, vector in zip(adds["path"], adds["size"], rows, adds["vector"], strict=True)
         ]
 
     def _leaves(self, node: Node | None) -> list[Leaf]:
