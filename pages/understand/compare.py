@@ -20,7 +20,7 @@ with errors.messages(here="compare"):
             panels.sentence(now, pair)
             if now.base is None:
                 panels.offers(now)
-        panels.tiles(pair)
+        panels.tiles(now, pair)
 
         changes = views.schema.diff.diff_schemas(pair.before.schema, pair.after.schema)
         settings = views.compare.versions.settings_difference(pair.before, pair.after)

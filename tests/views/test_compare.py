@@ -131,7 +131,8 @@ def test_position_deletes_leave_bounds_of_the_rows_between_two_versions(tmp_path
             assert least is not None
             assert most is not None
             assert least <= counts[last] - counts[first] <= most
-    rows = views.compare.sentences.difference_tiles(snapshots[0], snapshots[1])[0]
+    pair = (snapshots[0], snapshots[1])
+    rows = views.compare.sentences.difference_tiles(*pair, views.compare.versions.partition_difference(*pair))[0]
     assert rows == ("Rows", "\N{GREATER-THAN OR EQUAL TO} 7", "\N{MINUS SIGN}2 to 0 from 9")
 
 

@@ -81,7 +81,7 @@ def offers(now: OpenTable) -> None:
 
 def sentence(now: OpenTable, pair: Pair) -> None:
     """One sentence that can be copied into a ticket, and where its figures come from."""
-    text = views.compare.sentences.sentence(pair.before, pair.after, now.look.timeline())
+    text = views.compare.sentences.sentence(pair.before, pair.after, now.look.timeline(), partitions(now, pair))
     with st.container(horizontal=True, vertical_alignment="top", wrap=False):
         st.markdown(_coloured(text), width="stretch")
         with st.popover("", icon=":material/content_copy:", type="tertiary", help="As text, for a ticket"):
@@ -106,10 +106,12 @@ def same_in_both(equal: Sequence[str]) -> None:
         st.markdown(f":small[:gray[The same in both versions: {', '.join(equal)}.]]")
 
 
-def tiles(pair: Pair) -> None:
+def tiles(now: OpenTable, pair: Pair) -> None:
     """Five figures: now, and what changed."""
     with grid(165, 5):
-        for label, value, change in views.compare.sentences.difference_tiles(pair.before, pair.after):
+        for label, value, change in views.compare.sentences.difference_tiles(
+            pair.before, pair.after, partitions(now, pair)
+        ):
             tile(label, value, change)
 
 

@@ -8,7 +8,7 @@ from lakeview.model.printable import first_few
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.compare.bases import commits_between
 from lakeview.views.compare.row_change import bounds_text
-from lakeview.views.compare.versions import FileDifference, file_difference, partition_difference, settings_difference
+from lakeview.views.compare.versions import FileDifference, file_difference, settings_difference
 from lakeview.views.files.rows import rows_text
 from lakeview.views.schema.diff import diff_schemas
 from lakeview.views.units import (
@@ -22,9 +22,13 @@ from lakeview.views.units import (
 )
 
 
-def sentence(before: Snapshot, after: Snapshot, timeline: pl.DataFrame | None = None) -> str:
-    """What changed in one sentence of plain text, for a ticket: rows, columns, files, settings, and by whom."""
-    difference = file_difference(before, after)
+def sentence(
+    before: Snapshot, after: Snapshot, timeline: pl.DataFrame | None = None, partitions: pl.DataFrame | None = None
+) -> str:
+    """What changed in one sentence of plain text, for a ticket: rows, columns, files, settings, and by whom.
+
+    `partitions`: PARTITION_DIFF of the two, where it is there."""
+    difference = file_difference(before, after, partitions)
     between = None if timeline is None else commits_between(timeline, before.version, after.version)
     parts = [_rows(difference, between), *_columns(before, after), *_file_words(difference)]
     changed = settings_difference(before, after).filter(pl.col("change") != "same").height
@@ -98,9 +102,11 @@ def _bad_loads(between: pl.DataFrame) -> str:
     return f"; bad load {format_version(newest)}{reason}{also}"
 
 
-def difference_tiles(before: Snapshot, after: Snapshot) -> list[tuple[str, str, str | None]]:
-    """Label, value now and what changed, for rows, bytes, files, columns and partitions; None without a change."""
-    difference = file_difference(before, after)
+def difference_tiles(before: Snapshot, after: Snapshot, partitions: pl.DataFrame) -> list[tuple[str, str, str | None]]:
+    """Label, value now and what changed, for rows, bytes, files, columns and partitions; None without a change.
+
+    `partitions`: PARTITION_DIFF of the two."""
+    difference = file_difference(before, after, partitions)
     schema = diff_schemas(before.schema, after.schema)["change"].to_list()
     kinds = {name: schema.count(name) for name in ("added", "dropped", "renamed")}
     columns = ", ".join(f"{count} {name}" for name, count in kinds.items() if count)
@@ -122,7 +128,7 @@ def difference_tiles(before: Snapshot, after: Snapshot) -> list[tuple[str, str, 
     ]
     if after.partition_columns:
         sides = [s.files["partition_text"].n_unique() for s in (before, after)]
-        touched = partition_difference(before, after).filter(pl.any_horizontal(pl.exclude("partition_text") > 0)).height
+        touched = partitions.filter(pl.any_horizontal(pl.exclude("partition_text") > 0)).height
         tiles.append(("Partitions", format_count(sides[1]), f"{touched:,} touched" if touched else None))
     return tiles
 

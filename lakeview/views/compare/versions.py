@@ -53,10 +53,10 @@ class FileDifference:
     rows_between: tuple[int, int] | None = None
 
 
-def file_difference(before: Snapshot, after: Snapshot) -> FileDifference:
-    """The files of two snapshots, by path and deletion vector."""
-    by_partition = partition_difference(before, after)
-    totals = by_partition.select(total(name) for name in PARTITION_DIFF.names()[1:]).row(0, named=True)
+def file_difference(before: Snapshot, after: Snapshot, partitions: pl.DataFrame | None = None) -> FileDifference:
+    """The files of two snapshots, by path and deletion vector; `partitions`: their PARTITION_DIFF, if it is there."""
+    partitions = partition_difference(before, after) if partitions is None else partitions
+    totals = partitions.select(total(name) for name in PARTITION_DIFF.names()[1:]).row(0, named=True)
     added, removed, redeleted = totals["files_added"], totals["files_removed"], totals["files_redeleted"]
     old, new = (s.delete_files.select("path", "deletion_vector").sort("path") for s in (before, after))
     rows = None
