@@ -17,12 +17,13 @@ import polars as pl
 import pyarrow as pa
 import pyspark.sql.connect.proto as pb2
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.pipelines.output import MaterializedView, Sink, StreamingTable
 from pyspark.pipelines.source_code_location import SourceCodeLocation
 
 import lakeview as lv
 from lakeview.inspection import inspect_pipelines
-from lakeview.model.errors import InvalidRequestError
+from lakeview.model.errors import InvalidRequestError, StoreUnavailableError
 from lakeview.model.pipelines import TABLES
 from lakeview.model.schema import Schema
 from lakeview.spark.pipelines import server
@@ -35,7 +36,7 @@ from lakeview.spark.pipelines.project import write_project
 from lakeview.spark.pipelines.publication import Publication, Read, Result, publication_in, records_of
 from lakeview.spark.pipelines.records import Records
 from lakeview.spark.pipelines.restarts import check_restart, flow_mark
-from lakeview.spark.pipelines.run import Spec, _Run, first_lines, locked
+from lakeview.spark.pipelines.run import Spec, _Run, _with_late_workers, first_lines, locked
 from lakeview.spark.pipelines.sources import Places
 from lakeview.spark.stream_files import Offset
 from lakeview.spark.stream_snapshots import COMPLETE, SnapshotOffset
@@ -418,6 +419,8 @@ def test_a_run_is_refused_whose_checkpoints_and_sinks_are_not_of_each_other(tmp_
         check()
     shutil.rmtree(tmp_path / "storage")
     check()  # all input is read again
+    with pytest.raises(InvalidRequestError, match="the sink s has no path"):
+        check_restart(Graph({"s": ""}), Checkpoints(storage), records, storage)
 
 
 def _table(folder: Path) -> Any:
@@ -470,6 +473,20 @@ def test_a_step_that_failed_is_recorded_by_its_name(tmp_path: Path) -> None:
     assert lines == ["orders: not optimized or vacuumed: no space", "orders: fix: free some"]
     steps = _scan(tmp_path, "runs").select("dataset", "step", "status", "error")
     assert steps.rows() == [("orders", "maintain", "failed", "no space")]
+
+
+def test_a_step_is_repeated_whose_python_worker_began_too_late() -> None:
+    errors = [f"org.apache.spark.SparkException: {server.LATE_WORKER}."] * server.ATTEMPTS
+
+    def publish() -> str:
+        if errors:
+            raise PySparkException(errors.pop())
+        return "succeeded"
+
+    with pytest.raises(StoreUnavailableError, match="did not connect"):
+        _with_late_workers(publish)
+    errors += [f"org.apache.spark.SparkException: {server.LATE_WORKER}."] * (server.ATTEMPTS - 1)
+    assert _with_late_workers(publish) == "succeeded"
 
 
 def test_maintenance_is_owed_by_a_publication_that_has_none_after_it(tmp_path: Path) -> None:

@@ -14,6 +14,10 @@ def check_restart(graph: Graph, checkpoints: Checkpoints, records: Records, stor
     """InvalidRequestError where a sink has rows of this pipeline and `storage` no checkpoint of them, so that its flows
     would read all input again, and where a sink with a checkpoint was deleted, so that they would not."""
     for name, address in graph.sinks.items():
+        if not address:
+            raise InvalidRequestError(
+                f"the sink {name} has no path", fix='give one: options={"path": ...} of dp.create_sink', place=name
+            )
         sink = table_at(address, graph.access_to(name))
         if sink is None:
             if checkpoints.has_sink(name) and records.has_flow_to(name, address):
