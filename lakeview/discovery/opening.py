@@ -144,7 +144,7 @@ def create_table(
     """
     if format != "delta":
         raise UnsupportedTableError(
-            f"lakeview does not write {format} tables", fix="use format='delta'", kind="unsupported-format"
+            f"lakeview creates no {format} tables", fix="use format='delta'", kind="unsupported-format"
         )
     from lakeview.delta.write.create import create_log
 

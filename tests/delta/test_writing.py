@@ -173,7 +173,7 @@ IMPOSSIBLE: list[tuple[str, dict[str, Any], type[LakeviewError], str]] = [
     ("a polars type of its own", {"schema": {"a": pl.Int128}}, InvalidRequestError, "Int128, which is no type"),
     ("a null character in a name", {"schema": {"\0a": pl.Int64}}, InvalidRequestError, "holds a null character"),
     ("no type at all", {"schema": {"a": "nope"}}, InvalidRequestError, "'nope', which is no type that rows can have"),
-    ("another format", {"format": "iceberg"}, UnsupportedTableError, "lakeview does not write iceberg tables"),
+    ("another format", {"format": "iceberg"}, UnsupportedTableError, "lakeview creates no iceberg tables"),
     ("a feature that is not written", {"properties": {"delta.enableIcebergCompatV1": "true"}}, UnsupportedTableError,
      "icebergCompatV1"),
 ]  # fmt: skip
