@@ -4,7 +4,7 @@ Usage: python benches/make_iceberg.py [--files 100000 ...] [--manifests 1000 ...
 
 Metadata, manifest lists and manifests as Java writes them (deflate, blocks of some 64,000 bytes), metrics of 18 columns
 on every entry, and no data files: what is measured never opens one. Manifests are encoded a column at a time by Arrow.
-Kept in build/bench-tables like the others, and made anew when this file's FORMAT rises.
+Kept in build/bench-tables like the others, and rebuilt when this file's FORMAT rises.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FORMAT = 1
 PER_MANIFEST = 10_000
 """Entries of a manifest, as Java writes them by default (8 MB)."""
 SMALL = 20
-"""Entries of a small manifest: a table of frequent appends that nobody compacts."""
+"""Entries of a small manifest: a table of frequent appends that is never compacted."""
 DELETED_EVERY = 10
 """Every tenth file of a table with deletes has a position delete file of its own."""
 

@@ -3,7 +3,7 @@
 Usage: python benches/make_tables.py [--files 10000 ...] [--commits 1000 ...]
 
 The tables have a log and no data files: what is measured never opens one. They are kept in build/bench-tables, told
-apart by name, and made anew when this file's FORMAT rises.
+apart by name, and rebuilt when this file's FORMAT rises.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def peak() -> int:
 
 
 def settled() -> int:
-    """Memory held now, from where the peak is counted anew."""
+    """Memory held now, from where the peak is counted again."""
     gc.collect()
     if not _CLEAR.exists():
         return peak()

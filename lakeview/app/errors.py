@@ -119,7 +119,7 @@ def _tables_near(folder: str) -> None:
 
 def public_text(text: str, typed: str = "") -> str:
     """A text of an error without the folders that lead to where the server runs and to its user's home: a page shows
-    what lies below them as one would type it there. What somebody has typed is left as it is; a profile that was
+    what lies below them as one would type it there. What the user has typed is left as it is; a profile that was
     uploaded bears the name that it had."""
     text = uploads.public_text(text)
     for folder, messages in ((os.getcwd(), "."), (os.path.expanduser("~"), "~")):
@@ -133,7 +133,7 @@ def public_text(text: str, typed: str = "") -> str:
 def _as_typed(text: str) -> str:
     """A text of an error with the chosen table called as the link calls it."""
     name = selection.remembered().table or ""
-    with suppress(errors.LakeviewError):  # of a name that is none there is no address to be told
+    with suppress(errors.LakeviewError):  # a name that is none has no address
         typed = name.partition("#")[0]
         address = normalise(tables.address(typed), decode=True)
         if len(address) > 1 and not name.startswith(address):

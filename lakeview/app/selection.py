@@ -27,7 +27,7 @@ _DIGITS = 24
 @dataclass(frozen=True, slots=True)
 class Selection:
     """What is looked at. `table` as the URL names it (an address, or `demo/<name>`); `version` None for the latest;
-    `base` the version compared with, None for no comparison; `ref` the branch or tag whose line of versions is told,
+    `base` the version compared with, None for no comparison; `ref` the branch or tag whose line of versions is shown,
     None for the table's default branch."""
 
     table: str | None = None

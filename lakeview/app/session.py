@@ -26,7 +26,7 @@ class OpenTable:
     """The table that this run looks at. Reading an attribute may read the log, and raise any LakeviewError.
 
     `name` as links name it; `version` the version shown, `base` the one compared with; `latest` the newest known,
-    `checked` when the store was last asked for it; `ref` the branch or tag whose line is told, and whose newest version
+    `checked` when the store was last asked for it; `ref` the branch or tag shown, and whose newest version
     `latest` is then; None for the default branch; `replacements` how many times another table was found in its place.
     """
 
@@ -56,7 +56,7 @@ class OpenTable:
 
     @property
     def newest(self) -> Snapshot:
-        """The newest version of the line that is told."""
+        """The newest version of the line that is shown."""
         return replace(self, version=self.latest).snapshot
 
     @property
@@ -83,7 +83,7 @@ class OpenTable:
 
     @property
     def schemas(self) -> pl.DataFrame:
-        """SCHEMAS of the line that is told, oldest first."""
+        """SCHEMAS of the line that is shown, oldest first."""
         return self.look.frames.schemas
 
     @property

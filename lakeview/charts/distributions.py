@@ -21,7 +21,7 @@ _MOMENT = r"^(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}:\d{2})"
 def distribution_bars(
     rows: pl.DataFrame, *, absent: str | None = None, dark: bool = False, width: Width = "container"
 ) -> AnyChart:
-    """The rows of DISTRIBUTIONS of one column; null and NaN in gray, told in the title too.
+    """The rows of DISTRIBUTIONS of one column; null and NaN in gray, named in the title too.
 
     `absent`: the `absent_text` of SCHEMA_TREE, which part of the rows is from before the column existed.
     """

@@ -1,4 +1,4 @@
-"""Builds the demo lake: the story's steps, told one after the other, in a folder that is whole or not there.
+"""Builds the demo lake: the story's steps, one after the other, in a folder that is whole or not there.
 
 Delta tables through Spark, two of them by a pipeline, and one by lakeview's own transactions; two Iceberg tables
 through Spark too, with pyiceberg for what lakeview does not write; all of the same data.

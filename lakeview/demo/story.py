@@ -1,6 +1,6 @@
 """The demo's story: what happened to the table `flights` in its first year, step by step, as data.
 
-It is told by the twelve periods of a calendar, not by months: whatever day the lake is built on, each period holds the
+It goes by the twelve periods of a calendar, not by months: whatever day the lake is built on, each period holds the
 same flights, delivered in the same commits.
 """
 

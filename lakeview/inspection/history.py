@@ -45,7 +45,7 @@ def arrivals(frames: TableFrames, version: int) -> pl.DataFrame:
 
 def readability(frames: TableFrames) -> pl.DataFrame:
     """RIBBON of the line of versions that ends at the latest one; the versions that a cleanup would end are `at risk`
-    where that can be told."""
+    where that is known."""
 
     def compute() -> pl.DataFrame:
         off_branch = off_branch_commits(frames)

@@ -51,7 +51,7 @@ class State(StrEnum):
 
 
 class Answer(NamedTuple):
-    """The rows of a job, and what was counted beside them."""
+    """The rows of a job, and what was counted with them."""
 
     rows: pl.DataFrame
     counts: dict[str, int]

@@ -51,7 +51,7 @@ class Run(msgspec.Struct, frozen=True, tag=True):
 
 
 def require_sendable(run: Run) -> None:
-    """InvalidRequestError for a job that its process could not be told, which would end the jobs of others."""
+    """InvalidRequestError for a job too large to send to its process, which would end the jobs of others."""
     try:
         msgspec.json.decode(msgspec.json.encode(run), type=Run)
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
@@ -79,7 +79,7 @@ class Progress(msgspec.Struct, frozen=True, tag=True):
 
 
 class Result(msgspec.Struct, frozen=True, tag=True):
-    """A job has ended: its rows are in this Arrow file, beside what was counted."""
+    """A job has ended: its rows are in this Arrow file; with them what was counted."""
 
     id: str
     path: str

@@ -16,7 +16,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def moments(milliseconds: str) -> pl.Expr:
     """A column of milliseconds since 1970 as UTC_MILLIS, under its name; null before the year 1 and from 9999 on.
 
-    A log may hold any number of 64 bits, and a moment that no calendar has brings down whatever shows it.
+    A log may hold any number of 64 bits, and a moment that no calendar has fails where it is shown.
     """
     number = pl.col(milliseconds)
     return pl.when(number >= YEAR_1, number < YEAR_9999).then(number).cast(UTC_MILLIS).alias(milliseconds)
@@ -32,7 +32,7 @@ def moment(milliseconds: int | None) -> datetime | None:
 def sizes() -> pl.Expr:
     """`size` of files as recorded, in bytes; null where no file is of that size.
 
-    A log may hold any number of 64 bits, and a sum with such a part would be told as exact, or turn negative.
+    A log may hold any number of 64 bits, and a sum with such a part would be called exact, or turn negative.
     """
     return pl.when(pl.col("size").is_between(0, limits.FILE_BYTES)).then("size").alias("size")
 

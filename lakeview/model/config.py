@@ -26,8 +26,8 @@ class Config:
     `relocate`: recorded prefixes of Iceberg tables to where they lie now; it allows no reading outside the roots.
     `plain_http`: whether shares may be read over http beyond this machine; `private_networks`: whether URLs that a
     sharing server hands out may lead into private address ranges (not where several users share one app).
-    `share`: the configuration of the sharing server whose shares the Sharing page tells; `share_tokens`: whether that
-    page may make tokens for recipients, which whoever reaches the app could then do.
+    `share`: the configuration of the sharing server whose shares the Sharing page shows; `share_tokens`: whether that
+    page may make tokens for recipients, as every user of the app then can.
     `polars_parquet`: whether plain Parquet files are read by polars' own scan, fast and in threads; without it by
     pyarrow alone, which refuses every corrupt file where polars may end the process.
     `catalogs`: properties of catalogs by their names, as pyiceberg takes them; they may hold credentials, and are not
@@ -172,7 +172,7 @@ def _file(path: str) -> dict[str, Any]:
         raise InvalidRequestError(
             f"the configuration {path} is no TOML: {error}", fix="correct the file", place=path
         ) from error
-    for name, value in document.items():  # a value is not told: it may hold credentials
+    for name, value in document.items():  # a value is not shown: it may hold credentials
         if name not in _SETTINGS:
             raise InvalidRequestError(
                 f"the configuration {path} sets {name}, which is no setting",

@@ -23,7 +23,7 @@ class Finding:
     findings of one table may have it, each at its place. `claim`: a short sentence; `evidence`: the figures behind it;
     `threshold`: the limit that was crossed, in words; `place`: version, file or column; `rule`: the rule cited
     (specification and section); `remedy`: what to do;
-    `page`: the page that shows it best; `effect`: what it costs whoever uses the table; `command`: one to copy;
+    `page`: the page that shows it best; `effect`: what it costs users of the table; `command`: one to copy;
     `commit`: the version whose commit is to blame; `column`: the name of the column that the claim is about.
     """
 

@@ -53,7 +53,7 @@ wrote; `parameters` and `metrics` are JSON text. Counts are null where the log d
 
 VERSIONS = pl.Schema({"version": pl.Int64(), "timestamp": UTC_MILLIS, "readable": pl.Boolean(), "reason": pl.String()})
 """One row a version, newest first; `reason` says why it cannot be read, null when it can. `readable` is null where
-nobody looked: what a clean-up takes cannot be told then."""
+it was not checked: what a vacuum removes is unknown then."""
 
 LIFETIMES = pl.Schema(
     {
@@ -93,7 +93,7 @@ DOMAIN_METADATA = pl.Schema({"domain": pl.String(), "configuration": pl.String()
 """One row a metadata domain; `configuration` is text as recorded."""
 
 RULES = pl.Schema({"column": pl.String(), "kind": pl.String(), "name": pl.String(), "rule": pl.String()})
-"""One row a rule that a table states beside its types. `column`: the leaf or nested column it is about, named as in
+"""One row a rule that a table states besides its types. `column`: the leaf or nested column it is about, named as in
 STATISTICS, null for a rule of the whole table; `kind`: check, default, generated, identity, invariant, length,
 collation, type change, clustering or identifier; `name`: a constraint's; `rule`: expression or fact as text."""
 

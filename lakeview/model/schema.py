@@ -86,7 +86,7 @@ class Field:
     """One column, or one field of a struct.
 
     `id`: the field id where the format records one. `physical_name`: the name used in data files, partition values
-    and statistics when it is not `name`. `metadata`: what the format records beside, JSON values by key.
+    and statistics when it is not `name`. `metadata`: what else the format records, JSON values by key.
     """
 
     name: str

@@ -229,7 +229,7 @@ FORMS: dict[type[exp.Expr], Form] = {
     exp.Interval: interval_form,
     exp.Case: _case,
 }
-"""What a condition may hold beside AND and OR: a node's type to its form in polars' SQL."""
+"""What a condition may hold besides AND and OR: a node's type to its form in polars' SQL."""
 
 COPIES: dict[type[exp.Expr], int] = {
     exp.Between: 2, exp.Nullif: 2, exp.SplitPart: 3, exp.Right: 2, exp.Extract: 2, exp.Case: 3, exp.Not: 2,

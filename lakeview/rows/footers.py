@@ -102,7 +102,7 @@ def _refuse(storage: Storage, path: str, name: str, size: int, tail: bytes) -> N
     for magic, kind in _OTHERS.items():
         if head.startswith(magic) or tail[-4:] == magic:
             raise UnsupportedTableError(
-                f"{name} is {kind}, and only of Parquet files can be told how they are laid out inside",
+                f"{name} is {kind}, and only the layout of Parquet files can be read",
                 fix="look at it with the engine that wrote it",
                 place=name,
                 kind="unsupported-data-format",

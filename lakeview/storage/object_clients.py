@@ -213,7 +213,7 @@ def _asks_instance(kind: str, options: Mapping[str, Any]) -> bool:
 
 def _client_options(options: Mapping[str, Any], endpoint: str | None, *, of_instance: bool) -> dict[str, Any]:
     settings = {name: value for name, value in options.items() if name in _CLIENT_NAMES}
-    # whoever gives an address of http means it; a provider's own endpoints are never asked over it
+    # an address of http is given on purpose; a provider's own endpoints are never asked over it
     plain = {"allow_http": True} if (endpoint or "").startswith("http://") or options.get("use_emulator") else {}
     connect = _CONNECT_TO_INSTANCE if of_instance else _CONNECT
     return {"connect_timeout": connect, "read_timeout": "30s", "timeout": "15m", **plain, **settings}

@@ -156,7 +156,7 @@ def combined(kind: str | None, base: Mapping[str, Any], over: Mapping[str, Any])
     """Options of two sources, those of `over` first; credentials are those of one source, never of both.
 
     `kind`: of the object store; None for any other store. A user's key with another source's session token would be
-    refused by the store, or would let a user read as somebody else.
+    refused by the store, or would let a user read with the rights of another.
     """
     if kind is None:
         return {**base, **over}

@@ -59,7 +59,7 @@ class FsspecStorage(Storage):
             raise InvalidRequestError(
                 f"opening {self._scheme}:// needs a package that is not installed", fix=str(error)
             ) from error
-        except TypeError as error:  # of a store that wants to be told more than its address
+        except TypeError as error:  # of a store that needs more than its address
             raise InvalidRequestError(
                 f"{self._scheme}:// cannot be opened by its address alone: {error}", fix="give storage_options"
             ) from error

@@ -23,7 +23,7 @@ REQUESTS = pl.Schema(
     }
 )
 """What the views here need of an audit log: rows of `requests` requests each. `action` is `file` where a file was
-read and not only told about; `bytes` of the answers; `status` as HTTP has them, from 400 on refused."""
+read and not only described; `bytes` of the answers; `status` as HTTP has them, from 400 on refused."""
 
 READS = pl.Schema(
     {

@@ -45,7 +45,7 @@ def test_a_file_of_tokens_that_leaves_anything_open_lets_nobody_in(
     edited(api.folder / "tokens.json", change)
     for _ in range(3):
         assert api.get("shares").status_code == 401
-    messages = [r.getMessage() for r in caplog.records if "nobody is let in" in r.getMessage()]
+    messages = [r.getMessage() for r in caplog.records if "every request is refused" in r.getMessage()]
     assert len(messages) == 1  # and not again with each request
     assert message in messages[0]
 

@@ -169,7 +169,7 @@ def _who(now: OpenTable) -> str:
 
 
 def _noticed() -> dict[tuple[str, str | None], tuple[int, int]]:
-    """Version and number of tables last told of, by address and ref."""
+    """Version and number of tables last shown, by address and ref."""
     noticed: dict[tuple[str, str | None], tuple[int, int]] = st.session_state.setdefault(_NOTICED, {})
     return noticed
 
@@ -200,7 +200,7 @@ def _share() -> None:
         default=PINNED,
         required=True,
         key="link-follows",
-        help="Pinned: the version shown now. Otherwise the version that is the latest when somebody opens it.",
+        help="Pinned: the version shown now. Otherwise the version that is the latest when the link is opened.",
     )
     st.code(selection.permalink(pinned=follows != FOLLOWS), language=None, wrap_lines=True)
 

@@ -141,6 +141,6 @@ class Sidebar:
 
 
 def _offered() -> dict[str, str]:
-    # the demo lake lies on this machine; other tables' logs are read when somebody opens them
+    # the demo lake lies on this machine; other tables' logs are read when they are opened
     name = tables.default()
     return session.link_to(name) if name == tables.DEMO_TABLE else {}

@@ -139,7 +139,7 @@ def questions(now: OpenTable) -> None:
 def recent() -> None:
     """The tables offered or opened before, with what their logs say at a glance."""
     names = {offer.name for offer in tables.demo_tables()} | set(tables.recent())
-    # a root may hold thousands: their logs are read when somebody opens them
+    # a root may hold thousands: their logs are read when they are opened
     rows = [_at_a_glance(offer) if offer.name in names else _unread(offer) for offer in tables.offers()[:_MAX_LISTED]]
     if rows:
         _table_list(rows)

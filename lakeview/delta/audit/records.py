@@ -1,4 +1,4 @@
-"""Commits to what they say of themselves, beside their file actions: one record a commit."""
+"""Commits to what they say of themselves, besides their file actions: one record a commit."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def _check_there(log: TableLog, start: int, end: int) -> None:
     gap = f"commit {first}" if missing == 1 else f"{missing:,} commits from {first} to {last}"
     later = every.filter(every > last)
     raise VersionNotFoundError(
-        f"the log of {log.storage.root} no longer has {gap}: what changed there cannot be told",
+        f"the log of {log.storage.root} no longer has {gap}: what changed there is unknown",
         fix=f"ask for changes from version {later[0]} on" if later.len() else "compare two versions by their rows",
     )
 

@@ -29,7 +29,7 @@ def table_schema(
 
 
 def _check(schema: Schema, mode: str) -> None:
-    """Each field has a physical name that none beside it has; in id mode an id that no other field has."""
+    """Each field has a physical name that no sibling has; in id mode an id that no other field has."""
     ids: dict[int, str] = {}
     names: dict[tuple[Path, str], str] = {}
     for path, _, field in nodes(schema):

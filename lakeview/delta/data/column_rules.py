@@ -1,4 +1,4 @@
-"""Field metadata, properties and domains to RULES: what a table says about its columns beside their types."""
+"""Field metadata, properties and domains to RULES: what a table says about its columns besides their types."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Rule(NamedTuple):
 def rules(schema: Schema, properties: Mapping[str, str], domains: pl.DataFrame) -> pl.DataFrame:
     """RULES: CHECK constraints of the table, then what each column has, in the schema's order.
 
-    What is recorded in a form no specification knows is shown as it is recorded: nobody asks a reader to keep it.
+    What is recorded in a form no specification knows is shown as it is recorded: no reader has to enforce it.
     """
     rows = recorded_rules(schema, properties, clustering_columns(schema, domains))
     return pl.DataFrame(rows, schema=RULES, orient="row")

@@ -18,7 +18,7 @@ from lakeview.rows.tasks import FileTask
 
 class CommitFiles:
     """The adds of one commit that change data. Implements `lakeview.delta.log.state.TableState`, except that what a
-    commit removes, and its transactions and domains, are not told."""
+    commit removes, and its transactions and domains, are left out."""
 
     def __init__(self, commit: Commit, state: Replay, root: str) -> None:
         """`state`: a version whose protocol and properties say how the files are read."""

@@ -18,7 +18,7 @@ _DOUBLE_DIGITS = 17
 def loosened(bound: pl.Series, text: pl.Series, side: Literal["min", "max"]) -> tuple[pl.Series, pl.Series]:
     """The bound, moved outwards where it may have been rounded, and whether it may.
 
-    `bound` is a decimal column; `text` the same numbers in plain notation as recorded, null where only a struct told.
+    `bound` is a decimal column; `text` the same numbers in plain notation as recorded, null where only a struct has it.
     A bound that would leave its type is unknown. delta-rs is such a writer: -9697181171602.6959 is -9697181171602.695
     in its statistics, above the value it should bound; and whole numbers beyond 64 bits are the last that has 64.
     """

@@ -39,7 +39,7 @@ _CHUNK = 256
 KEY = ["key", "deletion_vector"]
 
 LIVE = ("size", "partition_values", "records", "vector")
-"""What of a live file the checks look at, beside its key, path, deletion vector and deleted rows."""
+"""What of a live file the checks look at, besides its key, path, deletion vector and deleted rows."""
 
 STATED = ("records", "stats", "stats_parsed")
 """What the checks of statistics look at: the largest part of a log, so it is read for them alone."""
@@ -59,7 +59,7 @@ class _Gathered:
 class LogFacts:
     """What a log holds, each part read once when a check asks for it.
 
-    `now`: an aware moment to judge ages by; None where nobody says.
+    `now`: an aware moment to judge ages by; None if ages are not judged.
     """
 
     def __init__(self, log: TableLog, now: datetime | None = None) -> None:
@@ -212,12 +212,12 @@ class LogFacts:
 
     @cached_property
     def live(self) -> pl.DataFrame | None:
-        """The live files at the latest version with LIVE; None where they cannot be told."""
+        """The live files at the latest version with LIVE; None where they cannot be read."""
         return self._adds(LIVE)
 
     @cached_property
     def stated(self) -> pl.DataFrame | None:
-        """The live files at the latest version with STATED; None where they cannot be told."""
+        """The live files at the latest version with STATED; None where they cannot be read."""
         return self._adds(STATED)
 
     def _adds(self, columns: Sequence[str]) -> pl.DataFrame | None:
@@ -244,7 +244,7 @@ class LogFacts:
 
     @property
     def properties(self) -> dict[str, str]:
-        """The table's properties, as far as they can be told."""
+        """The table's properties, as far as they can be read."""
         return {} if self.latest_metadata is None else self.latest_metadata.properties
 
     @cached_property

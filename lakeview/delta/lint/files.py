@@ -149,7 +149,7 @@ def _vector_files(live: pl.DataFrame, present: pl.DataFrame, root: str) -> Itera
 def orphans(facts: LogFacts) -> Iterator[Finding]:
     """Data files that no add or remove names: leavings of failed writes, or of commits that were cleaned up."""
     live = facts.live
-    if live is None or facts.replay is None or facts.features & CATALOG_FEATURES:  # commits nobody published name some
+    if live is None or facts.replay is None or facts.features & CATALOG_FEATURES:  # unpublished commits name some
         return
     try:
         removed = facts.replay.removes().select(KEY)
@@ -180,7 +180,7 @@ def orphans(facts: LogFacts) -> Iterator[Finding]:
 
 
 def _vector_names(unique_ids: pl.Series, root: str) -> pl.Series:
-    """The files that deletion vectors lie in, as keys; one that cannot be told names none."""
+    """The files that deletion vectors lie in, as keys; a vector without a readable id names none."""
     names = []
     for unique_id in unique_ids:
         with suppress(CorruptTableError):

@@ -70,7 +70,7 @@ def _sets(kinds: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, frozenset[s
 
 @contextmanager
 def _as_checkpoint(name: str) -> Iterator[None]:
-    """A commit's error, told as the checkpoint's."""
+    """A commit's error, as one of the checkpoint."""
     try:
         yield
     except CorruptTableError as error:

@@ -30,7 +30,7 @@ beyond the 64 bits of a column."""
 
 
 class CommitHeads:
-    """Gathers what commits say beside their file actions."""
+    """Gathers what commits say besides their file actions."""
 
     def __init__(self) -> None:
         self._broken: dict[int, str] = {}

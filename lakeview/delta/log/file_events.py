@@ -25,10 +25,10 @@ EVENTS = pl.Schema(
     }
 )
 """One row a file action of the commits still there, in the order recorded. `size` is null where no file is of the size
-recorded; `records` are live rows of an add, null where nobody says and for a remove."""
+recorded; `records` are live rows of an add, null where they are not recorded, and for a remove."""
 
 ACTIONS = ["version", "size", "records"]
-"""The columns of FILE_ACTIONS that events are made of, beside those that are always there."""
+"""The columns of FILE_ACTIONS that events are made of, without those that are always there."""
 
 
 def events_of(actions: pl.DataFrame) -> pl.DataFrame:
@@ -41,7 +41,7 @@ def states_before(removals: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
     version, but not below `start`, says of it: `size_before`, `records_before`, null after a removal, as of a file that
     is gone nothing is known; `met`: whether there is such an event.
 
-    "The actions of a commit have no order": what it removes was there before it, whatever else it adds.
+    "The actions of a commit have no order": what it removes was there before it, no matter what else it adds.
     """
     near = events.filter(pl.col("key").is_in(removals["key"].implode())).sort("version", maintain_order=True)
     live = [pl.when("added").then(name).alias(f"{name}_before") for name in ("size", "records")]

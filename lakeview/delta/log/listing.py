@@ -184,7 +184,7 @@ class LogListing:
         return self._whole().versions
 
     def listed_commits(self) -> list[LogFile]:
-        """The commits that the last listing told of, oldest first: costs nothing, and may begin late."""
+        """The commits in the last listing, oldest first: costs nothing, and may begin late."""
         with self._lock:
             return self._versions.commits
 
@@ -195,7 +195,7 @@ class LogListing:
             return self._from > 0
 
     def has_commits(self, first: int, last: int) -> bool:
-        """Whether the last listing told of every commit from one version to another."""
+        """Whether the last listing had every commit from one version to another."""
         with self._lock:
             versions = self._versions.versions
             return bisect_right(versions, last) - bisect_left(versions, first) == last - first + 1

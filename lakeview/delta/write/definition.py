@@ -30,7 +30,7 @@ _ENABLED_FROM, _ENABLED_AT = "delta.inCommitTimestampEnablementVersion", "delta.
 
 
 class Definition:
-    """What a table is, beside its files: as a transaction found it, and with what it changes.
+    """What a table is, without its files: as a transaction found it, and with what it changes.
 
     `metadata` and `protocol` are the actions in force after the commit; `address` names the table in errors.
     """
@@ -175,7 +175,7 @@ class Definition:
         return not is_old and self.enables("rowTracking", ROW_TRACKING)
 
     def adopt(self, newest: Replay) -> None:
-        """Take over what another commit made of the definition, beside what ours changes."""
+        """Take over what another commit made of the definition, except for what ours changes."""
         if not self.changes_metadata:
             self.metadata = newest.metadata
         if not self.changes_protocol:

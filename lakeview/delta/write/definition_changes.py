@@ -1,4 +1,4 @@
-"""Changes of what a table is, beside its rows: columns, properties, constraints, protocol."""
+"""Changes of what a table is, without its rows: columns, properties, constraints, protocol."""
 
 from __future__ import annotations
 

@@ -19,10 +19,10 @@ Key = tuple[str, str | None]
 """A logical file: its canonical path, and its deletion vector's unique id."""
 
 REMOVAL_COLUMNS = ("size", "partition_values", "vector", "tags", "base_row_id", "default_row_commit_version")
-"""What a remove action says of the file beside its path."""
+"""What a remove action says of the file besides its path."""
 
 LIVE_COLUMNS = (*REMOVAL_COLUMNS, "modified", "stats", "clustering_provider")
-"""What an add action says of the file beside its path."""
+"""What an add action says of the file besides its path."""
 
 
 class FileChanges:

@@ -45,7 +45,7 @@ _NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 _FOLDER = re.compile(r"([^=/]+)=([^/]*)")
 _DAY_0 = date(1970, 1, 1).toordinal()
 _EXACT = (pa.types.is_integer, pa.types.is_date)
-"""Types whose bounds in a footer are those of the values, whoever wrote them."""
+"""Types whose bounds in a footer are those of the values, by every writer."""
 
 Shape: TypeAlias = Mapping[Path, DataType | str]
 """The type at each path; only its kind where it holds others, which have paths of their own."""

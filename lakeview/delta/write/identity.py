@@ -16,7 +16,7 @@ _EXPLICIT = "delta.identity.allowExplicitInsert"
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 Allocate = Callable[["Identity", int], int]
-"""Gives the first of so many values of an identity column, which nobody else gets."""
+"""Gives the first of so many values of an identity column, which no other call gets."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ _BY_PROPERTY = {
 _BY_TYPE = {"timestamp_ntz": "timestampNtz", "variant": "variantType"}
 
 _TABLE_FEATURES = 3
-"""The reader version from which readers are told features by name."""
+"""The reader version from which a protocol names its reader features."""
 
 
 def active_features(metadata: Metadata) -> frozenset[str]:

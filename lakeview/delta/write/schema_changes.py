@@ -75,7 +75,7 @@ def _quoted(part: str) -> str:
 
 
 def drop(schema: Schema, path: Path) -> Schema:
-    """The schema without the field at a path. InvalidRequestError where nothing would be left beside it, and for a
+    """The schema without the field at a path. InvalidRequestError where no other field would be left, and for a
     field of a map's keys, which might no longer differ."""
     if (key := _key_above(schema, path)) is not None:
         raise InvalidRequestError(

@@ -176,7 +176,7 @@ class Transaction(WholeFiles):
         """Write small files, and those with many deleted rows, again as fewer large ones; returns how many went.
 
         `where`: a condition on partition columns; `z_order_by`: all files are taken, and their rows ordered along a
-        curve through these columns; `progress`: told of bytes done, and of how many. The rows stay the same.
+        curve through these columns; `progress`: called with the bytes done, and all bytes. The rows stay the same.
         """
         expression = self.on_partitions(where)
         option = None if target_bytes is None else integer_of(target_bytes, "target_bytes")

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 _ATTEMPTS = 3
 _PUBLIC = ("type", "uri", "warehouse", "scope")
-"""Properties whose values may be told."""
+"""Properties whose values may be shown."""
 
 
 @dataclass(frozen=True, slots=True)

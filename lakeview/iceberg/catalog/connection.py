@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def catalog_properties(name: str, properties: Mapping[str, Any] | None, config: Config) -> Mapping[str, Any]:
     """A catalog's properties: of the call, else of lakeview's configuration, else of pyiceberg's own.
 
-    InvalidRequestError if nobody knows a catalog of this name.
+    InvalidRequestError if none of them has a catalog of this name.
     """
     own = config.catalogs.get(name, {})
     foreign = errors_of_pyiceberg(name)

@@ -1,7 +1,7 @@
 """What pyiceberg and the libraries below it raise, to lakeview's errors.
 
 Their texts are not passed on, and neither are they as causes: some print every property of a catalog, credentials too.
-Only a server's own words are told, without anything that looks like a secret.
+Only a server's own words are shown, without anything that looks like a secret.
 """
 
 from __future__ import annotations

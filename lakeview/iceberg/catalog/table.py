@@ -78,7 +78,7 @@ class CatalogPointer:
     def _open_at(self, location: Located) -> tuple[Storage, Place]:
         place = self._place(location.metadata)
         try:
-            # a user's key beside the catalog's session token would be nobody's credentials
+            # a user's key with the catalog's session token would be no valid credentials
             options = combined(store_kind(place.root), location.options, self._options)
             storage = trusting(place.root, self._relocate, options, self._config)
         except AccessDeniedError as error:

@@ -106,7 +106,7 @@ class IcebergFiles:
 
         A summary is text that its writer kept as it went, and may lie: it is believed where the manifest list counts
         the same files and rows, and where there are no deletes, which neither of them counts in rows of data. Else
-        nothing is told; nor are bytes that it leaves out.
+        nothing is known; nor are bytes that it leaves out.
         """
         recorded = {} if self._snapshot is None else self._snapshot.summary
         summary = {k: v for k, v in recorded.items() if isinstance(v, str)}

@@ -1,4 +1,4 @@
-"""A schema and the sort orders to RULES: what a table says beside its types."""
+"""A schema and the sort orders to RULES: what a table says besides its types."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def canonical(path: str) -> str:
 
 class Locations:
     """Where the files of one table are. `root`: the folder it was opened from; `relocate`: the user's own rules,
-    recorded prefix to where it lies now. `guessed`: its own folder is told by recorded paths, against its location."""
+    recorded prefix to where it lies now. `guessed`: its own folder is known by recorded paths, against its location."""
 
     def __init__(self, root: str, metadata: Metadata, relocate: Mapping[str, str] | None = None) -> None:
         self._root = root.rstrip("/")

@@ -64,7 +64,7 @@ def names_by_snapshot(metadata: Metadata) -> dict[int, list[str]]:
 def snapshot_log(metadata: Metadata) -> pl.DataFrame:
     """SNAPSHOT_LOG in the order recorded, not by the clocks of its writers.
 
-    Each step is told by ancestry alone, which the metadata keeps for snapshots that have not expired.
+    Each step is known by ancestry alone, which the metadata keeps for snapshots that have not expired.
     """
     current = {s.snapshot_id for s in ancestors(metadata, metadata.current_snapshot_id)}
     line: Mapping[int, int] = _depths(metadata)

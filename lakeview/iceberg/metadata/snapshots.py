@@ -38,7 +38,7 @@ class SnapshotEntry(msgspec.Struct, frozen=True, gc=False, rename="kebab"):
 
     @property
     def summary(self) -> dict[str, Any]:
-        """What its writer told of it, decoded when asked; nothing where that is no object."""
+        """What its writer recorded of it, decoded when asked; nothing where that is no object."""
         try:
             summary = msgspec.json.decode(self.recorded_summary)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

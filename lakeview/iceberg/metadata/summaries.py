@@ -1,4 +1,4 @@
-"""Summaries of snapshots to a frame: what writers told of each, as texts, and as JSON of counts and of the rest."""
+"""Summaries of snapshots to a frame: what writers recorded of each, as texts, and as JSON of counts and of the rest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DELETES = ("-delete-files", "-position-deletes", "-equality-deletes")
 _WRITER = ("operation", "engine-name", "engine-version", "iceberg-version", "app-name")
 
 _FEW = 150
-"""Up to so many summaries are told apart one by one: columns of them cost more than they spare."""
+"""Up to so many summaries are parsed one by one: columns of them cost more than they save."""
 _MOST_KEYS, _SAMPLES, _AT_ONCE = 64, 16, 1_000
 _DIGITS = 18
 

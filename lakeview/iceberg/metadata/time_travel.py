@@ -1,4 +1,4 @@
-"""A version, a moment or a ref to one snapshot, the schema it is read with, and what is told of it at once."""
+"""A version, a moment or a ref to one snapshot, the schema it is read with, and what is known of it at once."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _INFERRED_COLUMNS = 100
 
 
 class MetricsMode(NamedTuple):
-    """What is recorded of a column beside its counts. `width`: what bounds of texts and bytes are cut to."""
+    """What is recorded of a column besides its counts. `width`: what bounds of texts and bytes are cut to."""
 
     bounds: bool
     width: int | None = None

@@ -58,7 +58,7 @@ class SnapshotCommit:
     """One change of a table's files, as a commit that follows those of others: the manifest of new files stays as it
     is, the list and the metadata file are written again, and what is removed is held against what was committed.
 
-    Whoever fails before the metadata file is there leaves the table as it was, and the files that it wrote are removed.
+    A commit that fails before the metadata file is there leaves the table as it was; the files it wrote are removed.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """Tasks of a shared table that another process can read by itself: each carries the signed URL of its file.
 
-Whoever has such a task can read the file until the URL expires: they are for the workers of one job, not for keeping.
+Every holder of such a task can read the file until the URL expires: for the workers of one job, not for storage.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ class SharedTable(OneLine):
         """The table at a version or a moment, where its history is shared; the latest without either.
 
         VersionNotFoundError with the server's words where it gives none, UnsupportedTableError for a feature by name,
-        InvalidRequestError (a naive moment, a ref). When a version was committed is not told: `timestamp` is None.
+        InvalidRequestError (a naive moment, a ref). When a version was committed is not shared: `timestamp` is None.
         """
         state = self._state(version, at, ref)
         return Snapshot(state.describe(), state.listed_files.loader(), table=self)
@@ -140,7 +140,7 @@ class SharedTable(OneLine):
         return pl.DataFrame(schema=COMMITS)
 
     def versions(self, *, look: bool = True) -> pl.DataFrame:
-        """VERSIONS, newest first, at most a thousand; when they were committed is not told.
+        """VERSIONS, newest first, at most a thousand; when they were committed is not shared.
 
         Whether earlier ones may be read is asked of the server: about ten requests, one where it shares no history;
         with `look=False` none, and `readable` is null.
@@ -148,7 +148,7 @@ class SharedTable(OneLine):
         return shared_versions(self.client, self.name, self._latest, look=look)
 
     def schemas(self) -> pl.DataFrame:
-        """SCHEMAS: the one of the latest version, at that version; since when it holds is not told."""
+        """SCHEMAS: the one of the latest version, at that version; since when it holds is not shared."""
         state = self._state()
         row = (state.version, None, state.head.metadata.schema_string or "")
         return pl.DataFrame([row], schema=SCHEMAS, orient="row")
@@ -170,7 +170,7 @@ class SharedTable(OneLine):
         return self._state(version).listed_files.statistics(columns)
 
     def lifetimes(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """LIFETIMES of the live files: since when they are part of the table is not told, nor which ones were.
+        """LIFETIMES of the live files: since when they are part of the table is not shared, nor which ones were.
 
         With `columns`, their `statistics` too: a struct with one field for each, as in STATISTICS.
         """
@@ -220,7 +220,7 @@ class SharedTable(OneLine):
     ) -> list[FileTask]:
         """The files a read needs, each as a value that another process can read by itself, until its URL expires.
 
-        `where` skips files, it does not filter rows. Tasks hold signed URLs: whoever has one can read its file.
+        `where` skips files, it does not filter rows. A task holds a signed URL: every holder can read its file.
         """
         state = self._state(version)
         state.require_rows()

@@ -152,7 +152,7 @@ class TimelyResponse(StreamingResponse):
 
 
 class BrokenStreamError(RuntimeError):
-    """An answer failed after it had begun, for a client that cannot be told: the connection is cut instead.
+    """An answer failed after it had begun, which no status can report any more: the connection is cut instead.
 
     A clean end would pass for a whole answer: silent loss of data.
     """

@@ -45,9 +45,9 @@ _TYPES = {"str": pl.String(), "int": pl.Int64(), "datetime": pl.Datetime("us", "
 
 AUDIT = pl.Schema({field.name: _TYPES[str(field.type).partition(" ")[0]] for field in fields(Entry)})
 """One row a request; over the time between two writes are added up: requests for a file by recipient, table and file,
-and those of nobody who was recognised by where they came from, what they asked for and how they were answered.
+and those without a known token by where they came from, what they asked for and how they were answered.
 
-`recipient`, `token_id`: null where nobody was recognised; `client`: the address it came from; `action`: list, version,
+`recipient`, `token_id`: null without a known token; `client`: the address it came from; `action`: list, version,
 metadata, query, changes or file; `version`, for changes the first, with `end_version` the last; `hints`: the filter as
 JSON text, its first 4,096 characters; `file`: its path below the table; `files` listed; `bytes` of the answer's body;
 `status` of the answer. In every text characters that are not printable are escaped."""
@@ -60,7 +60,7 @@ _TEXTS = tuple(name for name, type_ in AUDIT.items() if type_ == pl.String())
 
 
 class AuditLog:
-    """Takes entries at once, writes them when told to. Safe to use from several threads.
+    """Takes entries at once, writes them when asked to. Safe to use from several threads.
 
     When more than 100,000 entries wait, as the table cannot be written, the oldest are given up; the log says so.
     """
@@ -143,7 +143,7 @@ class AuditLog:
 def _alike(entry: Entry) -> tuple[object, ...] | None:
     """What requests have in common that are added up; None for one that stands for itself.
 
-    Whoever shows no token of ours could otherwise write as many rows as he can send requests.
+    A client without a token could otherwise write as many rows as it can send requests.
     """
     if entry.recipient is None:
         return entry.client, entry.action, entry.status

@@ -1,6 +1,6 @@
 """A YAML file to a document, in which nothing is left to guess: what hides something must say so once, and whole.
 
-A file is read while somebody edits it. A view that is cut off, written twice or misspelt must not become its table.
+A file may be read while it is edited. A view that is cut off, written twice or misspelt must not become its table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A YAML file, or a folder of tables, to Settings: what is wrong is refused by name, what is unknown is told."""
+"""A YAML file, or a folder of tables, to Settings: what is wrong is refused by name, what is unknown is reported."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _with_ids(share: ShareEntry) -> ShareEntry:
                 raise wrong(f"startVersion of table {table.name} is negative")
             if table.view is not None:
                 _check_view(table.name, table.view)
-        # by names and never by the location: a table that moves keeps its id, and the id tells nobody where it lies
+        # by names and never by the location: a table that moves keeps its id, and the id does not show where it lies
         schemas.append(msgspec.structs.replace(schema, tables=[
             t if t.id else msgspec.structs.replace(t, id=_id("table", share.name, schema.name, t.name))
             for t in schema.tables

@@ -70,7 +70,7 @@ class Context:
 
     def base_url(self) -> str:
         """Where clients reach this server: as configured, or the address it listens on; never the Host header, which
-        whoever asks could set to steer others."""
+        a client could set to steer others."""
         settings = self.hub.settings
         if settings.public_url is not None:
             return settings.public_url.rstrip("/")

@@ -28,7 +28,7 @@ def heads(
     """The bodies of protocol and metaData lines, by format. `sizes`: the number of files and their bytes, where they
     are given."""
     files, size = sizes or (None, None)
-    own = {k: v for k, v in metadata.properties.items() if k.startswith("delta.")}  # others are nobody's business
+    own = {k: v for k, v in metadata.properties.items() if k.startswith("delta.")}  # others are not shared
     plain = MetadataLine(
         id=metadata.id,
         name=metadata.name,

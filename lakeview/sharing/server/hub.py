@@ -128,7 +128,7 @@ class Hub:
         except LakeviewError as error:
             fault = str(error)
             if fault != self._token_fault:
-                _LOG.error("nobody is let in: %s", fault)
+                _LOG.error("every request is refused: %s", fault)
             return self._given_tokens
         finally:
             self._token_fault = fault
@@ -150,7 +150,7 @@ class Hub:
     async def compute(self, recipient: str, function: Callable[[], T]) -> T:
         """Run what takes the processor and no store in a thread: one at a time for one recipient, 2 for all.
 
-        Each of these threads competes for the interpreter's lock with the event loop: a request of somebody else that
+        Each of these threads competes for the interpreter's lock with the event loop: a request of another client that
         takes the lock five times waits for it as often.
         """
         async with self._limit("compute", 1, recipient):

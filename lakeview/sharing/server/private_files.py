@@ -14,7 +14,7 @@ def write_privately(path: Path, data: bytes, *, exclusively: bool = False) -> No
     """Put a new file in a place, readable and writable by its owner only; `exclusively`: FileExistsError if one is
     there.
 
-    A link in that place is replaced, not followed, and so is what somebody else may have put there.
+    A link in that place is replaced, not followed, and so is what another user may have put there.
     """
     _put(str(path), data, exclusively=exclusively)
 

@@ -1,7 +1,7 @@
 """What the server will not do to an answer: a status, an error code and a sentence for the recipient.
 
-A permanent fault is never told with 5xx: clients try those again for minutes. No message names a place of this machine:
-what is wrong with a table is told by its kind, and the place goes to the server's own log.
+A permanent fault is never answered with 5xx: clients try those again for minutes. No message names a place of this
+machine: what is wrong with a table is named by its kind, and the place goes to the server's own log.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ _REFUSALS: tuple[tuple[type[LakeviewError], int, str, str], ...] = (
 
 
 def refusal_of(error: LakeviewError) -> Refusal:
-    """Our own errors over a table as an answer: the kind is told, never a path."""
+    """Our own errors over a table as an answer: the kind is named, never a path."""
     for kind, status, code, message in _REFUSALS:
         if isinstance(error, kind):
             headers = {"Retry-After": "5"} if status == 503 else None

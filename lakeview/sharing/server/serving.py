@@ -1,4 +1,4 @@
-"""An application to a running server: one uvicorn, loopback unless told otherwise, closed to slow and idle clients."""
+"""An application to a running server: one uvicorn, on loopback by default, closed to slow and idle clients."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ImpatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _look(self) -> None:
-        cycle: Any = self.cycle  # uvicorn says that it is always there, and it is not until somebody asks
+        cycle: Any = self.cycle  # uvicorn says that it is always there, and it is not until the first request
         if self.transport.is_closing():
             if self._ending:  # what is left to send would be held as long as the reader likes
                 self.transport.abort()

@@ -72,9 +72,7 @@ def load_keys(path: Path) -> Keys:
     if not keys.files or not keys.tokens or any(len(k.secret) < _BYTES for k in (*keys.files, *keys.tokens)):
         raise _no_keys(path, "it holds too few or too short keys")
     if os.name != "nt" and os.stat(path).st_mode & 0o077:
-        _LOG.warning(
-            "%s can be read by others than its owner: whoever reads it can sign URLs; rotate the keys", path.name
-        )
+        _LOG.warning("%s can be read by others than its owner, who can then sign URLs; rotate the keys", path.name)
     return keys
 
 

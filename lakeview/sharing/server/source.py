@@ -32,7 +32,7 @@ class ChangeRange:
     """Which changes, and how they are written. `start` and `end` are both included.
 
     `feed`: recorded change files take the place of a version's own files, and each version must have recorded changes.
-    `metadata`, `protocol`: those of later versions are told as well. `begin`: where a later page begins.
+    `metadata`, `protocol`: those of later versions are sent as well. `begin`: where a later page begins.
     """
 
     start: int

@@ -88,7 +88,7 @@ def failures(batch: pa.RecordBatch, conditions: Sequence[tuple[int, str]], schem
 
 def mark_failures(rows: DataFrame, rules: Sequence[Expectation], published: DataFrame | None) -> DataFrame:
     """The rows and FAILED. A row with a key that an earlier row has fails a unique expectation: earlier by the JSON
-    text of the row, so that the same rows are told apart the same way each time. Rows that a removing expectation has
+    text of the row, so that the same rows are kept each time. Rows that a removing expectation has
     failed, and rows with a null in the key, share theirs with no other.
 
     `published`: rows that are in the table and stay; their keys count as earlier ones.

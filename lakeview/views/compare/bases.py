@@ -21,7 +21,7 @@ class BaseChoice:
 
 
 def commits_between(timeline: pl.DataFrame, first: int, last: int) -> pl.DataFrame:
-    """TIMELINE rows after version `first` up to `last`, whichever of them came first; none where one is not told,
+    """TIMELINE rows after version `first` up to `last`, whichever of them came first; none where one is missing,
     or is an off-branch commit: of two branches no commits lead from one to the other."""
     places = [timeline["version"].index_of(version) for version in (first, last)]
     if None in places or "off-branch" in (timeline["lane"][place] for place in places if place is not None):

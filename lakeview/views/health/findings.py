@@ -34,7 +34,7 @@ MOST_RULES_NAMED = 3
 ORDER = (Severity.BROKEN, Severity.ATTENTION, Severity.NOTE, Severity.PASS)
 
 OPEN = (Severity.BROKEN, Severity.ATTENTION)
-"""The severities of findings that somebody has to do something about."""
+"""The severities of findings that ask for an action."""
 
 NUMBERS = ("nothing", "one thing", "two things", "three things", "four things", "five things", "six things")
 

@@ -35,8 +35,8 @@ def partition_history(
 ) -> pl.DataFrame:
     """PARTITION_HISTORY of one partition, from FILES (live), LIFETIMES and COMMITS or TIMELINE, oldest first.
 
-    What was there before the first commit told is counted from the start. Files that are gone belong to a partition as
-    in `partition_writes`; those of no known one are left out.
+    What was there before the first commit is counted from the start. Files that are gone belong to a partition as in
+    `partition_writes`; those of no known one are left out.
     """
     partitions = files.drop_nulls("partition_text").select("path", "partition_text")
     there = partitions.filter(pl.col("partition_text") == partition)["path"]

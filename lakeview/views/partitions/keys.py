@@ -23,7 +23,7 @@ _KEYED = "key_{}"
 """The columns of `partition_keys`: the user's names may be any."""
 
 _MOST_STEPS = 4_000
-"""A sequence of more steps than this is told as single partitions, without its gaps."""
+"""A sequence of more steps than this is shown as single partitions, without its gaps."""
 
 KEYS = "(^|/)[^=/]*="
 """Matches each key of a partition's text and its `=`; the first group is what stays before the value."""

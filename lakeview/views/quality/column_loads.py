@@ -84,13 +84,13 @@ LOAD_LANES = ("append", "change", "schema")
 def column_loads(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame:
     """COLUMN_LOADS from LIFETIMES with `statistics` and TIMELINE: commits that changed data and wrote files.
 
-    A file that stays on with other deleted rows was loaded before, and is not told again; nor is it removed.
+    A file that stays on with other deleted rows was loaded before, and is not counted again; nor is it removed.
     """
     loads = timeline.filter(pl.col("lane").is_in(LOAD_LANES) & pl.col("data_change")).select(
         pl.col("version").alias("added"), "timestamp", "writer", "lane", "taken_back_by"
     )
     loads = loads.with_row_index("load")
-    # of the stays of one path the first; one that was there before all commits told was loaded by none of them
+    # of the stays of one path the first; one that was there before all of these commits was loaded by none of them
     places = timeline.select(pl.col("version").alias("added")).with_row_index("place")
     order = lifetimes.select("path", "added").with_row_index("stay").join(places, on="added", how="left")
     first = order.sort(pl.col("added").is_not_null(), "place").unique("path", keep="first", maintain_order=True)

@@ -28,7 +28,7 @@ _WORDS = {
 
 
 def column_rules(rules: pl.DataFrame) -> pl.DataFrame:
-    """COLUMN_RULES from RULES. A kind without words of its own is told by its name."""
+    """COLUMN_RULES from RULES. A kind without words of its own is shown by its name."""
     of_columns = rules.filter(pl.col("column").is_not_null())
     words = pl.col("kind").replace_strict(_WORDS, default=pl.col("kind") + " ", return_dtype=pl.String)
     texts = of_columns.select(path="column", rules=words + shorten_column(pl.col("rule"), RULE_LENGTH))

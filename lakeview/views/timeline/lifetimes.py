@@ -42,7 +42,7 @@ COHORTS = pl.Schema(
     }
 )
 """One row for files that came and went together, in the order in which they came. `first` to `last`: the versions that
-added them (the same one but where commits are told together), `ended_in` the one that removed the last of them. `low`
+added them (the same one but where commits are grouped), `ended_in` the one that removed the last of them. `low`
 to `high`: their bytes, as far as known, on the sum of all that was ever written; `bytes` null where one is unknown."""
 
 LIVES_BY_COMMIT = pl.Schema(
@@ -66,7 +66,7 @@ and `ended_in`: the version that removed most of its bytes (null while all live)
 
 MOST_COHORTS = 2_400
 _BINS = 40
-"""Of longer histories commits are told in so many groups: 40 begins, 41 ends, a few ways to end."""
+"""Commits of longer histories are put into so many groups: 40 begins, 41 ends, a few ways to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def file_lives(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame:
 
 
 def life_cohorts(lives: pl.DataFrame) -> pl.DataFrame:
-    """COHORTS from FILE_LIVES, at most MOST_COHORTS: of a long history neighbouring commits are told together."""
+    """COHORTS from FILE_LIVES, at most MOST_COHORTS: neighbouring commits of a long history are grouped."""
     keys = ["from", "to", "ended_by"]
     if lives.select(keys).n_unique() <= MOST_COHORTS:
         binned = lives.with_columns(start="from", stop="to")
