@@ -90,7 +90,7 @@ def test_a_file_without_rows_has_no_chunks(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_of_another_kind_is_said_to_be_one(data: bytes, kind: str, tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedTableError, match=f"f is {kind}, and only of Parquet files"):
+    with pytest.raises(UnsupportedTableError, match=f"f is {kind}, and only the layout of Parquet files"):
         looked_into(tmp_path, data)
 
 
