@@ -19,7 +19,7 @@ import msgspec
 import polars as pl
 
 from lakeview.jobs.messages import Cancelled, Failure, JobCancelledError, Progress, Report, Result, Run, ToWorker
-from lakeview.model.errors import LakeviewError, error_record
+from lakeview.model.errors import LakeviewError, StoreUnavailableError, error_record
 
 POLL_SECONDS = 0.2
 
@@ -92,9 +92,7 @@ class Worker:
         report: Report = Failure(job_id, error_record(unexpected))
         try:
             rows, counts = self._engine.run(job.run, job.on_step)
-            path = self._folder / f"{job_id}.arrow"
-            rows.write_ipc(path)
-            report = Result(job_id, str(path), counts)
+            report = Result(job_id, _write(rows, self._folder / f"{job_id}.arrow"), counts)
         except JobCancelledError:
             report = Cancelled(job_id)
         except LakeviewError as error:
@@ -121,6 +119,19 @@ class Worker:
         with self._lock, suppress(BrokenPipeError):  # the program has ended, and this process will
             self._output.write(msgspec.json.encode(report) + b"\n")
             self._output.flush()
+
+
+def _write(rows: pl.DataFrame, path: Path) -> str:
+    """The path of a file that has the rows. StoreUnavailableError where it cannot be written."""
+    try:
+        rows.write_ipc(path)
+    except OSError as error:
+        raise StoreUnavailableError(
+            f"the rows of the job cannot be written to {path}: {error}",
+            fix="free space there, or name a folder that has some by TMPDIR",
+            place=str(path),
+        ) from error
+    return str(path)
 
 
 def main(make_engine: Callable[[Mapping[str, str]], Engine]) -> None:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from lakeview.jobs import Job, JobCancelledError, Progress, Request, SparkJobs, State
+from lakeview.jobs.messages import Failure, Report, Run
 from lakeview.jobs.queue import FairQueue
+from lakeview.jobs.worker import Worker
 from lakeview.model.errors import InvalidRequestError, LakeviewError, NotATableError
+from tests.jobs.small_worker import Engine
 
 MODULE = "tests.jobs.small_worker"
 WAIT, ROWS = Request("wait", "lake/a"), Request("rows", "lake/a")
@@ -84,6 +90,17 @@ def test_errors_are_those_of_the_library(jobs: SparkJobs) -> None:
     )  # fmt: skip
     with pytest.raises(LakeviewError, match="the job ended without an answer"):
         jobs.run(Request("fail", "lake/b"))
+
+
+def test_rows_that_cannot_be_written_fail_their_job_with_the_reason(tmp_path: Path) -> None:
+    reports = BytesIO()
+    Worker(Engine({}), reports, tmp_path / "gone").serve([msgspec.json.encode(Run("j", "ann", ROWS))])
+    for thread in threading.enumerate():
+        if thread.name == "lakeview-job-j":
+            thread.join()
+    failure = msgspec.json.decode(reports.getvalue().splitlines()[-1], type=Report)
+    assert isinstance(failure, Failure)
+    assert "cannot be written to" in str(failure.error["message"])
 
 
 @pytest.mark.parametrize(
