@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 import lakeview as lv
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.table import DeltaTable
+from lakeview.delta.write.definition_operations import json_text
 from lakeview.delta.write.file_changes import paths_of
 from lakeview.delta.write.writer import discard, write_files
 from lakeview.model.clock import Clock
@@ -176,7 +177,7 @@ class LakeviewWriter(DataSourceArrowWriter):
             }
         parameters: dict[str, Any] = {
             "mode": "Overwrite" if self.overwrite else "Append",
-            "partitionBy": list(self.context.partition_columns),
+            "partitionBy": json_text(self.context.partition_columns),
         }
         if self.options.dynamic:
             parameters["partitionOverwriteMode"] = "dynamic"

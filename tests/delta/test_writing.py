@@ -276,6 +276,23 @@ def test_metrics_have_the_names_and_the_zeros_that_other_engines_record(tmp_path
     assert int(metrics["numTargetBytesAdded"]) == table.snapshot().size_bytes
 
 
+def test_parameters_have_the_forms_that_other_engines_record(tmp_path: Path) -> None:
+    table = orders(tmp_path / "orders", partition_by=["city"], properties={"owner": "ada"})
+    created = last_commit(table)["commitInfo"]["operationParameters"]
+    assert (created["partitionBy"], created["properties"]) == ('["city"]', '{"owner":"ada"}')
+    table.append(rows(1))
+    assert last_commit(table)["commitInfo"]["operationParameters"] == {"mode": "Append", "partitionBy": '["city"]'}
+    table.add_column("note", pl.String)
+    column = '[{"column":{"name":"note","type":"string","nullable":true,"metadata":{}}}]'
+    assert last_commit(table)["commitInfo"]["operationParameters"] == {"columns": column}
+    table.upgrade_protocol(["deletionVectors"])
+    protocol = json.loads(last_commit(table)["commitInfo"]["operationParameters"]["newProtocol"])
+    assert protocol == last_commit(table)["protocol"]
+    table.clone(str(tmp_path / "clone"))
+    cloned = last_commit(lv.open_table(str(tmp_path / "clone")))["commitInfo"]["operationParameters"]
+    assert (cloned["sourceVersion"], cloned["isShallow"]) == (3, True)
+
+
 def test_an_application_records_how_far_it_got(tmp_path: Path) -> None:
     table = orders(tmp_path)
     with table.transaction() as txn:

@@ -95,7 +95,7 @@ def test_append_overwrite_and_replace_where(spark: SparkSession, tmp_path: Path)
     writing(numbers(spark, 30, 38).where("part = 0"), "overwrite", replaceWhere="part = 0").save(address)
     assert ids(tmp_path / "numbers") == [1, 2, 4, 5, 7, 8, 30, 33, 36]
     commit = lv.open_table(address).history(1).row(0, named=True)
-    assert json.loads(commit["parameters"]) == {"mode": "Overwrite", "partitionBy": ["part"], "predicate": "part = 0"}
+    assert json.loads(commit["parameters"]) == {"mode": "Overwrite", "partitionBy": '["part"]', "predicate": "part = 0"}
     writing(numbers(spark, 100, 101), "overwrite").save(address)
     assert ids(tmp_path / "numbers") == [100, 101]
 

@@ -14,6 +14,7 @@ from lakeview.delta.log.commits import encode_actions
 from lakeview.delta.log.paths import LOG_FOLDER, commit_name
 from lakeview.delta.log.times import asks_for_in_commit_times
 from lakeview.delta.write.column_ids import MAX_ID, check_unique, with_column_ids
+from lakeview.delta.write.definition_operations import json_text
 from lakeview.delta.write.evolution import check_column_metadata, check_types
 from lakeview.delta.write.property_checks import check_reserved_columns, check_settable
 from lakeview.delta.write.rules import active_features, check_clustering, with_required
@@ -57,7 +58,8 @@ def create_log(
         created_time=now,
         configuration=configuration,
     )
-    parameters = {"partitionBy": list(partition_by), "properties": configuration}
+    parameters = {"partitionBy": json_text(partition_by), "description": description, "isManaged": "false"}
+    parameters["properties"] = json_text(configuration)
     protocol = lowest_protocol(metadata, storage.root)
     put_first(storage, "CREATE TABLE", parameters, None, protocol, metadata, now, [], engine=engine, user=user)
 

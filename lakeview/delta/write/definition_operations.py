@@ -28,7 +28,9 @@ class DefinitionOperations:
     def add_column(self: Target, column: Column, type_: TypeInput, *, comment: str | None = None) -> int | None:
         """Add a nullable column, or field of a struct, behind the others; returns the version."""
         data_type = type_of(type_, _text(column))
-        columns = json_text([{"name": _text(column), "type": str(data_type)}])
+        about = {"name": _text(column), "type": str(data_type), "nullable": True}
+        about["metadata"] = {} if optional_text(comment, "comment") is None else {"comment": comment}
+        columns = json_text([{"column": about}])
         with self.transaction("ADD COLUMNS", parameters={"columns": columns}) as txn:
             txn.add_column(column, data_type, comment=comment)
         return txn.version
@@ -89,8 +91,9 @@ class DefinitionOperations:
     def upgrade_protocol(self: Target, features: Sequence[str]) -> int | None:
         """Let the protocol name more table features, and those that they need."""
         features = names_of(features, "features")
-        with self.transaction("UPGRADE PROTOCOL", parameters={"newProtocol": json_text(features)}) as txn:
+        with self.transaction("UPGRADE PROTOCOL") as txn:
             txn.upgrade_protocol(features)
+            txn.entry.parameters["newProtocol"] = json_text(txn.definition.protocol)
         return txn.version
 
     def set_properties(self: Target, properties: Mapping[str, str]) -> int | None:

@@ -26,6 +26,7 @@ from lakeview.delta.log.file_actions import PARTITION_VALUES
 from lakeview.delta.log.paths import encode_path
 from lakeview.delta.write.create import check_schema, lowest_protocol, put_first
 from lakeview.delta.write.definition import Definition
+from lakeview.delta.write.definition_operations import json_text
 from lakeview.delta.write.file_changes import LIVE_COLUMNS, add_of
 from lakeview.delta.write.live_statistics import with_documents
 from lakeview.delta.write.row_ids import DOMAIN as ROW_DOMAIN
@@ -75,8 +76,9 @@ def clone(source: Target, target: Storage, clock: Clock) -> None:
         adds, mark = with_row_ids(adds, 0, -1)
         domains += [] if mark is None else [mark]
     metadata = msgspec.structs.replace(state.metadata, id=str(uuid.uuid4()), created_time=now, configuration=properties)
-    parameters = {"source": source.storage.root, "sourceVersion": str(state.version)}
+    parameters = {"source": source.storage.root, "sourceVersion": state.version, "isShallow": True}
     metrics = {"sourceTableSize": str(sum(a.size for a in adds)), "sourceNumOfFiles": str(len(adds))}
+    metrics |= dict.fromkeys(("numRemovedFiles", "removedFilesSize", "numCopiedFiles", "copiedFilesSize"), "0")
     put_first(target, "CLONE", parameters, metrics, state.protocol, metadata, now, [*_pairs(adds), *_pairs(domains)])
 
 
@@ -113,7 +115,12 @@ def convert(storage: Storage, partitions: Schema, clock: Clock) -> None:
         id=str(uuid.uuid4()), schema_string=schema_text(whole), partition_columns=partitions.names, created_time=now,
         configuration={"delta.enableTypeWidening": "true"} if widened else {},
     )  # fmt: skip
-    parameters = {"numFiles": str(len(adds)), "partitionedBy": msgspec.json.encode(partitions.names).decode()}
+    parameters = {
+        "numFiles": len(adds),
+        "partitionedBy": json_text(partitions.names),
+        "collectStats": True,
+        "sourceFormat": "parquet",
+    }
     metrics = {"numConvertedFiles": str(len(adds))}
     put_first(
         storage, "CONVERT", parameters, metrics, lowest_protocol(metadata, storage.root), metadata, now, _pairs(adds)

@@ -25,6 +25,7 @@ from lakeview.delta.write.commit_loop import CommitLoop
 from lakeview.delta.write.conflicts import Intent, Winner, check_conflict, isolation_level
 from lakeview.delta.write.context import WriteContext, write_context
 from lakeview.delta.write.definition import Definition
+from lakeview.delta.write.definition_operations import json_text
 from lakeview.delta.write.deletion_vectors import VectorChange, replace_vectors
 from lakeview.delta.write.entry import Entry, next_in_commit_time
 from lakeview.delta.write.evolution import check_types
@@ -232,6 +233,8 @@ class PendingCommit:
         if adds and tracks_rows(self.definition):
             adds, domain = with_row_ids(adds, version, self._row_id_mark)
         in_commit = next_in_commit_time(self._table.log, self.definition, version, self.clock())
+        if self.entry.operation == "WRITE":
+            self.entry.parameters.setdefault("partitionBy", json_text(self.definition.partition_columns))
         info = self.entry.info(
             read_version=self._base.version,
             blind=bool(adds) and not self.files.removes and self._reads is None,
