@@ -239,7 +239,7 @@ COPIES: dict[type[exp.Expr], int] = {
 
 OTHER_IN_SPARK: tuple[type[exp.Expr], ...] = (
     exp.Round, exp.Substring, exp.Left, exp.Right, exp.Extract, exp.Concat, exp.RegexpLike, exp.RegexpILike, exp.Trim,
-    exp.IntDiv, exp.Mod, exp.Pad, exp.SplitPart, exp.StrPosition, exp.Reverse,
+    exp.IntDiv, exp.Pad, exp.SplitPart, exp.StrPosition, exp.Reverse,
 )  # fmt: skip
 """What Spark and polars evaluate differently for some arguments (rounding, positions, nulls, days of a week):
 constants of a constraint must not be evaluated in another way than by the engine that wrote the rows."""

@@ -71,7 +71,7 @@ def check_types(tree: exp.Expr, columns: Mapping[int, DataType]) -> exp.Expr:
                 strict = exp.Cast(this=node.this, to=node.to)  # null here, the nearest integer or an error in Spark
                 tree = strict if node is tree else tree
                 node.replace(strict)
-        elif isinstance(node, exp.Div | exp.DPipe):
+        elif isinstance(node, exp.Div | exp.Mod | exp.DPipe):
             _check_operands(node, [_kind(part, columns) for part in (node.left, node.right)])
         elif isinstance(node, exp.Greatest) and "floating" in {_kind(part, columns) for part in _parts(node)}:
             # to polars it is the greatest number beside NaN
@@ -88,9 +88,11 @@ def _check_cast(node: exp.Cast, columns: Mapping[int, DataType]) -> str:
     return target
 
 
-def _check_operands(node: exp.Div | exp.DPipe, kinds: Sequence[str]) -> None:
+def _check_operands(node: exp.Div | exp.Mod | exp.DPipe, kinds: Sequence[str]) -> None:
     if isinstance(node, exp.Div) and "decimal" in kinds and "floating" not in kinds:
         raise refuse("a division of decimals is rounded in another way by Spark")
+    if isinstance(node, exp.Mod) and not set(kinds) <= {"integer", "null"}:
+        raise refuse("a remainder of other numbers than integers is not always that of Spark")
     if isinstance(node, exp.DPipe) and (other := [kind for kind in kinds if "text" not in _ALIKE.get(kind, ())]):
         raise refuse(f"|| with {other[0]} means something else in Spark than here")
 

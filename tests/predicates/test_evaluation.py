@@ -143,6 +143,7 @@ TYPED = Schema(
         "CAST(-decimal * 2 AS STRING)", "decimal / integer", "1.0 / 3", "double || 'x'",
         "CAST(CASE WHEN boolean THEN timestamp END AS BIGINT)", "GREATEST(double, 1) < 5", "STRPOS(string, 'a') > 1",
         "CAST(FLOOR(double) AS STRING)", "CAST(SIGN(long) AS STRING)", "REVERSE(string) = 'a'",
+        "double % 2 = 1", "decimal % 2 = 1",
     ],
 )  # fmt: skip
 def test_a_rule_that_spark_evaluates_in_another_way_is_refused(text: str) -> None:
@@ -156,7 +157,7 @@ def test_a_rule_that_spark_evaluates_in_another_way_is_refused(text: str) -> Non
     "text",
     [
         "CAST(timestamp AS DATE)", "CAST(integer + 1 AS STRING)", "CAST(decimal AS DECIMAL(12, 4))",
-        "CAST(NULL AS INT)",
+        "CAST(NULL AS INT)", "MOD(integer, 3) = long % 2",
         "CAST(1.50 AS DECIMAL(10, 2))", "CAST('2024-01-31' AS DATE)", "date = DATE '2024-01-31'", "decimal / double",
         "CAST(decimal AS DOUBLE)", "UPPER(string) || CAST(boolean AS STRING)", "CAST(LENGTH(string) AS BIGINT)",
         "CAST(FLOOR(double / 10) AS INT)", "CAST(CEIL(decimal) AS BIGINT)", "CAST(SIGN(double) AS INT)",
