@@ -86,12 +86,13 @@ def rows_table(difference: views.compare.rows.RowDifference, now: OpenTable, pai
             + ("Found: the fewest columns that name each row once." if default_key else "None was found that fits."),
             width=420,
         )
-        pairs = views.compare.row_pairs.row_pairs(difference.rows, key)
+        different = views.compare.row_pairs.repeated(difference.rows)
+        pairs = views.compare.row_pairs.row_pairs(different, key)
         counts = dict(pairs[views.compare.row_pairs.CHANGE].value_counts().iter_rows())
         kinds = [kind for kind in _KINDS if counts.get(kind)]
-        is_part = difference.rows.height < difference.gains + difference.losses
+        is_part = different.height < difference.gains + difference.losses
         choice = st.pills(
-            f"Show, of the first {difference.rows.height:,} different rows" if is_part else "Show",
+            f"Show, of the first {different.height:,} different rows" if is_part else "Show",
             kinds,
             selection_mode="multi",
             format_func=lambda kind: f"{kind} {_KINDS.get(kind, '')} {counts.get(kind, 0):,}",
@@ -129,7 +130,9 @@ def _diff_table(pairs: pl.DataFrame) -> None:
     for name in rows.columns[2:]:
         changed = rows[name].alias("cell").str.contains(diff.ARROW, literal=True).fill_null(value=False)
         styles[name] = strong.zip_with(changed & (rows[diff.CHANGE] == diff.CHANGED), plain)
-    cells, styled = pandas_rows(rows), pandas_rows(pl.DataFrame(styles))
+    # as text: beside rows that came or went, which have none, pandas shows a count as 1.000000
+    cells = pandas_rows(rows.with_columns(pl.col(diff.COUNT).cast(pl.String)))
+    styled = pandas_rows(pl.DataFrame(styles))
     has_changed_rows = bool((rows[diff.CHANGE] == diff.CHANGED).any())
     with st.container(key=f"{display_rows.OWN_COLUMNS}difference"):
         st.dataframe(

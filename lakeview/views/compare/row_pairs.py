@@ -8,7 +8,7 @@ from itertools import combinations
 import polars as pl
 
 from lakeview.model.printable import shorten
-from lakeview.views.compare.rows import NET
+from lakeview.views.compare.rows import MOST_ROWS, NET
 from lakeview.views.values import TEXT_LENGTH, value_text
 
 ADDED, REMOVED, CHANGED = "+", "\N{MINUS SIGN}", "~"
@@ -19,6 +19,15 @@ CHANGE, COUNT = "_change", "_changed_columns"
 _MOST_KEY_COLUMNS = 3
 _COLUMNS_TRIED = 8
 _OWN = ("_place", "_nth")
+
+
+def repeated(rows: pl.DataFrame) -> pl.DataFrame:
+    """RowDifference.rows, each as often as one version has it more than the other; where these are more than MOST_ROWS,
+    as often as there is room for all."""
+    times = rows[NET].abs()
+    if times.sum() > MOST_ROWS:
+        times = times.clip(upper_bound=MOST_ROWS // rows.height)
+    return rows[pl.int_range(rows.height, eager=True).repeat_by(times).explode(empty_as_null=False)]
 
 
 def found_key(rows: pl.DataFrame) -> list[str]:
