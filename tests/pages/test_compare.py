@@ -70,6 +70,7 @@ def test_rows_of_one_key_are_shown_as_one_that_changed(tmp_path: Path) -> None:
     assert not app.exception
     assert app.multiselect(key="key").value == ["id"]
     diff = app.dataframe[-1].value
+    assert diff["_changed_columns"].fillna("").tolist() == ["1", "", ""]
     assert diff.drop(columns="_changed_columns").values.tolist() == [
         ["~", "2", "20 → 21"],
         ["+", "4", "40"],

@@ -144,7 +144,7 @@ def _diff_table(pairs: pl.DataFrame) -> None:
             row_height=ROW_HEIGHT,
             column_config={
                 diff.CHANGE: st.column_config.TextColumn("", width=26),
-                diff.COUNT: st.column_config.NumberColumn("changed columns", width=112),
+                diff.COUNT: st.column_config.TextColumn("changed columns", width=112, alignment="right"),
             },
             height=15 * ROW_HEIGHT if len(cells) > 14 else "content",
         )
