@@ -126,7 +126,7 @@ def is_recreated(address: str) -> bool:
     newest = _newest(there)
     if version not in there.versions(look=False)["version"]:
         return there.latest_version != version
-    cached_commit = logged("history", address, version).head(1).drop(_OF_THE_STORE)
+    cached_commit = frames(address, version).history.head(1).drop(_OF_THE_STORE)
     return version == there.latest_version and not newest.equals(cached_commit)
 
 
@@ -140,39 +140,9 @@ def snapshot(address: str, version: int, branch: str | None = None) -> Snapshot:
     return frames(address, version).snapshot(version, branch)
 
 
-def snapshot_at(address: str, moment: datetime) -> Snapshot:
-    """The table as it was at an aware moment."""
-    return frames(address, table(address).latest_version).snapshot_at(moment)
-
-
-def logged(what: str, address: str, latest: int) -> pl.DataFrame:
-    """A frame of the whole log up to the latest version (`TableFrames.of_log`)."""
-    return frames(address, latest).of_log(what)
-
-
-def lifetimes(address: str, latest: int, ref: str | None) -> pl.DataFrame:
-    """LIFETIMES of the default branch, or along another ref."""
-    return frames(address, latest, ref).lifetimes
-
-
-def column_lifetimes(address: str, latest: int, ref: str | None, columns: tuple[str, ...]) -> pl.DataFrame:
-    """LIFETIMES as `lifetimes`, with the statistics of these columns."""
-    return frames(address, latest, ref).column_lifetimes(columns)
-
-
-def commit(address: str, version: int) -> pl.DataFrame:
-    """ACTIONS of one commit."""
-    return frames(address, version).commit(version)
-
-
 def statistics(address: str, version: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
     """STATISTICS at a version, of these columns or all."""
     return frames(address, table(address).latest_version).statistics(version, columns)
-
-
-def plan(address: str, version: int, where: str) -> pl.DataFrame:
-    """PLAN: what a filter would read."""
-    return frames(address, version).plan(where, version)
 
 
 @cached(64)

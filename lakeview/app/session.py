@@ -12,6 +12,7 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.app import cache, selection, tables
+from lakeview.inspection.frames import TableFrames
 from lakeview.inspection.inspection import Inspection
 from lakeview.model.errors import LakeviewError
 from lakeview.model.snapshot import Snapshot
@@ -45,9 +46,14 @@ class OpenTable:
         return cache.table(self.address)
 
     @property
+    def frames(self) -> TableFrames:
+        """The frames that answers are made of."""
+        return cache.frames(self.address, self.latest, self.ref)
+
+    @property
     def look(self) -> Inspection:
         """The answers about the version shown."""
-        return Inspection(cache.frames(self.address, self.latest, self.ref), self.version)
+        return Inspection(self.frames, self.version)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -74,52 +80,52 @@ class OpenTable:
     @property
     def history(self) -> pl.DataFrame:
         """COMMITS, newest first."""
-        return cache.logged("history", self.address, self.latest)
+        return self.frames.history
 
     @property
     def versions(self) -> pl.DataFrame:
         """VERSIONS, newest first, without a look whether they can be read."""
-        return cache.logged("versions", self.address, self.latest)
+        return self.frames.of_log("versions")
 
     @property
     def schemas(self) -> pl.DataFrame:
         """SCHEMAS of the line that is shown, oldest first."""
-        return self.look.frames.schemas
+        return self.frames.schemas
 
     @property
     def lifetimes(self) -> pl.DataFrame:
         """LIFETIMES."""
-        return cache.lifetimes(self.address, self.latest, self.ref)
+        return self.frames.lifetimes
 
     @property
     def refs(self) -> pl.DataFrame:
         """REFS, the default branch first."""
-        return cache.logged("refs", self.address, self.latest)
+        return self.frames.refs
 
     @property
     def snapshot_log(self) -> pl.DataFrame:
         """SNAPSHOT_LOG."""
-        return cache.logged("snapshot log", self.address, self.latest)
+        return self.frames.of_log("snapshot log")
 
     @property
     def partition_specs(self) -> pl.DataFrame:
         """PARTITION_SPECS."""
-        return cache.logged("partition specs", self.address, self.latest)
+        return self.frames.of_log("partition specs")
 
     @property
     def sort_orders(self) -> pl.DataFrame:
         """SORT_ORDERS."""
-        return cache.logged("sort orders", self.address, self.latest)
+        return self.frames.of_log("sort orders")
 
     @property
     def statistics_files(self) -> pl.DataFrame:
         """STATISTICS_FILES."""
-        return cache.logged("statistics files", self.address, self.latest)
+        return self.frames.of_log("statistics files")
 
     @property
     def manifests(self) -> pl.DataFrame:
         """MANIFESTS of the version shown."""
-        return self.look.frames.manifests(self.version)
+        return self.frames.manifests(self.version)
 
     @property
     def branch(self) -> str | None:

@@ -10,7 +10,6 @@ from decimal import Decimal
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import cache
 from lakeview.app.query import budget
 from lakeview.app.query.budget import Budget
 from lakeview.app.session import OpenTable
@@ -63,7 +62,7 @@ def toolbar(now: OpenTable, *, of_rows: bool = True) -> tuple[Request, Budget]:
         allowed = budget.controls()
     version = now.version
     if moment is not None:
-        version = cache.snapshot_at(now.address, moment).version
+        version = now.frames.snapshot_at(moment).version
         latest, at = views.units.format_version(version), views.units.format_moment(moment)
         st.markdown(f":small[:gray[{latest} was the latest at {at} UTC]]")
     parts = [part for part in (text, condition) if part]

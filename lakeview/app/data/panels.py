@@ -75,7 +75,7 @@ def reading(now: OpenTable, request: Request, *most: int) -> Reading:
     plan = None
     cost = Cost(snapshot.num_files, snapshot.size_bytes, snapshot.num_files)
     if request.where is not None:
-        plan = cache.plan(now.address, request.version, request.where)
+        plan = now.frames.plan(request.where, request.version)
         st.markdown(f":small[:gray[{views.data.preview.plan_text(plan)}]]")
         plan_cost = views.pruning.plan.read_cost(plan)
         cost = Cost(plan_cost.files, plan_cost.bytes, plan_cost.all_files)

@@ -8,7 +8,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import cache, columns, display_rows
+from lakeview.app import columns, display_rows
 from lakeview.app.components import escape, frame
 from lakeview.app.data.filters import LIMITS
 from lakeview.app.query import budget, runner
@@ -114,7 +114,7 @@ def cost(now: OpenTable, query: Query) -> Cost:
     if query.where is None:
         return everything
     try:
-        plan_cost = views.pruning.plan.read_cost(cache.plan(now.address, now.version, query.where))
+        plan_cost = views.pruning.plan.read_cost(now.frames.plan(query.where, now.version))
     except LakeviewError:  # a condition that only the query engine understands skips nothing
         return everything
     return Cost(plan_cost.files, plan_cost.bytes, snapshot.num_files)

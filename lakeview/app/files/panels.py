@@ -186,7 +186,7 @@ def _page(
         descending,
         (number - 1) * PAGE,
         PAGE,
-        lifetimes=cache.lifetimes(address, latest, ref),
+        lifetimes=cache.frames(address, latest, ref).lifetimes,
         statistics=None if column is None else cache.statistics(address, version, (column,)),
         column=column,
     )

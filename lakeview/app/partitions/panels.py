@@ -240,14 +240,14 @@ def _writes(address: str, version: int, latest: int, ref: str | None) -> pl.Data
     order = views.partitions.layout.names(views.partitions.sizes.partition_sizes(snapshot))
     line = answers.timeline_of(address, latest, ref)
     return views.partitions.writes.partition_writes(
-        snapshot.files, cache.lifetimes(address, latest, ref), line, partitions=order
+        snapshot.files, cache.frames(address, latest, ref).lifetimes, line, partitions=order
     )
 
 
 @cached(64)
 def _history(address: str, version: int, latest: int, ref: str | None, partition: str) -> pl.DataFrame:
     line = answers.timeline_of(address, latest, ref)
-    lifetimes = cache.lifetimes(address, latest, ref)
+    lifetimes = cache.frames(address, latest, ref).lifetimes
     states = views.partitions.history.partition_history(
         cache.snapshot(address, version).files, lifetimes, line, partition
     )

@@ -142,5 +142,5 @@ def _history_picture(now: OpenTable, column: str) -> None:
 @cached(16)
 def _history(address: str, latest: int, ref: str | None, column: str) -> pl.DataFrame:
     branch = views.timeline.commits.on_branch(answers.timeline_of(address, latest, ref))
-    lifetimes = cache.column_lifetimes(address, latest, ref, (column,))
+    lifetimes = cache.frames(address, latest, ref).column_lifetimes((column,))
     return views.pruning.clustering.clustering_course(lifetimes, branch, column)

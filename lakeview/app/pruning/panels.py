@@ -17,7 +17,6 @@ from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
 from lakeview.model.errors import InvalidRequestError, LakeviewError
-from lakeview.model.snapshot_sources import as_declared
 from lakeview.predicates import predicate
 from lakeview.predicates.expressions import conjuncts
 
@@ -93,8 +92,7 @@ def _verdicts(address: str, version: int, where: str, part: int | None = None) -
     views.pruning.plan.check_condition(condition, snapshot.schema)
     if part is not None:
         condition = conjuncts(condition)[part]
-    table = cache.table(address)
-    plan = cache.plan(address, version, where) if part is None else table.plan(condition, as_declared(table, version))
+    plan = cache.frames(address, version).plan(where if part is None else condition, version)
     statistics = cache.statistics(
         address, version, tuple(views.pruning.plan.filter_columns(condition, snapshot.schema))
     )

@@ -128,7 +128,7 @@ class _Actions:
 
 @cached(64)
 def _actions(address: str, version: int) -> _Actions:
-    actions = cache.commit(address, version)
+    actions = cache.frames(address, version).commit(version)
     kinds = tuple(actions["kind"].value_counts(sort=True).iter_rows())
     first = "\n".join(actions["action"].head(_MAX_ACTIONS).drop_nulls())
     return _Actions(kinds, actions.height, first, views.timeline.commits.commit_message(actions))

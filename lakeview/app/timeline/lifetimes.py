@@ -89,7 +89,7 @@ def file_lifetimes(now: OpenTable, timeline: pl.DataFrame) -> None:
 @cached(16)
 def _file_lifetimes(address: str, latest: int, ref: str | None) -> FileLifetimes:
     timeline = answers.timeline_of(address, latest, ref)
-    files = views.timeline.lifetimes.file_lives(cache.lifetimes(address, latest, ref), timeline)
+    files = views.timeline.lifetimes.file_lives(cache.frames(address, latest, ref).lifetimes, timeline)
     return FileLifetimes(
         views.timeline.lifetimes.life_cohorts(files),
         views.timeline.lifetimes.life_facts(files),
