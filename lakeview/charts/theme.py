@@ -22,8 +22,8 @@ _Y_EXTENT = 54
 _TIME_TICKS = 8
 """About so many labels on a time axis: a year still has its twelve, and a month has weeks, also on half a page."""
 _FINER = timedelta(seconds=2)
-"""Of the ticks within one second Vega draws one, so there are no more ticks than seconds; of a span below this the
-first alone has a label, for all would say the same second."""
+"""Below this span ticks are parts of a second. Vega joins ticks by their text, which ends with the second, and draws
+one of each second: parts of it are given as numbers, and of a longer span there are no more ticks than seconds."""
 
 SELECTION = "picked"
 BRUSHED = "brushed"
@@ -149,8 +149,10 @@ def time_axis(domain: tuple[datetime, datetime], *, labels: bool, field: str = "
         labelSeparation=6,
         labelFlush=False,
         labelAlign=_inside(domain),
-        tickCount=min(_TIME_TICKS, max(int((domain[1] - domain[0]).total_seconds()), 1)),
+        tickCount=min(_TIME_TICKS, int((domain[1] - domain[0]).total_seconds())),
     )
+    if domain[1] - domain[0] < _FINER:
+        axis.values, axis.tickCount = alt.ExprRef(str(_parts_of_a_second(domain))), _TIME_TICKS
     if not labels:
         axis = alt.Axis(title=None, labels=False, domain=False, grid=False)
     # ends given one by one are another domain where a layer has an `x2`: Vega-Lite unites the two, and warns of it
@@ -187,6 +189,13 @@ def _inside(domain: tuple[datetime, datetime]) -> Any:
     return {"condition": {"test": f"datum.value > {last:.0f}", "value": "right"}, "value": "center"}
 
 
+def _parts_of_a_second(domain: tuple[datetime, datetime]) -> list[int]:
+    """Ticks at round parts of a second, in milliseconds since 1970."""
+    first, last = (round(moment.timestamp() * 1000) for moment in domain)
+    step = next(step for step in (1, 2, 5, 10, 20, 50, 100, 200, 500) if (last - first) // step < 5)
+    return list(range(-(-first // step) * step, last + 1, step))
+
+
 def _label(domain: tuple[datetime, datetime]) -> str:
     span = domain[1] - domain[0]
     # one month names the year: a wide first label hides that of January beside it
@@ -202,6 +211,8 @@ def _label(domain: tuple[datetime, datetime]) -> str:
     # ticks at parts of a day: a day is named where it begins, and at the first tick
     clock = "%H:%M" if span >= timedelta(minutes=10) else "%H:%M:%S"
     if span < _FINER:
-        return "datum.index === 0 ? utcFormat(datum.value, '%-d %b %H:%M:%S') : ''"
+        first = f"datum.value === {_parts_of_a_second(domain)[0]} ? '%-d %b %H:%M:%S' : "
+        whole, part = f"{first}'%H:%M:%S'", f"{first.replace('%S', '%S.%L')}'.%L'"
+        return f"utcFormat(datum.value, datum.value % 1000 === 0 ? ({whole}) : ({part}))"
     hour = f"utcFormat(datum.value, datum.index === 0 ? '%-d %b {clock}' : '{clock}')"
     return f"time(datum.value) % 86400000 === 0 ? {day} : {hour}"
