@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.builders.actions import add
-from tests.builders.history import DeltaHistory
+from tests.builders.history import START, DeltaHistory
 from tests.builders.iceberg import IcebergHistory
 from tests.pages.app import open_page, text
 
@@ -23,12 +23,12 @@ def table_with(app: AppTest, column: str) -> Any:
 
 
 def partitioned(root: Path, *parts: dict[str, str]) -> Path:
-    """A commit and a file a partition."""
+    """A commit and a file a partition, one each day."""
     history = DeltaHistory(root)
     history.create(dict.fromkeys(parts[0], "string") | {"x": "long"}, partition_by=tuple(parts[0]))
     for i, part in enumerate(parts):
         path = "/".join(f"{k}={v}" for k, v in part.items()) + f"/f{i}.parquet"
-        history.commit(add(path, size=1000 + i, records=10, partition=part))
+        history.commit(add(path, size=1000 + i, records=10, partition=part), at=START + timedelta(days=i))
     return root
 
 

@@ -159,6 +159,8 @@ def test_without_a_cadence_nothing_is_expected() -> None:
     at_once = arrived([datetime(2024, 1, 1, tzinfo=UTC)] * 3)
     now = datetime(2024, 2, 1, tzinfo=UTC)
     assert views.partitions.layout.expected_partition(snapshot, sizes, at_once, now) is None
+    backfill = arrived([datetime(2024, 1, 1, 3, minute, tzinfo=UTC) for minute in range(3)])
+    assert views.partitions.layout.expected_partition(snapshot, sizes, backfill, now) is None
     assert views.partitions.layout.expected_partition(snapshot, sizes, arrived([None] * 3), now) is None
     names = table(("c",), "c=x", "c=y", "c=z")
     steps = arrived([datetime(2024, 1, i, tzinfo=UTC) for i in (1, 2, 3)])

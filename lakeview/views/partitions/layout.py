@@ -128,6 +128,7 @@ def expected_partition(
     """The next partition in time, from PARTITION_ARRIVALS; None without a key of time, or too few to tell a step.
 
     It is due one usual step (the median between first writes) after the last one came, and overdue half a step later.
+    Steps shorter than half of what a partition spans are those of a backfill, and tell no cadence.
     """
     names = snapshot.partition_columns
     first_writes = arrivals["first_written"].drop_nulls().sort()
@@ -142,10 +143,13 @@ def expected_partition(
     last: object = key.moments(texts).max()
     if not isinstance(usual, timedelta) or not isinstance(last, datetime):
         return None
+    following = key.after(last)
+    if usual < (following - last) / 2:
+        return None
     due = first_writes[-1] + usual
     late = now - due
     overdue = late if late > usual * (LATE_PARTITION_STEPS - 1) else None
-    return Expected(f"{names[0]}={key.text(key.after(last))}", due, overdue)
+    return Expected(f"{names[0]}={key.text(following)}", due, overdue)
 
 
 def half_of_the_bytes(sizes: pl.DataFrame) -> int:
