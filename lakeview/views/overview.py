@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import polars as pl
 
@@ -21,6 +21,7 @@ _SAMPLES = 48
 _NUMBERS = ("Zero", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten", "Eleven", "Twelve")
 _DAYS_OF_A_MONTH = 30.4
 _FEWEST_DAYS_IN_MONTHS = 50
+_FEWEST_HOURS = timedelta(hours=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,9 @@ def span_title(timeline: pl.DataFrame) -> str:
     days = (last - first).days
     if days >= _FEWEST_DAYS_IN_MONTHS:
         return f"{_number(round(days / _DAYS_OF_A_MONTH))} months"
-    return f"{_number(days)} days" if days > 1 else "The first hours"
+    if days > 1:
+        return f"{_number(days)} days"
+    return "The first hours" if last - first >= _FEWEST_HOURS else "The first minutes"
 
 
 def span_note(timeline: pl.DataFrame) -> str:

@@ -76,7 +76,8 @@ def test_random_ids_are_not_named_on_tiles() -> None:
 @pytest.mark.parametrize(
     ("hours", "title"),
     [
-        (0, "The first hours"),
+        (0, "The first minutes"),
+        (5, "The first hours"),
         (3 * 24, "Three days"),
         (49 * 24, "49 days"),
         (61 * 24, "Two months"),
