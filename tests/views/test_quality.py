@@ -77,6 +77,11 @@ ATTENTION, NOTE, PASS = Severity.ATTENTION, Severity.NOTE, Severity.PASS
             id="the first load is odd",
         ),
         pytest.param(
+            [*USUAL[:3], {"nulls": 900}, *USUAL[4:7]],
+            [(ATTENTION, "v3: x is null in 90.0 % of 1,000 rows, expected 1.1 %")],
+            id="in the midst of few loads",
+        ),
+        pytest.param(
             [*USUAL, {"max": 6000}],
             [(ATTENTION, "v12: x reaches 6,000, expected at most 106")],
             id="another unit: sixty times the values",

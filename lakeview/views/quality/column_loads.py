@@ -286,10 +286,21 @@ def null_shares_by_load(
 
 
 def around(values: pl.Expr, kind: str) -> pl.Expr:
-    """The median, min or max of the loads before each, or of those after it where too few came before."""
+    """The median, min or max of the loads before each; of those after it where too few came before; in the midst of a
+    short history, where neither are enough, of both."""
 
-    def before(series: pl.Expr) -> pl.Expr:
-        past: pl.Expr = getattr(series.shift(1), f"rolling_{kind}")(BASELINE_WINDOW, min_samples=BASELINE_MIN)
+    def before(series: pl.Expr, fewest: int) -> pl.Expr:
+        past: pl.Expr = getattr(series.shift(1), f"rolling_{kind}")(BASELINE_WINDOW, min_samples=fewest)
         return past
 
-    return pl.coalesce(before(values), before(values.reverse()).reverse())
+    def sides(fewest: int) -> tuple[pl.Expr, pl.Expr]:
+        return before(values, fewest), before(values.reverse(), fewest).reverse()
+
+    window = 2 * BASELINE_WINDOW + 1
+    if kind == "median":
+        both = values.rolling_median(window, min_samples=1, center=True)
+    else:
+        both = {"min": pl.min_horizontal, "max": pl.max_horizontal}[kind](*sides(1))
+    has_value = values.is_not_null().cast(pl.Int64)
+    others = has_value.rolling_sum(window, min_samples=1, center=True) - has_value
+    return pl.coalesce(*sides(BASELINE_MIN), pl.when(others >= BASELINE_MIN).then(both))
