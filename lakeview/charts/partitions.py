@@ -12,7 +12,7 @@ from lakeview.charts.marks import exact_count, peak, picks, texts, tooltips, who
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, Width, byte_unit, count_unit, finished, layered, time_axis
 from lakeview.model.printable import ELLIPSIS
-from lakeview.views.partitions.keys import KEYS, MOMENT
+from lakeview.views.partitions.keys import KEYS, MOMENT, NO_PARTITION
 from lakeview.views.thresholds import MIB, SKEW_TIMES, SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW
 from lakeview.views.timeline.loads import BAD_LOAD
 from lakeview.views.units import format_bytes, format_count, format_moment, format_percent, format_range
@@ -217,7 +217,7 @@ def _rows(sizes: pl.DataFrame, arrivals: pl.DataFrame | None, p: Palette, *, of:
     words = sizes.select("partition_text").join(late, on="partition_text", how="left", maintain_order="left")["note"]
     is_missing = sizes["files"] == 0
     # a field of its own would be empty for most partitions
-    partition = sizes["partition_text"].fill_null("unknown")
+    partition = sizes["partition_text"].fill_null(NO_PARTITION)
     note = words.set(is_missing, "missing")
     titles = pl.select(pl.concat_str(partition, note, separator="; ", ignore_nulls=True)).to_series()
     words = words.set(is_missing, "✕")
@@ -225,7 +225,7 @@ def _rows(sizes: pl.DataFrame, arrivals: pl.DataFrame | None, p: Palette, *, of:
     attention = many & (sizes["median_size"] < SMALL_FILE_BYTES)
     return pl.DataFrame(
         {
-            "partition": sizes["partition_text"].fill_null(""),
+            "partition": sizes["partition_text"].fill_null(NO_PARTITION),
             "title": titles,
             "words": words.fill_null(""),
             "rows": texts(sizes["records"], exact_count),
@@ -241,7 +241,7 @@ def _rows(sizes: pl.DataFrame, arrivals: pl.DataFrame | None, p: Palette, *, of:
 
 
 def _axis(partitions: pl.Series, *, labels: bool) -> alt.X:
-    domain = partitions.fill_null("").to_list()
+    domain = partitions.fill_null(NO_PARTITION).to_list()
     axis = alt.Axis(
         title=None,
         labels=labels,

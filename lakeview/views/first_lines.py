@@ -121,9 +121,11 @@ def quality_line(findings: Sequence[Finding], timeline: pl.DataFrame) -> str:
     return f"No anomaly since {since}, which repaired the {load}"
 
 
-def partitions_line(partitions: int, keys: Sequence[str], arrivals: pl.DataFrame) -> str:
-    """That no finding is about the partitions; about late ones only where PARTITION_ARRIVALS tell when each was first
-    written."""
+def partitions_line(sizes: pl.DataFrame, keys: Sequence[str], arrivals: pl.DataFrame) -> str:
+    """That no finding is about the partitions of PARTITION_SIZES; about late ones only where PARTITION_ARRIVALS tell
+    when each was first written."""
     is_timed = len(keys) == 1 and arrivals.height > 1 and not arrivals["first_written"].has_nulls()
     nothing = "no gap, no skew and no late arrival" if is_timed else "no gap and no skew"
-    return f"{count_text(partitions, 'partition')} by {', '.join(keys)}: {nothing} found"
+    partitions, outside = sizes.drop_nulls("partition_text"), sizes.filter(pl.col("partition_text").is_null())["files"]
+    others = f" and {count_text(int(outside.sum()), 'file')} without one" if outside.len() else ""
+    return f"{count_text(partitions.height, 'partition')} by {', '.join(keys)}{others}: {nothing} found"

@@ -36,7 +36,7 @@ else:
             finding_lines(here, here="partitions")
     else:
         keys = snapshot.partition_columns
-        first_line(views.first_lines.partitions_line(sizes.height, keys, now.look.arrivals()))
+        first_line(views.first_lines.partitions_line(sizes, keys, now.look.arrivals()))
     skew = views.partitions.sizes.partition_skew(sizes)
     panels.tiles(now, sizes, skew)
     with card(f"By {', '.join(snapshot.partition_columns)}", panels.map_note(now, sizes), key="sizes"):

@@ -90,12 +90,14 @@ def test_files_without_a_problem_say_how_many_would_do() -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "text"),
+    ("keys", "of_none", "text"),
     [
-        (["month"], "2 partitions by month: no gap, no skew and no late arrival found"),
-        (["month", "origin"], "2 partitions by month, origin: no gap and no skew found"),
+        (["month"], [], "2 partitions by month: no gap, no skew and no late arrival found"),
+        (["month", "origin"], [], "2 partitions by month, origin: no gap and no skew found"),
+        (["day"], [4], "2 partitions by day and 4 files without one: no gap, no skew and no late arrival found"),
     ],
 )
-def test_partitions_without_a_finding_say_what_was_looked_for(keys: list[str], text: str) -> None:
+def test_partitions_without_a_finding_say_what_was_looked_for(keys: list[str], of_none: list[int], text: str) -> None:
     moments = pl.Series("first_written", [Story().now, Story().now])
-    assert partitions_line(2, keys, pl.DataFrame([moments])) == text
+    sizes = pl.DataFrame({"partition_text": ["x=1", "x=2", *[None] * len(of_none)], "files": [1, 1, *of_none]})
+    assert partitions_line(sizes, keys, pl.DataFrame([moments])) == text

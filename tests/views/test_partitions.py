@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from lakeview import views
+from lakeview import charts, views
 from lakeview.model.frames import FILES
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot, TableMetadata
@@ -61,6 +61,16 @@ def test_a_partition_of_an_earlier_spec_comes_before_those_that_it_was_split_int
     )
     snapshot = Snapshot(TableMetadata("memory://t", "iceberg", 0, None, Schema(), ("m", "o")), frames={"files": files})
     assert views.partitions.sizes.partition_sizes(snapshot)["partition_text"].to_list() == ["m=6", *texts[:2]]
+
+
+def test_files_from_before_a_table_was_partitioned_are_of_no_partition() -> None:
+    snapshot = table([1, 2, None], pl.Int64())
+    files = snapshot.files.with_columns(partition_text=pl.col("partition_text").replace("key=null", None))
+    sizes = views.partitions.sizes.partition_sizes(Snapshot(snapshot.metadata, frames={"files": files}))
+    assert views.partitions.sizes.partition_skew(sizes).partitions == 2
+    assert views.partitions.keys.short_names(sizes["partition_text"]).to_list() == ["key=1", "key=2", "no partition"]
+    bars = charts.partitions.partition_bars(sizes)[-1].to_dict()
+    assert next(iter(bars["datasets"].values()))[-1]["partition"] == "no partition"
 
 
 def test_an_unpartitioned_table_has_no_partitions() -> None:

@@ -15,6 +15,7 @@ from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 from lakeview.inspection.row_bounds import with_partition_bounds
 from lakeview.model.snapshot import Snapshot
+from lakeview.views.partitions.keys import NO_PARTITION
 
 PARTITION = "partition"
 MOST_DAY_BARS = 45
@@ -114,7 +115,7 @@ def pick(key: str) -> None:
     """A click on a partition of the picture opens its history."""
     for marks in st.session_state[key].get("selection", {}).values():
         for row in marks if isinstance(marks, list) else ():
-            if isinstance(row, Mapping) and "partition" in row:
+            if isinstance(row, Mapping) and row.get("partition", NO_PARTITION) != NO_PARTITION:
                 _choose(str(row["partition"]))
 
 

@@ -43,6 +43,8 @@ _FORMATS: tuple[tuple[Grain, str, str], ...] = (
     ("day", r"^(19|20)\d{6}$", "%Y%m%d"),
     ("hour", r"^\d{4}-\d\d-\d\d-\d\d$", "%Y-%m-%d-%H"),
 )
+NO_PARTITION = "no partition"
+"""The name of the files of a table that was not partitioned yet when they were written."""
 _BUCKET = r"^bucket (\d{1,9}) of (\d{1,10})$"
 _STEPS: dict[Grain, str] = {"year": "1y", "month": "1mo", "day": "1d", "hour": "1h"}
 _ROUGHLY: dict[Grain, timedelta] = {
@@ -162,7 +164,8 @@ def whole_sequence(texts: pl.Series) -> list[str]:
 
 def short_names(partitions: pl.Series) -> pl.Series:
     """Partitions' texts for a narrow column: where there are several keys their values alone (`2026-09/EWR`), and
-    moments without what is zero (`2026-01-01 21:00`)."""
+    moments without what is zero (`2026-01-01 21:00`); NO_PARTITION where there is none."""
+    partitions = partitions.fill_null(NO_PARTITION)
     texts = partitions.str.replace_all(KEYS, "$1") if partitions.str.contains("/").any() else partitions
     short = texts.str.replace_all(MOMENT, " $1$2")
     return short if short.n_unique() == partitions.n_unique() else texts

@@ -10,7 +10,7 @@ import polars as pl
 
 from lakeview.model.column_values import formatted
 from lakeview.model.snapshot import Snapshot
-from lakeview.views.partitions.keys import Grain, partition_keys, time_key, whole_sequence
+from lakeview.views.partitions.keys import NO_PARTITION, Grain, partition_keys, time_key, whole_sequence
 from lakeview.views.partitions.sizes import PARTITION_SIZES
 from lakeview.views.thresholds import LATE_PARTITION_STEPS
 
@@ -195,7 +195,7 @@ def partition_rects(snapshot: Snapshot, sizes: pl.DataFrame, ratio: float = 2.5)
     keys = partition_keys(sizes["partition_text"], names)
     if not names or sizes.is_empty():
         return pl.DataFrame(schema=PARTITION_RECTS)
-    whole = sizes["partition_text"].fill_null("unknown")
+    whole = sizes["partition_text"].fill_null(NO_PARTITION)
     rest = (
         pl.concat_str([pl.col(f"key_{i}") for i in range(1, len(names))], separator=" / ") if len(names) > 1 else None
     )

@@ -115,7 +115,7 @@ def partition_skew(sizes: pl.DataFrame) -> Skew:
     medians = sizes.select(pl.col("bytes", "files").quantile(0.5, "nearest")).row(0, named=True)
     median_bytes, median_files = int(medians["bytes"]) if has_sizes else None, int(medians["files"])
     return Skew(
-        sizes.height,
+        sizes["partition_text"].count(),
         largest["partition_text"],
         largest["bytes"],
         median_bytes,
