@@ -31,13 +31,14 @@ def note() -> str:
 
 
 def matrix(now: OpenTable) -> pl.DataFrame:
-    """One row an engine, with the feature to blame and the commit that enabled it; then the features that the version
-    requires, and the recipients that could read it if shared. Returns COMPATIBILITY of the engines."""
+    """The features that the version requires; one row an engine, with the feature to blame and the commit that enabled
+    it; and the recipients that could read it if shared. Returns COMPATIBILITY of the engines."""
     needs = now.look.requirements()
     engines = views.engines.compatibility.compatibility(needs, now.snapshot.format)
     if engines.is_empty():
         nothing("There are no rules for this table format.", "Which engines can read it is unknown.")
         return engines
+    _required("This version requires", needs)
     _causes(engines, "engine")
     looked_for = st.text_input(
         "Find an engine",
@@ -52,14 +53,13 @@ def matrix(now: OpenTable) -> pl.DataFrame:
         nothing("No engine or feature has this in its name.", f"The rules know {engines.height} engines.")
     else:
         _table(matches, "engines")
-    _required("This version requires", needs)
     shared = now.look.requirements_when_shared()
     recipients = views.engines.compatibility.recipients(shared, now.snapshot.format)
     if not recipients.is_empty():
         with fold("Who could read it if shared", "recipients-fold"):
+            _required("Recipients need", shared)
             _causes(recipients, "recipient")
             _table(recipients, "recipients")
-            _required("Recipients need", shared)
     return engines
 
 
