@@ -67,7 +67,8 @@ def _ours_open(address: str, version: int | None = None) -> Any:
 
 def _ours_statistics(address: str, columns: list[str] | None) -> tuple[pl.DataFrame, pl.DataFrame]:
     table = _ours(address)
-    return table.files(columns=[*LISTED, "records"]), table.statistics(columns=columns)
+    statistics = table.statistics(columns=columns)  # first: the counts of rows come with them
+    return table.files(columns=[*LISTED, "records"]), statistics
 
 
 def _ours_bounds(frames: tuple[pl.DataFrame, pl.DataFrame]) -> Answer:

@@ -6,7 +6,6 @@ What a document does not say, says in the wrong type or says in no JSON at all i
 from __future__ import annotations
 
 import threading
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from operator import attrgetter
@@ -14,15 +13,16 @@ from typing import Any
 
 import msgspec
 import polars as pl
-import pyarrow as pa
 
 from lakeview.delta.data.templates import Columns, Kind, Place, Places, Template
 from lakeview.delta.log.record_counts import whole
 from lakeview.model import limits
 
 BATCH = 32_768
+_SMALL_BATCH = 1_024
+"""Documents that are objects at once: they fit in the processor's caches."""
 _NARROW = 20
-_FEW = 2_000
+_FEW = 16_384
 _MOST_SHAPES = 6
 
 DTYPES: Mapping[Kind, pl.DataType] = {
@@ -41,10 +41,11 @@ _UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeEncodeError)
 class Documents:
     """Decodes statistics documents into columns, a batch at a time.
 
-    Two decoders with one exact fallback (`exact`), which the tests compare over drawn documents. Few places or
-    documents: typed structs. More than `_NARROW` places of at least `_FEW` documents: templates, for
-    `benches/bench_logs.py`, statistics of all columns: of 18 columns they take 5.8 us of CPU a file, typed structs 20,
-    pyarrow.json 9.9, polars' json_decode 29. Before the first file they take 15 ms, typed structs one.
+    Two decoders with one exact fallback (`exact`), which the tests compare over drawn documents. Typed structs, a small
+    batch at a time; and more than `_NARROW` places of at least `_FEW` documents by templates, for
+    `benches/bench_logs.py`, statistics of all columns: of 18 columns they take 5.4 us of CPU a file, which threads
+    share, typed structs 6.1 us under the interpreter's lock (9 in one large batch), pyarrow.json 6.1, polars'
+    json_decode 10.8. Before the first file templates take 20 ms, typed structs one.
     """
 
     def __init__(self, places: Places) -> None:
@@ -55,17 +56,24 @@ class Documents:
 
     def decode(self, stats: pl.Series) -> Columns:
         """A column of documents to one column for each place, typed as DTYPES says."""
-        if stats.null_count() == stats.len():
-            return null_columns(stats.len(), self._places)
+        if stats.null_count():
+            rows = stats.is_not_null().arg_true()
+            columns = null_columns(stats.len(), self._places)
+            return _scattered(columns, rows, self.decode(stats.gather(rows))) if rows.len() else columns
         many = len(self._places) > _NARROW and stats.len() >= _FEW
         way = self.by_template if many else self.by_structs
-        parts = [way(stats.slice(at, BATCH)) for at in range(0, stats.len(), BATCH)]
-        return parts[0] if len(parts) == 1 else {p: pl.concat([part[p] for part in parts]) for p in self._places}
+        return self._joined(map(way, _slices(stats, BATCH)))
+
+    def _joined(self, batches: Iterable[Columns]) -> Columns:
+        first, *others = batches
+        return {p: pl.concat([first[p], *(batch[p] for batch in others)]) for p in self._places} if others else first
 
     def by_structs(self, stats: pl.Series) -> Columns:
         """Values that are not asked for are passed over without becoming objects."""
-        texts = stats.to_list()
-        return exact(texts, self._places) if self._typed is None else self._typed.decode(texts)
+        typed = self._typed
+        if typed is None:
+            return exact(stats, self._places)
+        return self._joined(typed.decode(part.to_list()) for part in _slices(stats, _SMALL_BATCH))
 
     def by_template(self, stats: pl.Series) -> Columns:
         """Most documents of a table have the same keys in the same order: they are cut where the keys are."""
@@ -85,6 +93,11 @@ class Documents:
             rest = rest.filter(~rest.is_in(rows.implode())) if rows.len() else rest
             tried += 1
         return _scattered(columns, rest, self.by_structs(stats.gather(rest))) if rest.len() else columns
+
+
+def _slices(stats: pl.Series, size: int) -> Iterable[pl.Series]:
+    """The documents in their order, so many at once; none at all are one slice."""
+    return (stats.slice(at, size) for at in range(0, max(1, stats.len()), size))
 
 
 def null_columns(rows: int, places: Places) -> Columns:
@@ -268,19 +281,11 @@ def _collect(structs: Sequence[Any], tree: Mapping[str, Any], above: Place, colu
 
 
 def _column(values: Sequence[Any], kind: Kind) -> pl.Series:
-    if kind in _BUFFERS:
-        code, arrow = _BUFFERS[kind]
-        try:  # no nulls, nothing out of range
-            numbers = array(code, values)
-        except (TypeError, OverflowError):
-            return _values(values, kind)
-        column = pl.Series(pa.Array.from_buffers(arrow, len(numbers), [None, pa.py_buffer(numbers)]))
-        return column.set(column < 0, None) if kind is Kind.COUNT else column
-    return pl.Series(values, dtype=pl.String) if kind is Kind.TEXT else _values(values, kind)
-
-
-_BUFFERS: Mapping[Kind, tuple[str, pa.DataType]] = {
-    Kind.COUNT: ("q", pa.int64()),
-    Kind.INTEGER: ("q", pa.int64()),
-    Kind.FLOAT: ("d", pa.float64()),
-}
+    if kind is Kind.NUMBER:
+        return _values(values, kind)
+    try:
+        column = pl.Series(values, dtype=DTYPES[kind])
+    except (TypeError, OverflowError):  # NaN as a word, or out of range
+        return _values(values, kind)
+    least = column.min() if kind is Kind.COUNT else 0
+    return column.set(column < 0, None) if isinstance(least, int) and least < 0 else column

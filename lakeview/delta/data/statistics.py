@@ -3,7 +3,7 @@ Statistics). What is missing or cannot be read is unknown: null."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
 import polars as pl
@@ -111,51 +111,52 @@ class LeafStatistics:
         documents = null_columns(rows, self._places) if stats is None else self._documents.decode(stats)
         tight = first_known(documents[_TIGHT], structs.find(_TIGHT, pl.Boolean())).fill_null(value=True)
         count = first_known(documents[_RECORDS], structs.find(_RECORDS, pl.Int64()))
-        columns = [
-            self._column(documents, structs, physical, field, tight).alias(f"f{i}")
-            for i, (physical, field) in enumerate(self._fields)
-        ]
-        return pl.DataFrame([count.alias("records"), *columns]).to_struct("statistics")
+        columns = {"records": count, "tight": tight}
+        structs_of = [pl.col("records")]
+        for i, (physical, field) in enumerate(self._fields):
+            parts = self._column(documents, structs, physical, field)
+            columns |= {f"{name} {i}": part for name, part in parts.items()}
+            structs_of.append(_struct_of(i, parts).alias(f"f{i}"))
+        # one query for all columns: a query for each part of each of them would cost more than the work
+        return pl.DataFrame(columns).select(structs_of).to_struct("statistics")
 
-    def _column(
-        self, documents: Columns, parsed: ParsedStatistics, path: Path, field: Field, tight: pl.Series
-    ) -> pl.Series:
+    def _column(self, documents: Columns, parsed: ParsedStatistics, path: Path, field: Field) -> dict[str, pl.Series]:
+        """`nulls`, and of a type with bounds `min`, `max`; `sure`: where both occur among the values, if not
+        everywhere."""
         nulls = first_known(
             documents["nullCount", *path],
             parsed.find(("nullCount", *path), pl.Int64()),
             parsed.find(("nullCounts", *path), pl.Int64()),
         )
-        parts = {"null_count": nulls, "null_count_exact": nulls.is_not_null() & (tight | (nulls == 0))}
+        parts = {"nulls": nulls}
         if bound_kind(field.type) is None:
-            parts["min"] = parts["max"] = pl.Series([None], dtype=pl.Null).new_from_index(0, nulls.len())
-            parts["exact"] = pl.repeat(False, nulls.len(), dtype=pl.Boolean, eager=True)
-        else:
-            dtype, precise = polars_type(field.type), tight
-            for side, key in _SIDES:
-                raw = documents[key, *path]
-                bound = first_known(typed_bounds(raw, field.type), parsed.find((key, *path), dtype))
-                if bound.dtype.is_temporal():  # a day that Python has not would bring down who shows it
-                    bound = bound.set(~calendar(bound), None)
-                sure = self._precise(bound, raw, field.type)
-                precise = precise & sure
-                if side == "max" and isinstance(bound.dtype, pl.Datetime):
-                    bound = _raised(bound, sure)
-                if isinstance(field.type, DecimalType):
-                    bound, rounded = loosened(bound, raw, side)
-                    precise = precise & ~rounded
-                if _was_float(field):
-                    single = bound.cast(pl.Float32).cast(pl.Float64)
-                    precise = precise & (single == bound)
-                    bound = pl.select(
-                        pl.min_horizontal(bound, single) if side == "min" else pl.max_horizontal(bound, single)
-                    ).to_series()
-                parts[side] = bound
-            parts["exact"] = parts["min"].is_not_null() & parts["max"].is_not_null() & precise.fill_null(value=False)
-        order = ("min", "max", "null_count", "exact", "null_count_exact")
-        return pl.DataFrame([parts[name].alias(name) for name in order]).to_struct("column")
+            return parts
+        dtype = polars_type(field.type)
+        for side, key in _SIDES:
+            raw = documents[key, *path]
+            bound = first_known(typed_bounds(raw, field.type), parsed.find((key, *path), dtype))
+            if bound.dtype.is_temporal():  # a day that Python has not would bring down who shows it
+                bound = bound.set(~calendar(bound), None)
+            sure = self._precise(bound, raw, field.type)
+            if side == "max" and sure is not None and isinstance(bound.dtype, pl.Datetime):
+                bound = _raised(bound, sure)
+            if isinstance(field.type, DecimalType):
+                bound, rounded = loosened(bound, raw, side)
+                sure = ~rounded
+            if _was_float(field):
+                single = bound.cast(pl.Float32).cast(pl.Float64)
+                sure = single == bound
+                bound = pl.select(
+                    pl.min_horizontal(bound, single) if side == "min" else pl.max_horizontal(bound, single)
+                ).to_series()
+            parts[side] = bound
+            if sure is not None:
+                parts["sure"] = parts["sure"] & sure if "sure" in parts else sure
+        return parts
 
-    def _precise(self, values: pl.Series, raw: pl.Series, type_: DataType) -> pl.Series:
-        """Whether a bound is a value that occurs: writers cut strings, and timestamps to milliseconds."""
+    def _precise(self, values: pl.Series, raw: pl.Series, type_: DataType) -> pl.Series | None:
+        """Whether a bound is a value that occurs: writers cut strings, and timestamps to milliseconds. None: where
+        there is one, it is."""
         match type_:
             case PrimitiveType("string"):
                 shortest = values.str.len_bytes() < self._prefix
@@ -165,7 +166,23 @@ class LeafStatistics:
                 if not isinstance(longest, int) or longest < _WITH_MICROSECONDS:
                     return pl.repeat(False, raw.len(), dtype=pl.Boolean, eager=True)
                 return raw.str.contains(r"\.\d{6}")
-        return values.is_not_null()
+        return None
+
+
+def _struct_of(i: int, parts: Collection[str]) -> pl.Expr:
+    """min, max, null_count, exact and null_count_exact of the column of this number, whose `parts` are there."""
+    nulls, tight = pl.col(f"nulls {i}"), pl.col("tight")
+    bounds = [pl.col(f"{side} {i}") if side in parts else pl.lit(None) for side, _ in _SIDES]
+    exact = bounds[0].is_not_null() & bounds[1].is_not_null() & tight
+    if "sure" in parts:
+        exact &= pl.col(f"sure {i}").fill_null(value=False)
+    return pl.struct(
+        bounds[0].alias("min"),
+        bounds[1].alias("max"),
+        nulls.alias("null_count"),
+        exact.alias("exact"),
+        (nulls.is_not_null() & (tight | (nulls == 0))).alias("null_count_exact"),
+    )
 
 
 def table_statistics(replay: TableState, leaves: Sequence[Leaf]) -> pl.DataFrame:
