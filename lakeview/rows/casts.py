@@ -146,6 +146,8 @@ class _Lenient:
             return variant_text(array, path)
         if column_type == VARIANT_BINARIES and is_variant(array.type):
             return stored_variants(array, path)
+        if array.type == target and column_type != VARIANT:
+            return array
         # a date is no moment: "promotion to timestamptz is not allowed", and Delta widens it to timestamp_ntz alone
         needs_zone = pa.types.is_date(array.type) and pa.types.is_timestamp(target) and target.tz is not None
         if needs_zone or kind_of(array.type) not in _SOURCES.get(kind_of(target), ()) or column_type == VARIANT:
@@ -230,8 +232,6 @@ def _struct(
 
 
 def _cast(array: pa.Array, column_type: DataType, target: pa.DataType, place: str) -> pa.Array:
-    if array.type == target:
-        return array
     try:
         if isinstance(column_type, DecimalType) and pa.types.is_integer(array.type):
             # Arrow asks for room for every value of the type; here only the values there are have to fit

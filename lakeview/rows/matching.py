@@ -10,8 +10,8 @@ from lakeview.model.schema import Schema
 from lakeview.predicates.evaluation import not_evaluated
 
 
-def frame_of(batch: pa.RecordBatch) -> pl.DataFrame:
-    """A record batch as a frame, column by column: polars takes some names for patterns."""
+def frame_of(batch: pa.RecordBatch | pa.Table) -> pl.DataFrame:
+    """Rows of Arrow as a frame, column by column: polars takes some names for patterns."""
     columns = {name: pl.from_arrow(batch.column(i)) for i, name in enumerate(batch.schema.names)}
     return pl.DataFrame(columns) if columns else pl.DataFrame(height=batch.num_rows)
 

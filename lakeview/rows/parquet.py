@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import IO
 
 import numpy as np
 import numpy.typing as npt
@@ -16,14 +18,15 @@ from lakeview.model.config import task_settings
 from lakeview.model.errors import CorruptTableError, DataFileMissingError, LakeviewError, UnsupportedTableError
 from lakeview.model.schema import Field
 from lakeview.rows.casts import conformed, located
-from lakeview.rows.tasks import FileTask
+from lakeview.rows.tasks import Fallback, FileTask
 from lakeview.storage import Storage, open_storage
 
 BATCH_ROWS = 65_536
 
 _READ_BYTES = 256 << 10
 """Bytes of a column that are read at once from a local file. Of a remote one all columns of a row group are fetched in
-few requests, and held until its rows are given."""
+few requests, and held until its rows are given. A local file of no more bytes is read at once, and decoded by the
+thread that asks for it: to hand its columns to others takes longer (benches/bench_writer.py, 1,000 files)."""
 
 
 def read_task(task: FileTask, storage: Storage | None = None, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
@@ -49,15 +52,20 @@ def _parquet_batches(task: FileTask, storage: Storage, live: LiveRows, batch_row
     target = task.schema.relaxed().to_arrow()
     # INT96 through nanoseconds would wrap years before 1677 and after 2262
     ahead = storage.remote
-    with (
-        storage.open(task.path, task.size) as handle,
-        pq.ParquetFile(
-            handle, coerce_int96_timestamp_unit="us", pre_buffer=ahead, buffer_size=0 if ahead else _READ_BYTES
-        ) as file,
-    ):
+    with ExitStack() as stack:
+        handle = stack.enter_context(storage.open(task.path, task.size))
+        small = None if ahead else _small_file(handle, task.size)
+        file = stack.enter_context(
+            pq.ParquetFile(
+                small or handle,
+                coerce_int96_timestamp_unit="us",
+                pre_buffer=ahead,
+                buffer_size=0 if ahead else _READ_BYTES,
+            )
+        )
         live.check(file.metadata.num_rows)
         columns = _Columns(task, file.schema_arrow, target)
-        for batch in live.batches(file, columns.inputs, batch_rows):
+        for batch in live.batches(file, columns.inputs, batch_rows, threads=small is None):
             batch.validate(full=True)  # text that is no UTF-8 would bring polars down
             try:
                 yield columns.of(*live.of(batch))
@@ -66,6 +74,18 @@ def _parquet_batches(task: FileTask, storage: Storage, live: LiveRows, batch_row
                     f"{error.message}, in data file {task.path}", fix=error.fix, place=task.path, kind=error.kind
                 ) from error
         live.check_whole(file.metadata.num_rows)
+
+
+def _small_file(handle: IO[bytes], size: int) -> pa.BufferReader | None:
+    """All of a file if it is small; None for others, and for one that is not of the size that the log records, which
+    are left at their start."""
+    if size > _READ_BYTES:
+        return None
+    data = handle.read(size + 1)
+    if len(data) == size:
+        return pa.BufferReader(data)
+    handle.seek(0)
+    return None
 
 
 @contextmanager
@@ -113,10 +133,7 @@ class _Columns:
         for field, target in zip(self._task.schema, self._target.types, strict=True):
             array = self._array(field, target, batch)
             fallback = self._task.fallbacks.get(field.name)
-            if fallback is not None and array.null_count:
-                value = pa.scalar(fallback.value, pa.int64())
-                array = pc.coalesce(array, pc.add(positions, value) if fallback.plus_position else value)
-            arrays.append(array)
+            arrays.append(array if fallback is None else _with_fallback(array, fallback, positions))
         return pa.RecordBatch.from_arrays(arrays, schema=self._target) if arrays else batch
 
     def _array(self, field: Field, target: pa.DataType, batch: pa.RecordBatch) -> pa.Array:
@@ -127,6 +144,16 @@ class _Columns:
             return pa.nulls(batch.num_rows, target)
         array = batch.column(batch.schema.get_field_index(source))
         return conformed(array, field, target, self._task.match)
+
+
+def _with_fallback(array: pa.Array, fallback: Fallback, positions: pa.Int64Array) -> pa.Array:
+    if not array.null_count:
+        return array
+    value = pa.scalar(fallback.value, pa.int64())
+    if not fallback.plus_position:
+        return pc.coalesce(array, value)
+    values = positions if fallback.value == 0 else pc.add(positions, value)
+    return values if array.null_count == len(array) else pc.coalesce(array, values)
 
 
 class LiveRows:
@@ -160,15 +187,22 @@ class LiveRows:
         if self._position != rows:
             raise pa.ArrowInvalid(f"its footer counts {rows:,} rows, and {self._position:,} are in it")
 
-    def batches(self, file: pq.ParquetFile, columns: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """The batches of a file, for `of` one by one; row groups without a selected row are passed over."""
-        if self._selected is None or not columns:
-            yield from _batches(file, columns, batch_rows)
+    def batches(
+        self, file: pq.ParquetFile, columns: list[str], batch_rows: int, *, threads: bool
+    ) -> Iterator[pa.RecordBatch]:
+        """The batches of a file, for `of` one by one; row groups without a selected row are passed over. `threads`:
+        whether columns are decoded at once."""
+        batches = partial(file.iter_batches, batch_size=batch_rows, columns=columns, use_threads=threads)
+        if not columns:
+            yield from _empty_batches(file.metadata.num_rows, batch_rows)
+            return
+        if self._selected is None:
+            yield from batches()
             return
         for group in range(file.metadata.num_row_groups):
             rows = file.metadata.row_group(group).num_rows
             if self._selected.range_cardinality(self._position, self._position + rows):
-                yield from file.iter_batches(batch_size=batch_rows, columns=columns, row_groups=[group])
+                yield from batches(row_groups=[group])
             else:
                 self._position += rows
 
@@ -192,11 +226,8 @@ class LiveRows:
         return np.frombuffer(inside.to_array(), np.uint64).astype(np.int64) - start
 
 
-def _batches(file: pq.ParquetFile, columns: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
-    if columns:
-        yield from file.iter_batches(batch_size=batch_rows, columns=columns)
-        return
-    rows = file.metadata.num_rows  # only the number of rows matters
+def _empty_batches(rows: int, batch_rows: int) -> Iterator[pa.RecordBatch]:
+    """Batches of which only the number of rows matters."""
     for start in range(0, rows, batch_rows):
         empty = pa.nulls(min(batch_rows, rows - start))
         yield pa.RecordBatch.from_arrays([empty], names=["_"])

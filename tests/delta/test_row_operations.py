@@ -6,22 +6,27 @@ import json
 from collections import Counter
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import deltalake
+import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from polars.testing import assert_frame_equal
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.delta.write.row_changes import with_changed_rows
+from lakeview.delta.write.live_files import matches_of
+from lakeview.delta.write.row_changes import Rewrite, rewritten, with_changed_rows
 from lakeview.delta.write.row_work import RowOutcome
 from lakeview.delta.write.transaction import Transaction
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.model.schema import Field, PrimitiveType, Schema, StructType
+from lakeview.rows.matching import matching_rows
 from tests.builders.findings import GRAVE
 
 SCHEMA = Schema(
@@ -425,6 +430,47 @@ def test_changed_rows_stay_in_their_place(type_: pa.DataType, values: list[Any],
     assert result.to_pylist() == expected
     assert str(result["v"]) == str(pa.array([values[0], more[0], values[2]], type_))  # -0.0 is another text than 0.0
     assert result.schema == rows.schema
+
+
+def test_small_parts_that_one_change_applies_to_are_changed_at_once() -> None:
+    sizes: list[int] = []
+
+    def doubled(rows: pa.RecordBatch) -> pa.RecordBatch:
+        sizes.append(rows.num_rows)
+        return pa.record_batch({"x": pc.multiply(rows["x"], 2)})
+
+    def part(first: int, change: Any, *rows: int) -> Rewrite:
+        return Rewrite(pa.record_batch({"x": [first, first + 1]}), np.isin([0, 1], rows), change)
+
+    other = partial(doubled)
+    parts = [part(0, doubled, 0), part(2, doubled), part(4, doubled, 0, 1), part(6, other, 1), part(8, other)]
+    whole = [Rewrite(pa.record_batch({"x": [10, 11]}))]
+    result = [x for batch in rewritten([*parts, *whole]) for x in batch["x"].to_pylist()]
+    assert result == [0, 1, 2, 3, 8, 10, 6, 14, 8, 9, 10, 11]
+    assert sizes == [3, 1]
+    assert list(rewritten([])) == []
+
+
+@pytest.mark.parametrize(("limit", "evaluations"), [(1 << 30, 1), (0, 3)], ids=["together", "one by one"])
+def test_a_condition_is_evaluated_once_for_small_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int, evaluations: int
+) -> None:
+    table = make_table(tmp_path, VECTORS, ())
+    table.append(rows(80, 3))
+    table.delete("id IN (41, 45)")
+    calls: list[int] = []
+
+    def counted(frame: pl.DataFrame, where: pl.Expr) -> pl.Series:
+        calls.append(frame.height)
+        return matching_rows(frame, where)
+
+    monkeypatch.setattr("lakeview.delta.write.live_files.matching_rows", counted)
+    monkeypatch.setattr("lakeview.delta.write.live_files._TOGETHER_BYTES", limit)
+    files = table.transaction().live_files(None)
+    firsts = [json.loads(file.row["stats"])["minValues"]["id"] for file in files]
+    positions = map(list, matches_of(files, table.storage, pl.col("id") % 40 > 3))
+    assert dict(zip(firsts, positions, strict=True)) == {0: [*range(4, 40)], 40: [4, *range(6, 40)], 80: []}
+    assert (len(calls), sum(calls)) == (evaluations, 81)
 
 
 def test_counts_of_zero_from_other_processes_are_recorded() -> None:

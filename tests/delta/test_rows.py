@@ -62,6 +62,12 @@ def test_only_selected_rows_are_given_and_of_them_those_not_deleted(task: FileTa
     assert ids(both) == [5, 777]
 
 
+@pytest.mark.parametrize("wrong_by", [-1, 0, 1, 10**9])
+def test_a_small_file_is_read_whole_whatever_size_the_log_records(task: FileTask, wrong_by: int) -> None:
+    size = (Path(task.root) / task.path).stat().st_size + wrong_by
+    assert ids(FileTask(task.root, task.path, IDS, {}, size)) == list(range(ROWS))
+
+
 def test_rows_are_counted_without_their_columns_too(task: FileTask) -> None:
     nothing = FileTask(task.root, task.path, IDS, deleted=Positions((1, 2))).select([])
     assert sum(batch.num_rows for batch in read_task(nothing, batch_rows=300)) == ROWS - 2

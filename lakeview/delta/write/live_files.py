@@ -6,8 +6,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, TypeVar
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,8 +26,12 @@ from lakeview.storage import Storage
 POSITION = "\0position"
 """The column of a row's position in its file, from 0: no column of a table can be called so."""
 
+_TOGETHER_BYTES = 1 << 20
+"""Bytes of files that are held against a condition together."""
+
 _AHEAD = 2
 _T = TypeVar("_T")
+_Item = TypeVar("_Item")
 
 _POSITION_FIELD = Field(POSITION, PrimitiveType("long"))
 
@@ -104,8 +110,9 @@ class LiveFile:
     ) -> Iterator[pa.RecordBatch]:
         """As `batches`, with POSITION behind the columns."""
         fallbacks = {**self.task.fallbacks, POSITION: Fallback(0, plus_position=True)}
-        file = LiveFile(self.row, replace(self.task, fallbacks=fallbacks))
-        yield from file.batches(storage, Schema((*schema, _POSITION_FIELD)), selected=selected)
+        columns = Schema((*schema, _POSITION_FIELD))
+        positions = self.task.selected if selected is None else Positions(selected)
+        yield from read_task(replace(self.task, schema=columns, fallbacks=fallbacks, selected=positions), storage)
 
     def matches(self, storage: Storage, where: pl.Expr) -> pyroaring.BitMap64:
         """The positions of the live rows for which a condition is true; null is not true.
@@ -119,17 +126,52 @@ class LiveFile:
         return positions
 
 
-def ahead(call: Callable[[LiveFile], _T], files: Sequence[LiveFile]) -> Iterator[_T]:
-    """What a call gives of each file, in their order; the next ones are begun while one is used."""
+def matches_of(files: Sequence[LiveFile], storage: Storage, where: pl.Expr) -> Iterator[pyroaring.BitMap64]:
+    """What `LiveFile.matches` gives of each file. Of small files the condition is evaluated once for many: to begin
+    takes longer than to evaluate it for some thousand rows."""
+    for group in ahead(lambda together: _matches_together(together, storage, where), list(_together(files))):
+        yield from group
+
+
+def _together(files: Sequence[LiveFile]) -> Iterator[list[LiveFile]]:
+    group: list[LiveFile] = []
+    size = 0
+    for file in files:
+        if group and size + file.task.size > _TOGETHER_BYTES:
+            yield group
+            group, size = [], 0
+        group.append(file)
+        size += file.task.size
+    if group:
+        yield group
+
+
+def _matches_together(files: Sequence[LiveFile], storage: Storage, where: pl.Expr) -> list[pyroaring.BitMap64]:
+    if len(files) == 1:
+        return [files[0].matches(storage, where)]
+    columns = [n for n in dict.fromkeys(where.meta.root_names()) if n in files[0].task.schema]
+    schema = files[0].task.schema.select(columns)
+    batches = [list(file.located(storage, schema)) for file in files]
+    if not any(batches):
+        return [pyroaring.BitMap64() for _ in files]
+    frame = frame_of(pa.Table.from_batches(chain.from_iterable(batches)))
+    hits = np.flatnonzero(matching_rows(frame, where).to_numpy())
+    ends = np.cumsum([sum(batch.num_rows for batch in of_file) for of_file in batches])
+    positions = frame[POSITION].to_numpy()[hits].astype(np.uint64)
+    return [pyroaring.BitMap64(part) for part in np.split(positions, np.searchsorted(hits, ends[:-1]))]
+
+
+def ahead(call: Callable[[_Item], _T], items: Sequence[_Item]) -> Iterator[_T]:
+    """What a call gives of each file or group of files, in their order; the next ones are begun while one is used."""
     with ThreadPoolExecutor(_AHEAD, thread_name_prefix="lakeview-find") as threads:
-        waiting = deque(threads.submit(call, file) for file in files[:_AHEAD])
+        waiting = deque(threads.submit(call, item) for item in items[:_AHEAD])
         try:
-            for following in range(_AHEAD, len(files) + _AHEAD):
+            for following in range(_AHEAD, len(items) + _AHEAD):
                 if not waiting:
                     return
                 outcome = waiting.popleft().result()
-                if following < len(files):
-                    waiting.append(threads.submit(call, files[following]))
+                if following < len(items):
+                    waiting.append(threads.submit(call, items[following]))
                 yield outcome
         finally:
             threads.shutdown(cancel_futures=True)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from threading import Lock
-from typing import Self
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyroaring
@@ -36,12 +37,27 @@ PACKED_BYTES = 16 << 20
 """Files below this size that are written again share new files, in groups of about this size: a table that is merged
 into daily does not keep a small file for each of an earlier day."""
 
+_TOGETHER_BYTES = 4 << 20
+"""Bytes of rows in memory that a change is applied to at once."""
+
+
+Change: TypeAlias = Callable[[pa.RecordBatch], pa.RecordBatch]
+"""What becomes of rows, the columns of `RowChanges.schema` in and out."""
+
+
+class Rewrite(NamedTuple):
+    """Rows of a file that is written again. `mask`: those that `change` applies to; none without it."""
+
+    rows: pa.RecordBatch
+    mask: npt.NDArray[np.bool_] | None = None
+    change: Change | None = None
+
 
 @dataclass(slots=True)
 class Pack:
     """What takes the place of small files of one partition: their rows, and the bytes of the files."""
 
-    rows: list[Iterator[pa.RecordBatch]] = field(default_factory=list)
+    rows: list[Iterator[Rewrite]] = field(default_factory=list)
     size: int = 0
 
 
@@ -97,15 +113,14 @@ class RowChanges:
             self._pending.append(VectorChange(file, before, positions, rows))
         else:
             rest = file.batches(self.storage, self.schema, deleted=before | positions)
-            self._copy(file, rest)
+            self._copy(file, map(Rewrite, rest))
             self.counts["numCopiedRows"] += rows - len(before) - len(positions)
             self._drop(file)
 
-    def replace(
-        self, file: LiveFile, positions: pyroaring.BitMap64, change: Callable[[pa.RecordBatch], pa.RecordBatch]
-    ) -> Iterator[pa.RecordBatch]:
-        """Let rows of a file give way to those that `change` makes of them, `schema` in and out. A file that is written
-        again holds them in their place; the rows that belong to other files are given, for `write`."""
+    def replace(self, file: LiveFile, positions: pyroaring.BitMap64, change: Change) -> Iterator[pa.RecordBatch]:
+        """Let rows of a file give way to those that `change` makes of them. A file that is written again holds them in
+        their place; the rows that belong to other files are given, for `write`. One `change` for many files gets the
+        rows of many."""
         if not positions:
             return
         if self.vectors:
@@ -118,38 +133,34 @@ class RowChanges:
         self.counts["numCopiedRows"] += rows - len(before) - len(positions)
         self._drop(file)
 
-    def _copy(self, file: LiveFile, rows: Iterator[pa.RecordBatch]) -> None:
+    def _copy(self, file: LiveFile, rows: Iterator[Rewrite]) -> None:
         """Write what takes the place of a file: a large one by itself, a small one with others of its partition."""
         size = file.row["size"] or 0
         if size >= PACKED_BYTES:
-            self._copies.append(self._threads.submit(self._write, rows))
+            self._submit([rows])
             return
         pack = self._packs.setdefault(file.partition, Pack())
         pack.rows.append(rows)
         pack.size += size
         if pack.size >= PACKED_BYTES:
             del self._packs[file.partition]
-            self._submit(pack)
+            self._submit(pack.rows)
 
-    def _submit(self, pack: Pack) -> None:
-        self._copies.append(self._threads.submit(self._write, chain.from_iterable(pack.rows)))
+    def _submit(self, rows: Iterable[Iterator[Rewrite]]) -> None:
+        self._copies.append(self._threads.submit(self._write, rewritten(chain.from_iterable(rows))))
 
-    def _changed(
-        self, file: LiveFile, positions: pyroaring.BitMap64, change: Callable[[pa.RecordBatch], pa.RecordBatch]
-    ) -> Iterator[pa.RecordBatch]:
+    def _changed(self, file: LiveFile, positions: pyroaring.BitMap64, change: Change) -> Iterator[Rewrite]:
         for batch in file.located(self.storage, self.schema):
             if not batch.num_rows:
                 continue
             here = batch.column(POSITION).to_numpy()  # ascending
             near = positions & pyroaring.BitMap64(range(int(here[0]), int(here[-1]) + 1))
-            rows = batch.drop_columns([POSITION])
+            mask = np.zeros(len(here), np.bool_)
             if near:
                 targets = np.frombuffer(near.to_array(), np.int64)
                 places = np.searchsorted(here, targets)
-                mask = np.zeros(len(here), np.bool_)
                 mask[places[here[places] == targets]] = True
-                rows = with_changed_rows(rows, pa.array(mask), change)
-            yield rows
+            yield Rewrite(batch.drop_columns([POSITION]), mask, change)
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> list[AddFile]:
         """Write rows that are conformed, in the columns of `schema` or without those of row tracking."""
@@ -183,7 +194,7 @@ class RowChanges:
         """Wait for all files, write the deletion vectors, and replace the files that got one; returns what was changed
         so. Raises what the writing of a file raised."""
         for pack in self._packs.values():
-            self._submit(pack)
+            self._submit(pack.rows)
         for copy in self._copies:
             self._add(copy.result())
         self._packs, self._copies = {}, []
@@ -208,9 +219,31 @@ class RowChanges:
         self.counts["numRemovedBytes"] += file.row["size"] or 0
 
 
-def with_changed_rows(
-    rows: pa.RecordBatch, mask: pa.BooleanArray, change: Callable[[pa.RecordBatch], pa.RecordBatch]
-) -> pa.RecordBatch:
+def rewritten(parts: Iterable[Rewrite]) -> Iterator[pa.RecordBatch]:
+    """The rows with their changes, in their order. Small parts that one change applies to are changed at once."""
+    pending: list[Rewrite] = []
+    size = 0
+    for part in parts:
+        if pending and (part.change is not pending[0].change or size + part.rows.nbytes > _TOGETHER_BYTES):
+            yield from _applied(pending)
+            pending, size = [], 0
+        pending.append(part)
+        size += part.rows.nbytes
+    yield from _applied(pending)
+
+
+def _applied(parts: Sequence[Rewrite]) -> Iterator[pa.RecordBatch]:
+    """The rows of parts with one change, or without any."""
+    masks = [part.mask for part in parts if part.mask is not None]
+    change = parts[0].change if parts else None
+    if change is None or not any(mask.any() for mask in masks):
+        yield from (part.rows for part in parts)
+        return
+    rows = parts[0].rows if len(parts) == 1 else pa.concat_batches([part.rows for part in parts])
+    yield with_changed_rows(rows, pa.array(np.concatenate(masks)), change)
+
+
+def with_changed_rows(rows: pa.RecordBatch, mask: pa.BooleanArray, change: Change) -> pa.RecordBatch:
     """Rows with what `change` makes of those that a mask selects, in their place; a column without a change is not
     copied."""
     before = rows.filter(mask)

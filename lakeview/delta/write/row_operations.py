@@ -16,7 +16,7 @@ from lakeview.delta.log.replay import Replay
 from lakeview.delta.write.assignments import Assignments
 from lakeview.delta.write.definition import Definition
 from lakeview.delta.write.file_changes import LIVE_COLUMNS
-from lakeview.delta.write.live_files import LiveFile, ahead
+from lakeview.delta.write.live_files import LiveFile, matches_of
 from lakeview.delta.write.live_statistics import with_documents
 from lakeview.delta.write.merge import Merge
 from lakeview.delta.write.merge_rows import MergeRows, merge_metrics
@@ -65,13 +65,15 @@ def change_files(
 
     def each_file() -> Iterator[pa.RecordBatch]:
         nonlocal count
-        change = None if assignments is None else changed_rows(assignments, work.context)
-        for file, positions in zip(files, ahead(lambda f: f.matches(work.storage, where), files), strict=True):
+        change = None
+        if assignments is not None:
+            change = partial(changed_rows(assignments, work.context).apply, work=work, clock=clock)
+        for file, positions in zip(files, matches_of(files, work.storage, where), strict=True):
             count += len(positions)
             if change is None:
                 work.remove(file, positions)
             else:
-                yield from work.replace(file, positions, partial(change.apply, work=work, clock=clock))
+                yield from work.replace(file, positions, change)
 
     work.write(each_file())
     return count
