@@ -126,7 +126,7 @@ def commit_table(commits: pl.DataFrame, version: int) -> None:
         page = st.pagination(pages, key=linked(PAGE, (position or 0) // _PAGE + 1, range(1, pages + 1)))
     rows = newest_first.slice((page - 1) * _PAGE, _PAGE)
     inside = -1 if position is None else position - (page - 1) * _PAGE
-    key = f"commits-{version}-{page}"
+    key = f"commits-{version}-{page}-{inside}-{rows.height}"  # with other rows the browser marks none
     names = rows.select(views.units.version_label("version")).to_series()
     long = bool((names.str.len_chars() > _SHORT_NAME).any())  # of random numbers without a name
     mark = pl.col("mark").replace_strict(_GLYPHS, default="", return_dtype=pl.String)

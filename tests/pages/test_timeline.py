@@ -64,6 +64,16 @@ def test_commits_can_be_narrowed_to_a_lane(good: Path) -> None:
     assert "v4 · ADD COLUMNS" in text(app)
 
 
+def test_the_open_commit_stays_marked_in_the_table_when_filters_change_its_rows(good: Path) -> None:
+    app = open_page("timeline", good, commit="4")
+    before = app.dataframe[0].proto
+    app.pills(key="lanes").set_value(["schema"]).run()
+    after = app.dataframe[0].proto
+    assert json.loads(before.selection_default)["selection"]["rows"] == [2]
+    assert json.loads(after.selection_default)["selection"]["rows"] == [0]
+    assert after.id != before.id  # under the same id the browser keeps its own selection, and marks no other row
+
+
 def test_commits_can_be_narrowed_to_a_writer(good: Path) -> None:
     app = open_page("timeline", good)
     app.selectbox(key="writer").set_value("li").run()
