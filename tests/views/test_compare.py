@@ -60,6 +60,25 @@ def test_the_newest_bad_load_says_why_and_the_others_are_named(good: lv.Table, f
     assert text.endswith(message)
 
 
+@pytest.mark.parametrize(
+    ("repaired", "message"),
+    [
+        ([5, 6], "; bad load v6, dest is null, repaired by v7; v5 (repaired): a bad load too."),
+        ([6], "; bad load v5, dest is null; v6 (repaired): a bad load too."),
+    ],
+)
+def test_a_bad_load_that_was_repaired_says_so_and_comes_after_open_ones(
+    good: lv.Table, repaired: list[int], message: str
+) -> None:
+    odd = line(good).with_columns(
+        suspicious=pl.col("version") >= 5,
+        note=pl.lit("dest is null; repaired by v7"),
+        taken_back_by=pl.when(pl.col("version").is_in(repaired)).then(7),
+    )
+    text = views.compare.sentences.sentence(good.snapshot(1), good.snapshot(6), odd)
+    assert text.endswith(message)
+
+
 def test_versions_without_a_difference_say_so(good: lv.Table) -> None:
     text = views.compare.sentences.sentence(good.snapshot(4), good.snapshot(6), line(good))
     assert "as many rows, the same columns, the same files; in 2 commits by ingest, li." in text

@@ -30,7 +30,7 @@ _COLOURS = {
     r"\d[\d,]* files? written \([^)]*\)": "green",
     r"\d[\d,]*( files?)? removed \([^)]*\)": "orange",
     r"\d+ columns? (added|dropped|renamed|with another type)": "violet",
-    r"(?<=; )bad load [^;]*(?=[;.])": "orange",
+    r"(?<=; )bad load (?![^;]*, repaired by )[^;]*(?=[;.])": "orange",
     r"(?<=; )[^;]* bad loads? too": "orange",
 }
 """What is coloured in the sentence, and how."""

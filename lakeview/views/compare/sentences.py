@@ -91,15 +91,20 @@ def _by(between: pl.DataFrame) -> str:
 
 
 def _bad_loads(between: pl.DataFrame) -> str:
-    """The newest of the suspicious loads with its reason, and the others by their versions."""
+    """The newest of the suspicious loads with its reason, and the others by their versions; open ones come first."""
     bad = between.filter("suspicious").reverse()  # in the order of commits: ids of snapshots have none
+    bad = bad.sort(pl.col("taken_back_by").is_not_null(), maintain_order=True)
     if bad.is_empty():
         return ""
-    newest, note = bad.select("version", "note").row(0)
+    newest, note, repair = bad.select("version", "note", "taken_back_by").row(0)
     reason = "" if note is None else f", {note.split('; ')[0]}"
-    others = [format_version(version) for version in bad["version"][1:]]
+    repaired = "" if repair is None else f", repaired by {format_version(repair)}"
+    others = [
+        format_version(version) + ("" if back is None else " (repaired)")
+        for version, back in bad[1:].select("version", "taken_back_by").iter_rows()
+    ]
     also = f"; {first_few(others)}: {'a bad load' if bad.height == 2 else 'bad loads'} too" if others else ""
-    return f"; bad load {format_version(newest)}{reason}{also}"
+    return f"; bad load {format_version(newest)}{reason}{repaired}{also}"
 
 
 def difference_tiles(before: Snapshot, after: Snapshot, partitions: pl.DataFrame) -> list[tuple[str, str, str | None]]:
