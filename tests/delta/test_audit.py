@@ -171,6 +171,7 @@ VIOLATIONS = [
             "in-commit-timestamps-increase", 4),
     planted("an in-commit timestamp is missing", lambda g: body(g, 4, "commitInfo").pop("inCommitTimestamp"),
             "in-commit-timestamps-increase", 4),
+    planted("a delete does nothing", lambda g: g[3].__delitem__(slice(1, None)), "row-counts-fit-operation", 3),
     planted("a file that was not read is removed", lambda g: g[10].append(remove("g", data_change=False)),
             "reads-unchanged", 10),
 ]  # fmt: skip
@@ -268,6 +269,29 @@ def test_files_of_a_log_that_was_cleaned_up(checkpoint: bool, path: str, verdict
     history.commit(info(operation="DELETE"), remove(path)).commit(file("b", 1)).checkpoint().without(0, 1)
     verdicts = lv.open_table(history.address).audit(end=2)
     assert verdicts.filter(pl.col("law") == "remove-names-live-file")["verdict"].to_list() == [verdict]
+
+
+def test_a_file_that_a_checkpoint_has_as_removed_does_not_come_back(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t").create().commit(file("a", 1)).commit(info(operation="DELETE"), remove("a"))
+    history.checkpoint().commit(info(operation="WRITE"), file("a", 1)).without(0, 1, 2)
+    verdicts = lv.open_table(history.address).audit()
+    assert ("removed-file-stays-removed", 3) in violations(verdicts)
+
+
+def test_what_the_log_does_not_show_is_not_proven(tmp_path: Path) -> None:
+    """Rows that no statistics count, and the time of a commit that a cleanup has deleted."""
+    history = DeltaHistory(tmp_path / "t")
+    for version, actions in good().items():
+        for action in actions:
+            action.get("add", {}).pop("stats", None)
+        history.commit(*actions, version=version)
+        if version == 3:
+            history.checkpoint()
+    verdicts = lv.open_table(history.address).audit(end=1)
+    assert verdicts.filter(pl.col("law") == "metrics-equal-actions")["verdict"].to_list() == ["unknowable"]
+    history.without(0, 1, 2, 3)
+    times = lv.open_table(history.address).audit().filter(pl.col("law") == "in-commit-timestamps-increase")
+    assert times.sort("version")["verdict"].to_list() == ["unknowable", *["proven"] * 7]
 
 
 @pytest.mark.parametrize(("cleaned", "verdict"), [(False, "proven"), (True, "unknowable")])

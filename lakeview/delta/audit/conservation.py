@@ -171,13 +171,13 @@ def _leaves(protocol: Protocol | None, metadata: Metadata, run: Run) -> Sequence
 
 
 def row_counts_fit_operations(run: Run) -> Iterator[Case]:
-    """row-counts-fit-operation, of UPDATE, DELETE and MERGE commits that change files."""
-    for version, rows_in, unknown_in, rows_out, unknown_out in run.balances.select(
-        "version", "rows_in", "unknown_in", "rows_out", "unknown_out"
-    ).iter_rows():
-        record = run.by_version[version]
+    """row-counts-fit-operation, of UPDATE, DELETE and MERGE commits; one without file actions changes no row."""
+    names = ["version", "rows_in", "unknown_in", "rows_out", "unknown_out"]
+    balances = {row[0]: row[1:] for row in run.balances.select(names).iter_rows()}
+    for version, record in run.by_version.items():
         if record.operation not in _CHANGES:
             continue
+        rows_in, unknown_in, rows_out, unknown_out = balances.get(version, (0, 0, 0, 0))
         change = _change(record)
         if change is None:
             yield unknowable(version, "the commit does not report how many rows it changed")

@@ -121,6 +121,8 @@ def in_commit_timestamps_increase(run: Run) -> Iterator[Case]:
         own = record.in_commit_timestamp
         if own is None:
             yield violated(record.version, "the commit has no in-commit timestamp, which the table asks for")
+        elif before is None and record.version == run.first > 0:
+            yield unknowable(record.version, f"commit {record.version - 1} is not in the log any more")
         elif before is None or before.in_commit_timestamp is None:
             yield proven(record.version)
         elif own <= before.in_commit_timestamp:

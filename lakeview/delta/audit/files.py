@@ -64,18 +64,29 @@ def removed_files_stay_removed(run: Run) -> Iterator[Case]:
     # a path that is live with another vector is judged by the law of one vector
     back = back.join(_live_elsewhere(run, back), on=["version", "key"], how="anti")
     adds = run.events.filter("added").select("version").unique().filter(pl.col("version").is_in(operations))
-    returned = {v: (n, path) for v, n, path in _first_paths(back).iter_rows()}
+    from_before = _added_after_tombstone(run).filter(pl.col("version").is_in(operations))
+    returned = {
+        v: (n, path) for v, n, path in _first_paths(pl.concat([back.select("version", "key"), from_before])).iter_rows()
+    }
     for version in adds["version"].sort():
         if version not in returned:
             yield proven(version)
             continue
         number, path = returned[version]
         before = run.events.filter((pl.col("key") == path) & ~pl.col("added") & (pl.col("version") < version))
-        if run.by_version[before["version"][-1]].operation is None:
+        if before.height and run.by_version[before["version"][-1]].operation is None:
             reason = "files are added again that a commit without an operation removed: it may be the one that is wrong"
             yield unknowable(version, reason, path)
         else:
             yield violated(version, "files that were removed before are added again", 0, number, path)
+
+
+def _added_after_tombstone(run: Run) -> pl.DataFrame:
+    """`version` and `key` of the files whose first action is an add, and which the checkpoint has as removed."""
+    if run.tombstones.is_empty():
+        return pl.DataFrame(schema={"version": pl.Int64(), "key": pl.String()})
+    events = run.events.filter(pl.col("key").is_in(run.tombstones.implode()))
+    return events.unique("key", keep="first", maintain_order=True).filter("added").select("version", "key")
 
 
 def _first_paths(actions: pl.DataFrame) -> pl.DataFrame:

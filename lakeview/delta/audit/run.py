@@ -69,6 +69,17 @@ class Run:
         return f"the log before version {self.first} is gone, and no checkpoint of it can be read"
 
     @cached_property
+    def tombstones(self) -> pl.Series:
+        """Keys of the files that were removed before it and are not live, as far as its checkpoint still has them."""
+        if self.checkpoint is None or self.base is None:
+            return pl.Series("key", dtype=pl.String)
+        try:
+            keys = self.checkpoint.removes([])["key"]
+        except (*UNREADABLE, VersionNotFoundError):
+            return pl.Series("key", dtype=pl.String)
+        return keys.filter(~keys.is_in(self.base["key"].implode()))
+
+    @cached_property
     def story(self) -> pl.DataFrame:
         """Events of the files that more than one action names, and those of the base, by identity and version.
 
