@@ -204,8 +204,11 @@ def test_a_number_is_the_nearest_float_for_files_as_for_rows(tmp_path: Path, whe
 
 
 def test_a_condition_that_selects_nothing_commits_nothing(tmp_path: Path) -> None:
-    table = make_table(tmp_path, {}, ())
+    table = make_table(tmp_path, {}, ("city",))
     assert table.delete("id > 1000") is None
+    assert table.delete("city = 'Atlantis'") is None
+    with table.transaction() as txn:
+        assert txn.remove("city = 'Atlantis'") == 0
     assert table.latest_version == 2
 
 

@@ -76,7 +76,6 @@ class WholeFiles(DefinitionChanges):
     def _remove(self, where: str | pl.Expr | None, paths: Sequence[str] | None, *, data_change: bool) -> pl.DataFrame:
         if data_change:
             self.check_may_remove()
-        self._touched = True
         live = self._base.adds([*REMOVAL_COLUMNS, "records"])
         if paths is not None:
             live = self._files_at(live, paths)
@@ -84,6 +83,7 @@ class WholeFiles(DefinitionChanges):
             expression = EVERY if where is None else self._on_partitions(where)
             live = live.filter(self._selected(live, expression))
             self.reads(expression)
+        self._touched = self._touched or not live.is_empty()
         self._take_out(live, data_change=data_change)
         return live
 
