@@ -205,11 +205,15 @@ def test_every_property_may_be_set_or_is_refused_as_its_effect_says(name: str) -
     ],
 )
 def test_files_are_compressed_as_the_table_says(tmp_path: Path, codec: str, recorded: str, suffix: str) -> None:
-    make_table(tmp_path, {"delta.parquet.compression.codec": codec}).append(ROWS)
+    table = make_table(tmp_path, {"delta.parquet.compression.codec": codec})
+    table.append(ROWS)
     (file,) = data_files(tmp_path)
     assert file.name.endswith(suffix)
     footer = pq.read_metadata(file)
     assert {footer.row_group(0).column(i).compression for i in range(footer.num_columns)} == {recorded}
+    table.checkpoint()
+    (checkpoint,) = (tmp_path / "_delta_log").glob("*.checkpoint.parquet")
+    assert pq.read_metadata(checkpoint).row_group(0).column(0).compression == recorded
     assert pa.table(deltalake.DeltaTable(str(tmp_path)).to_pyarrow_table()).num_rows == 100
 
 

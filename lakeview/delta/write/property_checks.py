@@ -125,6 +125,12 @@ def codec(properties: Mapping[str, str]) -> str:
     return _OWN_CODECS[name]
 
 
+def checkpoint_codec(properties: Mapping[str, str]) -> str | None:
+    """How the table says that checkpoints are compressed, in the words of Arrow; None where it does not, or not in a
+    way of ours: a checkpoint never fails its commit."""
+    return _OWN_CODECS.get(value(properties, CODEC) or "")
+
+
 def page_version(properties: Mapping[str, str]) -> Literal["1.0", "2.0"]:
     """The version of the data pages of Parquet files, 1.0 where nothing is set.
 

@@ -23,11 +23,12 @@ class ActionFile:
     """One file of actions in the making: a column for each kind, a row group for each call of `write` with many rows;
     few rows share one, since each has forty columns.
 
-    The same actions give the same bytes.
+    The same actions give the same bytes. `compression`: as Arrow calls it; without it the size of the file decides.
     """
 
-    def __init__(self, types: Mapping[str, pa.DataType]) -> None:
+    def __init__(self, types: Mapping[str, pa.DataType], compression: str | None = None) -> None:
         self.rows = 0
+        self._compression = compression
         self._few: list[pa.Table] = []
         self._schema = pa.schema(list(types.items()))
         self._sink = BytesIO()
@@ -55,7 +56,7 @@ class ActionFile:
 
     def _begun(self) -> pq.ParquetWriter:
         if self._writer is None:
-            compression = "snappy" if self.rows <= _SNAPPY_ROWS else "zstd"
+            compression = self._compression or ("snappy" if self.rows <= _SNAPPY_ROWS else "zstd")
             # values of other leaves hardly repeat, and a dictionary of them is only tried and given up
             leaves = _leaves(self._schema)
             repeating = [leaf for leaf in leaves if any(part in _DICTIONARIES for part in leaf.split("."))]

@@ -37,6 +37,7 @@ from lakeview.delta.write.checkpoint.other_actions import (
 )
 from lakeview.delta.write.checkpoint.present import has_other_files, is_present
 from lakeview.delta.write.checkpoint.sorted_actions import SortedActions
+from lakeview.delta.write.property_checks import checkpoint_codec
 from lakeview.delta.write.rules import active_features
 from lakeview.delta.write.target import Target
 from lakeview.model.errors import AccessDeniedError, InvalidRequestError, UnsupportedTableError
@@ -90,6 +91,11 @@ class CheckpointPlan:
     def is_v2(self) -> bool:
         """Whether file actions go into sidecars."""
         return not self.names
+
+    @property
+    def codec(self) -> str | None:
+        """How the table says that its files are compressed."""
+        return checkpoint_codec(self.state.properties)
 
     @property
     def expired_before(self) -> int | None:
@@ -151,7 +157,7 @@ def _write_v1(table: Target, plan: CheckpointPlan, actions: SortedActions) -> No
     groups = actions.groups()
     group = next(groups, None)
     for part, name in enumerate(plan.names):
-        file = ActionFile(types)
+        file = ActionFile(types, plan.codec)
         if part == 0:
             file.write(action_columns(state_actions(plan.state, plan.committed)))
         while group is not None and group[0] == part:
@@ -181,7 +187,7 @@ class SidecarFile:
 
 def _write_v2(table: Target, plan: CheckpointPlan, actions: SortedActions) -> None:
     sidecars = []
-    for file in _sidecar_files(actions):
+    for file in _sidecar_files(actions, plan.codec):
         data = file.close()
         name = f"{uuid.uuid4()}.parquet"
         table.storage.put(f"{SIDECARS}/{name}", data)
@@ -204,7 +210,7 @@ def write_top_file(table: Target, plan: CheckpointPlan, sidecars: Sequence[Sidec
     for s in sidecars:
         fields = {"path": s.name, "sizeInBytes": s.size_in_bytes, "modificationTime": at, "tags": None}
         top.append(("sidecar", fields))
-    file = ActionFile({**STATE_ARROW_TYPES, **V2_ARROW_TYPES})
+    file = ActionFile({**STATE_ARROW_TYPES, **V2_ARROW_TYPES}, plan.codec)
     file.write(action_columns(top))
     data = file.close()
     table.storage.put(f"{LOG_FOLDER}/{v2_checkpoint_name(version, uuid.uuid4())}", data)
@@ -213,14 +219,14 @@ def write_top_file(table: Target, plan: CheckpointPlan, sidecars: Sequence[Sidec
     replace_hint(table.storage, LastCheckpoint(version, size, size_in_bytes, adds))
 
 
-def _sidecar_files(actions: SortedActions) -> Iterator[ActionFile]:
+def _sidecar_files(actions: SortedActions, codec: str | None) -> Iterator[ActionFile]:
     """Files of at most SIDECAR_ROWS, none without rows."""
     file: ActionFile | None = None
     for _, kind, structs in actions.groups():
         if file is not None and file.rows + len(structs) > SIDECAR_ROWS:
             yield file
             file = None
-        file = file or ActionFile(actions.types)
+        file = file or ActionFile(actions.types, codec)
         file.write({kind: structs})
     if file is not None:
         yield file

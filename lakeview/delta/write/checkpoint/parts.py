@@ -22,6 +22,7 @@ from lakeview.delta.write.checkpoint.file_rows import ACTION_STRUCTS, Definition
 from lakeview.delta.write.checkpoint.files import CheckpointPlan, SidecarFile, point_at_parts, write_top_file
 from lakeview.delta.write.checkpoint.order import GROUP_ROWS, identities, part_numbers
 from lakeview.delta.write.checkpoint.other_actions import STATE_ARROW_TYPES, Action, action_columns, state_actions
+from lakeview.delta.write.property_checks import checkpoint_codec
 from lakeview.delta.write.target import Target
 from lakeview.model.errors import StoreUnavailableError
 from lakeview.storage.access import StoreAccess
@@ -93,7 +94,8 @@ class PartWork:
         for actions in packed:
             frames[actions.kind].append(pa.ipc.open_file(BytesIO(actions.data)).read_all())
         types = action_types(shape_of(self.definition))
-        file = ActionFile({**STATE_ARROW_TYPES, **types} if self.names else types)
+        codec = checkpoint_codec(self.definition.metadata.properties)
+        file = ActionFile({**STATE_ARROW_TYPES, **types} if self.names else types, codec)
         if part == 0 and self.names:
             file.write(action_columns(self.first))
         before = file.rows
