@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,18 @@ def counted_history(folder: Path, *actions: Action, before: dict[str, Any] | byt
         before = {"numFiles": 1002, "tableSizeBytes": 5300, "metadata": metadata()["metaData"]}
     history.write(log_name(1, "crc"), before if isinstance(before, bytes) else json.dumps(before).encode())
     return opened(folder)
+
+
+def test_commits_of_a_vacuum_are_followed_by_a_checksum_and_a_checkpoint(tmp_path: Path) -> None:
+    table = lv.create_table(str(tmp_path), ORDERS, properties={"delta.checkpointInterval": "1"})
+    assert isinstance(table, DeltaTable)
+    assert table.write_checksum()
+    for number in (1, 2):
+        table.overwrite(pl.DataFrame({"id": [number]}))
+    assert table.vacuum(timedelta(0), dry_run=False, allow_short_retention=True).height == 1
+    assert table.latest_version == 4
+    assert [figures(tmp_path, version)["numFiles"] for version in range(5)] == [0, 1, 1, 1, 1]
+    assert all((tmp_path / log_name(version, "checkpoint.parquet")).exists() for version in range(1, 5))
 
 
 FOLLOWING: dict[str, tuple[list[Action], tuple[int, int]]] = {

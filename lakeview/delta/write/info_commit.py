@@ -11,6 +11,7 @@ from lakeview.delta.features import check_writable
 from lakeview.delta.log.commits import Commit, encode_actions
 from lakeview.delta.log.times import CommitTimes, in_commit_start
 from lakeview.delta.write.commit_loop import CommitLoop
+from lakeview.delta.write.follow_up import follow_up
 from lakeview.delta.write.rules import active_features
 from lakeview.delta.write.target import Target
 from lakeview.delta.write.writer import ENGINE
@@ -63,4 +64,5 @@ def commit_info(
 
     version = CommitLoop(table, unique).run(base, encode, follow)
     table.refresh()
+    follow_up(table, version, table.state().properties, clock)
     return version

@@ -9,7 +9,6 @@ from types import TracebackType
 from typing import Any, Self
 
 import polars as pl
-import pyarrow as pa
 
 from lakeview.delta.data.column_rules import clustering_columns
 from lakeview.delta.data.row_tracking import tracked_fields
@@ -19,8 +18,6 @@ from lakeview.delta.log.commits import Commit, encode_actions
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.properties import value
 from lakeview.delta.write.change_data import record_whole_files
-from lakeview.delta.write.checkpoint import write_checkpoint
-from lakeview.delta.write.checksum import write_checksum
 from lakeview.delta.write.commit_loop import CommitLoop
 from lakeview.delta.write.conflicts import Intent, Winner, check_conflict, isolation_level
 from lakeview.delta.write.context import WriteContext, write_context
@@ -30,8 +27,8 @@ from lakeview.delta.write.deletion_vectors import VectorChange, replace_vectors
 from lakeview.delta.write.entry import Entry, next_in_commit_time
 from lakeview.delta.write.evolution import check_types
 from lakeview.delta.write.file_changes import FileChanges
+from lakeview.delta.write.follow_up import follow_up
 from lakeview.delta.write.identity import with_marks
-from lakeview.delta.write.log_cleanup import clean_log
 from lakeview.delta.write.moved_rows import follow_deletes
 from lakeview.delta.write.optimize import Rearrangement
 from lakeview.delta.write.reconcile import join_vectors
@@ -41,7 +38,7 @@ from lakeview.delta.write.target import Target
 from lakeview.delta.write.writer import ENGINE
 from lakeview.model.arguments import function_of, mapping_of, optional_text, text_of
 from lakeview.model.clock import Clock
-from lakeview.model.errors import CorruptTableError, LakeviewError
+from lakeview.model.errors import CorruptTableError
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.storage import Storage
@@ -179,7 +176,11 @@ class PendingCommit:
                 self.files.discard()
             raise
         self.files.discard_unused()
-        self._follow_up(self.version)
+        # what is added again without a remove was live before: counting actions would count it twice
+        reconciled = not self.files.live_again
+        self.checkpoint_error = follow_up(
+            self._table, self.version, self.definition.properties, self.clock, reconciled=reconciled
+        )
         return self.version
 
     def _intent(self) -> Intent:
@@ -255,22 +256,6 @@ class PendingCommit:
                 *self.files.actions(adds),
             ]
         )
-
-    def _follow_up(self, version: int) -> None:
-        """What is due after a commit: a checksum, a checkpoint, and the cleanup of the log where the table wants it."""
-        every: int = value(self.definition.properties, "delta.checkpointInterval") or 10
-        try:
-            self._table.refresh()
-            if self._table.log.has_checksum(version - 1):  # a chain that some engine began goes on
-                # what is added again without a remove was live before: counting actions would count it twice
-                write_checksum(self._table, version, reconciled=not self.files.live_again)
-            if version % every == 0:
-                write_checkpoint(self._table, version)
-                if value(self.definition.properties, "delta.enableExpiredLogCleanup"):
-                    clean_log(self._table, dry_run=False, clock=self.clock)
-        except (LakeviewError, OSError, ValueError, TypeError, pa.ArrowException, pl.exceptions.PolarsError) as error:
-            # a side effect that must never fail a commit: the next one is due in a few commits
-            self.checkpoint_error = str(error)
 
     @property
     def _keeps_row_ids(self) -> bool:
