@@ -132,10 +132,8 @@ def commit_table(commits: pl.DataFrame, version: int) -> None:
     mark = pl.col("mark").replace_strict(_GLYPHS, default="", return_dtype=pl.String)
     with st.container(gap=None):
         frame(
-            views.timeline.commits.with_marks(rows).with_columns(
-                mark=mark,
-                operation=pl.concat_str(mark, pl.col("operation").fill_null(""), separator=" "),
-                records_change=pl.col("records_added") - pl.col("records_removed"),
+            views.timeline.commits.commit_rows(rows).with_columns(
+                mark=mark, operation=pl.concat_str(mark, pl.col("operation").fill_null(""), separator=" ")
             ),
             {
                 "version": columns.version(),

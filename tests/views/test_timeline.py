@@ -37,6 +37,13 @@ def test_states_follow_what_each_commit_adds_and_removes() -> None:
     assert line["version"].to_list() == [0, 1, 2, 3]
 
 
+def test_rows_of_the_table_of_commits_have_their_mark_and_the_change_of_rows() -> None:
+    story = usual_loads(Story()).append(60_000).append(None)
+    rows = views.timeline.commits.commit_rows(views.timeline.commits.timeline(story.frame(), story.lifetimes()))
+    assert rows["mark"].to_list() == [*["append"] * 8, "anomaly", "append"]
+    assert rows["records_change"].to_list() == [*[1000] * 8, 60_000, None]
+
+
 def test_summing_commits_gives_the_same_states_as_lifetimes() -> None:
     story = flights()
     by_lifetimes = views.timeline.commits.timeline(story.frame(), story.lifetimes()).select("version", *STATE)

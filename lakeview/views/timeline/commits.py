@@ -103,9 +103,12 @@ def version_before(timeline: pl.DataFrame, version: int) -> int | None:
     return int(branch[position - 1]) if position else None
 
 
-def with_marks(timeline: pl.DataFrame) -> pl.DataFrame:
-    """TIMELINE with `mark`: the lane of each commit, or `anomaly` for a suspicious load."""
-    return timeline.with_columns(mark=pl.when("suspicious").then(pl.lit("anomaly")).otherwise("lane"))
+def commit_rows(timeline: pl.DataFrame) -> pl.DataFrame:
+    """TIMELINE with `mark`, the lane of each commit or `anomaly` for a suspicious load, and `records_change`."""
+    return timeline.with_columns(
+        mark=pl.when("suspicious").then(pl.lit("anomaly")).otherwise("lane"),
+        records_change=pl.col("records_added") - pl.col("records_removed"),
+    )
 
 
 def commit_message(actions: pl.DataFrame) -> str | None:
