@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,13 +13,12 @@ from lakeview.delta.log.actions import CommitInfo
 from lakeview.delta.log.checkpoints import Checkpoint, LastListing
 from lakeview.delta.log.commits import Commit, cut_pieces, mentions, parse_commit, read_blocks
 from lakeview.delta.log.listing import LogListing
-from lakeview.delta.log.log_segment import (
-    CheckpointFiles,
-)
+from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS, commit_name
 from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import CorruptTableError, VersionNotFoundError
 from lakeview.storage import Storage
+from lakeview.storage.byte_cache import ByteBoundedCache
 from lakeview.storage.interface import refuse_oversized
 
 _CACHE_BYTES = 64 << 20
@@ -38,8 +36,7 @@ class TableLog(LogListing):
 
     def __init__(self, storage: Storage) -> None:
         super().__init__(storage)
-        self._bytes: OrderedDict[int, bytes] = OrderedDict()
-        self._cached_bytes = 0
+        self._commits = ByteBoundedCache[int, bytes](_CACHE_BYTES, len)
         self._checkpoints: dict[tuple[str, ...], Checkpoint] = {}
         self._last_listing = LastListing()
 
@@ -79,10 +76,8 @@ class TableLog(LogListing):
 
     def commit_bytes(self, version: int) -> bytes:
         """The bytes of one commit file; errors as `commit`."""
-        with self._lock:
-            if version in self._bytes:
-                self._bytes.move_to_end(version)
-                return self._bytes[version]
+        if (cached := self._commits.get(version)) is not None:
+            return cached
         name = commit_name(version) if version >= 0 else str(version)
         try:
             data = self.storage.read(f"{LOG_FOLDER}/{name}")
@@ -101,12 +96,8 @@ class TableLog(LogListing):
         return data
 
     def _keep(self, version: int, data: bytes) -> None:
-        with self._lock:
-            if version not in self._bytes and len(data) <= _CACHE_BYTES:
-                self._bytes[version] = data
-                self._cached_bytes += len(data)
-            while self._cached_bytes > _CACHE_BYTES:
-                self._cached_bytes -= len(self._bytes.popitem(last=False)[1])
+        if len(data) <= _CACHE_BYTES:
+            self._commits.put(version, data)
 
     def each_bytes(self, versions: Sequence[int]) -> Iterator[tuple[int, bytes]]:
         """(version, bytes) of several commits in the order asked for, a batch in memory at a time; errors as `commit`.
@@ -116,8 +107,7 @@ class TableLog(LogListing):
         at, size = 0, _FIRST_BATCH
         while at < len(versions):
             batch = versions[at : at + size]
-            with self._lock:
-                contents = {v: self._bytes[v] for v in batch if v in self._bytes}
+            contents = {v: data for v in batch if (data := self._commits.get(v)) is not None}
             contents |= self._read_all([v for v in batch if v not in contents])
             yield from ((v, contents[v]) for v in batch)
             at, size = at + size, min(2 * size, _BATCH)
