@@ -151,13 +151,13 @@ def filter_parts(parts: Sequence[tuple[pl.Expr, pl.DataFrame]]) -> pl.DataFrame:
     for where, verdicts in parts:
         by = dict(explained(verdicts).select("reason", "files").iter_rows())
         cost = read_cost(verdicts)
-        judged = can_be_judged(where)
+        judged = _can_be_judged(where)
         text = condition_text(where)
         rows.append((text, judged, cost.files, cost.bytes, by["partition"], by["range"], by["nulls"]))
     return pl.DataFrame(rows, schema=PARTS, orient="row")
 
 
-def can_be_judged(where: pl.Expr) -> bool:
+def _can_be_judged(where: pl.Expr) -> bool:
     """True if statistics can skip files for a filter; false for one that no bounds can decide."""
     return not isinstance(parse(where), Unknown)
 
@@ -262,5 +262,5 @@ def unsupported_condition(parts: pl.DataFrame, where: pl.Expr, text: str) -> str
     """The first condition of PARTS that data skipping does not support, the filter's own `text` where it is only one
     condition and unsupported; None if all are supported."""
     if parts.is_empty():
-        return None if can_be_judged(where) else text
+        return None if _can_be_judged(where) else text
     return next(iter(parts.filter(~pl.col("judged"))["part"]), None)

@@ -49,7 +49,7 @@ def data_lateness(changes: pl.DataFrame) -> str:
     each night with the same events is later each night. "" without a column of event times, and where loads bring
     history. Events that were not over say nothing, nor do loads that take back others, which are late by their nature.
     """
-    news = event_news(changes)
+    news = _event_news(changes)
     if news is None:
         return ""
     gap = news.gaps.median()
@@ -58,7 +58,7 @@ def data_lateness(changes: pl.DataFrame) -> str:
     return f"{count_text(round(late / timedelta(days=1)), 'day')} late"
 
 
-def event_news(changes: pl.DataFrame) -> EventNews | None:
+def _event_news(changes: pl.DataFrame) -> EventNews | None:
     """The newest event of a table and its load, from SUDDEN; None where `data_lateness` is ""."""
     column = event_column(changes)
     if column is None:
@@ -89,7 +89,7 @@ def event_news(changes: pl.DataFrame) -> EventNews | None:
 
 def lateness_findings(changes: pl.DataFrame) -> list[Finding]:
     """A finding that loads go on without newer events, from SUDDEN; none where they bring newer ones as expected."""
-    news = event_news(changes)
+    news = _event_news(changes)
     if news is None or not news.stands_still:
         return []
     claim = (
