@@ -276,7 +276,9 @@ class Translated:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, FileNotFoundError | FileExistsError | NotADirectoryError | AccessDeniedError):
+        if error is None or isinstance(
+            error, FileNotFoundError | FileExistsError | NotADirectoryError | AccessDeniedError
+        ):
             return
         if isinstance(error, PermissionError):
             raise AccessDeniedError(

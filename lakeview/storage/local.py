@@ -96,12 +96,22 @@ class LocalStorage(Storage):
             file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=descriptor)
         except OSError:
             return self.read(path)
-        with Translated(path), os.fdopen(file, "rb", buffering=0) as stream:
-            stat = os.fstat(file)
-            if not S_ISREG(stat.st_mode):
-                return self.read(path)
-            refuse_oversized(path, stat.st_size, self.config)
-            return stream.readall()
+        try:
+            with Translated(path):
+                stat = os.fstat(file)
+                if not S_ISREG(stat.st_mode):
+                    return self.read(path)
+                refuse_oversized(path, stat.st_size, self.config)
+                # not by a file object: of many small files, making one is a third of the time
+                data = os.read(file, stat.st_size + 1)
+                if len(data) == stat.st_size:
+                    return data
+                parts = [data]
+                while parts[-1]:
+                    parts.append(os.read(file, 1 << 20))
+                return b"".join(parts)
+        finally:
+            os.close(file)
 
     def walk(self) -> pl.DataFrame:
         self.count("list")

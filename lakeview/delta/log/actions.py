@@ -205,8 +205,8 @@ def parse_commit_info(raw: bytes) -> CommitInfo:
 def _compact(raw: bytes) -> str | None:
     if raw in (b"", b"null"):
         return None
-    is_compact = len(raw.split(None, 1)) == 1 and _NEEDLESS.search(raw) is None  # without white space between values
-    return raw.decode() if is_compact else _json(msgspec.json.decode(raw))
+    is_compact = len(raw.split(None, 1)) == 1 and (b"\\" not in raw or _NEEDLESS.search(raw) is None)
+    return raw.decode() if is_compact else _json(msgspec.json.decode(raw))  # with white space, at least within values
 
 
 def _free_form(raw: bytes) -> CommitInfo:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 
 import polars as pl
 
@@ -51,7 +52,7 @@ class CommitHeads:
 
     def frame(self) -> pl.DataFrame:
         """HEADS of the commits that were parsed."""
-        infos = {name: [getattr(info, name) for info in self._infos] for name in _INFO}
+        infos = {name: list(map(attrgetter(name), self._infos)) for name in _INFO}
         pairs = self._definitions.values()
         columns = {
             "version": list(self._definitions),
