@@ -81,7 +81,7 @@ def partition_difference(before: Snapshot, after: Snapshot) -> pl.DataFrame:
     old, new = _files(before), _files(after)
     both = new.join(old.select("path", old_vector="deletion_vector", there=pl.lit(value=True)), on="path", how="left")
     touched = both.filter("there").filter(~pl.col("deletion_vector").eq_missing(pl.col("old_vector")))
-    added, removed = new.join(old, on="path", how="anti"), old.join(new, on="path", how="anti")
+    added, removed = both.filter(pl.col("there").is_null()), old.join(new, on="path", how="anti")
     every = pl.concat([new.select("partition_text"), old.select("partition_text")]).unique(maintain_order=True)
     parts = [flows(files, "partition_text", way, "live") for files, way in ((added, "added"), (removed, "removed"))]
     counts = touched.group_by("partition_text").agg(files_redeleted=pl.len().cast(pl.Int64))
