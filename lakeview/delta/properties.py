@@ -122,6 +122,7 @@ def _numbers(effect: Effect, least: int, *names: str, fix: str | None = None) ->
 _CODECS = ("none", "uncompressed", "snappy", "gzip", "lzo", "lz4", "lz4_raw", "lz4raw", "brotli", "zstd")
 CODEC = "delta.parquet.compression.codec"
 FORMAT_VERSION = "delta.parquet.format.version"
+INDEXED = "delta.dataSkippingStatsColumns"
 
 
 def _format_version(text: str) -> str | None:
@@ -136,7 +137,7 @@ PROPERTIES: Mapping[str, Property] = {
     **_numbers(Effect.HONOURED, 1, "checkpointInterval", "randomPrefixLength"),
     **_numbers(Effect.HONOURED, -1, "dataSkippingNumIndexedCols"),
     **_numbers(Effect.HONOURED, 0, "dataSkippingStringPrefixLength"),
-    "delta.dataSkippingStatsColumns": Property(column_paths, "a comma list of columns", Effect.HONOURED),
+    INDEXED: Property(column_paths, "a comma list of columns", Effect.HONOURED),
     **{
         f"delta.{name}": Property(interval, _DURATION, Effect.HONOURED)
         for name in ("deletedFileRetentionDuration", "logRetentionDuration", "setTransactionRetentionDuration")

@@ -70,6 +70,7 @@ REFUSED: list[tuple[str, str, str, str, str]] = [
     ("delta.targetFileSize", "big", "property-value", "is 'big'", "128mb"),
     ("delta.dataSkippingNumIndexedCols", "-2", "property-value", "is '-2'", "a whole number from -1"),
     ("delta.dataSkippingStatsColumns", "a,,b", "property-value", "is 'a,,b'", "a comma list"),
+    ("delta.dataSkippingStatsColumns", "id, nothing", "unknown-column", "names nothing, which", "choose from id"),
     ("delta.isolationLevel", "Dirty", "property-value", "is 'Dirty'", "Serializable"),
     ("delta.enableChangeDataCapture", "true", "unsupported-property", "would not", "delta.enableChangeDataFeed"),
     ("delta.minWriterVersion", "7", "unsupported-property", "would not honour", "lowest protocol"),
@@ -248,7 +249,7 @@ def test_files_get_about_as_large_as_the_table_says(tmp_path: Path) -> None:
     ("columns", "expected"),
     [
         ("text, `s`", {"s": {"a": 0, "t": "x"}, "text": "abcdefgh"}),
-        ("S.A,nothing", {"s": {"a": 0}}),
+        ("S.A", {"s": {"a": 0}}),
         ("", {}),
     ],
     ids=["a column and a struct", "a field in another case", "none"],

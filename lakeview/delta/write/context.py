@@ -9,7 +9,7 @@ from typing import Literal
 
 from lakeview.delta.data.file_statistics import STRING_PREFIX
 from lakeview.delta.data.statistics import physical_leaves
-from lakeview.delta.properties import value
+from lakeview.delta.properties import INDEXED, value
 from lakeview.delta.write.property_checks import codec, page_version
 from lakeview.delta.write.row_rules import RowRules, row_rules
 from lakeview.model.schema import Field, Schema, leaf_name
@@ -84,7 +84,7 @@ def indexed_leaves(
     """The leaves that get statistics, by their names in files: those that `delta.dataSkippingStatsColumns` names, else
     the first of the schema, and the columns that data is clustered by."""
     leaves = physical_leaves(schema, None, partition_columns)
-    paths: tuple[tuple[str, ...], ...] | None = value(properties, "delta.dataSkippingStatsColumns")
+    paths: tuple[tuple[str, ...], ...] | None = value(properties, INDEXED)
     number: int | None = value(properties, "delta.dataSkippingNumIndexedCols")
     if paths is not None:
         prefixes = {tuple(part.casefold() for part in path) for path in paths}

@@ -16,7 +16,7 @@ from lakeview.delta.log.times import asks_for_in_commit_times
 from lakeview.delta.write.column_ids import MAX_ID, check_unique, with_column_ids
 from lakeview.delta.write.definition_operations import json_text
 from lakeview.delta.write.evolution import check_column_metadata, check_types
-from lakeview.delta.write.property_checks import check_reserved_columns, check_settable
+from lakeview.delta.write.property_checks import check_reserved_columns, check_settable, check_statistics_columns
 from lakeview.delta.write.rules import active_features, check_clustering, with_required
 from lakeview.delta.write.writer import ENGINE
 from lakeview.model.clock import Clock, system_clock
@@ -46,6 +46,7 @@ def create_log(
     check_schema(schema, partition_by)
     check_settable(properties or {})
     check_reserved_columns(schema, properties or {})
+    check_statistics_columns(schema, properties or {})
     now = milliseconds(clock())
     configuration: dict[str, str | None] = dict(properties or {})
     schema = _prepared(schema, configuration)
@@ -117,6 +118,7 @@ def check_creatable(schema: Schema, partition_by: Sequence[str], properties: Map
     check_schema(schema, partition_by)
     check_settable(properties)
     check_reserved_columns(schema, properties)
+    check_statistics_columns(schema, properties)
     configuration: dict[str, str | None] = dict(properties)
     metadata = Metadata(
         id="", schema_string=schema_text(schema), partition_columns=list(partition_by), configuration=configuration

@@ -9,7 +9,7 @@ import polars as pl
 
 from lakeview.delta.data.column_rules import clustering_columns, recorded_rules
 from lakeview.delta.features import column_mapping_mode
-from lakeview.delta.properties import PROPERTIES, Effect
+from lakeview.delta.properties import INDEXED, PROPERTIES, Effect
 from lakeview.delta.write.evolution import (
     check_column_metadata,
     check_evolution,
@@ -21,7 +21,7 @@ from lakeview.delta.write.existing_rows import HasValue, Satisfies, check_rows, 
 from lakeview.delta.write.file_changes import LIVE_COLUMNS
 from lakeview.delta.write.live_statistics import with_documents
 from lakeview.delta.write.pending_commit import PendingCommit
-from lakeview.delta.write.property_checks import check_reserved_columns, check_settable
+from lakeview.delta.write.property_checks import check_reserved_columns, check_settable, check_statistics_columns
 from lakeview.delta.write.row_operations import live_files
 from lakeview.delta.write.row_rules import Expression
 from lakeview.delta.write.rules import properties_of, property_features, supported_features
@@ -45,7 +45,6 @@ from lakeview.predicates.condition import row_expression
 from lakeview.predicates.tree import IsNull, Node
 
 _CONSTRAINT = "delta.constraints."
-_INDEXED = "delta.dataSkippingStatsColumns"
 
 
 class DefinitionChanges(PendingCommit):
@@ -85,8 +84,8 @@ class DefinitionChanges(PendingCommit):
         partitions = [name if p == path[0] and len(path) == 1 else p for p in self.definition.partition_columns]
         self._change_schema(changed)
         configuration = dict(self.definition.metadata.configuration or {})
-        if (indexed := configuration.get(_INDEXED)) is not None:
-            configuration[_INDEXED] = renamed_in(indexed, path, name)
+        if (indexed := configuration.get(INDEXED)) is not None:
+            configuration[INDEXED] = renamed_in(indexed, path, name)
         self.definition.change_metadata(partition_columns=partitions, configuration=configuration)
 
     def drop_column(self, column: Column) -> None:
@@ -169,6 +168,7 @@ class DefinitionChanges(PendingCommit):
         one that would not be honoured.
         """
         check_settable(properties)
+        check_statistics_columns(self.definition.schema, properties)
         for name in properties:
             if name.startswith(_CONSTRAINT):
                 raise InvalidRequestError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from lakeview.delta.data.row_tracking import MATERIALIZED
@@ -10,6 +10,7 @@ from lakeview.delta.properties import (
     CODEC,
     FEATURE_VALUES,
     FORMAT_VERSION,
+    INDEXED,
     PROPERTIES,
     Effect,
     is_known,
@@ -19,7 +20,8 @@ from lakeview.delta.properties import (
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.model.frames import CHANGES
 from lakeview.model.printable import shorten
-from lakeview.model.schema import Schema
+from lakeview.model.schema import Schema, leaf_name
+from lakeview.model.type_tree import nodes
 
 _OWN_CODECS: Mapping[str, str] = {
     "none": "none", "uncompressed": "none", "snappy": "snappy", "gzip": "gzip", "lz4": "lz4", "lz4_raw": "lz4",
@@ -84,6 +86,20 @@ def check_honoured(properties: Mapping[str, str], address: str) -> None:
                 fix="write it with an engine that implements the property, or unset it there",
                 place=name,
                 kind="unsupported-property",
+            )
+
+
+def check_statistics_columns(schema: Schema, properties: Mapping[str, str]) -> None:
+    """InvalidRequestError for a column that `delta.dataSkippingStatsColumns` names and the schema does not have."""
+    paths: Sequence[tuple[str, ...]] = value(properties, INDEXED) or ()
+    names = {tuple(part.casefold() for part in node.path) for node in nodes(schema)} if paths else set()
+    for path in paths:
+        if tuple(part.casefold() for part in path) not in names:
+            raise InvalidRequestError(
+                f"{INDEXED} names {leaf_name(path)}, which is no column of the table",
+                fix=f"choose from {shorten(', '.join(schema.names), 200)}",
+                place=INDEXED,
+                kind="unknown-column",
             )
 
 
