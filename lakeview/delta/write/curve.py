@@ -71,16 +71,29 @@ def _ordinal(values: pl.Series) -> pl.Series:
 
 def _places(batch: pa.RecordBatch, bounds: dict[str, pl.Series]) -> Places:
     """Where on the curve each row lies."""
-    places = np.zeros(batch.num_rows, dtype=np.uint64)
-    for i, (name, ends) in enumerate(bounds.items()):
-        if ends.is_empty():
-            continue  # every value is null
+    numbers = []
+    for name, ends in bounds.items():
+        if ends.is_empty():  # every value is null
+            numbers.append(np.zeros(batch.num_rows, dtype=np.uint64))
+            continue
         values = _ordinal(pl.Series("values", pl.from_arrow(batch.column(name))))
         quantile = ends.search_sorted(values.fill_null(ends[0]), side="right").to_numpy().astype(np.uint64)
-        numbers = quantile * (2**_BITS - 1) // len(ends)  # few values spread over all bits
-        numbers[values.is_null().to_numpy()] = 0
+        numbers.append(spread(quantile, len(ends) + 1))
+        numbers[-1][values.is_null().to_numpy()] = 0
+    return interleaved(numbers)
+
+
+def spread(ranks: Places, count: int) -> Places:
+    """Numbers below `count` as numbers of the curve: few values spread over all bits."""
+    return ranks * np.uint64(2**_BITS) // np.uint64(count)
+
+
+def interleaved(columns: Sequence[Places]) -> Places:
+    """Places on the curve, of the numbers of each column: bit by bit in turn."""
+    places = np.zeros(len(columns[0]), dtype=np.uint64)
+    for i, numbers in enumerate(columns):
         for bit in range(_BITS):
-            places |= ((numbers >> np.uint64(bit)) & np.uint64(1)) << np.uint64(bit * len(bounds) + i)
+            places |= ((numbers >> np.uint64(bit)) & np.uint64(1)) << np.uint64(bit * len(columns) + i)
     return places
 
 

@@ -12,10 +12,12 @@ import pyarrow as pa
 
 from lakeview.delta.data.row_tracking import tracked_fields
 from lakeview.delta.data.scan import Scan
+from lakeview.delta.data.statistics import physical_leaves
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.write.assignments import Assignments
 from lakeview.delta.write.definition import Definition
 from lakeview.delta.write.file_changes import LIVE_COLUMNS
+from lakeview.delta.write.file_order import in_order
 from lakeview.delta.write.live_files import LiveFile, matches_of
 from lakeview.delta.write.live_statistics import with_documents
 from lakeview.delta.write.merge import Merge
@@ -23,7 +25,7 @@ from lakeview.delta.write.merge_rows import MergeRows, merge_metrics
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.update import changed_rows
 from lakeview.model.clock import Clock
-from lakeview.model.schema import Schema
+from lakeview.model.schema import Schema, leaf_name
 from lakeview.predicates.tree import Node
 from lakeview.rows.matching import check_condition
 from lakeview.storage import Storage
@@ -32,8 +34,15 @@ if TYPE_CHECKING:
     from lakeview.delta.write.transaction import Transaction
 
 
-def live_files(base: Replay, definition: Definition, storage: Storage, where: pl.Expr | Node | None) -> list[LiveFile]:
-    """The live files of a version that may hold rows for which a condition is true, all without one."""
+def live_files(
+    base: Replay,
+    definition: Definition,
+    storage: Storage,
+    where: pl.Expr | Node | None,
+    clustering: Sequence[str] = (),
+) -> list[LiveFile]:
+    """The live files of a version that may hold rows for which a condition is true, all without one; in the order that
+    `in_order` gives them for a table clustered by these columns."""
     schema, tracked = definition.schema, None
     if definition.enables("rowTracking", "delta.enableRowTracking"):
         tracked = Schema((*schema.fields, *tracked_fields(schema, definition.properties)))
@@ -41,7 +50,9 @@ def live_files(base: Replay, definition: Definition, storage: Storage, where: pl
     adds, tasks = scan.files(where, LIVE_COLUMNS)
     rows = with_documents(adds, base).iter_rows(named=True)
     roots = storage.config.roots
-    return [LiveFile(row, replace(task, roots=roots)) for row, task in zip(rows, tasks, strict=True)]
+    leaves = physical_leaves(schema, None, definition.partition_columns) if clustering else ()
+    paths = [physical for path, physical, _ in leaves if leaf_name(path) in clustering]
+    return in_order([LiveFile(row, replace(t, roots=roots)) for row, t in zip(rows, tasks, strict=True)], paths)
 
 
 def change_rows(txn: Transaction, where: pl.Expr, assignments: Assignments | None) -> int:

@@ -272,7 +272,7 @@ class Transaction(WholeFiles):
 
     def live_files(self, where: pl.Expr | None) -> list[LiveFile]:
         """The live files that may hold rows for which a condition is true, all without one."""
-        return live_files(self._base, self.definition, self._storage, where)
+        return live_files(self._base, self.definition, self._storage, where, self._clustering)
 
     def finish(self, work: RowChanges, metrics: Mapping[str, int]) -> None:
         """Take what an operation did into the commit, and its counts into operationMetrics."""
