@@ -382,22 +382,22 @@ URLS = {
 @pytest.mark.parametrize(("url", "message"), URLS.values(), ids=URLS)
 def test_a_url_that_is_handed_out_may_not_be(url: str, message: str) -> None:
     with pytest.raises(SharingError, match=message) as caught:
-        Http().check_url(url, "the URL of file f", handed_out=True)
+        Http().check_url(url, "the URL of file f")
     assert "secret" not in f"{caught.value} {caught.value.place}"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8080", "[::1]", "localhost"])
 def test_a_server_elsewhere_does_not_lead_to_this_machine(host: str) -> None:
-    Http(server="http://localhost:9000/sharing").check_url(f"http://{host}/f", "the URL of file f", handed_out=True)
+    Http(server="http://localhost:9000/sharing").check_url(f"http://{host}/f", "the URL of file f")
     with pytest.raises(SharingError, match="the URL of file f leads to this machine, and the server is another one"):
-        Http(server="https://share.example.com").check_url(f"http://{host}/f", "the URL of file f", handed_out=True)
+        Http(server="https://share.example.com").check_url(f"http://{host}/f", "the URL of file f")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "10.1.2.3", "[::1]", "169.254.169.254", "localhost"])
 def test_private_addresses_are_refused_where_several_users_share_the_app(host: str) -> None:
-    Http().check_url(f"https://{host}/f", "the URL of file f", handed_out=True)
+    Http().check_url(f"https://{host}/f", "the URL of file f")
     with pytest.raises(AccessDeniedError, match="lies in a private network"):
-        Http(Limits(private=False)).check_url(f"https://{host}/f", "the URL of file f", handed_out=True)
+        Http(Limits(private=False)).check_url(f"https://{host}/f", "the URL of file f")
 
 
 def test_a_name_that_leads_elsewhere_than_it_was_looked_up_is_found_out(server: SharingServer) -> None:

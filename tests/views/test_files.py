@@ -122,7 +122,8 @@ def test_a_page_is_sorted_cut_and_stable() -> None:
 
 def test_a_page_knows_who_added_a_file_and_its_range() -> None:
     story = Story().append(10).append(20, month=2).optimize(1)
-    page = views.files.sizes.file_page(story.files(), "path", lifetimes=story.lifetimes(), partition="month=2")
+    files = story.files().filter(pl.col("partition_text") == "month=2")
+    page = views.files.sizes.file_page(files, "path", lifetimes=story.lifetimes())
     assert page.select("path", "added").rows() == [("month=2/part-1.parquet", 1)]
     stats = statistics({"path": [("a", "b", 1), None]})
     ranged = views.files.sizes.file_page(sized(1, 2), statistics=stats, column="path")

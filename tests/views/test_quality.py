@@ -343,7 +343,7 @@ def test_a_load_that_adds_a_column_is_one_of_the_loads() -> None:
 def test_trends_mark_only_what_falls_out() -> None:
     lifetimes, timeline = history_of([*USUAL, {"nulls": 900, "max": 6000, "rows": 1000}])
     changes = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
-    for trend in (views.quality.trends.null_trend(changes, "x"), views.quality.trends.range_trend(changes, "x")):
+    for trend in (views.quality.trends.null_trend(changes, "x"), views.quality.trends.max_trend(changes, "x")):
         assert trend.schema == views.quality.trends.LOAD_TREND
         assert trend.filter("outside")["version"].to_list() == [12]
     assert views.quality.trends.rows_trend(timeline)["outside"].sum() == 0

@@ -88,7 +88,7 @@ def load_trends(now: OpenTable, loads: pl.DataFrame, column: str) -> None:
     with grid, card(stretch=True):
         _panel(views.quality.trends.rows_trend(timeline), "Rows per load", "count", "rows")
     with grid, card(stretch=True):
-        ranged = views.quality.trends.range_trend(loads, column)
+        ranged = views.quality.trends.max_trend(loads, column)
         if ranged.is_empty():
             nothing(f"{column} has no range to compare.", "It is not numeric, or no load has it in its statistics.")
         else:

@@ -53,11 +53,10 @@ class Http:
         self._transport_errors: tuple[type[Exception], ...] = (httpx.TransportError, httpx.DecodingError)
         self._bad_url = httpx.InvalidURL
 
-    def check_url(self, url: str, what: str, *, handed_out: bool = False) -> None:
-        """SharingError for a URL that must not be followed: neither http nor https, or plain http to another machine.
-
-        `handed_out`: a server gave it, so that private address ranges may be refused, and this machine is by a server
-        on another one. No secret of it is quoted.
+    def check_url(self, url: str, what: str) -> None:
+        """SharingError for a URL of a server that must not be followed: neither http nor https, plain http to another
+        machine, this machine from a server on another one, or a private address range where these are refused. No
+        secret of it is quoted.
         """
         parts = _split(url)
         host = parts.hostname
@@ -75,14 +74,14 @@ class Http:
                 place=redacted_url(url),
                 kind="plain-http",
             )
-        if handed_out and self._is_remote and is_loopback(host):
+        if self._is_remote and is_loopback(host):
             raise SharingError(
                 f"{what} leads to this machine, and the server is another one",
                 fix="ask the operator of the server, which may not know its public address",
                 place=redacted_url(url),
                 kind="bad-url",
             )
-        if handed_out and not self.limits.private:
+        if not self.limits.private:
             _refuse_private(host, parts.port, what)
 
     def with_retries(self, call: Callable[[], T], url: str) -> T:

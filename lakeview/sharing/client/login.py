@@ -35,7 +35,7 @@ def log_in(profile: Profile, http: Http, clock: Clock) -> Credentials:
 def _check_endpoint(http: Http, url: str) -> None:
     try:
         # who brings a profile chooses its endpoint: it is no more trusted than the URLs that come from there
-        http.check_url(url, "the endpoint of the profile", handed_out=True)
+        http.check_url(url, "the endpoint of the profile")
     except SharingError as error:
         raise InvalidRequestError(error.message, fix=error.fix, place=error.place, kind=error.kind) from error
 

@@ -186,7 +186,7 @@ class SignedFiles(Storage):
     def _follow(self, location: SignedUrl, path: str, start: int, length: int) -> bytes:
         url = location.url
         for _ in range(_HOPS):
-            self._http.check_url(url, f"the URL of file {path}", handed_out=True)
+            self._http.check_url(url, f"the URL of file {path}")
             headers = {"Range": f"bytes={start}-{start + length - 1}", "Accept-Encoding": "identity"}
             with self._http.stream("GET", url, headers=headers) as response:
                 if response.status_code not in MOVED or "location" not in response.headers:

@@ -41,7 +41,6 @@ def open_shared(
     *,
     storage_options: Mapping[str, Any] | None = None,
     config: Config | None = None,
-    limits: Limits | None = None,
     clock: Clock = system_clock,
 ) -> SharedTable:
     """The table at `<profile>#<share>.<schema>.<table>`; `storage_options` are those of the profile's store.
@@ -57,7 +56,7 @@ def open_shared(
             kind="bad-address",
         )
     profile = read_profile(parts[0], config=config, **dict(storage_options or {}))
-    return SharedTable(profile, parts[1], config=config, limits=limits, clock=clock)
+    return SharedTable(profile, parts[1], config=config, clock=clock)
 
 
 def find_shared(

@@ -37,8 +37,10 @@ def read_settings(path: Path) -> tuple[Settings, list[str]]:
     return check_settings(settings), warnings
 
 
-def folder_settings(folder: str, recipient: str = "anyone") -> Settings:
-    """Every table below a folder as one share, its schema `default`: path separators in names become `__`.
+def folder_settings(folder: str) -> Settings:
+    """Every table below a folder as one share for the recipient `anyone`.
+
+    Its schema is `default`; path separators in names become `__`.
 
     InvalidRequestError if there is no table, or two whose names become one.
     """
@@ -51,7 +53,7 @@ def folder_settings(folder: str, recipient: str = "anyone") -> Settings:
         for address, name in listing.select("address", "name").iter_rows()
     ]
     shares = [ShareEntry(share, schemas=[SchemaEntry("default", tables)])]
-    return check_settings(Settings(shares=shares, recipients=[Recipient(recipient, ["*"])]))
+    return check_settings(Settings(shares=shares, recipients=[Recipient("anyone", ["*"])]))
 
 
 def _plain(name: str) -> str:

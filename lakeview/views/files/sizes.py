@@ -177,19 +177,17 @@ def file_page(
     offset: int = 0,
     limit: int = 100,
     *,
-    partition: str | None = None,
     lifetimes: pl.DataFrame | None = None,
     statistics: pl.DataFrame | None = None,
     column: str | None = None,
 ) -> pl.DataFrame:
     """FILE_PAGE: `limit` files from `offset` on, by a column of FILES (ties by path), nulls last.
 
-    `partition` keeps one `partition_text`; LIFETIMES bring `added`; STATISTICS with a `column` bring its range.
+    LIFETIMES bring `added`; STATISTICS with a `column` bring its range.
     """
-    selection = files if partition is None else files.filter(pl.col("partition_text") == partition)
     keys = ["path", "deletion_vector"]
     page = (
-        selection.lazy()
+        files.lazy()
         .select("path", "partition_text", "size", "records", "deleted_records", "deletion_vector", sort_key=sort)
         .sort("sort_key", "path", descending=[descending, False], nulls_last=True)
         .slice(offset, limit)

@@ -58,6 +58,9 @@ PARTITION_RECTS = pl.Schema(
 first key (`group`). Small ones are one rectangle together: `partitions` of them, and no `partition_text`."""
 
 MOST_ACROSS, MOST_DOWN = 60, 60
+_RATIO = 2.5
+"""Width to height of the picture of rectangles."""
+
 _MOST_RECTS = 1_200
 
 
@@ -185,8 +188,8 @@ def partition_cells(snapshot: Snapshot, sizes: pl.DataFrame) -> pl.DataFrame:
     return cells.rename({across: "x", down: "y"}).select(PARTITION_CELLS.names()).cast(PARTITION_CELLS)
 
 
-def partition_rects(snapshot: Snapshot, sizes: pl.DataFrame, ratio: float = 2.5) -> pl.DataFrame:
-    """PARTITION_RECTS of partitions that have bytes; `ratio`: width to height of the picture.
+def partition_rects(snapshot: Snapshot, sizes: pl.DataFrame) -> pl.DataFrame:
+    """PARTITION_RECTS of partitions that have bytes.
 
     Values of the first key are laid out in rows, the partitions of each in rows inside its rectangle, largest first,
     with as many rows as make them nearly square.
@@ -207,9 +210,9 @@ def partition_rects(snapshot: Snapshot, sizes: pl.DataFrame, ratio: float = 2.5)
     leaves = _gathered(labelled.filter(pl.col("bytes") > 0))
     groups = leaves.group_by("group").agg(pl.col("bytes").sum())
     unit = groups.with_columns(px0=0.0, py0=0.0, px1=1.0, py1=1.0, parent=pl.lit(""))
-    outer = _rows(unit, ratio).select("group", px0="x0", py0="y0", px1="x1", py1="y1")
+    outer = _rows(unit).select("group", px0="x0", py0="y0", px1="x1", py1="y1")
     inside = leaves.join(outer, on="group").with_columns(parent="group")
-    return _rows(inside, ratio).sort("group", "y0", "x0").select(PARTITION_RECTS.names()).cast(PARTITION_RECTS)
+    return _rows(inside).sort("group", "y0", "x0").select(PARTITION_RECTS.names()).cast(PARTITION_RECTS)
 
 
 def _gathered(leaves: pl.DataFrame) -> pl.DataFrame:
@@ -229,12 +232,12 @@ def _gathered(leaves: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([ordered.head(_MOST_RECTS), others.select(ordered.columns)])
 
 
-def _rows(items: pl.DataFrame, ratio: float) -> pl.DataFrame:
+def _rows(items: pl.DataFrame) -> pl.DataFrame:
     """Items with `bytes` inside the rectangles `px0, py0, px1, py1` of their `parent`, as rows of rectangles."""
     width, height = pl.col("px1") - pl.col("px0"), pl.col("py1") - pl.col("py0")
     total = pl.col("bytes").sum().over("parent")
     before = (pl.col("bytes").cum_sum() - pl.col("bytes")).over("parent")
-    shape = (width * ratio / height).clip(1e-3, 1e3)
+    shape = (width * _RATIO / height).clip(1e-3, 1e3)
     many = (pl.len().over("parent") / shape).sqrt().round().clip(1, None)
     middle = (pl.col("before") + pl.col("bytes") / 2) / pl.col("total")
     return (

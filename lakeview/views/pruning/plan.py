@@ -168,11 +168,11 @@ def condition_text(where: pl.Expr) -> str:
     return shorten(text, TEXT_LENGTH)
 
 
-def example_filters(
-    snapshot: Snapshot, statistics: pl.DataFrame, clustering: pl.DataFrame, limit: int = 4
-) -> list[str]:
-    """Filters worth trying, as SQL: a value from the middle of partition columns and of the columns that CLUSTERING
-    says are told apart best and worst."""
+def example_filters(snapshot: Snapshot, statistics: pl.DataFrame, clustering: pl.DataFrame) -> list[str]:
+    """Up to four filters worth trying, as SQL.
+
+    A value from the middle of partition columns, and of the columns by which CLUSTERING separates files best and worst.
+    """
     types = {f.name: str(f.type) for f in snapshot.schema}
     candidates: list[tuple[str, pl.Series]] = []
     files = snapshot.files
@@ -184,7 +184,7 @@ def example_filters(
         if name in types:
             candidates.append((name, statistics[name].alias("bounds").struct.field("min")))
     examples = (_example(name, types[name], values) for name, values in candidates)
-    return list(dict.fromkeys(text for text in examples if text is not None))[:limit]
+    return list(dict.fromkeys(text for text in examples if text is not None))[:4]
 
 
 def _example(name: str, type_: str, values: pl.Series) -> str | None:

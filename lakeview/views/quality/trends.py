@@ -47,16 +47,15 @@ def null_trend(changes: pl.DataFrame, column: str) -> pl.DataFrame:
     return _finished(trend.with_columns(pl.col("band_high").clip(None, 1.0)), "sudden")
 
 
-def range_trend(changes: pl.DataFrame, column: str, side: str = "high") -> pl.DataFrame:
-    """LOAD_TREND of the max (`high`) or min (`low`) of a column of numbers; empty for other columns."""
+def max_trend(changes: pl.DataFrame, column: str) -> pl.DataFrame:
+    """LOAD_TREND of the max of a column of numbers; empty for other columns."""
     rows = changes.filter(pl.col("column") == column)
-    if rows[side].null_count() == rows.height:
+    if rows["high"].null_count() == rows.height:
         return pl.DataFrame(schema=LOAD_TREND)
-    bound = "\N{LESS-THAN OR EQUAL TO}" if side == "high" else "\N{GREATER-THAN OR EQUAL TO}"
-    mark = pl.when("range_exact").then(pl.lit("")).otherwise(pl.lit(bound))
-    rows = rows.with_columns(mark=mark, value=side, stays=pl.col("taken_back_by").is_null())
-    further = pl.col("high") > pl.col("usual_high") if side == "high" else pl.col("low") < pl.col("usual_low")
-    return _finished(_banded(rows).with_columns(sudden_range=pl.col("sudden_range") & further), "sudden_range")
+    mark = pl.when("range_exact").then(pl.lit("")).otherwise(pl.lit("\N{LESS-THAN OR EQUAL TO}"))
+    rows = rows.with_columns(mark=mark, value="high", stays=pl.col("taken_back_by").is_null())
+    is_above = pl.col("high") > pl.col("usual_high")
+    return _finished(_banded(rows).with_columns(sudden_range=pl.col("sudden_range") & is_above), "sudden_range")
 
 
 def state_trend(states: pl.DataFrame, column: str, measure: str) -> pl.DataFrame:

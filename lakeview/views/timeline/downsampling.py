@@ -20,18 +20,18 @@ A column `matches` of the timeline (the commit passes the filters) is there as w
 _FLOWS = tuple(f"{kind}_{way}" for kind in ("files", "bytes", "records") for way in ("added", "removed"))
 
 
-def state_points(timeline: pl.DataFrame, measure: str, limit: int = _MOST_POINTS) -> pl.DataFrame:
+def state_points(timeline: pl.DataFrame, measure: str) -> pl.DataFrame:
     """SAMPLED: of each span of time the first and last commit and those with the least and most of a measure.
 
     Of commits at one time of `monotonic` only the last is there: a measure has one value at a time.
     """
     times = monotonic(timeline["timestamp"])
     timeline = timeline.filter(times.ne_missing(times.shift(-1)))
-    if timeline.height <= limit:
+    if timeline.height <= _MOST_POINTS:
         return _whole(timeline)
     # one commit may be first, last, least and most at once: the rows kept stay below the limit
     rows = (
-        _spans(timeline, limit // 4)
+        _spans(timeline, _MOST_POINTS // 4)
         .with_row_index("row")
         .group_by("span")
         .agg(

@@ -72,15 +72,15 @@ def writers(timeline: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(records_text=pl.Series(list(texts), dtype=pl.String)).select(WRITERS.names()).cast(WRITERS)
 
 
-def writer_marks(timeline: pl.DataFrame, limit: int = MOST_MARKS) -> pl.DataFrame:
+def writer_marks(timeline: pl.DataFrame) -> pl.DataFrame:
     """SAMPLED with the writers named: the _MOST_LANES that wrote most, the rest together as `others`; one commit for
-    each writer, lane and span of time where there are more than `limit`."""
+    each writer, lane and span of time where there are more than MOST_MARKS."""
     line = on_branch(timeline).with_columns(pl.col("writer").fill_null(_NOBODY))
     most = line["writer"].value_counts(sort=True)["writer"]
     if most.len() > _MOST_LANES:
         is_top = pl.col("writer").is_in(most.head(_MOST_LANES).implode())
         line = line.with_columns(writer=pl.when(is_top).then("writer").otherwise(pl.lit(_OTHERS)))
-    return thin_marks(line, ["writer", "lane", "suspicious"], limit).cast(SAMPLED)
+    return thin_marks(line, ["writer", "lane", "suspicious"], MOST_MARKS).cast(SAMPLED)
 
 
 def _records_text(added: int | None, exact: bool) -> str | None:
