@@ -305,7 +305,12 @@ def test_only_rows_and_columns_can_be_given_in_part(good: Path, fields: dict[str
             "versions closer together",
         ),
         ({"start": 2}, "the query was stopped after 3 seconds, with 7 rows read", "choose fewer commits"),
-        ({"sql": "select 1 from t"}, "the query was stopped after 3 seconds, with 7 rows found", "filter by columns"),
+        (
+            {"sql": "select 1 from t", "is_rowwise": True},
+            "the query was stopped after 3 seconds, with 7 rows found",
+            "filter by columns",
+        ),
+        ({"sql": "select sum(a) from t"}, "the query was stopped after 3 seconds, with 7 rows read", "filter by"),
     ],
 )
 def test_what_is_stopped_without_rows_says_what_to_do(

@@ -74,8 +74,9 @@ def start_ahead(address: str) -> None:
 
 
 def rows_text(request: Request, rows: int) -> str:
-    """`7 rows found`: those that passed a filter, of which reading reports no others; `7 rows read` without one."""
-    verb = "read" if request.where is None and request.sql is None else "found"
+    """`7 rows found`: those that passed a filter, of which reading reports no others; `7 rows read` without one, and of
+    a query whose rows come of many, as a join or an aggregate."""
+    verb = "read" if request.where is None and not request.is_rowwise else "found"
     return f"{views.units.count_text(rows, 'row') if rows else 'no row'} {verb}"
 
 
