@@ -47,6 +47,11 @@ def test_a_row_stands_as_often_as_it_came_or_went(times: list[int], heights: lis
     assert rows["id"].value_counts().sort("id")["count"].to_list() == heights
 
 
+def test_an_empty_text_and_the_word_null_are_told_from_null() -> None:
+    pairs = row_pairs(rows([{"id": 1, "a": "", "b": None}], [{"id": 1, "a": None, "b": "null"}]), ["id"])
+    assert pairs.row(0)[3:] == ('null → ""', '"null" → null')
+
+
 def test_a_name_may_look_like_a_pattern() -> None:
     renamed_rows = rows(CAME, WENT).rename({"id": "^id$", "x": "^.*$", "who": "*"})
     assert found_key(renamed_rows) == ["^id$"]

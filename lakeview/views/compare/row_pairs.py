@@ -112,9 +112,15 @@ def _differ(old: pl.Series, new: pl.Series) -> pl.Series:
     return new.ne_missing(old)
 
 
+def _null_in_words(texts: pl.Series) -> pl.Series:
+    """Null in words; a text that looks like it, or like nothing, in quotes."""
+    in_quotes = {text: f'"{text}"' for text in ("", "null")}
+    return texts.replace(in_quotes).fill_null("null")
+
+
 def _cells(old: pl.Series, new: pl.Series, changed: pl.Series) -> pl.Series:
     before, after = (_texts(values) for values in (old, new))
-    both = pl.DataFrame({"before": before.fill_null("null"), "after": after.fill_null("null")})
+    both = pl.DataFrame({"before": _null_in_words(before), "after": _null_in_words(after)})
     return both.select(pl.concat_str("before", "after", separator=ARROW)).to_series().zip_with(changed, after)
 
 
