@@ -12,10 +12,13 @@ import os
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import Protocol
 
 from lakeview.model.errors import InvalidRequestError, StoreUnavailableError
+
+UNCLAIMED = "coordinator-unavailable"
+"""The kind of StoreUnavailableError of a coordinator that could not be asked: no claim was made."""
 
 _SECONDS = 30.0
 """How long a writer waits for another one's transaction."""
@@ -39,7 +42,10 @@ class CommitCoordinator(ABC):
 
     @abstractmethod
     def claim(self, address: str, data: bytes) -> bool:
-        """Claim an address for these bytes, durably. False if it is claimed already, finished or not."""
+        """Claim an address for these bytes, durably. False if it is claimed already, finished or not.
+
+        StoreUnavailableError where it cannot be; of kind UNCLAIMED only if no claim was made.
+        """
 
     @abstractmethod
     def unfinished(self, address: str) -> bytes | None:
@@ -60,7 +66,8 @@ class CommitCoordinator(ABC):
         address = store.resolve(path)
         if self.claim(address, data):
             self._put(store, path, data)
-            self.finish(address)
+            with suppress(StoreUnavailableError):  # the file is there; who meets the claim puts the same bytes again
+                self.finish(address)
             return
         claim = self.unfinished(address)
         if claim is not None:
@@ -111,18 +118,20 @@ class SqliteCoordinator(CommitCoordinator):
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """One transaction that is durable when the block ends. A connection each: SQLite's belong to one thread."""
+        kind = UNCLAIMED
         try:
             with closing(sqlite3.connect(self._path, timeout=_SECONDS, isolation_level=None)) as connection:
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("BEGIN IMMEDIATE")
                 yield connection
+                kind = "claim-unknown"  # it may be durable although its end fails
                 connection.execute("COMMIT")
         except sqlite3.Error as error:
             raise StoreUnavailableError(
                 f"the commit coordinator {self._path} could not be used: {error}",
                 fix="check the file, its folder and the disk, then try again",
                 place=self._path,
-                kind="coordinator-unavailable",
+                kind=kind,
             ) from error
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lakeview.model.errors import LakeviewError, StoreUnavailableError
+from lakeview.storage.coordinator import UNCLAIMED
 from lakeview.storage.interface import Storage, back_off
 
 _REPEATS = 3
@@ -44,6 +45,9 @@ class ExclusivePut:
             except FileExistsError:
                 return self._is_ours(path)  # an earlier try of the store's own may have made it
             except StoreUnavailableError as error:
+                if error.kind == UNCLAIMED and not attempt:  # nothing was sent to the store
+                    self.unsure = False
+                    raise
                 if self._is_ours(path):  # the reply was lost after the file was made
                     return True
                 # what a remote store was sent may still arrive; a local call is over when it returns

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -89,6 +91,40 @@ def test_a_commit_whose_file_was_refused_keeps_its_data_files(tmp_path: Path) ->
         lv.open_table(address, storage_options=options).append(pa.table({"id": [2]}))  # type: ignore[union-attr]
         rows = lv.open_table(address, storage_options=options).scan().collect()["id"]
         assert sorted(rows.to_list()) == [1, 2]
+
+
+def test_a_coordinator_that_is_locked_fails_the_commit_and_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lakeview.storage.coordinator._SECONDS", 0.0)
+    database = tmp_path / "commits.db"
+    with object_server() as server:
+        options = server.options("s3") | {"commit_coordinator": f"sqlite:///{database}"}
+        address = f"{server.bucket()}/t"
+        table = lv.create_table(address, pa.schema([("id", pa.int64())]), storage_options=options)
+        objects = server.buckets[address.split("/")[2]]
+        before = sorted(objects)
+        with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+            connection.execute("BEGIN EXCLUSIVE")
+            with pytest.raises(StoreUnavailableError, match="database is locked") as caught:
+                table.append(pa.table({"id": [1]}))
+        assert (caught.value.kind, sorted(objects)) == ("coordinator-unavailable", before)
+        table.append(pa.table({"id": [2]}))
+        assert table.scan().collect()["id"].to_list() == [2]
+
+
+def test_a_file_that_is_put_is_created_although_its_claim_cannot_be_finished(tmp_path: Path) -> None:
+    class FinishesNothing(SqliteCoordinator):
+        def finish(self, address: str) -> None:
+            raise StoreUnavailableError("the disk is full", kind="coordinator-unavailable")
+
+    with object_server() as server:
+        address = f"{server.bucket()}/t"
+        opened(server, address, FinishesNothing(str(tmp_path / "c.db"))).put_if_absent("log/7", b"first")
+        store = opened(server, address, f"sqlite:///{tmp_path}/c.db")
+        with pytest.raises(FileExistsError):
+            store.put_if_absent("log/7", b"second")
+        assert store.read("log/7") == b"first"
 
 
 def test_a_table_is_written_by_many_on_a_store_that_cannot_exclude(tmp_path: Path) -> None:
