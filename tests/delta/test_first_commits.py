@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -187,6 +188,17 @@ def test_folders_tell_partitions_in_the_types_that_are_given(tmp_path: Path) -> 
     assert table.snapshot().partition_columns == ["day", "_n"]
 
 
+def test_partition_values_are_recorded_as_every_reader_takes_them(tmp_path: Path) -> None:
+    folder = tmp_path / "at=2024-01-01 00:00:00+02:00/n=007/day=2024-1-2"
+    folder.mkdir(parents=True)
+    pq.write_table(rows(0), folder / "f.parquet")
+    types = {"at": pl.Datetime("us", "UTC"), "n": pl.Int64, "day": pl.Date}
+    table = lv.convert_to_delta(tmp_path, partition_by=types)
+    actions = [json.loads(text) for text in table.commit(0).filter(pl.col("kind") == "add")["action"]]
+    values = {"at": "2023-12-31T22:00:00.000000Z", "n": "7", "day": "2024-01-02"}
+    assert [action["partitionValues"] for action in actions] == [values]
+
+
 def test_statistics_are_counted_again_where_they_are_missing_or_wrong(tmp_path: Path) -> None:
     table = lv.create_table(str(tmp_path), SCHEMA, properties={"delta.enableDeletionVectors": "true"})
     with table.transaction() as txn:
@@ -215,7 +227,7 @@ REFUSED: list[tuple[str, dict[str, pa.Table], dict[str, Any], type[LakeviewError
      InvalidRequestError, "column id is long in a.parquet and array in b.parquet"),
     ("folders that tell too much", {"day_is_1__a": rows(0)}, {}, InvalidRequestError, "tell day, and partitions are"),
     ("a value of another type", {"day_is_x__a": rows(0)}, {"partition_by": pa.schema([("day", pa.date32())])},
-     CorruptTableError, "partition value 'x' of column day is no date"),
+     InvalidRequestError, "partition value 'x' of column day is no date"),
 ]  # fmt: skip
 
 

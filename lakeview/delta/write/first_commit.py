@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakeview.delta.data.deletion_vectors import DeletionVector
-from lakeview.delta.data.partition_values import partition_columns
+from lakeview.delta.data.partition_values import partition_columns, serialize
 from lakeview.delta.data.row_tracking import MATERIALIZED
 from lakeview.delta.data.schemas import schema_text
 from lakeview.delta.data.type_widening import type_changes, widens_unasked
@@ -97,9 +97,7 @@ def convert(storage: Storage, partitions: Schema, clock: Clock) -> None:
     whole = Schema((*(f for f in schema if f.name not in overlap), *partitions))
     widened = any(type_changes(field) for _, field in fields_below(whole))
     check_schema(whole, partitions.names)
-    values = {name: _hive_values(name, partitions) for name in files}
-    texts = pl.Series(list(values.values()), dtype=PARTITION_VALUES)
-    partition_columns(texts, list(partitions))  # CorruptTableError names a value that is none of its type
+    values = dict(zip(files, _partition_values(files, partitions), strict=True))
     adds = [
         AddFile(
             encode_path(name),
@@ -193,6 +191,23 @@ def _hive_values(name: str, partitions: Schema) -> dict[str, str | None]:
             kind="partition-mismatch",
         )
     return {n: None if values[n] in ("", _NULL_FOLDER) else values[n] for n in partitions.names}
+
+
+def _partition_values(files: Iterable[str], partitions: Schema) -> list[dict[str, str | None]]:
+    """What the folders of files tell, as data files of ours record it: readers differ about other spellings, such as a
+    time with an offset. InvalidRequestError names a text that is no value of its type."""
+    texts = [_hive_values(name, partitions) for name in files]
+    if not len(partitions):
+        return texts
+    try:
+        columns = partition_columns(pl.Series(texts, dtype=PARTITION_VALUES), list(partitions))
+    except CorruptTableError as error:
+        raise InvalidRequestError(
+            error.message, fix="give the column another type in partition_by, such as string", place=error.place,
+            kind="partition-mismatch",
+        ) from error  # fmt: skip
+    rows = zip(*(column.to_list() for column in columns), strict=True)
+    return [dict(zip(partitions.names, map(serialize, row), strict=True)) for row in rows]
 
 
 def _statistics(footer: pq.FileMetaData) -> str:
