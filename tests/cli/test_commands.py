@@ -182,7 +182,7 @@ def test_what_is_no_table_is_told_without_a_traceback(command: str, tmp_path: Pa
 def test_other_errors_say_what_to_do(history: DeltaHistory) -> None:
     done = run("show", history.address, "--version", "9")
     assert done.exit_code == 2
-    assert done.stderr.endswith("fix: ask for a version from 0 to 2\n")
+    assert done.stderr.endswith("fix: ask for a version up to 2\n")
     assert "soon is no moment" in run("show", history.address, "--at", "soon").stderr
 
 

@@ -315,12 +315,18 @@ def test_a_gap_below_the_checkpoint_harms_only_what_lies_between(history: DeltaH
 
 
 @pytest.mark.parametrize("version", [-1, 13, 10**18, 2**63, -(10**30)])
-def test_a_version_that_is_not_there_is_told_with_the_range(history: DeltaHistory, version: int) -> None:
+@pytest.mark.parametrize("checkpoint", [None, 10])
+def test_a_version_that_is_not_there_is_told_with_the_range(
+    history: DeltaHistory, version: int, checkpoint: int | None
+) -> None:
     ten_appends(history, 12)
+    if checkpoint is not None:  # what is listed begins there, and the log does not
+        history.checkpoint(checkpoint)
     with pytest.raises(VersionNotFoundError) as caught:
         lv.open_table(history.address).snapshot(version)
-    assert caught.value.message == f"version {version} of {history.address} is not in the log, which holds 0 to 12"
-    assert caught.value.fix == "ask for a version from 0 to 12"
+    end, fix = ("ends at 12", "up to 12") if version > 12 else ("holds 0 to 12", "from 0 to 12")
+    assert caught.value.message == f"version {version} of {history.address} is not in the log, which {end}"
+    assert caught.value.fix == f"ask for a version {fix}"
     assert caught.value.kind == "version-not-found"
 
 

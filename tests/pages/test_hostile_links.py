@@ -103,4 +103,4 @@ def test_a_table_of_the_demo_lake_is_one_of_those_it_holds(good: Path, monkeypat
         tables.address("demo/nope")
     assert demo_error.value.fix == "choose from demo/flights"
     app = open_page("files", "demo/flights", version="99")
-    assert "Version 99 of demo/flights is not in the log, which holds 0 to 6" in text(app)
+    assert "Version 99 of demo/flights is not in the log, which ends at 6" in text(app)

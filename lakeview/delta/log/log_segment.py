@@ -100,9 +100,12 @@ def build_segment(
         raise no_log(address)
     low, high = min(ends), max(ends)
     if not low <= version <= high:
+        # what was listed may begin at the last checkpoint: older versions may be there
+        end, fix = f"holds {low} to {high}", f"from {low} to {high}"
+        if version > high:
+            end, fix = f"ends at {high}", f"up to {high}"
         raise VersionNotFoundError(
-            f"version {version} of {address} is not in the log, which holds {low} to {high}",
-            fix=f"ask for a version from {low} to {high}",
+            f"version {version} of {address} is not in the log, which {end}", fix=f"ask for a version {fix}"
         )
     base = next((c for c in reversed(checkpoints) if c.version <= version), None)
     start = 0 if base is None else base.version + 1
