@@ -40,7 +40,7 @@ def test_the_retention_begins_at_the_tables_own(good: Path) -> None:
     app = open_page("health", good)
     assert app.slider(key="keep").value == 7
     assert "removed files are retained for 7 days, the engines' default" in text(app)
-    assert "Versions lost 1 v5" in text(app)
+    assert "Versions lost 1 6 stay" in text(app)
     assert any("RETAIN 168 HOURS" in code.value for code in app.code)
 
 

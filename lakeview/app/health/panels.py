@@ -114,7 +114,7 @@ def _figures(retention: views.retention.simulation.Retention, done: views.retent
         st.metric(
             "Versions lost",
             f"{done.versions:,}",
-            done.lost_versions or f"{done.versions_left:,} stay",
+            f"{done.versions_left:,} stay",
             delta_color="orange" if done.versions else "gray",
             delta_arrow="off",
         )
