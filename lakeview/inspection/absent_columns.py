@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lakeview.inspection.frames import TableFrames
 
 MAX_SCHEMAS = 200
+"""The newest schemas of a table, more of which are not read."""
 
 
 def with_absent_columns(frames: TableFrames, snapshot: Snapshot, statistics: pl.DataFrame) -> pl.DataFrame:

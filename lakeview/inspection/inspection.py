@@ -104,7 +104,7 @@ class Inspection:
 
     def schema_versions(self) -> list[SchemaVersion]:
         """Every schema the table had, oldest first, as far as those versions can still be read; the last 200."""
-        return schemas.readable_schemas(self.frames, self.frames.schemas.tail(schemas.MAX_SCHEMAS))
+        return schemas.readable_schemas(self.frames, self.frames.schemas.tail(absent_columns.MAX_SCHEMAS))
 
     def schema_changes(self) -> pl.DataFrame:
         """SCHEMA_CHANGES, oldest first: which version changed which column, and how."""

@@ -10,12 +10,12 @@ from itertools import pairwise
 import polars as pl
 
 from lakeview import views
+from lakeview.inspection.absent_columns import MAX_SCHEMAS
 from lakeview.inspection.frames import SchemaVersion, TableFrames
 from lakeview.model.errors import LakeviewError
 from lakeview.model.snapshot import TableProtocol
 from lakeview.views.engines import requirements
 
-MAX_SCHEMAS = 200
 SCHEMA_CHANGES = pl.Schema(
     {"version": pl.Int64(), "timestamp": pl.Datetime("ms", "UTC"), **views.schema.diff.SCHEMA_DIFF}
 )

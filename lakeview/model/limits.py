@@ -35,6 +35,9 @@ NUMBER_DIGITS = 77
 STATISTICS_PIECES = 4_000
 """Values of one statistics document that a template reads; a wider document is decoded whole."""
 
+CHECKPOINT_PARTS = 10_000
+"""Parts of a checkpoint that a hint may name, and that are written."""
+
 METADATA_BYTES = 512 << 20
 """Bytes of a metadata file once inflated."""
 

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 
 from lakeview.model.schema import DecimalType, Field, PrimitiveType, Schema
 from lakeview.predicates.tree import And, Comparison, IsIn, Node, Unknown
-from lakeview.sharing.server import hints
+from lakeview.sharing.server import limits
 from lakeview.sharing.server.hints import Budget, json_condition, sql_condition
 from lakeview.sharing.server.shared_version import FileIndex
 from tests.server.conftest import Api
@@ -111,11 +111,11 @@ def test_a_hint_that_is_too_large_is_dropped_and_others_are_read(hint: str) -> N
 
 
 def test_hints_share_one_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hints, "_MAX_CHARACTERS", 20)
+    monkeypatch.setattr(limits, "HINT_CHARACTERS", 20)
     verdicts = [isinstance(part, Comparison) for part in leaves(sql_condition(["id = 1"] * 5, SCHEMA))]
     assert verdicts == [True] * 3 + [False] * 2
-    monkeypatch.setattr(hints, "_MAX_CHARACTERS", 1000)
-    monkeypatch.setattr(hints, "_MAX_TOKENS", 7)
+    monkeypatch.setattr(limits, "HINT_CHARACTERS", 1000)
+    monkeypatch.setattr(limits, "HINT_TOKENS", 7)
     verdicts = [isinstance(part, Comparison) for part in leaves(sql_condition(["id = 1"] * 5, SCHEMA))]
     assert verdicts == [True] * 2 + [False] * 3
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import msgspec
 
 from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, checkpoint_name, commit_name
+from lakeview.model import limits
 from lakeview.model.errors import AccessDeniedError, UnsupportedTableError
 from lakeview.storage import Entry, Storage
 
 _WIDTH = 16
 """Names that are tried at once."""
-
-_MOST_PARTS = 10_000
 
 
 class _V2(msgspec.Struct, frozen=True):
@@ -52,7 +51,7 @@ def _checkpoint_names(hint: _Hint) -> list[str]:
         return []
     if hint.v2_checkpoint is not None and hint.v2_checkpoint.path:
         return [hint.v2_checkpoint.path.rpartition("/")[2]]
-    if hint.parts is not None and 1 <= hint.parts <= _MOST_PARTS:
+    if hint.parts is not None and 1 <= hint.parts <= limits.CHECKPOINT_PARTS:
         stem = commit_name(hint.version).removesuffix(".json")
         return [f"{stem}.checkpoint.{part:010d}.{hint.parts:010d}.parquet" for part in range(1, hint.parts + 1)]
     return [checkpoint_name(hint.version)]

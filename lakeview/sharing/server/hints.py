@@ -18,6 +18,7 @@ from lakeview.predicates.columns import Columns
 from lakeview.predicates.hints import read_json_hint
 from lakeview.predicates.sql_tree import read_hint
 from lakeview.predicates.tree import And, Constant, Node, Unknown, join
+from lakeview.sharing.server import limits
 
 Clock = Callable[[], float]
 
@@ -25,14 +26,6 @@ PARSING_CPU = 0.2
 PRUNING_CPU, PRUNING_WALL = 0.5, 10.0
 """Seconds. What clients send takes less: 300 comparisons joined by AND are parsed in 25 ms, with days in 80 ms, and
 compared with the statistics of 10,000 files in 90 ms."""
-
-_MAX_HINTS = 1000
-_MAX_CHARACTERS, _MAX_TOKENS = 16 << 10, 4000
-"""Of all SQL hints of a request together: 300 comparisons joined by AND are 3,600 characters and 1,200 tokens. A hint
-that goes beyond is dropped, later ones that fit are read."""
-
-_MAX_JSON_CHARACTERS = 128 << 10
-"""Nearly a thousand comparisons. A longer tree skips no file."""
 
 
 class Budget:
@@ -58,9 +51,9 @@ def sql_condition(hints: Sequence[str], schema: Schema, budget: Budget | None = 
     budget (a fifth of a second of CPU) is spent. Never an error."""
     budget = budget or Budget(PARSING_CPU)
     columns = Columns(schema, typed, budget.is_spent)
-    characters, tokens = _MAX_CHARACTERS, _MAX_TOKENS
+    characters, tokens = limits.HINT_CHARACTERS, limits.HINT_TOKENS
     parts: list[Node] = []
-    for hint in hints[:_MAX_HINTS]:
+    for hint in hints[: limits.HINTS]:
         node: Node = Unknown()
         size = 0
         if len(hint) <= characters and not budget.is_spent():
@@ -77,6 +70,6 @@ def json_condition(text: str | None, schema: Schema, budget: Budget | None = Non
     of the parts that come after the budget (a fifth of a second of CPU) is spent. Never an error."""
     if not text:
         return Constant(True)
-    if len(text) > _MAX_JSON_CHARACTERS:
+    if len(text) > limits.JSON_HINT_CHARACTERS:
         return Unknown()
     return read_json_hint(text, Columns(schema, typed, (budget or Budget(PARSING_CPU)).is_spent))

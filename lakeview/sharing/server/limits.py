@@ -18,3 +18,11 @@ RESULTS = 500
 
 DIGITS = 19
 """Digits of a number in a parameter, those of 2^63."""
+
+HINTS = 1000
+HINT_CHARACTERS, HINT_TOKENS = 16 << 10, 4000
+"""Of all SQL hints of a request together: 300 comparisons joined by AND are 3,600 characters and 1,200 tokens. A hint
+that goes beyond is dropped, later ones that fit are read."""
+
+JSON_HINT_CHARACTERS = 128 << 10
+"""Nearly a thousand comparisons. A longer tree skips no file."""

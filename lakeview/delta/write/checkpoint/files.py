@@ -40,6 +40,7 @@ from lakeview.delta.write.checkpoint.sorted_actions import SortedActions
 from lakeview.delta.write.property_checks import checkpoint_codec
 from lakeview.delta.write.rules import active_features
 from lakeview.delta.write.target import Target
+from lakeview.model import limits
 from lakeview.model.errors import AccessDeniedError, InvalidRequestError, UnsupportedTableError
 from lakeview.model.snapshot import milliseconds
 from lakeview.storage import Storage
@@ -47,7 +48,6 @@ from lakeview.storage import Storage
 SIDECAR_ROWS = 262_144
 """Actions of a sidecar; a checkpoint of fewer has one."""
 
-_MAX_PARTS = 10_000
 _FEATURE = "v2Checkpoint"
 
 
@@ -121,7 +121,7 @@ def plan_checkpoint(
     _check_parts(parts, _FEATURE in features)
     is_v2 = _FEATURE in features and value(state.properties, "delta.checkpointPolicy") == "v2"
     if parts is None and most_parts is not None and most_parts > 1 and _FEATURE not in features:
-        parts = min(most_parts, _MAX_PARTS)
+        parts = min(most_parts, limits.CHECKPOINT_PARTS)
     names = [] if is_v2 else _names(state.version, parts)
     storage, version = table.storage, state.version
     if names and (has_other_files(storage, version, names) or is_present(storage, version, names)):
@@ -131,9 +131,11 @@ def plan_checkpoint(
 
 
 def _check_parts(parts: int | None, has_v2: bool) -> None:
-    if parts is not None and not 1 <= parts <= _MAX_PARTS:
+    if parts is not None and not 1 <= parts <= limits.CHECKPOINT_PARTS:
         raise InvalidRequestError(
-            f"a checkpoint cannot be in {parts} parts", fix=f"ask for 1 to {_MAX_PARTS:,}", kind="checkpoint-parts"
+            f"a checkpoint cannot be in {parts} parts",
+            fix=f"ask for 1 to {limits.CHECKPOINT_PARTS:,}",
+            kind="checkpoint-parts",
         )
     # "Multi-part checkpoints are not allowed for tables with v2Checkpoint"  delta protocol, V2 Checkpoint Table Feature
     if parts is not None and has_v2:
