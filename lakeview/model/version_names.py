@@ -6,15 +6,16 @@ Iceberg draws snapshot ids at random ("Snapshots"); its sequence numbers count a
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from threading import Lock
 
 RANDOM_FROM = 10**11
 """Ids below are shown as they are."""
 _MOST_NAMES = 200_000
 
-_names: dict[int, str] = {}
+_numbers: dict[int, int] = {}
 _lock = Lock()
-_AMBIGUOUS = ""
+_AMBIGUOUS = 0
 
 
 def register(sequence_numbers: Iterable[tuple[int, int]]) -> None:
@@ -22,16 +23,18 @@ def register(sequence_numbers: Iterable[tuple[int, int]]) -> None:
 
     An id that two tables number differently loses its name. Version 1 of Iceberg has no sequence numbers: 0 is no name.
     """
+    numbers = {version: n for version, n in sequence_numbers if n > 0 and not -RANDOM_FROM < version < RANDOM_FROM}
     with _lock:
-        for version, number in sequence_numbers:
-            if number > 0 and abs(version) >= RANDOM_FROM:
-                name = f"s{number}"
-                _names[version] = name if _names.get(version, name) == name else _AMBIGUOUS
-        for version in list(_names)[: max(0, len(_names) - _MOST_NAMES)]:  # the oldest go first
-            del _names[version]
+        for version in _numbers.keys() & numbers.keys():
+            if numbers[version] != _numbers[version]:
+                numbers[version] = _AMBIGUOUS
+        _numbers.update(numbers)
+        for version in list(islice(_numbers, max(0, len(_numbers) - _MOST_NAMES))):  # the oldest go first
+            del _numbers[version]
 
 
 def name_of(version: int) -> str | None:
     """The name of a version, None where it has none."""
     with _lock:
-        return _names.get(version) or None
+        number = _numbers.get(version, _AMBIGUOUS)
+    return None if number == _AMBIGUOUS else f"s{number}"
