@@ -8,6 +8,8 @@ from typing import Any, Generic, Protocol, TypeVar
 import polars as pl
 import pyarrow as pa
 
+from lakeview.rows.arrays import values_to_arrow
+
 ROWS_PER_FILE = 2_000_000
 _MOST_BYTES = 1 << 30
 """Of one batch."""
@@ -132,7 +134,7 @@ def split_rows(rows: pa.Table, keys: pl.DataFrame) -> Iterator[tuple[dict[str, A
     groups = signed_keys.with_row_index("row").group_by(signed_keys.columns, maintain_order=True).agg("row")
     firsts = keys[groups["row"].list.first()]
     for values, (indices,) in zip(firsts.iter_rows(named=True), groups.select("row").iter_rows(), strict=True):
-        yield values, rows.take(pa.array(indices, pa.int64()))
+        yield values, rows.take(values_to_arrow(indices, pa.int64()))
 
 
 def portions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -17,6 +17,7 @@ import pyroaring
 from lakeview.model.config import task_settings
 from lakeview.model.errors import CorruptTableError, DataFileMissingError, LakeviewError, UnsupportedTableError
 from lakeview.model.schema import Field
+from lakeview.rows.arrays import numpy_to_arrow, values_to_arrow
 from lakeview.rows.casts import conformed, located
 from lakeview.rows.tasks import Fallback, FileTask
 from lakeview.storage import Storage, open_storage
@@ -138,7 +139,7 @@ class _Columns:
 
     def _array(self, field: Field, target: pa.DataType, batch: pa.RecordBatch) -> pa.Array:
         if field.name in self._task.constants:
-            return pa.repeat(pa.scalar(self._task.constants[field.name], type=target), batch.num_rows)
+            return pa.repeat(values_to_arrow([self._task.constants[field.name]], target)[0], batch.num_rows)
         source = self._sources.get(field.name)
         if source is None:
             return pa.nulls(batch.num_rows, target)
@@ -149,7 +150,7 @@ class _Columns:
 def _with_fallback(array: pa.Array, fallback: Fallback, positions: pa.Int64Array) -> pa.Array:
     if not array.null_count:
         return array
-    value = pa.scalar(fallback.value, pa.int64())
+    value = values_to_arrow([fallback.value], pa.int64())[0]
     if not fallback.plus_position:
         return pc.coalesce(array, value)
     values = positions if fallback.value == 0 else pc.add(positions, value)
@@ -217,8 +218,8 @@ class LiveRows:
             rows[self._here(self._selected, start)] = True
         if self._deleted is not None:
             rows[self._here(self._deleted, start)] = False
-        positions = pa.array(np.flatnonzero(rows) + start)
-        return (batch if len(positions) == batch.num_rows else batch.filter(pa.array(rows))), positions
+        positions = numpy_to_arrow(np.flatnonzero(rows) + start)
+        return (batch if len(positions) == batch.num_rows else batch.filter(numpy_to_arrow(rows))), positions
 
     def _here(self, positions: pyroaring.BitMap64, start: int) -> npt.NDArray[np.int64]:
         """Those of the batch that begins at `start`, from 0."""

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from lakeview.model.arrow_types import arrow_type
 from lakeview.model.schema import Field, Schema
+from lakeview.rows.arrays import values_to_arrow
 from lakeview.rows.layouts import Layout, ParquetSource, expected_layout, is_stored, read_layout
 from lakeview.rows.parquet import read_task
 from lakeview.rows.tasks import FileTask
@@ -166,7 +167,7 @@ def _scan(files: Sequence[_File], layout: Layout, query: RowQuery) -> pl.LazyFra
 def _recorded(files: Sequence[_File], columns: Sequence[Field], query: RowQuery) -> Iterator[pl.Series]:
     """The values that the log has of these columns, one for each file."""
     for column in columns:
-        values = pa.array([file.task.constants[column.name] for file in files], arrow_type(column.type))
+        values = values_to_arrow([file.task.constants[column.name] for file in files], arrow_type(column.type))
         yield pl.Series(column.name, values).cast(query.types[column.name])
 
 

@@ -50,6 +50,28 @@ def test_opening_a_delta_table_loads_no_writer_and_no_other_format(statement: st
     assert not others & modules
 
 
+def test_changing_rows_does_not_load_pandas(tmp_path: Path) -> None:
+    changes = """
+import sys
+import polars as pl
+rows = pl.DataFrame({"id": [1, 2, 3, 4], "part": ["a", "b", "a", ""], "value": [1.0, 2.0, 3.0, None]})
+for name, parts in (("plain", []), ("parts", ["part"])):
+    table = lv.create_table(f"FOLDER/{name}", rows.to_arrow().schema, partition_by=parts)
+    table.append(rows)
+    table.delete("id = 1")
+    table.update({"value": "5.0"}, "id = 2")
+    merge = table.merge(rows.with_columns(id=pl.col("id") + 2), on="id")
+    merge.when_matched_update({"value": "source.value"}).when_not_matched_insert().execute()
+    assert table.scan().collect().height == 5, table.scan().collect()
+print("done", "pandas" in sys.modules)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT + changes.replace("FOLDER", tmp_path.as_posix())],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.strip() == "done False"
+
+
 def test_the_app_settles_how_memory_is_given_back_before_any_allocator_is_loaded() -> None:
     early = """
 import builtins, os, runpy, sys

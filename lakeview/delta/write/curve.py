@@ -14,6 +14,8 @@ import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
+from lakeview.rows.arrays import numpy_to_arrow
+
 _BITS = 10
 """Of each column: 1,024 quantiles."""
 
@@ -102,7 +104,7 @@ def _in_order(batches: Sequence[pa.RecordBatch], bounds: dict[str, pl.Series]) -
         return
     table = pa.Table.from_batches(batches).combine_chunks()
     places = np.concatenate([_places(batch, bounds) for batch in batches])
-    yield from table.take(pa.array(np.argsort(places, kind="stable"))).to_batches()
+    yield from table.take(numpy_to_arrow(np.argsort(places, kind="stable"))).to_batches()
 
 
 def _by_parts(
@@ -117,7 +119,7 @@ def _by_parts(
             for part in np.unique(part_of):
                 if part not in writers:
                     writers[part] = pa.ipc.new_stream(str(folder / str(part)), batch.schema)
-                writers[part].write_batch(batch.take(pa.array(np.flatnonzero(part_of == part))))
+                writers[part].write_batch(batch.take(numpy_to_arrow(np.flatnonzero(part_of == part))))
     finally:
         for writer in writers.values():
             writer.close()

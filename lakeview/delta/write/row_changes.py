@@ -28,6 +28,7 @@ from lakeview.model.change_columns import CHANGE_TYPE
 from lakeview.model.clock import Clock
 from lakeview.model.schema import Field, PrimitiveType, Schema
 from lakeview.model.snapshot import milliseconds
+from lakeview.rows.arrays import arrow_to_numpy, numpy_to_arrow, values_to_arrow
 from lakeview.storage import Storage
 
 THREADS = 2
@@ -153,7 +154,7 @@ class RowChanges:
         for batch in file.located(self.storage, self.schema):
             if not batch.num_rows:
                 continue
-            here = batch.column(POSITION).to_numpy()  # ascending
+            here = arrow_to_numpy(batch.column(POSITION))  # ascending
             near = positions & pyroaring.BitMap64(range(int(here[0]), int(here[-1]) + 1))
             mask = np.zeros(len(here), np.bool_)
             if near:
@@ -240,7 +241,7 @@ def _applied(parts: Sequence[Rewrite]) -> Iterator[pa.RecordBatch]:
         yield from (part.rows for part in parts)
         return
     rows = parts[0].rows if len(parts) == 1 else pa.concat_batches([part.rows for part in parts])
-    yield with_changed_rows(rows, pa.array(np.concatenate(masks)), change)
+    yield with_changed_rows(rows, numpy_to_arrow(np.concatenate(masks)), change)
 
 
 def with_changed_rows(rows: pa.RecordBatch, mask: pa.BooleanArray, change: Change) -> pa.RecordBatch:
@@ -254,8 +255,8 @@ def with_changed_rows(rows: pa.RecordBatch, mask: pa.BooleanArray, change: Chang
             columns.append(column)
         elif pa.types.is_nested(column.type):
             places = np.arange(rows.num_rows)
-            places[mask.to_numpy(zero_copy_only=False)] = rows.num_rows + np.arange(after.num_rows)
-            columns.append(pa.concat_arrays([column, new]).take(pa.array(places)))
+            places[arrow_to_numpy(mask)] = rows.num_rows + np.arange(after.num_rows)
+            columns.append(pa.concat_arrays([column, new]).take(numpy_to_arrow(places)))
         else:
             columns.append(pc.replace_with_mask(column, mask, new))
     return pa.RecordBatch.from_arrays(columns, schema=after.schema)
@@ -276,7 +277,7 @@ def _has_floats(type_: pa.DataType) -> bool:
 def _labelled(batches: Iterable[pa.RecordBatch], names: list[str], change: str) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         rows = batch.select(names)
-        label = pa.repeat(pa.scalar(change), batch.num_rows)
+        label = pa.repeat(values_to_arrow([change], pa.string())[0], batch.num_rows)
         yield pa.RecordBatch.from_arrays(
             [*rows.columns, label], schema=rows.schema.append(pa.field(CHANGE_TYPE, pa.string()))
         )

@@ -188,7 +188,8 @@ def null_for_empty(rows: pa.RecordBatch, schema: Schema, partition_columns: Sequ
         if name in schema and _is_null_for_empty(schema[name]):
             index = schema.names.index(name)
             values = rows.column(index)
-            filled = pc.if_else(pc.greater(pc.binary_length(values), 0), values, None)
+            has_length = pc.binary_length(values).cast(pa.bool_())
+            filled = pc.if_else(has_length, values, pa.nulls(1, values.type)[0])
             rows = rows.set_column(index, rows.schema.field(index), filled)
     return rows
 
