@@ -1,6 +1,5 @@
 """Changes of rows by Spark: what each does to a table is what the same call of the library does to a copy of it."""
 
-import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
@@ -254,27 +253,40 @@ def test_a_merge_that_is_tried_again_reads_its_source_once(
     assert rows["n.`"].str.len_chars().to_list() == [36, 36, 36]
 
 
-@pytest.mark.parametrize(("size", "joined"), [(0, "SortMergeJoin"), (1 << 20, "BuildRight")])
+@pytest.mark.parametrize(
+    ("size", "joined", "packed", "files"), [(0, "SortMergeJoin", 1, 2), (1 << 20, "BuildRight", 16 << 20, 1)]
+)
 def test_a_merge_sends_no_keys_of_the_table_to_all_executors(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, joined: str
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    size: int,
+    joined: str,
+    packed: int,
+    files: int,
 ) -> None:
-    """Spark takes them for small. A source of few bytes is sent. Files with few source rows share no task."""
+    """Spark takes them for small. A source of few bytes is sent. Small files share a task, and the file that it writes;
+    others with few source rows share no task."""
     address = str(tmp_path / "table")
     target = lv.create_table(address, pa.schema({"id": pa.int64(), "s": pa.string()}))  # called as the source is
     for number in (1, 2):
         target.append(pa.table({"id": [number], "s": ["a"]}))
     plans: list[str] = []
 
-    def recorded(outcomes: DataFrame) -> list[Any]:
+    def recorded(outcomes: DataFrame) -> DataFrame:
         plans.append(str(cast(Any, outcomes)._jdf.queryExecution().executedPlan()))
-        return collect(outcomes)
+        return outcomes
 
-    monkeypatch.setattr(merge, "collect", recorded)
+    met_files = merge._Merging._met_files
+    monkeypatch.setattr(merge._Merging, "_met_files", lambda *a: recorded(met_files(*a)))
+    monkeypatch.setattr(merge, "collect", lambda outcomes: collect(recorded(outcomes)))
     monkeypatch.setattr(merge, "BROADCAST_BYTES", size)
+    monkeypatch.setattr(merge, "PACKED_BYTES", packed)
     upsert(DeltaTable.forPath(spark, address), spark.range(1, 4).selectExpr("id", "'b' AS s"))
     assert joined in plans[0]
-    assert len(re.findall(r"hashpartitioning\(c0\W.* 2\), REPARTITION_BY_NUM", plans[0])) == 1
     assert ("Broadcast" in plans[0]) == (joined == "BuildRight")
+    assert plans[1].count("2), REPARTITION_BY_NUM" if files == 2 else "SinglePartition, REPARTITION_BY_NUM") == 1
+    assert lv.open_table(address).files().height == files + 1  # and that of the row inserted
     assert sorted(delta_rows(address).rows()) == [(1, "b"), (2, "b"), (3, "b")]
 
 

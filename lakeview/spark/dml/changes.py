@@ -1,6 +1,6 @@
 """Deletes, updates and rearrangements of files, each file by one task."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -45,7 +45,9 @@ def delete(spark: SparkSession, table: DeltaTable, where: str | None) -> int | N
                 txn.check_may_remove()
                 txn.reads(condition)
                 outcomes = run_parts(
-                    spark, parts(txn.live_files(condition)), partial(_change, txn.row_work(), condition, None)
+                    spark,
+                    parts(by_partition(txn.live_files(condition))),
+                    partial(_change, txn.row_work(), condition, None),
                 )
                 txn.take(take_paths(txn, outcomes), {}, only_deletes=True)
         return txn.version
@@ -63,7 +65,9 @@ def update(spark: SparkSession, table: DeltaTable, where: str | None, assignment
             condition = pl.lit(value=True) if where is None else predicate(where, txn.schema)
             txn.reads(condition)
             outcomes = run_parts(
-                spark, parts(txn.live_files(condition)), partial(_change, txn.row_work(), condition, assignments)
+                spark,
+                parts(by_partition(txn.live_files(condition))),
+                partial(_change, txn.row_work(), condition, assignments),
             )
             txn.take(take_paths(txn, outcomes), {})
         return txn.version
@@ -95,6 +99,11 @@ def optimize(
         return txn.version
 
     return until_made(attempt)
+
+
+def by_partition(files: Iterable[LiveFile]) -> list[LiveFile]:
+    """Files of one partition after each other: the small ones of a task that are written again share new files."""
+    return sorted(files, key=lambda file: repr(file.partition))
 
 
 def parts(files: Sequence[LiveFile], tasks: int = 1) -> list[list[LiveFile]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyroaring
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -20,7 +21,7 @@ from lakeview.delta.write.merge import Merge
 from lakeview.delta.write.merge_rows import MergeRows, merge_metrics
 from lakeview.delta.write.operations import until_made
 from lakeview.delta.write.optimize import Rearrangement
-from lakeview.delta.write.row_changes import RowChanges
+from lakeview.delta.write.row_changes import PACKED_BYTES, RowChanges
 from lakeview.delta.write.row_work import RowOutcome, RowWork
 from lakeview.delta.write.transaction import Transaction
 from lakeview.delta.write.writer import write_files
@@ -29,7 +30,7 @@ from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import PrimitiveType, quoted
 from lakeview.rows.batches import batches_of
 from lakeview.spark.arrow_functions import in_utc, map_batches, positions
-from lakeview.spark.dml.changes import parts
+from lakeview.spark.dml.changes import by_partition, parts
 from lakeview.spark.dml.jobs import (
     OUTCOME,
     attempt,
@@ -41,22 +42,24 @@ from lakeview.spark.dml.jobs import (
     take_paths,
 )
 from lakeview.spark.dml.merge_source import BROADCAST_BYTES, ROW, SourceRows, key_fields
+from lakeview.spark.failures import lakeview_errors
 from lakeview.spark.types import arrow_schema, from_spark
 from lakeview.spark.writer import ENGINE
 
 _FILE = "\1file"
+_GROUP = "\1group"
+_GROUPS = StructType([StructField(_FILE, IntegerType()), StructField(_GROUP, IntegerType())])
 _RANGED = ("long", "integer", "short", "byte", "string", "date")
 """Types of keys whose least and greatest value skip files."""
 
 
 @dataclass
 class MergeOutcome:
-    """What a task did for some files. `counts`: of rows; `met`: the source rows that matched any; `files`: by keys."""
+    """What a task did for some files. `counts`: of rows; `met`: the source rows that matched any."""
 
     done: RowOutcome
     counts: Counter[str]
     met: pyroaring.BitMap64
-    files: list[str]
 
 
 def merge(
@@ -150,30 +153,44 @@ class _Merging:
 
     def _changed(self, files: Sequence[LiveFile]) -> list[MergeOutcome]:
         """Apply the clauses for rows of the table."""
-        of_number = dict(enumerate(files))
         if not files:
             return []
-        met = self._met_files(of_number)
-        names = met.columns
-        places = positions(met)
-        file_column = places[names.index(_FILE)]
+        of_number = dict(enumerate(by_partition(files)))
+        # computed once: which files are touched is known only then, and by that they are divided among tasks
+        with lakeview_errors():
+            met = self._met_files(of_number).localCheckpoint()
+            touched = {row[0] for row in met.select(_FILE).distinct().collect()}
+        outcomes = self._merged(met, {number: of_number[number] for number in sorted(touched)}) if touched else []
+        if self._plan.of("not matched by source"):
+            rest = [file for number, file in of_number.items() if number not in touched]
+            alone = partial(_merge_alone, self._work, self._plan)
+            outcomes += self._with_paths(run_parts(self._spark, parts(rest), alone))
+        return outcomes
+
+    def _merged(self, met: DataFrame, files: dict[int, LiveFile]) -> list[MergeOutcome]:
+        """Apply the clauses to the files that source rows meet, those of a group by one task: the small ones among them
+        share new files."""
+        size = sum(file.task.size for file in files.values())
+        groups = parts(list(files.values()), min(self._tasks(files), max(1, size // PACKED_BYTES)))
+        number = iter(files)  # parts keep the order of the files
+        pairs = [(next(number), place) for place, group in enumerate(groups) for _ in group]
+        group_of = self._spark.createDataFrame(pairs, _GROUPS)
+        rows = met.join(f.broadcast(group_of), _FILE)
+        names = rows.columns
+        columns = positions(rows)
+        group_column = columns[names.index(_GROUP)]
         work, plan = self._work, self._plan  # a task gets what its function names, and must not get this object
 
         def merging(rows: pa.Table) -> pa.Table:  # Spark reads the annotations, which a partial has not
-            return _merge_rows(work, plan, of_number, in_utc(rows.rename_columns(names)))
+            return _merge_rows(work, plan, files, in_utc(rows.rename_columns(names)))
 
         # by number: source rows are few bytes for the files that tasks write, and Spark would put them into one task
-        by_file = met.toDF(*places).repartition(self._tasks(files), file_column).groupBy(file_column)
-        outcomes = self._with_paths(collect(by_file.applyInArrow(merging, OUTCOME)))
-        if self._plan.of("not matched by source"):
-            keys = {key for outcome in outcomes for key in outcome.files}
-            rest = [file for file in files if file.key not in keys]
-            outcomes += self._with_paths(run_parts(self._spark, parts(rest), partial(_merge_alone, work, plan)))
-        return outcomes
+        by_group = rows.toDF(*columns).repartitionById(self._tasks(groups), group_column).groupBy(group_column)
+        return self._with_paths(collect(by_group.applyInArrow(merging, OUTCOME)))
 
-    def _tasks(self, files: Collection[object]) -> int:
-        """So many tasks share the files: as many as Spark has for a shuffle."""
-        return min(len(files), int(self._spark.conf.get("spark.sql.shuffle.partitions") or 1))
+    def _tasks(self, parts: Collection[object]) -> int:
+        """So many tasks share the parts: as many as Spark has for a shuffle."""
+        return min(len(parts), int(self._spark.conf.get("spark.sql.shuffle.partitions") or 1))
 
     def _met_files(self, files: dict[int, LiveFile]) -> DataFrame:
         """Each source row with the number of each file that has its key."""
@@ -201,7 +218,8 @@ class _Merging:
         """Insert the source rows that matched none."""
         matches = pyroaring.BitMap64.union(*(o.met for o in outcomes)) if outcomes else pyroaring.BitMap64()
         inserting = partial(_insert_rows, self._work, self._plan, matches.serialize())
-        return self._with_paths(collect(map_batches(self._source.frame(), inserting, OUTCOME)))
+        source = self._source.frame().coalesce(max(1, self._source.size()[1] // PACKED_BYTES))  # each task adds a file
+        return self._with_paths(collect(map_batches(source, inserting, OUTCOME)))
 
     def _with_paths(self, outcomes: Sequence[Any]) -> list[Any]:
         take_paths(self._txn, [o.done if isinstance(o, MergeOutcome) else o for o in outcomes])
@@ -227,10 +245,10 @@ def _key_rows(
 
 
 def _merge_rows(work: RowWork, plan: Merge, files: dict[int, LiveFile], table: pa.Table) -> pa.Table:
-    """The clauses for rows of the table, of one file and the source rows that have keys of it."""
-    file = files[table.column(_FILE)[0].as_py()]
-    frame = pl.DataFrame(pl.from_arrow(table.drop_columns([_FILE]))).unique(ROW, maintain_order=True)
-    done = attempt(lambda: _merge_files(work, plan, [file], frame.drop(ROW), frame[ROW]))
+    """The clauses for rows of the table, of the files of one group and the source rows that have keys of them."""
+    group = [files[number] for number in sorted(pc.unique(table.column(_FILE)).to_pylist())]
+    frame = pl.DataFrame(pl.from_arrow(table.drop_columns([_FILE, _GROUP]))).unique(ROW, maintain_order=True)
+    done = attempt(lambda: _merge_files(work, plan, group, frame.drop(ROW), frame[ROW]))
     return pa.Table.from_batches([outcome_batch([done])])
 
 
@@ -254,7 +272,7 @@ def _merge_files(
 
     done = work.run(do)
     del counts["numSourceRows"]
-    return MergeOutcome(done, counts, matches, [file.key for file in files])
+    return MergeOutcome(done, counts, matches)
 
 
 def _insert_rows(
@@ -291,4 +309,4 @@ def _inserted_rows(
     done = work.run(do)
     del counts["numSourceRows"]
     done.whole_adds = list(done.adds)
-    return MergeOutcome(done, counts, pyroaring.BitMap64(), [])
+    return MergeOutcome(done, counts, pyroaring.BitMap64())
