@@ -157,6 +157,12 @@ def test_a_branch_that_is_not_there_is_said_with_a_way_out(branched: str) -> Non
     assert "no branch or tag gone" in text(app)
 
 
+def test_a_version_is_behind_those_of_its_branch_alone(branched: str) -> None:
+    assert "**You are looking at s1**, 2 versions behind" in text(
+        open_page("files", branched, version=str(FIRST_ID + 1))
+    )
+
+
 def test_a_version_of_another_branch_says_where_it_lies(branched: str) -> None:
     assert "on audit" in text(open_page("files", branched, version=str(FIRST_ID + 2)))
 

@@ -129,8 +129,9 @@ def _behind(now: OpenTable) -> str | None:
     place = answers.place_off_the_line(now)
     if place is not None:
         return escape(place)
-    newest_first = pickers.commit_dates(now)
-    number = list(newest_first).index(str(now.version)) if str(now.version) in newest_first else None
+    off_branch = {str(version) for version in now.look.off_branch_commits()["version"]}
+    newest_first = [version for version in pickers.commit_dates(now) if version not in off_branch]
+    number = newest_first.index(str(now.version)) if str(now.version) in newest_first else None
     if number is not None:
         return f"{views.units.count_text(number, 'version')} behind the latest"
     with suppress(LakeviewError):  # a log that cannot be listed: the page says why
