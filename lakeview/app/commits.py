@@ -70,8 +70,10 @@ def open_commit(now: OpenTable, timeline: pl.DataFrame, matching: pl.DataFrame) 
 
     The URL keeps it as `commit`: written here and not bound to a widget, which would write its label.
     """
-    by_text = {str(version): int(version) for version in timeline["version"]}
-    commit = st.query_params.get(COMMIT, "").removeprefix("v")
+    every = [int(version) for version in timeline["version"]]
+    by_text = {views.units.format_version(version): version for version in every}
+    by_text |= {str(version): version for version in every}
+    commit = st.query_params.get(COMMIT, "")
     if commit in by_text:
         return by_text[commit]
     versions = (timeline if matching.is_empty() else matching)["version"]

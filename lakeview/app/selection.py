@@ -7,14 +7,17 @@ them and for their links.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import quote, urlencode
 
 import streamlit as st
 
+from lakeview.app import cache, tables
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import shorten
+from lakeview.model.version_names import name_of
 
 TABLE, VERSION, BASE, REF = "table", "version", "base", "ref"
 _OWN = (TABLE, VERSION, BASE, REF)
@@ -22,6 +25,7 @@ _REMEMBERED, _SELECTION = "_selection", "_chosen_selection"
 _MOST_SHOWN = 40
 _TAB = "tab"
 _DIGITS = 24
+_NAME = re.compile(r"s\d{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +54,11 @@ def current() -> Selection:
     if TABLE not in parameters:
         return remembered()
     st.session_state[_REMEMBERED] = Selection(parameters[TABLE])
-    version = _version(parameters.get(VERSION), "asks for")
-    choice = Selection(parameters[TABLE], version, _version(parameters.get(BASE), "compares with"), parameters.get(REF))
+    version, base = (
+        _version(_number(parameters.get(key), parameters[TABLE]), asks)
+        for key, asks in ((VERSION, "asks for"), (BASE, "compares with"))
+    )
+    choice = Selection(parameters[TABLE], version, base, parameters.get(REF))
     st.session_state[_REMEMBERED] = choice
     return choice
 
@@ -183,13 +190,24 @@ def _write(parameters: Mapping[str, str]) -> None:
     url.from_dict({**parameters, **others})
 
 
+def _number(text: str | None, table: str) -> str | None:
+    """The id of the snapshot that a link calls by its name, as pages do: `s14`; other texts as they are."""
+    if text is None or not _NAME.fullmatch(text):
+        return text
+    address = tables.address(table)
+    versions = cache.frames(address, cache.latest(address).version).history["version"]
+    return next((str(version) for version in versions if name_of(version) == text), text)
+
+
 def _version(text: str | None, asks: str) -> int | None:
     """The number in a version of a link, which `asks` for it; InvalidRequestError."""
     if text is None or text in ("", "latest"):
         return None
     digits = text.removeprefix("v")
     wrong = None
-    if not digits.removeprefix("-").isdecimal():
+    if _NAME.fullmatch(text):
+        wrong = "which the table does not have"
+    elif not digits.removeprefix("-").isdecimal():
         wrong = "which is no number"
     elif len(digits) > _DIGITS or not -(1 << 63) <= int(digits) < 1 << 63:
         wrong = "a number that no version has"

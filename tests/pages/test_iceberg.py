@@ -157,9 +157,16 @@ def test_a_branch_that_is_not_there_is_said_with_a_way_out(branched: str) -> Non
     assert "no branch or tag gone" in text(app)
 
 
-def test_a_version_is_behind_those_of_its_branch_alone(branched: str) -> None:
-    assert "**You are looking at s1**, 2 versions behind" in text(
-        open_page("files", branched, version=str(FIRST_ID + 1))
+def test_a_version_is_linked_to_by_its_name_and_is_behind_those_of_its_branch_alone(branched: str) -> None:
+    app = open_page("timeline", branched, version="s1", commit="s3")
+    assert app.query_params["version"] == str(FIRST_ID + 1)
+    assert "**You are looking at s1**, 2 versions behind" in text(app)
+    assert app.selectbox(key="pick_commit").value == str(FIRST_ID + 3)
+
+
+def test_a_name_that_no_version_has_is_said_to_be_none(branched: str) -> None:
+    assert "link asks for version 's99', which the table does not have" in text(
+        open_page("files", branched, version="s99")
     )
 
 
