@@ -240,6 +240,11 @@ def test_rows_of_an_append_only_table_stay(tmp_path: Path) -> None:
         table.delete("id = 1")
     with pytest.raises(ConstraintViolationError, match="append-only"):
         table.update({"id": "1"})
+    new = table.scan().head(1).with_columns(id=pl.lit(1000, pl.Int64)).collect()
+    with pytest.raises(ConstraintViolationError, match="append-only"):
+        table.merge(new, "id").when_matched_update().when_not_matched_insert().execute()
+    table.merge(new, "id").when_not_matched_insert().execute()
+    assert table.scan().filter(pl.col("id") == 1000).collect().height == 1
 
 
 ODD = ["^x$", "a.b", "source", "target", "\u00fc ", "^.*$"]

@@ -218,12 +218,14 @@ class Transaction(WholeFiles):
 
     def run_merge(self, merge: Merge) -> None:
         """Do what the clauses of a merge say."""
-        self.begin_merge()
+        self.begin_merge(merge)
         merge_rows(self, merge)
 
-    def begin_merge(self) -> None:
-        """What follows decides by several rows at once what becomes of each."""
-        self.check_may_remove()
+    def begin_merge(self, merge: Merge) -> None:
+        """What follows decides by several rows at once what becomes of each. ConstraintViolationError for a merge that
+        may change or delete rows which have to stay."""
+        if any(clause.does != "insert" for clause in merge.clauses):
+            self.check_may_remove()
         self._row_by_row = self._only_deletes = False
 
     def replace_schema(self, schema: Schema, partition_by: Sequence[str] | None = None) -> None:

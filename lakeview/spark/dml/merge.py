@@ -105,7 +105,7 @@ class _Merging:
         self._spark = spark
         self._txn = txn
         self._plan = plan
-        txn.begin_merge()
+        txn.begin_merge(plan)
         with txn.row_changes() as rows:
             self._rows = MergeRows(plan, txn.schema, rows, txn.clock)
         self._keys = self._rows.check_keys()
