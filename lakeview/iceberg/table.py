@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -77,6 +77,11 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         return f"{state.storage.root.rstrip('/')}/{state.metadata_file.path}"
 
     @property
+    def relocate(self) -> Mapping[str, str]:
+        """Recorded prefixes to where they lie now, as it was opened with."""
+        return self._relocate
+
+    @property
     def pointer(self) -> Pointer | None:
         """The catalog that it was opened by."""
         return self._pointer
@@ -141,11 +146,17 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         state = self._state
         return state.history.commit(self._entry(state, version))
 
-    def files(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """FILES at a snapshot with these columns."""
+    def files(
+        self,
+        version: int | None = None,
+        columns: Sequence[str] | None = None,
+        *,
+        manifests: Collection[str] | None = None,
+    ) -> pl.DataFrame:
+        """FILES at a snapshot with these columns; with `manifests` those in manifests of these recorded paths."""
         state = self._state
         entry, _ = self._snapshot_and_schema(state, version)
-        return self._files(state, entry).files(columns)
+        return self._files(state, entry).files(columns, manifests)
 
     def lifetimes(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """LIFETIMES of the data files of the main branch.

@@ -1,4 +1,5 @@
-"""The state of a Delta table as a Spark DataFrame: the driver reads the last commits, tasks the checkpoint's files."""
+"""The live files of a table as a Spark DataFrame: the driver reads the last commits or the manifest list, tasks the
+checkpoint's files or the manifests."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -6,13 +7,18 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, MapType, StringType, StructField, StructType, TimestampType
 
+import lakeview as lv
 from lakeview.delta.log.checkpoints import CheckpointPiece
 from lakeview.delta.log.newest_files import not_replaced
-from lakeview.spark.addresses import delta_table
+from lakeview.delta.table import DeltaTable
+from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT
+from lakeview.iceberg.table import IcebergTable
+from lakeview.model.errors import UnsupportedTableError
+from lakeview.spark.replay_manifests import ManifestReader, packed
 from lakeview.spark.types import arrow_schema
 from lakeview.storage.access import StoreAccess
 
@@ -27,7 +33,8 @@ FILES = StructType(
     ]
 )
 """One row a live file: its path as decoded from the log, bytes, modification time, partition values as the log has
-them, physical rows by its statistics (null where it has none), and rows that its deletion vector names."""
+them, physical rows by its statistics (null where it has none), and rows that are deleted of it (null where that is
+unknown, as with Iceberg's delete files)."""
 
 SIZE_CLASSES = (1 << 20, 16 << 20, 128 << 20, 1 << 30)
 """Ends, in bytes, of the classes of `roll_up`."""
@@ -44,14 +51,23 @@ def files(
 ) -> DataFrame:
     """FILES of a version (the latest without one), for tables whose list of files outgrows one machine.
 
-    Two phases (delta protocol, Action Reconciliation): the driver replays the commits after the checkpoint, and each
-    task reads one file of the checkpoint (a part, or a sidecar) and leaves out what those commits name. The driver
+    Of an Iceberg table the driver reads the manifest list, and each task some of its manifests. Of a Delta table there
+    are two phases (delta protocol, Action Reconciliation): the driver replays the commits after the checkpoint, and
+    each task reads one file of the checkpoint (a part, or a sidecar) and leaves out what those commits name. The driver
     holds the files that the commits after the checkpoint touch, and nothing of the others. `storage_options` are those
     of `open_table`; tasks get them, and Spark shows none.
-    UnsupportedTableError for a table of another format; else errors as `snapshot`.
+    UnsupportedTableError for a shared table; else errors as `snapshot`.
     """
-    fix = "list its files with lakeview.open_table(address).files()"
-    table = delta_table(address, "replayed", fix, StoreAccess(storage_options or {}))
+    table = lv.open_table(address, storage_options=storage_options)
+    if isinstance(table, IcebergTable):
+        return _manifest_files(spark, table, version)
+    if not isinstance(table, DeltaTable):
+        raise UnsupportedTableError(
+            "the table is shared, and only Delta and Iceberg tables are replayed by lakeview's Spark source",
+            fix="list its files with lakeview.open_table(address).files()",
+            place=address,
+            kind="unsupported-format",
+        )
     pieces, tail = table.state(version).pieces(_COLUMNS)
     keys = tail.select("key", "deletion_vector")
     rows = [(piece.path, piece.size, piece.version, piece.parent) for piece in pieces]
@@ -70,7 +86,7 @@ def roll_up(
     storage_options: Mapping[str, Any] | None = None,
 ) -> DataFrame:
     """The live files of a version by partition and size: `partition_values`, `larger_than` (bytes, the lower end of the
-    class), `files`, `bytes`, `records` (null where the statistics of a file do not say), `deleted_records`.
+    class), `files`, `bytes`, `records` and `deleted_records` (null where those of a file are unknown).
     Arguments and errors as `files`.
     """
     size = f.col("size")
@@ -78,19 +94,34 @@ def roll_up(
     for end in SIZE_CLASSES:
         lower = f.when(size >= end, f.lit(end)).otherwise(lower)
     entries = f.array_sort(f.map_entries(f.col("partition_values")))
-    unknown = f.max(f.col("records").isNull())
+
+    def total(name: str) -> Column:
+        return f.when(~f.max(f.col(name).isNull()), f.sum(name)).alias(name)
+
     return (
         files(spark, address, version, storage_options=storage_options)
         .groupBy(entries.alias("entries"), lower.alias("larger_than"))
         .agg(
             f.count("*").alias("files"),
             f.sum("size").alias("bytes"),
-            f.when(~unknown, f.sum("records")).alias("records"),
-            f.sum("deleted_records").alias("deleted_records"),
+            total("records"),
+            total("deleted_records"),
         )
         .withColumn("partition_values", f.map_from_entries("entries"))
         .select("partition_values", "larger_than", "files", "bytes", "records", "deleted_records")
     )
+
+
+def _manifest_files(spark: SparkSession, table: IcebergTable, version: int | None) -> DataFrame:
+    reader = ManifestReader.of(table, version)
+    tasks = packed(table.manifests(reader.version)) if reader.version != NO_SNAPSHOT else []
+    # one row a task: a shuffle by their number gives each its own
+    rows = spark.createDataFrame([(paths,) for paths in tasks], "paths array<string>").repartition(max(1, len(tasks)))
+    return rows.mapInArrow(partial(_manifest_rows, reader), FILES)
+
+
+def _manifest_rows(reader: ManifestReader, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return map(_batch, reader.rows(batches))
 
 
 def _live_rows(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import deltalake
 import polars as pl
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -15,9 +16,14 @@ from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import LakeviewError
 from lakeview.spark import replay
 from lakeview.spark.checkpoint import checkpoint
+from lakeview.spark.replay_manifests import ManifestReader, packed
 from lakeview.storage import open_storage
+from tests.builders.iceberg import IcebergHistory
 from tests.golden.conformance import GoldenTable, delta_tables
+from tests.golden.iceberg_conformance import GoldenIceberg, iceberg_tables
+from tests.golden.iceberg_reader import opened
 
+FILES = ["path", "size", "records", "deleted_records", "modified"]
 IDENTITY = ["path", "deletion_vector", "size", "records", "deleted_records"]
 V2 = {"delta.checkpointPolicy": "v2"}
 KINDS = {
@@ -112,3 +118,37 @@ def test_the_two_phases_add_up_to_the_replay(golden: GoldenTable) -> None:
     ]
     rows_found = [row for frame in (*frames, tail.filter("added")) for row in frame.select(IDENTITY).rows()]
     assert sorted(rows_found, key=str) == sorted(expected.select(IDENTITY).rows(), key=str)
+
+
+ICEBERG = iceberg_tables()
+
+
+@pytest.mark.golden
+@pytest.mark.skipif(not ICEBERG, reason="no conformance tables: set LAKEVIEW_CONFORMANCE to their folder")
+@pytest.mark.parametrize("golden", ICEBERG, ids=[t.name for t in ICEBERG])
+def test_manifests_read_in_tasks_have_the_files_of_the_table(
+    golden: GoldenIceberg, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of every conformance table that can be opened, without Spark between."""
+    monkeypatch.setattr("lakeview.spark.replay_manifests.TASK_BYTES", 20_000)
+    try:
+        table = opened(golden.path, golden)
+        expected = table.files(columns=FILES)
+    except LakeviewError:
+        return  # the same call reports what cannot be read
+    reader = pickle.loads(pickle.dumps(ManifestReader.of(table, None)))
+    tasks = packed(table.manifests()) if expected.height else []
+    batch = pa.RecordBatch.from_pydict({"paths": pa.array(tasks, pa.list_(pa.string()))})
+    rows_found = [row for frame in reader.rows([batch]) for row in frame.select(FILES).rows()]
+    assert sorted(rows_found, key=str) == sorted(expected.rows(), key=str)
+
+
+@pytest.mark.spark
+def test_files_of_an_iceberg_table_by_partition(spark: SparkSession, tmp_path: Path) -> None:
+    fields = [{"id": 1, "name": "part", "required": False, "type": "string"}]
+    history = IcebergHistory(tmp_path / "t", fields, [(1, "identity", "part")], location=str(tmp_path / "t"))
+    for name, part in (("a", "x"), ("b", "x"), ("c", None)):
+        history.append(name, [{"part": part}] * 3)
+    parts = replay.roll_up(spark, history.address).collect()
+    rows_found = {(p.partition_values["part"], p.files, p.records, p.deleted_records) for p in parts}
+    assert rows_found == {("x", 2, 6, 0), (None, 1, 3, 0)}

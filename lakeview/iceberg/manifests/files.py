@@ -97,9 +97,13 @@ class IcebergFiles:
     def _everywhere(self) -> list[int]:
         return [s.spec_id for s in self._metadata.specs.values() if s.is_unpartitioned]
 
-    def files(self, columns: Sequence[str] | None) -> pl.DataFrame:
-        """FILES of the data files, with these columns or all; InvalidRequestError for one that FILES does not have."""
-        return self._frame(self.data_entries(), columns)
+    def files(self, columns: Sequence[str] | None, manifests: Collection[str] | None = None) -> pl.DataFrame:
+        """FILES of the data files, or of those in manifests of these recorded paths, with these columns or all;
+        InvalidRequestError for one that FILES does not have."""
+        of_snapshot = self.manifests()
+        if manifests is not None:
+            of_snapshot = of_snapshot.filter(pl.col("manifest_path").is_in(list(manifests)))
+        return self._frame(self.data_entries(of_snapshot), columns)
 
     def totals(self) -> dict[str, int | None]:
         """`num_files`, `size_bytes` and `num_records` from the snapshot's summary, without a manifest being opened.
