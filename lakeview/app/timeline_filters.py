@@ -16,7 +16,7 @@ import streamlit as st
 from lakeview import views
 from lakeview.app import answers
 from lakeview.app.components import unknown_name
-from lakeview.app.widget_state import linked
+from lakeview.app.widget_state import linked, write_parameter
 
 MEASURES = ("rows", "bytes", "files")
 ALL_WRITERS = "all writers"
@@ -96,7 +96,7 @@ def _lanes(timeline: pl.DataFrame) -> list[str]:
         selection_mode="multi",
         format_func=lambda lane: f"{lane} {counts.get(lane, 0):,}",
         key=LANES,
-        on_change=lambda: _keep(LANES, ",".join(st.session_state[LANES])),
+        on_change=lambda: write_parameter(LANES, ",".join(st.session_state[LANES])),
         label_visibility="collapsed",
     )
     return list(choice or [])
@@ -115,7 +115,9 @@ def _writer(writers: list[str]) -> str | None:
         "Writer",
         [ALL_WRITERS, *writers],
         key=WRITER,
-        on_change=lambda: _keep(WRITER, "" if st.session_state[WRITER] == ALL_WRITERS else st.session_state[WRITER]),
+        on_change=lambda: write_parameter(
+            WRITER, "" if st.session_state[WRITER] == ALL_WRITERS else st.session_state[WRITER]
+        ),
         label_visibility="collapsed",
         width=150,
     )
@@ -189,10 +191,3 @@ def _keep_range(first: datetime, last: datetime) -> None:
 
 def _forget_range() -> None:
     st.query_params.from_dict({key: st.query_params.get_all(key) for key in st.query_params if key not in (FROM, TO)})
-
-
-def _keep(name: str, text: str) -> None:
-    if text:
-        st.query_params[name] = text
-    elif name in st.query_params:
-        del st.query_params[name]

@@ -55,7 +55,7 @@ def linked(
         st.session_state[key] = state  # set once, not with every run: a run that ends would undo what is being typed
     links[key] = parameters
     if parameters != url:
-        _write(key, parameters)
+        write_parameter(key, parameters)
     return key
 
 
@@ -108,7 +108,8 @@ def _text(state: Any) -> str:
     return state.isoformat() if hasattr(state, "isoformat") else str(state)
 
 
-def _write(key: str, texts: list[str]) -> None:
+def write_parameter(key: str, texts: str | list[str]) -> None:
+    """Puts a parameter into the link, or takes it out where there is no text."""
     if texts:
         st.query_params[key] = texts
     elif key in st.query_params:

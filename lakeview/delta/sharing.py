@@ -36,7 +36,7 @@ from lakeview.delta.log.actions import (
     Protocol,
     RemoveFile,
 )
-from lakeview.delta.log.commits import Commit
+from lakeview.delta.log.commits import Commit, without_nulls
 from lakeview.delta.log.file_actions import FILE_ACTIONS, file_actions, vector_value
 from lakeview.delta.log.paths import LOG_FOLDER, decode_path, encode_path
 from lakeview.delta.log.record_counts import records
@@ -59,7 +59,7 @@ __all__ = [
     "CommitChanges", "DeletionVectorDescriptor", "DeltaTable", "FileAction", "Format", "ListedFiles", "Long",
     "Metadata", "Protocol", "RemoveFile", "TableHead", "change_scan", "check_type_changes", "decode_path",
     "delete_old", "encode_path", "file_features", "is_replaced", "listing", "live_lifetimes", "maintain", "read_head",
-    "schema_text", "typed", "vector_path", "vector_value",
+    "schema_text", "typed", "vector_path", "vector_value", "without_nulls",
 ]  # fmt: skip
 
 CLIENT_FEATURES = frozenset(name for name in READER_FEATURES if name not in ("v2Checkpoint", "vacuumProtocolCheck"))

@@ -81,17 +81,17 @@ class _Strict:
         # a name that differs by case alone is the same, unless the table has that one too
         other = {name: i for name, i in folded.items() if source_fields[i].name not in names}
         for name, i in other.items():
-            _check_one_place(name, table_fields, _below(path, source_fields[i].name))
+            _check_one_place(name, table_fields, path_below(path, source_fields[i].name))
         places = [exactly.get(field.name, other.get(field.name.casefold())) for field in table_fields]
         self._check_missing([f for f, place in zip(table_fields, places, strict=True) if place is None], path)
         if unknown := [field.name for i, field in enumerate(source_fields) if i not in places]:
-            raise _unknown(_below(path, unknown[0]), nested=bool(path))
+            raise _unknown(path_below(path, unknown[0]), nested=bool(path))
         return places
 
     def _check_missing(self, fields: Iterable[Field], path: str) -> None:
         for field in fields:
             if not field.nullable or (path and not self.fill_missing):
-                raise _missing(_below(path, field.name), nested=bool(path), nullable=field.nullable)
+                raise _missing(path_below(path, field.name), nested=bool(path), nullable=field.nullable)
 
     def leaf(self, array: pa.Array, column_type: DataType, target: pa.DataType, path: str) -> pa.Array:
         try:
@@ -113,7 +113,8 @@ class _Strict:
         return variants
 
 
-def _below(path: str, name: str) -> str:
+def path_below(path: str, name: str) -> str:
+    """The path of a field in errors: `a.b`, `b` of a column."""
     return f"{path}.{name}" if path else name
 
 
@@ -133,12 +134,14 @@ def _check_distinct(names: Sequence[str], table_names: set[str], path: str) -> N
 def _twice(names: Sequence[str], path: str) -> InvalidRequestError:
     folded = [name.casefold() for name in names]
     first, second = [name for name in names if folded.count(name.casefold()) > 1][:2]
-    same = f"are both called {_below(path, first)}" if first == second else f"{_below(path, first)} and {second}"
+    same = (
+        f"are both called {path_below(path, first)}" if first == second else f"{path_below(path, first)} and {second}"
+    )
     differ = "" if first == second else " differ only by case"
     return InvalidRequestError(
         f"two {'fields' if path else 'columns'} of the rows {same}{differ}, and the table can hold one of them",
         fix="rename one of them, or drop it",
-        place=_below(path, second),
+        place=path_below(path, second),
         kind="duplicate-column",
     )
 

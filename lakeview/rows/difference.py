@@ -46,7 +46,7 @@ class Difference:
         """CHANGES_PLAN: those of the base first; `version`: which of the two holds the file."""
         sides = ((self.base, DELETE, self.deletes), (self.version, INSERT, self.inserts))
         rows = [
-            (version, kind, task.path, _count(task), task.size or None, "derived")
+            (version, kind, task.path, task.known_rows, task.size or None, "derived")
             for version, kind, tasks in sides
             for task in tasks
         ]
@@ -117,7 +117,3 @@ def only_in(mine: Mapping[str, FileTask], other: Mapping[str, FileTask]) -> Iter
             yield task
         elif there.deleted is not None and there.deleted != task.deleted:
             yield replace(task, deleted=None, selected=Without(there.deleted, task.deleted))
-
-
-def _count(task: FileTask) -> int | None:
-    return task.records if task.deleted is None and task.selected is None else None

@@ -69,6 +69,11 @@ class FileTask:
     source: RowSource | None = None
     roots: tuple[str, ...] = ()
 
+    @property
+    def known_rows(self) -> int | None:
+        """How many rows the task gives; None where some of the file's are left out, or their number is unknown."""
+        return self.records if self.deleted is None and self.selected is None else None
+
     def select(self, names: Sequence[str]) -> FileTask:
         """The same file, only these columns."""
         return replace(self, schema=self.schema.select(names))

@@ -13,7 +13,25 @@ _AHEAD = 2 << 20
 """The least bytes that a request asks for: reading them takes about as long as the request itself."""
 
 
-class ObjectFile(io.RawIOBase):
+class SeekableFile(io.RawIOBase):
+    """A file whose `read`, `seek` and `tell` a subclass gives."""
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readall(self) -> bytes:
+        return self.read() or b""
+
+    def readinto(self, buffer: Any, /) -> int:
+        data = self.read(len(buffer)) or b""
+        buffer[: len(data)] = data
+        return len(data)
+
+
+class ObjectFile(SeekableFile):
     """Bytes of an object, read by `read_range(start, length)`. `tail`: those from `tail_start` to its end.
 
     Not safe to use from several threads.
@@ -28,12 +46,6 @@ class ObjectFile(io.RawIOBase):
         self._at = 0
         self._block_start = 0
         self._block = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
 
     def tell(self) -> int:
         return self._at
@@ -51,14 +63,6 @@ class ObjectFile(io.RawIOBase):
         data = self._bytes(start, end) if end > start else b""
         self._at = start + len(data) if data else self._at
         return data
-
-    def readall(self) -> bytes:
-        return self.read()
-
-    def readinto(self, buffer: Any, /) -> int:
-        data = self.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
 
     def _bytes(self, start: int, end: int) -> bytes:
         if start >= self._tail_start:

@@ -19,6 +19,7 @@ from lakeview.model.errors import AccessDeniedError, InvalidRequestError, StoreU
 from lakeview.model.snapshot import milliseconds
 from lakeview.storage.exclusion import create_by_coordinator
 from lakeview.storage.interface import FIRST_FOLDERS, LISTING, Storage, Translated, back_off, listing, refuse_oversized
+from lakeview.storage.object_files import SeekableFile
 from lakeview.storage.options import COORDINATOR
 
 _ATTEMPTS = 3
@@ -192,7 +193,7 @@ class FsspecStorage(Storage):
             self._call(path, lambda: self._fs.rm_file(self._path(path)))
 
 
-class _RemoteFile(io.RawIOBase):
+class _RemoteFile(SeekableFile):
     """An open file of a remote store, whose failures in the midst of reading are ours as well."""
 
     def __init__(self, path: str, file: IO[bytes]) -> None:
@@ -200,23 +201,9 @@ class _RemoteFile(io.RawIOBase):
         self._path = path
         self._file = file
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
     def read(self, size: int | None = -1, /) -> bytes:
         length = -1 if size is None else size
         return _translated(self._path, lambda: self._file.read(length))
-
-    def readall(self) -> bytes:
-        return self.read()
-
-    def readinto(self, buffer: Any, /) -> int:
-        data = self.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         return self._file.seek(offset, whence)

@@ -65,12 +65,12 @@ class FileStatistics:
         high: dict[str, Any] = {}
         nulls: dict[str, Any] = {}
         for path, count in self._nulls.items():
-            _put(nulls, path, count)
+            put_below(nulls, path, count)
             minimum, maximum = self._bounds.get(path) or _NOTHING
             if minimum is not None:
-                _put(low, path, _lower(minimum, self._prefix))
+                put_below(low, path, _lower(minimum, self._prefix))
             if maximum is not None and (upper := _upper(maximum, self._prefix)) is not None:
-                _put(high, path, upper)
+                put_below(high, path, upper)
         document = {"numRecords": self.records, "minValues": low, "maxValues": high, "nullCount": nulls}
         return _ENCODER.encode(document).decode()
 
@@ -93,7 +93,8 @@ def _wider(one: tuple[Any, Any] | None, other: tuple[Any, Any] | None) -> tuple[
     return min(lows, default=None), max(highs, default=None)
 
 
-def _put(tree: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+def put_below(tree: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+    """Puts a value into nested dictionaries, which are made where they lack."""
     for part in path[:-1]:
         tree = tree.setdefault(part, {})
     tree[path[-1]] = value

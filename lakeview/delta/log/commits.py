@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any, TypeVar
@@ -166,14 +166,16 @@ def encode_actions(actions: Iterable[tuple[str, Any]]) -> bytes:
     lines = []
     for kind, action in actions:
         body = {
-            k: _set(v) if k == "deletionVector" else v for k, v in msgspec.to_builtins(action).items() if v is not None
+            k: without_nulls(v) if k == "deletionVector" else v
+            for k, v in msgspec.to_builtins(action).items()
+            if v is not None
         }
         lines.append(msgspec.json.encode({kind: {**_ALWAYS.get(kind, {}), **body}}) + b"\n")
     return b"".join(lines)
 
 
-def _set(fields: dict[str, Any]) -> dict[str, Any]:
-    """What is set: an inline vector has no offset, and not one of null."""
+def without_nulls(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields that are not null: the log leaves nulls out, and an inline vector has no offset, not one of null."""
     return {k: v for k, v in fields.items() if v is not None}
 
 

@@ -19,6 +19,7 @@ from lakeview.model.schema import (
     StructType,
 )
 from lakeview.model.type_tree import nodes
+from lakeview.rows.conform import path_below
 
 _TYPES = frozenset(
     {
@@ -107,7 +108,7 @@ def _check_names(fields: Sequence[Field], path: str) -> None:
             raise InvalidRequestError(
                 f"the name {field.name!r} holds a null character, which libraries in C take for its end",
                 fix="choose another name",
-                place=_below(path, field.name),
+                place=path_below(path, field.name),
             )
     folded = [field.name.casefold() for field in fields]
     if len(set(folded)) == len(folded):
@@ -117,7 +118,7 @@ def _check_names(fields: Sequence[Field], path: str) -> None:
     raise InvalidRequestError(
         f"two {what} are called {twice}, case aside",
         fix="rename one of them: names that differ only by case are one name in Delta",
-        place=_below(path, twice),
+        place=path_below(path, twice),
         kind="duplicate-column",
     )
 
@@ -127,7 +128,7 @@ def _check_fields(old: Sequence[Field], new: Sequence[Field], path: str) -> None
     folded = [field.name.casefold() for field in new]
     what = "field" if path else "column"
     for field in old:
-        name = _below(path, field.name)
+        name = path_below(path, field.name)
         if field.name not in by_name:
             raise _refused(f"{what} {name} would be dropped, which needs column mapping", name)
         if field.nullable and not by_name[field.name].nullable:
@@ -135,7 +136,7 @@ def _check_fields(old: Sequence[Field], new: Sequence[Field], path: str) -> None
         _check_type(field.type, by_name[field.name].type, name, what)
     names = {field.name for field in old}
     for field in new:
-        name = _below(path, field.name)
+        name = path_below(path, field.name)
         if folded.count(field.name.casefold()) > 1:
             raise _refused(f"two {what}s would be called {name}, case aside", name)
         if field.name not in names and not field.nullable:
@@ -203,10 +204,6 @@ def _merged(old: DataType, rows: DataType) -> DataType:
         case MapType(_, value), MapType(_, other):
             return replace(old, value=_merged(value, other))
     return old
-
-
-def _below(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
 
 
 def _refused(message: str, place: str) -> InvalidRequestError:

@@ -118,11 +118,7 @@ def _changed(step: Step, kind: str, task: FileTask, schema: Schema) -> FileTask:
 def plan_frame(tasks: Iterator[tuple[Step, str, FileTask]]) -> pl.DataFrame:
     """CHANGES_PLAN of the files that reading changes reads."""
     rows = [
-        (step.after.snapshot_id, kind, task.path, _rows(task), task.size or None, "derived")
+        (step.after.snapshot_id, kind, task.path, task.known_rows, task.size or None, "derived")
         for step, kind, task in tasks
     ]
     return pl.DataFrame(rows, schema=CHANGES_PLAN, orient="row")
-
-
-def _rows(task: FileTask) -> int | None:
-    return task.records if task.deleted is None and task.selected is None else None

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from lakeview.delta.sharing import Metadata, Protocol, schema_text, vector_path
+from lakeview.delta.sharing import Metadata, Protocol, schema_text, vector_path, without_nulls
 from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType
 from lakeview.sharing.protocol.messages import CHANGE_FEED, FileFormat, MetadataLine, ProtocolLine, ResponseFormat
 from lakeview.sharing.server.lines import Row, delta_row, parquet_row, servable
@@ -53,11 +53,6 @@ def heads(
         ResponseFormat.PARQUET: (ProtocolLine(min_reader_version=1), plain),
         ResponseFormat.DELTA: (delta_protocol, delta),
     }
-
-
-def without_nulls(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields that are not null: the log leaves nulls out."""
-    return {k: v for k, v in values.items() if v is not None}
 
 
 def public_schema(schema: Schema) -> str:

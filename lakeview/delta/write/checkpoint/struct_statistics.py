@@ -13,7 +13,7 @@ import polars as pl
 
 from lakeview.delta.data.decimal_bounds import loosened
 from lakeview.delta.data.documents import Documents
-from lakeview.delta.data.file_statistics import timestamp_text
+from lakeview.delta.data.file_statistics import put_below, timestamp_text
 from lakeview.delta.data.partition_values import typed
 from lakeview.delta.data.statistics import Leaf, ParsedStatistics, Path, bound_kind, first_known, typed_bounds
 from lakeview.delta.data.templates import Columns, Kind
@@ -52,10 +52,10 @@ class StructStatistics:
         for side in _BOUNDS:
             for physical, field in self._fields:
                 if physical in self._bounded:
-                    _put(tree, (side, *physical), self._bound(columns, structs, (side, *physical), field))
+                    put_below(tree, (side, *physical), self._bound(columns, structs, (side, *physical), field))
         for physical, _ in self._fields:
             counts = [structs.find((name, *physical), pl.Int64()) for name in _COUNTS]
-            _put(tree, (_COUNTS[0], *physical), first_known(columns[_COUNTS[0], *physical], *counts))
+            put_below(tree, (_COUNTS[0], *physical), first_known(columns[_COUNTS[0], *physical], *counts))
         absent = stats.is_null() if parsed is None else stats.is_null() & parsed.is_null()
         return _struct(tree, "stats_parsed").set(absent, None)
 
@@ -112,12 +112,6 @@ def _plain(value: Any) -> Any:
         case float() if not math.isfinite(value):  # JSON has no word for it
             return None
     return value
-
-
-def _put(tree: Tree, path: Path, series: pl.Series) -> None:
-    for part in path[:-1]:
-        tree = tree.setdefault(part, {})
-    tree[path[-1]] = series
 
 
 def _struct(tree: Tree, name: str) -> pl.Series:
