@@ -192,7 +192,9 @@ class WebStorage(Storage):
             try:
                 return self._send(path, httpx.Request(method, url), headers)
             except (httpx.HTTPError, httpx.InvalidURL) as error:
-                if attempt + 1 == _ATTEMPTS or not isinstance(error, httpx.TransportError):
+                # one that was silent for so long would be so again
+                is_silent = isinstance(error, httpx.ReadTimeout)
+                if attempt + 1 == _ATTEMPTS or is_silent or not isinstance(error, httpx.TransportError):
                     raise StoreUnavailableError(
                         f"{self.root} does not answer, asked for {path or 'its index'}: {type(error).__name__}",
                         fix="check the address and the network, then try again",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pytest
 import lakeview as lv
 from lakeview.delta.log.probing import probe_log
 from lakeview.model.config import Config
-from lakeview.model.errors import InvalidRequestError, NotATableError, UnsupportedTableError
+from lakeview.model.errors import InvalidRequestError, NotATableError, StoreUnavailableError, UnsupportedTableError
 from lakeview.storage import LocalStorage, open_storage
 from lakeview.storage.directory_index import Indexed, parse_index
 from tests.builders.catalogs import table
@@ -82,6 +83,18 @@ def test_what_is_no_table_is_told_as_such(tmp_path: Path) -> None:
     for lists in (True, False):
         with web_server(tmp_path, lists=lists) as server, pytest.raises(NotATableError):
             lv.open_table(f"{server.address}/nowhere")
+
+
+def test_a_server_that_takes_the_connection_and_is_silent_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lakeview.storage.web._READ_SECONDS", 0.02)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        with pytest.raises(StoreUnavailableError, match=f"{port}/t does not answer, asked for f: ReadTimeout"):
+            open_storage(f"http://127.0.0.1:{port}/t").read("f")
+        silent.accept()[0].close()
+        silent.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            silent.accept()
 
 
 def test_a_web_server_is_only_read_and_only_below_the_address(tmp_path: Path) -> None:
