@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from lakeview.model.errors import InvalidRequestError, LakeviewError, MissingExtraError
+from lakeview.model.errors import InvalidRequestError, LakeviewError, MissingExtraError, StoreUnavailableError
 from lakeview.storage.credentials import AwsCredentials, azure_credentials, static_aws_credentials
 from lakeview.storage.options import AZURE, CREDENTIALS, GOOGLE, KINDS, NAMES, S3
 
@@ -97,6 +97,9 @@ def _account_endpoint(place: ObjectPlace) -> str | None:
 
 
 _lock = threading.Lock()
+_processes: set[int] = set()
+"""Those that made clients: this one, or one that it was forked from."""
+
 _clients: OrderedDict[tuple[ObjectPlace, str, bool], Client] = OrderedDict()
 
 
@@ -104,8 +107,14 @@ def client(place: ObjectPlace, options: Mapping[str, Any], *, once: bool = False
     """The client of a bucket. `options` are normal; `once`: no request is sent again by itself.
 
     InvalidRequestError for a value that no such option has, AccessDeniedError where credentials are missing,
-    MissingExtraError.
+    MissingExtraError, StoreUnavailableError (kind forked) in a process whose parent had clients when it was forked.
     """
+    if _processes and os.getpid() not in _processes:  # a request would wait for the parent's threads for ever
+        raise StoreUnavailableError(
+            f"this process was forked from one that had used object stores, so that {place} cannot be reached",
+            fix='start processes by spawn, such as multiprocessing.get_context("spawn"), or before a store is used',
+            kind="forked",
+        )
     key = (place, json.dumps(dict(options), sort_keys=True, default=repr) + _environment(place.kind), once)
     with _lock:
         instance = _clients.get(key)
@@ -114,6 +123,7 @@ def client(place: ObjectPlace, options: Mapping[str, Any], *, once: bool = False
             return instance
     instance = _new_client(place, options, once)
     with _lock:
+        _processes.add(os.getpid())
         _clients[key] = instance
         while len(_clients) > _CLIENTS:
             _clients.popitem(last=False)

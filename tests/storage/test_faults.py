@@ -129,6 +129,19 @@ def test_an_azure_address_without_an_account_names_the_option() -> None:
     assert "account_name" in str(caught.value.fix)
 
 
+def test_a_process_that_was_forked_from_one_with_clients_is_told_so(
+    server: ObjectServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_storage(f"{server.bucket()}/t", options=server.options("s3"))
+    store.put("f", b"abc")
+    monkeypatch.setattr("os.getpid", lambda: -1)
+    with pytest.raises(StoreUnavailableError, match="was forked from one that had used object stores") as caught:
+        store.read("f")
+    assert caught.value.kind == "forked"
+    monkeypatch.setattr("lakeview.storage.object_clients._processes", set())
+    assert store.read("f") == b"abc", "forked before a store was used"
+
+
 def test_a_refused_request_names_the_store(server: ObjectServer) -> None:
     server.fault = lambda _: REFUSE
     with pytest.raises(AccessDeniedError, match="refuses access to f in bucket"):
