@@ -19,6 +19,7 @@ from lakeview.iceberg.metadata.time_travel import described, entry_of
 from lakeview.iceberg.metadata_frames import MetadataFrames
 from lakeview.iceberg.scan.changes import Step, change_tasks, plan_frame, steps
 from lakeview.iceberg.scan.data_files import LINEAGE
+from lakeview.iceberg.scan.ends import end_difference
 from lakeview.iceberg.scan.metadata_columns import with_metadata_columns
 from lakeview.iceberg.scan.plan import Scan
 from lakeview.iceberg.state import State
@@ -32,7 +33,6 @@ from lakeview.model.snapshot import Snapshot, milliseconds
 from lakeview.model.table import RangeTasks
 from lakeview.model.table_body import RangeRead, TableBody
 from lakeview.predicates import predicate
-from lakeview.rows.difference import difference
 from lakeview.rows.footers import listed_size, physical_file
 from lakeview.rows.lazy import lazy_rows
 from lakeview.rows.tasks import FileTask, of_files, select_columns
@@ -291,9 +291,10 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         ends = [self._snapshot_and_schema(state, base), self._snapshot_and_schema(state, version)]
         order = {entry.snapshot_id: place for place, entry in enumerate(versions.in_order(state.metadata))}
         _, schema = max(ends, key=lambda end: -1 if end[0] is None else order[end[0].snapshot_id])
-        tasks = self._tasks_of(state)
-        sides = [(NO_SNAPSHOT if entry is None else entry.snapshot_id, tasks(entry, schema)) for entry, _ in ends]
-        diff = difference(sides[0], sides[1], schema)
+        first, last = (
+            (NO_SNAPSHOT if entry is None else entry.snapshot_id, self._scan(state, entry, schema)) for entry, _ in ends
+        )
+        diff = end_difference(first, last, schema)
         store = state.storage
         return RangeRead(diff.plan, partial(diff.rows, store), diff.tasks, partial(diff.sides, store))
 

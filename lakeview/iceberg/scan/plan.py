@@ -74,13 +74,20 @@ class Scan:
             "size",
         ).cast(PLAN)  # fmt: skip
 
-    def tasks(self, where: pl.Expr | None) -> list[FileTask]:
-        """The files a filter needs, as tasks that yield the whole schema. Only manifests that can matter are read.
+    def manifests(self) -> pl.DataFrame:
+        """MANIFESTS of the snapshot."""
+        return self._files.manifests()
+
+    def tasks(self, where: pl.Expr | None, skipped: pl.Series | None = None) -> list[FileTask]:
+        """The files a filter needs, as tasks that yield the whole schema. Only manifests that can matter are read;
+        `skipped`: paths of others that are not.
 
         CorruptTableError for a path that no file has.
         """
         manifests = self._files.manifests()
         manifests = manifests.filter(manifests["content"] == 0)
+        if skipped is not None:
+            manifests = manifests.filter(~manifests["manifest_path"].is_in(skipped.implode()))
         pruning = None if where is None else self._pruning(where)
         if pruning is not None:
             manifests = manifests.filter(pruning.manifests(manifests))
