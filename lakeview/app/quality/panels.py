@@ -86,7 +86,7 @@ def load_trends(now: OpenTable, loads: pl.DataFrame, column: str) -> None:
     with grid, card(stretch=True):
         _panel(views.quality.trends.null_trend(loads, column), f"{column}, null share, %", "share", "nulls")
     with grid, card(stretch=True):
-        _panel(views.quality.trends.rows_trend(timeline), "Rows per load", "count", "rows")
+        _panel(views.quality.trends.rows_trend(timeline), "Rows per append", "count", "rows")
     with grid, card(stretch=True):
         ranged = views.quality.trends.max_trend(loads, column)
         if ranged.is_empty():
