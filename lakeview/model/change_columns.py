@@ -33,4 +33,4 @@ def change_schema(schema: Schema) -> Schema:
 
 
 def _renamed(field: Field, name: str) -> Field:
-    return replace(field, name=name, physical_name=field.physical_name or field.name)
+    return replace(field, name=name, physical_name=field.stored_name)

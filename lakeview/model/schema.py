@@ -97,6 +97,11 @@ class Field:
     physical_name: str | None = None
 
     @property
+    def stored_name(self) -> str:
+        """The name in data files, partition values and statistics."""
+        return self.physical_name or self.name
+
+    @property
     def comment(self) -> str | None:
         """The comment people wrote for this column, if any."""
         text = self.metadata.get("comment")

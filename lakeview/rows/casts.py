@@ -82,7 +82,7 @@ def located(file_fields: Sequence[pa.Field], table_fields: Sequence[Field], matc
     folded_counts = Counter(name.casefold() for name in name_counts)
     places = []
     for field in table_fields:
-        name = field.physical_name or field.name
+        name = field.stored_name
         place = exact.get(name)
         if place is None and name == field.name:
             place = folded.get(name.casefold())
@@ -107,7 +107,7 @@ def _by_id(file_fields: Sequence[pa.Field], table_fields: Sequence[Field]) -> li
     if file_fields and not ids and any(f.id is not None for f in table_fields):
         raise pa.ArrowInvalid("it has no field ids, by which column mapping finds its columns")
     names = {f.name: i for i, f in enumerate(file_fields)}
-    return [names.get(f.physical_name or f.name) if f.id is None else ids.get(f.id) for f in table_fields]
+    return [names.get(f.stored_name) if f.id is None else ids.get(f.id) for f in table_fields]
 
 
 class ConformRules(Protocol):

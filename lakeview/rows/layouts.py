@@ -35,7 +35,7 @@ def expected_layout(fields: Sequence[Field]) -> Layout | None:
     inner = (node.field for node in nodes(fields) if node.field is not None and len(node.path) > 1)
     if any(f.physical_name not in (None, f.name) for f in inner):
         return None
-    return tuple(f.physical_name or f.name for f in fields)
+    return tuple(f.stored_name for f in fields)
 
 
 def read_layout(task: FileTask, path: str, fields: Sequence[Field]) -> Layout | None:

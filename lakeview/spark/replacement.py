@@ -11,7 +11,6 @@ from lakeview.delta.log.actions import AddFile
 from lakeview.delta.write.context import WriteContext
 from lakeview.delta.write.partition_conditions import partition_condition, selected
 from lakeview.delta.write.row_rules import null_for_empty
-from lakeview.delta.write.stored_columns import stored_name
 from lakeview.delta.write.transaction import Transaction
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.predicates import predicate
@@ -98,7 +97,7 @@ class Replacement:
         values = {}
         for name in self.context.partition_columns:
             field = self.context.schema[name]
-            recorded = [(add.partition_values or {}).get(stored_name(field)) for add in adds]
+            recorded = [(add.partition_values or {}).get(field.stored_name) for add in adds]
             values[name] = typed(pl.Series(name, recorded, pl.String()), field.type)
         condition = partition_condition(where, self.context.schema, list(values))
         inside = selected(pl.DataFrame(values), len(adds), condition).fill_null(value=False)

@@ -26,10 +26,10 @@ def common_incompatibility(before: Schema, after: Schema) -> str | None:
 
 
 def _fields(before: Sequence[Field], after: Sequence[Field], above: str, *, common: bool) -> str | None:
-    later = {f.physical_name or f.name: f for f in after}
+    later = {f.stored_name: f for f in after}
     for field in before:
         column = f"{above}.{field.name}" if above else field.name
-        newer = later.get(field.physical_name or field.name)
+        newer = later.get(field.stored_name)
         if newer is None and common:
             continue
         if newer is None:

@@ -46,9 +46,7 @@ class ChangeScan:
         # partitioning may have changed: what a file's own map of values names is what it was partitioned by
         names = files.select(pl.col("partition_values").map.keys().explode().unique()).to_series()
         keys = set(names.drop_nulls())
-        partitioned = Schema(
-            tuple(f for f in self._schema if (f.physical_name or f.name) in keys and f not in CHANGE_FIELDS)
-        )
+        partitioned = Schema(tuple(f for f in self._schema if f.stored_name in keys and f not in CHANGE_FIELDS))
         self._partitions = partition_fields(partitioned, partitioned.names)
 
     def plan(self) -> pl.DataFrame:
@@ -105,7 +103,7 @@ def _selected(file: Mapping[str, Any]) -> RowPositions | None:
 
 def _is_partitioned_by(files: pl.DataFrame, field: Field) -> pl.Series:
     """Whether each file was partitioned by a column, so that the log and not the file has its value."""
-    key = field.physical_name or field.name
+    key = field.stored_name
     return files.select(pl.col("partition_values").map.contains_key(key).fill_null(value=False)).to_series()
 
 

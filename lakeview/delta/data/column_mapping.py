@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lakeview.delta.data.schemas import parse_schema
+from lakeview.delta.data.schemas import broken_schema, parse_schema
 from lakeview.delta.features import column_mapping_mode
-from lakeview.model.errors import CorruptTableError
 from lakeview.model.schema import Field, Schema, StructType, leaf_name
 from lakeview.model.snapshot import TableProtocol
 from lakeview.model.type_tree import nodes
@@ -38,15 +37,15 @@ def _check(schema: Schema, mode: str) -> None:
         column = leaf_name(path)
         # "every column - nested or leaf - is assigned a unique physical name, and a unique 32-bit integer as an id"
         if field.physical_name is None:
-            raise _broken(f"column {column} has no physical name, which column mapping by {mode} asks for")
+            raise broken_schema(f"column {column} has no physical name, which column mapping by {mode} asks for")
         other = names.setdefault((path[:-1], field.physical_name), column)
         if other != column:
-            raise _broken(f"columns {other} and {column} have the same physical name {field.physical_name}")
+            raise broken_schema(f"columns {other} and {column} have the same physical name {field.physical_name}")
         if mode == "id":
             if field.id is None:
-                raise _broken(f"column {column} has no id, which column mapping by id asks for")
+                raise broken_schema(f"column {column} has no id, which column mapping by id asks for")
             if ids.setdefault(field.id, column) != column:
-                raise _broken(f"columns {ids[field.id]} and {column} have the same id {field.id}")
+                raise broken_schema(f"columns {ids[field.id]} and {column} have the same id {field.id}")
 
 
 def logical_name(schema: Schema, physical: Path) -> str | None:
@@ -54,18 +53,9 @@ def logical_name(schema: Schema, physical: Path) -> str | None:
     fields: tuple[Field, ...] = schema.fields
     path: Path = ()
     for name in physical:
-        field = next((f for f in fields if (f.physical_name or f.name) == name), None)
+        field = next((f for f in fields if f.stored_name == name), None)
         if field is None:
             return None
         path = (*path, field.name)
         fields = field.type.fields if isinstance(field.type, StructType) else ()
     return leaf_name(path) if path else None
-
-
-def _broken(message: str) -> CorruptTableError:
-    return CorruptTableError(
-        message,
-        fix="the metaData action is broken; restore its commit from a backup",
-        place="metaData.schemaString",
-        kind="corrupt-schema",
-    )

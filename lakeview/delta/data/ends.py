@@ -36,9 +36,9 @@ def end_difference(base: End, version: End, root: str) -> Difference:
 
 
 def _check_types(earlier: End, later: End, root: str) -> None:
-    by_name = {field.physical_name or field.name: field for field in later[1]}
+    by_name = {field.stored_name: field for field in later[1]}
     for field in earlier[1]:
-        newer = by_name.get(field.physical_name or field.name)
+        newer = by_name.get(field.stored_name)
         if newer is None:
             continue
         same = replace(newer, name=field.name, nullable=True)
@@ -55,9 +55,9 @@ def _scan(end: End, schema: Schema, root: str) -> tuple[Scan, list[str]]:
     """A version, read as this schema, and what its files are partitioned by: physical names of columns of both."""
     state, own = end
     fields = partition_fields(own, state.metadata.partition_columns or [])
-    mine = {field.physical_name or field.name for field in fields}
-    fields = partition_fields(schema, [f.name for f in schema if (f.physical_name or f.name) in mine])
-    return Scan(state, schema, fields, root), [field.physical_name or field.name for field in fields]
+    mine = {field.stored_name for field in fields}
+    fields = partition_fields(schema, [f.name for f in schema if f.stored_name in mine])
+    return Scan(state, schema, fields, root), [field.stored_name for field in fields]
 
 
 def _adds(end: End, other: End, columns: list[str] | None) -> pl.DataFrame:

@@ -99,7 +99,7 @@ def partition_columns(values: pl.Series, fields: Sequence[Field]) -> list[pl.Ser
     maps = values.to_frame("values")
     columns = []
     for field in fields:  # a series called ^x$ would be a pattern to polars: names come last
-        text = maps.select(pl.col("values").map.get(field.physical_name or field.name)).to_series().alias("text")
+        text = maps.select(pl.col("values").map.get(field.stored_name)).to_series().alias("text")
         column = typed(text, field.type)
         if not calendar(column).all():  # Python has no such day, and a value has to travel with its task
             column = column.set(~calendar(column), None)
@@ -132,7 +132,7 @@ def partition_text(values: pl.Series, fields: Sequence[Field]) -> pl.Series:
     maps = values.to_frame("values")
     parts: list[pl.Expr] = []
     for i, field in enumerate(fields):
-        text = pl.col("values").map.get(field.physical_name or field.name)
+        text = pl.col("values").map.get(field.stored_name)
         value = pl.when(text.is_null() | (text == "")).then(pl.lit("null")).otherwise(text)
         parts += [pl.lit(("/" if i else "") + field.name + "="), value]
     return maps.select(pl.concat_str(parts).alias("partition_text")).to_series()

@@ -27,14 +27,15 @@ def parse_schema(text: str | None, *, mapped: bool = False, max_depth: int = 64)
     try:
         value = msgspec.json.decode(text)  # refuses lone surrogates, which no frame can hold
     except (msgspec.DecodeError, RecursionError) as error:
-        raise _broken(f"schemaString is not JSON: {error}") from error
+        raise broken_schema(f"schemaString is not JSON: {error}") from error
     parsed = _type(value, mapped, max_depth, "schemaString")
     if not isinstance(parsed, StructType):
-        raise _broken(f"schemaString is {parsed}, a struct was expected")
+        raise broken_schema(f"schemaString is {parsed}, a struct was expected")
     return Schema(parsed.fields)
 
 
-def _broken(message: str) -> CorruptTableError:
+def broken_schema(message: str) -> CorruptTableError:
+    """The error for a schema that a metaData action holds."""
     return CorruptTableError(
         message,
         fix="the metaData action is broken; restore its commit from a backup",
@@ -45,7 +46,7 @@ def _broken(message: str) -> CorruptTableError:
 
 def _type(value: Any, mapped: bool, depth: int, place: str) -> DataType:
     if depth <= 0:
-        raise _broken(f"{place} is nested too deeply")
+        raise broken_schema(f"{place} is nested too deeply")
     if isinstance(value, str):
         return primitive_type(value, place)
     match value:
@@ -54,7 +55,7 @@ def _type(value: Any, mapped: bool, depth: int, place: str) -> DataType:
             names = [f.name for f in columns]
             if len(set(names)) != len(names):
                 twice = next(n for n in names if names.count(n) > 1)
-                raise _broken(f"{place} has two columns called {twice}")
+                raise broken_schema(f"{place} has two columns called {twice}")
             return StructType(columns)
         case {"type": "array", "elementType": element}:
             return ArrayType(_type(element, mapped, depth - 1, f"{place}.element"), _flag(value, "containsNull"))
@@ -66,7 +67,7 @@ def _type(value: Any, mapped: bool, depth: int, place: str) -> DataType:
             )
         case {"type": "udt", "sqlType": stored}:
             return _type(stored, mapped, depth - 1, place)
-    raise _broken(f"{place} holds {json.dumps(value)[:80]}, which is no type")
+    raise broken_schema(f"{place} holds {json.dumps(value)[:80]}, which is no type")
 
 
 def _flag(value: dict[str, Any], name: str) -> bool:
@@ -78,14 +79,14 @@ def primitive_type(name: str, place: str) -> DataType:
     if match := _DECIMAL.match(name):
         precision, scale = int(match[1] or 10), int(match[2] or 0)
         if not (1 <= precision <= 38 and 0 <= scale <= precision):
-            raise _broken(f"{place} is {name}; precision and scale go to 38")
+            raise broken_schema(f"{place} is {name}; precision and scale go to 38")
         return DecimalType(precision, scale)
     return PrimitiveType(name)
 
 
 def _field(value: Any, mapped: bool, depth: int, place: str) -> Field:
     if not isinstance(value, dict) or not isinstance(value.get("name"), str) or "type" not in value:
-        raise _broken(f"{place} holds {json.dumps(value)[:80]}, which is no field")
+        raise broken_schema(f"{place} holds {json.dumps(value)[:80]}, which is no field")
     name = value["name"]
     metadata = value.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}

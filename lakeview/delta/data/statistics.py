@@ -80,7 +80,7 @@ def physical_leaves(schema: Schema, columns: Sequence[str] | None, skip: Iterabl
 
 
 def _leaves(field: Field, above: Path, physical: Path) -> Iterable[tuple[Path, Path, Field]]:
-    path, physical = (*above, field.name), (*physical, field.physical_name or field.name)
+    path, physical = (*above, field.name), (*physical, field.stored_name)
     if isinstance(field.type, StructType):
         for inner in field.type.fields:
             yield from _leaves(inner, path, physical)

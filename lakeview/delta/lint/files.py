@@ -197,7 +197,7 @@ def partition_values(facts: LogFacts) -> Iterator[Finding]:
         fields = partition_fields(schema, metadata.partition_columns or [])
     except CorruptTableError:  # the schema's own check says so
         return
-    names = {f.physical_name or f.name for f in fields}
+    names = {f.stored_name for f in fields}
     keys = live.select(
         "path", pl.col("partition_values").cast(_PAIRS).list.eval(pl.element().struct.field("key")).alias("keys")
     )
@@ -232,7 +232,7 @@ _PAIRS = pl.List(pl.Struct({"key": pl.String(), "value": pl.String()}))
 
 
 def _unreadable(live: pl.DataFrame, field: Field) -> Iterator[Finding]:
-    text = live.select(pl.col("partition_values").map.get(field.physical_name or field.name).alias("t")).to_series()
+    text = live.select(pl.col("partition_values").map.get(field.stored_name).alias("t")).to_series()
     distinct = text.unique().drop_nulls()
     distinct = distinct.filter(distinct != "")
     bad = distinct.filter(typed(distinct, field.type).is_null())

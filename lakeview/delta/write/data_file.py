@@ -17,7 +17,7 @@ from lakeview.delta.data.partition_values import serialize
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.log.paths import encode_path
 from lakeview.delta.write.context import WriteContext
-from lakeview.delta.write.stored_columns import stored_name, stored_table
+from lakeview.delta.write.stored_columns import stored_table
 from lakeview.model.clock import Clock
 from lakeview.model.snapshot import milliseconds
 from lakeview.rows.open_files import repeating_columns
@@ -86,7 +86,7 @@ class DataFile:
         data = self._buffer.getvalue()
         for name, nulls, bounds in text_bounds(data, self._footers[0], self._texts):
             self._statistics.add_column(name, nulls, bounds)
-        recorded = {stored_name(self._context.schema[n]): serialize(value) for n, value in self._values.items()}
+        recorded = {self._context.schema[n].stored_name: serialize(value) for n, value in self._values.items()}
         path = _path(self._context, recorded)
         self._storage.put(path, data)
         return AddFile(

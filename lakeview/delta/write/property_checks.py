@@ -112,7 +112,7 @@ def check_reserved_columns(schema: Schema, properties: Mapping[str, str]) -> Non
     for field in schema:
         if has_feed and field.name.casefold() in _FEED_COLUMNS:
             raise _reserved(field.name, "the change data feed", "leave delta.enableChangeDataFeed off")
-        if (field.physical_name or field.name).casefold() in own_columns:
+        if field.stored_name.casefold() in own_columns:
             raise _reserved(field.name, "row tracking", "choose another name")
 
 

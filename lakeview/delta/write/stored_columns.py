@@ -113,7 +113,7 @@ _STORED_ROWS = _StoredRows()
 def stored_field(field: Field) -> pa.Field:
     """The Arrow field of a column as data files hold it, everything nullable."""
     metadata = None if field.id is None else {b"PARQUET:field_id": str(field.id).encode()}
-    return pa.field(stored_name(field), _stored_type(field.type), metadata=metadata)
+    return pa.field(field.stored_name, _stored_type(field.type), metadata=metadata)
 
 
 def _stored_type(type_: DataType) -> pa.DataType:
@@ -127,11 +127,6 @@ def _stored_type(type_: DataType) -> pa.DataType:
     if type_ in (VARIANT, VARIANT_BINARIES):
         return STORED_VARIANT
     return arrow_type(type_)
-
-
-def stored_name(field: Field) -> str:
-    """The name of a column in data files, partition values and statistics."""
-    return field.physical_name or field.name
 
 
 def _binaries_field(f: Field) -> Field:

@@ -151,6 +151,4 @@ def _leaves(fields: Sequence[Field], above: tuple[Field, ...]) -> Iterator[tuple
 
 
 def _identity(way: Sequence[Field]) -> Identity:
-    return tuple(
-        f.id if f.id is not None and not f.physical_name else (f.physical_name or f.name).casefold() for f in way
-    )
+    return tuple(f.id if f.id is not None and not f.physical_name else f.stored_name.casefold() for f in way)

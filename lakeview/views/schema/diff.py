@@ -184,7 +184,7 @@ def _by_id(f: Field) -> object:
 
 def _by_physical_name(f: Field) -> object:
     # a table that gets name mapping later keeps its names as physical names
-    return f.physical_name or f.name
+    return f.stored_name
 
 
 def _by_name(f: Field) -> object:

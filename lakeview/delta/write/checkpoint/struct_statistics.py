@@ -71,7 +71,7 @@ def parsed_partitions(values: pl.Series, fields: Sequence[Field]) -> pl.Series:
     maps = values.to_frame("values")
     columns = {}
     for field in fields:
-        name = field.physical_name or field.name
+        name = field.stored_name
         columns[name] = typed(maps.select(pl.col("values").map.get(name)).to_series().alias("text"), field.type)
     return pl.DataFrame(columns).to_struct("partitionValues_parsed")
 
