@@ -29,10 +29,9 @@ if TYPE_CHECKING:
     from lakeview.spark.addresses import OpenTable
 
 _FEED, _DIFFERENCE = "readchangefeed", "differencefrom"
-_NAMES = (
-    "path", "readChangeFeed", "startingVersion", "endingVersion", "startingTimestamp", "endingTimestamp",
-    "differenceFrom", "versionAsOf",
-)  # fmt: skip
+_OF_FEED = ("startingVersion", "endingVersion", "startingTimestamp", "endingTimestamp")
+_OF_DIFFERENCE = ("versionAsOf",)
+_NAMES = ("path", "readChangeFeed", "differenceFrom", *_OF_FEED, *_OF_DIFFERENCE)
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,15 @@ class ChangeOptions:
         options = known_options(options, _NAMES, "reading changes")
         if flag(options, _FEED, default=False) and _DIFFERENCE in options:
             raise InvalidRequestError("readChangeFeed and differenceFrom are both given", fix="give one of them")
-        if _DIFFERENCE in options:
+        is_difference = _DIFFERENCE in options
+        kind, of_other = ("differenceFrom", _OF_FEED) if is_difference else ("readChangeFeed", _OF_DIFFERENCE)
+        if stray := next((name for name in of_other if name.lower() in options), None):
+            raise InvalidRequestError(
+                f"{stray} means nothing beside {kind}",
+                fix="give readChangeFeed with startingVersion and endingVersion, or differenceFrom with versionAsOf",
+                place=stray,
+            )
+        if is_difference:
             base, version = number(options, _DIFFERENCE), number(options, "versionasof")
             assert base is not None
             return ChangeOptions(path_of(options), base, version, difference=True, access=access_of(options))

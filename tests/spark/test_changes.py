@@ -68,6 +68,8 @@ def test_a_difference_is_that_of_the_library(spark: SparkSession, table: DeltaTa
         ({"readChangeFeed": "true", "startingVersion": "1", "differenceFrom": "1"}, "both given"),
         ({"readChangeFeed": "true", "startingVersion": "1", "where": "id = 1"}, "where: no such option"),
         ({"readChangeFeed": "perhaps"}, "is 'perhaps'"),
+        ({"readChangeFeed": "true", "startingVersion": "1", "VersionAsOf": "1"}, "versionAsOf means nothing beside"),
+        ({"differenceFrom": "1", "endingversion": "2"}, "endingVersion means nothing beside"),
     ],
 )
 def test_options_that_contradict_each_other(options: dict[str, str], message: str) -> None:
