@@ -31,7 +31,7 @@ def context_of_new(options: WriteOptions, rows_schema: Schema) -> WriteContext:
             kind="unsupported-property",
         )
     check_creatable(rows_schema, partition_by, options.properties, options.path)
-    root = open_storage(options.path, options=options.access.options).root
+    root = open_storage(options.path, options=options.access.options, decode=True).root
     return write_context(root, rows_schema, partition_by, options.properties)
 
 

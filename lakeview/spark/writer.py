@@ -49,7 +49,7 @@ class LakeviewWriter(DataSourceArrowWriter):
 
     def __init__(self, options: WriteOptions, schema: StructType, *, overwrite: bool) -> None:
         # with what the configuration of the driver says: a task may have no such file
-        storage = open_storage(options.path, options=options.access.options)
+        storage = open_storage(options.path, options=options.access.options, decode=True)
         self.options = options = replace(options, access=StoreAccess.of(storage))
         self.overwrite = overwrite
         rows_schema = from_spark(schema)

@@ -48,9 +48,9 @@ def test_a_clone_has_the_rows_and_goes_its_own_way(tmp_path: Path, properties: d
     source = lv.create_table(str(tmp_path / "a b"), SCHEMA, properties=properties)
     source.append(rows(0))
     source.delete("id = 2")
-    source.clone(str(tmp_path / "clone"))
+    source.clone(f"{tmp_path.as_uri()}/the%20clone")
     config = replace(settings(), roots=(str(tmp_path),))
-    table = lv.open_table(str(tmp_path / "clone"), config=config)
+    table = lv.open_table(str(tmp_path / "the clone"), config=config)
     assert isinstance(table, DeltaTable)
     assert sorted(table.scan().collect()["id"]) == [0, 1, 3, 4]
     table.append(rows(10))
@@ -60,7 +60,7 @@ def test_a_clone_has_the_rows_and_goes_its_own_way(tmp_path: Path, properties: d
     assert table.snapshot().id != source.snapshot().id
     assert table.history()["operation"].to_list()[-1] == "CLONE"
     with pytest.raises(CommitConflictError, match="holds a table already"):
-        source.clone(str(tmp_path / "clone"))
+        source.clone(str(tmp_path / "the clone"))
 
 
 def test_a_clone_tracks_its_rows_by_its_own_log(tmp_path: Path) -> None:

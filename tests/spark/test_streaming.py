@@ -229,6 +229,13 @@ def test_a_batch_is_written_once(tmp_path: Path) -> None:
         LakeviewStreamWriter({"path": address, "checkpointLocation": str(tmp_path)}, IDS, overwrite=False)
 
 
+def test_the_files_of_a_new_table_lie_beside_its_log_where_the_address_is_a_url_with_escapes(tmp_path: Path) -> None:
+    options = {"path": f"{tmp_path.as_uri()}/a%20b", "checkpointlocation": checkpoint(tmp_path / "checkpoint", "q1")}
+    sink = LakeviewStreamWriter(options, IDS, overwrite=False)
+    sink.commit([sink.write(iter(rows(1).to_arrow().to_batches()))], 0)
+    assert lv.open_table(str(tmp_path / "a b")).scan().collect()["id"].to_list() == [1]
+
+
 @pytest.mark.spark
 def test_a_query_of_spark_goes_on_from_its_checkpoint(spark: SparkSession, table: DeltaTable, tmp_path: Path) -> None:
     target = tmp_path / "copy"

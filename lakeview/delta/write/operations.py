@@ -176,7 +176,8 @@ class Operations(DefinitionOperations):
         from lakeview.model.clock import system_clock
         from lakeview.storage import open_storage
 
-        clone(self, open_storage(address, options=storage_options, config=self.storage.config), clock or system_clock)
+        storage = open_storage(address, options=storage_options, config=self.storage.config, decode=True)
+        clone(self, storage, clock or system_clock)
 
     def restore(self: Target, version: int | None = None, *, at: datetime | None = None) -> int | None:
         """Make the table what it was at a version or a moment, as a new version, which it returns; None if it is that.
