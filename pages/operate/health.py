@@ -16,8 +16,9 @@ with errors.messages(here="health", caught=failed):
     with card("Findings", panels.findings_note(findings), key="findings"):
         panels.findings(findings)
     retention = now.look.retention_simulation()
-    with card("Cleanup, simulated", panels.simulator_note(retention), key="simulator"):
-        if not panels.dated(retention):
+    is_dated = panels.dated(retention)
+    with card("Cleanup, simulated", panels.simulator_note(retention) if is_dated else "", key="simulator"):
+        if not is_dated:
             nothing("Cleanup cannot be simulated.", "No version has a timestamp.", "overview")
         else:
             panels.simulator(now, retention)

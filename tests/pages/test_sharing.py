@@ -59,6 +59,12 @@ def test_nothing_is_said_of_commits(table: str) -> None:
     assert "from this version alone: there is no history to compare it with" in text(open_page("overview", table))
 
 
+def test_nothing_is_said_of_a_log_or_its_retention(table: str) -> None:
+    health = open_page("health", table)
+    assert health.button(key="examine").label == "Examine what is known without a log"
+    assert "are retained for" not in text(health)
+
+
 def test_partitions_are_told_without_their_past(table: str) -> None:
     app = open_page("partitions", table)
     assert "Unknown when" in text(app)

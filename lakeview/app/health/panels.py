@@ -231,14 +231,11 @@ def history_cost(retention: views.retention.simulation.Retention, timeline: pl.D
 
 def doctor(now: OpenTable) -> list[Finding] | None:
     """The log doctor, asked by a button that carries its price; its answer stays while the link says so."""
-    log = now.look.frames.of_log("log files")
-    size = None if log.is_empty() else int(log["size"].sum())
-    price = (
-        f"reads {views.units.count_text(log.height, 'file')}, {views.units.format_bytes(size)}, and lists the folder"
-    )
     is_asked = st.query_params.get(DOCTOR) == "1"
     if not is_asked:
-        if st.button(f"Examine the log: {price}", type="primary", icon=":material/stethoscope:", key="examine"):
+        if st.button(
+            _price(now.look.frames.of_log("log files")), type="primary", icon=":material/stethoscope:", key="examine"
+        ):
             st.query_params[DOCTOR] = "1"
             st.rerun()
         st.markdown(":small[:gray[The doctor reads every commit and checkpoint, and cites the rule that is broken.]]")
@@ -253,3 +250,11 @@ def doctor(now: OpenTable) -> list[Finding] | None:
     if rest := [*problems[_MAX_TOLD:], *passes[_MAX_TOLD:]]:
         findings_table(rest, key="doctor")
     return findings
+
+
+def _price(log: pl.DataFrame) -> str:
+    """What the doctor reads, from LOG_FILES: of a shared table none is known."""
+    if log.is_empty():
+        return "Examine what is known without a log"
+    size = views.units.format_bytes(int(log["size"].sum()))
+    return f"Examine the log: reads {views.units.count_text(log.height, 'file')}, {size}, and lists the folder"
