@@ -2,7 +2,8 @@
 
 The answer is text on the screen; what it must be is computed from the rows or the log by other readers. On one format
 only: branches and tags, which Delta has not, and constraints in the table, which Iceberg has not (a rule that is typed
-is on both). Pages know no format: `make test` does each task on one, in turn, and `make breadth` on the other.
+is on both). Tasks of one page are done in one visit where their clicks are the same. The two that cost most are done on
+one format by `make test`, and on the other by `make breadth`: pages know no format.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ from tests.builders.history import DeltaHistory
 pytestmark = pytest.mark.browser
 
 
-def formats(first: str) -> pytest.MarkDecorator:
-    """The table of the one format with the suite, that of the other in breadth."""
+def formats(*suite: str) -> pytest.MarkDecorator:
+    """The tables of the suite, and any other in breadth."""
     tables = {"flights": "Delta", "departures": "Iceberg"}
-    marks = {name: () if name == first else pytest.mark.breadth for name in tables}
+    marks = {name: () if name in suite else pytest.mark.breadth for name in tables}
     of_each = [pytest.param(name, id=label, marks=marks[name]) for name, label in tables.items()]
     return pytest.mark.parametrize("table", of_each, indirect=True)
 
 
-ON_DELTA, ON_ICEBERG = formats("flights"), formats("departures")
+ON_BOTH, ON_DELTA, ON_ICEBERG = formats("flights", "departures"), formats("flights"), formats("departures")
 BAD_LOAD = {"flights": ("v75", "visibility"), "departures": ("s12", "arrival_delay")}
 """The load that brought nulls, and their column: Delta's is on the first line of the overview."""
 SMALL = 1 << 20
@@ -77,7 +78,7 @@ def strangers(rows_read: list[dict[str, str]], real: pl.DataFrame) -> list[dict[
     return rows.join(texts, on=rows.columns, how="anti").to_dicts()
 
 
-@ON_ICEBERG
+@ON_BOTH
 def test_1_what_changed_last_night_and_who(hand: Hand, table: Independent) -> None:
     hand.go("Compare")
     before, last = table.commits[-2:]
@@ -86,7 +87,7 @@ def test_1_what_changed_last_night_and_who(hand: Hand, table: Independent) -> No
     hand.reads(f"from {before.label} (", f"to {last.label} (", files_line, f"in 1 commit by {last.writer}")
 
 
-@ON_DELTA
+@ON_BOTH
 def test_2_the_commit_that_made_nulls_jump_and_the_values_before(hand: Hand, table: Independent) -> None:
     label, column = BAD_LOAD[table.name]
     hand.go("Quality")  # the page begins with the column of the first finding
@@ -100,8 +101,8 @@ def test_2_the_commit_that_made_nulls_jump_and_the_values_before(hand: Hand, tab
     assert jump > before + 10
 
 
-@ON_ICEBERG
-def test_3_the_data_before_a_bad_load(hand: Hand, table: Independent) -> None:
+@ON_BOTH
+def test_3_and_8_the_data_before_a_bad_load_and_rows_that_break_a_rule(hand: Hand, table: Independent) -> None:
     bad = number(table, BAD_LOAD[table.name][0])
     before = table.commits[bad - 1]
     hand.go("Data")
@@ -109,9 +110,16 @@ def test_3_the_data_before_a_bad_load(hand: Hand, table: Independent) -> None:
     rows = table.rows(bad - 1)
     hand.reads(f"Rows of {before.label}", "the first 100 of", f"{rows.height:,}")
     assert strangers(hand.rows("own-columns-rows"), rows) == []
+    delay = "arr_delay" if table.name == "flights" else "arrival_delay"
+    hand.write("where", f"{delay} > 1000")
+    late = rows.filter(pl.col(delay) > 1000)
+    hand.reads(f"all {late.height} where {delay} > 1000")
+    late_rows = hand.rows("own-columns-rows")
+    assert len(late_rows) == late.height
+    assert strangers(late_rows, late) == []
 
 
-@ON_DELTA
+@ON_BOTH
 def test_4_why_it_is_slow(hand: Hand, table: Independent) -> None:
     live = table.commits[-1].live
     small = live.filter(pl.col("size") < SMALL)
@@ -155,7 +163,7 @@ def test_5_whether_an_expiration_is_safe_on_iceberg(visitor: Visitor, departures
     hand.reads(f"Current data is safe; {len(dead_snapshots)} old versions go")
 
 
-@ON_ICEBERG
+@ON_BOTH
 def test_6_the_rows_that_differ_between_two_versions(hand: Hand, table: Independent) -> None:
     hand.go("Compare")
     if table.name == "flights":
@@ -169,7 +177,7 @@ def test_6_the_rows_that_differ_between_two_versions(hand: Hand, table: Independ
     hand.reads(f"+{gained.height:,} rows, \N{MINUS SIGN}{removed_rows.height:,}")
 
 
-@ON_ICEBERG
+@ON_BOTH
 def test_7_which_engines_can_read_it(hand: Hand, table: Independent) -> None:
     needs, reader = NEEDS[table.name]
     created = next((path.name for path in (table.folder / "metadata").glob("00000-*")), "")
@@ -188,18 +196,6 @@ NEEDS = {
 expected rows here are read with."""
 
 
-@ON_DELTA
-def test_8_a_rule_and_the_rows_that_break_it(hand: Hand, table: Independent) -> None:
-    delay = "arr_delay" if table.name == "flights" else "arrival_delay"
-    hand.go("Data")
-    hand.write("where", f"{delay} > 1000")
-    late = table.rows(len(table.commits) - 1).filter(pl.col(delay) > 1000)
-    hand.reads(f"all {late.height} where {delay} > 1000")
-    rows = hand.rows("own-columns-rows")
-    assert len(rows) == late.height
-    assert strangers(rows, late) == []
-
-
 def test_8_a_constraint_and_the_rows_that_break_it(visitor: Visitor, tmp_path: Path) -> None:
     rows = pl.DataFrame({"id": [1, 2, 3, 4], "fare": [10, -5, 30, -7]})
     history = DeltaHistory(tmp_path / "fares").create(
@@ -214,8 +210,10 @@ def test_8_a_constraint_and_the_rows_that_break_it(visitor: Visitor, tmp_path: P
     assert hand.rows("own-columns-rows") == [{"id": "2", "fare": "-5"}, {"id": "4", "fare": "-7"}]
 
 
-@ON_DELTA
-def test_9_a_partitions_files_as_csv(hand: Hand, table: Independent) -> None:
+@ON_BOTH
+def test_9_and_12_a_partitions_files_as_csv_and_a_link_to_exactly_this(
+    hand: Hand, table: Independent, browser: Browser, server: str
+) -> None:
     partition = last_partition(table)
     hand.go("Files")
     hand.choose("partition", partition)
@@ -228,6 +226,13 @@ def test_9_a_partitions_files_as_csv(hand: Hand, table: Independent) -> None:
     assert sorted((Path(row["path"]).name, int(row["records"] or -1)) for row in rows_read) == sorted(
         (Path(path).name, -1 if rows is None else rows) for path, rows in files.select("path", "rows").rows()
     )
+    hand.clicks -= 1  # the link needs no file
+    hand.press(hand.main.locator(".st-key-share button").first)
+    link = hand.visitor.page.get_by_role("dialog").locator("code").inner_text()
+    elsewhere = Hand(somebody(browser, server), link.removeprefix(server))
+    elsewhere.reads(f"{files.height} in {table.commits[-1].label}")
+    assert elsewhere.visitor.parameters() == hand.visitor.parameters()
+    elsewhere.visitor.close()
 
 
 def last_partition(table: Independent) -> str:
@@ -237,7 +242,7 @@ def last_partition(table: Independent) -> str:
     return str(table.commits[-1].live.filter(pl.col("partition").str.ends_with("origin=JFK"))["partition"].max())
 
 
-@ON_DELTA
+@ON_BOTH
 def test_10_open_by_path(visitor: Visitor, table: Independent) -> None:
     hand = Hand(visitor, "/")
     hand.write("typed-address", str(table.folder))
@@ -257,20 +262,6 @@ def test_11_a_branch_and_a_tag(visitor: Visitor, departures: IcebergMetadata) ->
     hand.choose("pick_ref", "tag first-quarter")
     tagged = every[refs["first-quarter"]["snapshot-id"]]["sequence-number"]
     assert hand.main.locator(".st-key-pick_version input").first.input_value().startswith(f"s{tagged} ")
-
-
-@ON_ICEBERG
-def test_12_a_link_to_exactly_this(hand: Hand, table: Independent, browser: Browser, server: str) -> None:
-    partition = last_partition(table)
-    hand.go("Files")
-    hand.choose("partition", partition)
-    hand.press(hand.main.locator(".st-key-share button").first)
-    link = hand.visitor.page.get_by_role("dialog").locator("code").inner_text()
-    elsewhere = Hand(somebody(browser, server), link.removeprefix(server))
-    files = table.commits[-1].live.filter(pl.col("partition") == partition)
-    elsewhere.reads(f"{files.height} in {table.commits[-1].label}")
-    assert elsewhere.visitor.parameters() == hand.visitor.parameters()
-    elsewhere.visitor.close()
 
 
 def test_13_the_columns_of_the_lake_with_many_nulls(visitor: Visitor, demo_lake: Path) -> None:
