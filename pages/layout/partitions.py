@@ -27,8 +27,15 @@ elif snapshot.num_files == 0:
             "timeline",
             "See what happened",
         )
+elif (sizes := views.partitions.sizes.partition_sizes(snapshot))["partition_text"].is_null().all():
+    with card():
+        nothing(
+            f"No file of {views.units.format_version(now.version)} is in a partition.",
+            f"It is partitioned by {', '.join(snapshot.partition_columns)} since the last of them was written.",
+            "files",
+            "See its files",
+        )
 else:
-    sizes = views.partitions.sizes.partition_sizes(snapshot)
     downloads.offer("partitions", sizes)
     here = answers.layout_findings(now, "partitions")
     if here:

@@ -99,3 +99,13 @@ def test_hidden_partitions_are_read_as_months_with_their_gaps(tmp_path: Path) ->
     assert "1 missing in between" in text(app)
     assert app.selectbox(key="pick_partition").value == "day_month=2024-04"
     assert len(table_with(app, "files_change")) == 1
+
+
+def test_a_table_that_has_only_files_from_before_it_was_partitioned_says_so(tmp_path: Path) -> None:
+    fields = [{"id": 1, "name": "id", "required": False, "type": "long"}]
+    history = IcebergHistory(tmp_path / "notes", fields, [])
+    history.append("f", [{"id": 1}])
+    history.partition_by((1, "identity", "id")).evolve(fields)
+    app = open_page("partitions", history.address)
+    assert not app.exception
+    assert "is in a partition.** :gray[It is partitioned by id since the last of them was written." in text(app)

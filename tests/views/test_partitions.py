@@ -67,7 +67,8 @@ def test_files_from_before_a_table_was_partitioned_are_of_no_partition() -> None
     snapshot = table([1, 2, None], pl.Int64())
     files = snapshot.files.with_columns(partition_text=pl.col("partition_text").replace("key=null", None))
     sizes = views.partitions.sizes.partition_sizes(Snapshot(snapshot.metadata, frames={"files": files}))
-    assert views.partitions.sizes.partition_skew(sizes).partitions == 2
+    skew = views.partitions.sizes.partition_skew(sizes.with_columns(files=pl.Series([1, 2, 90])))
+    assert (skew.partitions, skew.most_files, skew.files_ratio) == (2, "key=2", 1.0)
     assert views.partitions.keys.short_names(sizes["partition_text"]).to_list() == ["key=1", "key=2", "no partition"]
     bars = charts.partitions.partition_bars(sizes)[-1].to_dict()
     assert next(iter(bars["datasets"].values()))[-1]["partition"] == "no partition"

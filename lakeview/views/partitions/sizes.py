@@ -105,7 +105,8 @@ def _least_records(snapshot: Snapshot, partitions: pl.Series) -> pl.DataFrame:
 
 
 def partition_skew(sizes: pl.DataFrame) -> Skew:
-    """Skew of PARTITION_SIZES."""
+    """Skew of PARTITION_SIZES; files of no partition are none."""
+    sizes = sizes.drop_nulls("partition_text")
     if sizes.is_empty():
         return Skew(0, None, 0, 0, None, None, 0, 0, None)
     largest: dict[str, Any] = {"partition_text": None, "bytes": None}
@@ -115,7 +116,7 @@ def partition_skew(sizes: pl.DataFrame) -> Skew:
     medians = sizes.select(pl.col("bytes", "files").quantile(0.5, "nearest")).row(0, named=True)
     median_bytes, median_files = int(medians["bytes"]) if has_sizes else None, int(medians["files"])
     return Skew(
-        sizes["partition_text"].count(),
+        sizes.height,
         largest["partition_text"],
         largest["bytes"],
         median_bytes,
