@@ -22,7 +22,7 @@ BATCH = 32_768
 _SMALL_BATCH = 1_024
 """Documents that are objects at once: they fit in the processor's caches."""
 _NARROW = 20
-_FEW = 16_384
+_FEW = 20_000
 _MOST_SHAPES = 6
 
 DTYPES: Mapping[Kind, pl.DataType] = {
@@ -45,7 +45,8 @@ class Documents:
     batch at a time; and more than `_NARROW` places of at least `_FEW` documents by templates, for
     `benches/bench_logs.py`, statistics of all columns: of 18 columns they take 5.4 us of CPU a file, which threads
     share, typed structs 6.1 us under the interpreter's lock (9 in one large batch), pyarrow.json 6.1, polars'
-    json_decode 10.8. Before the first file templates take 20 ms, typed structs one.
+    json_decode 10.8. Templates take 20 ms before the first file, structs one, and twice the memory of structs, whose
+    pages cost as much again where they are new to the process: only tables of very many files come in such batches.
     """
 
     def __init__(self, places: Places) -> None:

@@ -30,6 +30,9 @@ _MANY_ROWS = 100_000
 _BATCH_ROWS = 65_536
 _WIDE_BATCH_ROWS = 32_768  # with statistics, a row is a kilobyte or two
 _STREAMED_ROWS = 16_384
+_WIDE_ROWS = 250_000
+"""Up to so many rows with statistics come in smaller batches: memory that is new to the process costs more than the
+threads save."""
 
 
 class ParquetActions:
@@ -108,7 +111,10 @@ class ParquetActions:
         def take(batch: pa.RecordBatch) -> Mapping[str, Piece]:
             return consume({leaf: _field(batch.column(0), leaf) for leaf in present})
 
-        pieces = self._halves(groups, columns, _WIDE_BATCH_ROWS if "stats" in present else _BATCH_ROWS, take)
+        size = _BATCH_ROWS
+        if "stats" in present:
+            size = _WIDE_BATCH_ROWS if footer.rows(groups) > _WIDE_ROWS else _STREAMED_ROWS
+        pieces = self._halves(groups, columns, size, take)
         return _joined(piece for _, piece in pieces), sum(rows for rows, _ in pieces)
 
     def each_batch(self, kind: str, names: Sequence[str]) -> Iterator[dict[str, pa.Array]]:
