@@ -172,7 +172,7 @@ MUTANTS = [
     _of("a checkpoint comes before its sidecars", "checkpoint@tracked!0",
         "checkpoint.files", "_write_v2", 'table.storage.put(f"{SIDECARS}/{name}", data)', "pass"),
     _of("a checkpoint that fails fails the commit", "append+append@due!1",
-        "pending_commit", "PendingCommit._follow_up", "self.checkpoint_error = str(error)", "raise"),
+        "follow_up", "follow_up", "return str(error)", "raise"),
     # -- cleanup
     _of("a vacuum deletes what was just written", "append+vacuum@plain!0",
         "vacuum.run", "_plan", 'pl.col("modified") < cutoff', 'pl.col("modified") >= 0'),

@@ -22,3 +22,9 @@ def test_a_schedule_kills_each_mutant(mutant: Mutant) -> None:
 
 def test_there_is_a_mutant_for_each_rule_and_step() -> None:
     assert len({mutant.name for mutant in MUTANTS}) >= 25
+
+
+def test_what_a_mutant_edits_is_in_the_source() -> None:
+    for mutant in MUTANTS:
+        with mutant.applied():
+            pass
