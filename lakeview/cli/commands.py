@@ -151,11 +151,13 @@ def health(address: str, options: dict[str, Any], machine: bool, version: str | 
     from lakeview.inspection import inspect
 
     table = open_address(address, options)
-    findings = inspect(table, version_number(table, version), ref=ref).health_findings()
+    look = inspect(table, version_number(table, version), ref=ref)
+    findings = look.health_findings()
     if machine:
         click.echo(as_json([record(f) | {"effect": f.effect, "command": f.command} for f in findings]))
     else:
-        click.echo(printable(views.health.findings.verdict(findings)))
+        is_latest = look.version == look.frames.latest
+        click.echo(printable(views.health.findings.verdict(findings, is_latest=is_latest)))
         echo_lines(report(findings))
 
 

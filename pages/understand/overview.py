@@ -17,7 +17,7 @@ failed: list[LakeviewError] = []
 with errors.messages(here="overview", caught=failed):
     findings = now.look.findings()
     with card(key="verdict"):
-        panels.verdict(findings, timeline)
+        panels.verdict(findings, timeline, is_latest=now.version == now.latest)
     panels.tiles(now, timeline)
 
 with card(views.overview.span_title(timeline), views.overview.span_note(timeline), key="past"):

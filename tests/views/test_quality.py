@@ -514,6 +514,8 @@ def test_a_table_without_newer_events_is_not_called_fresh() -> None:
     on_time = Finding("commits-on-time", Severity.PASS, "The last commit is on time")
     no_news = Finding("no-newer-events", Severity.ATTENTION, "No newer day for 9 days, though 9 loads came since")
     assert views.health.findings.verdict([on_time]) == "Readable and fresh, and nothing needs attention"
+    older = views.health.findings.verdict([on_time], is_latest=False)
+    assert older == "Readable, and nothing needs attention"
     assert views.health.findings.verdict([on_time, no_news]) == "Readable, but one thing needs attention"
 
 

@@ -124,7 +124,7 @@ def _log_tile(now: OpenTable) -> None:
     )
 
 
-def verdict(findings: Sequence[Finding], timeline: pl.DataFrame) -> None:
+def verdict(findings: Sequence[Finding], timeline: pl.DataFrame, *, is_latest: bool) -> None:
     """The worst finding first, with links to its rows, its commit and its remedy; then what it all comes to, two more
     findings, and how many are left."""
     worst = next(iter(findings), None)
@@ -142,7 +142,7 @@ def verdict(findings: Sequence[Finding], timeline: pl.DataFrame) -> None:
                     link("compare", "What it changed", selection.link(version=finding.commit, base=before))
             link("health", "Remedy")
     source = "the log alone" if timeline.height else "this version alone: there is no history to compare it with"
-    text = escape(views.health.findings.verdict(findings))
+    text = escape(views.health.findings.verdict(findings, is_latest=is_latest))
     if first:
         st.markdown(f":small[:gray[{text} · from {source}]]")
     else:

@@ -129,10 +129,12 @@ def worst_first(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda f: (ORDER.index(f.severity), f.page == "health"))
 
 
-def verdict(findings: Sequence[Finding]) -> str:
-    """One sentence over the findings: `Readable and fresh, but three things need attention`."""
+def verdict(findings: Sequence[Finding], *, is_latest: bool = True) -> str:
+    """One sentence over the findings: `Readable and fresh, but three things need attention`; only the latest version is
+    fresh."""
     ids = {f.id for f in findings}
-    state = "Readable and fresh" if ON_TIME in ids and NO_NEWER_EVENTS not in ids else "Readable"
+    is_fresh = is_latest and ON_TIME in ids and NO_NEWER_EVENTS not in ids
+    state = "Readable and fresh" if is_fresh else "Readable"
     broken = sum(f.severity is Severity.BROKEN for f in findings)
     attention = sum(f.severity is Severity.ATTENTION for f in findings)
     parts = []
