@@ -225,7 +225,7 @@ REFUSED: list[tuple[str, dict[str, pa.Table], dict[str, Any], type[LakeviewError
      {}, InvalidRequestError, "column id is long in a.parquet and double in b.parquet"),
     ("a list and a number", {"a": rows(0), "b": rows(0).set_column(0, "id", pa.array([[1]] * 5))}, {},
      InvalidRequestError, "column id is long in a.parquet and array in b.parquet"),
-    ("folders that tell too much", {"day_is_1__a": rows(0)}, {}, InvalidRequestError, "tell day, and partitions are"),
+    ("folders that tell too much", {"day_is_1__a": rows(0)}, {}, InvalidRequestError, "name day, and partitions are"),
     ("a value of another type", {"day_is_x__a": rows(0)}, {"partition_by": pa.schema([("day", pa.date32())])},
      InvalidRequestError, "partition value 'x' of column day is no date"),
 ]  # fmt: skip

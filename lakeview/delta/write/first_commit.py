@@ -85,8 +85,8 @@ def clone(source: Target, target: Storage, clock: Clock) -> None:
 def convert(storage: Storage, partitions: Schema, clock: Clock) -> None:
     """Make a table of the Parquet files of a folder, which stay as they are: each footer is read, no row is.
 
-    `partitions`: the columns that folders such as `day=2026-01-01` tell, in their types. InvalidRequestError for a
-    folder without Parquet files, files that `common_schema` refuses, and folders that do not tell these columns;
+    `partitions`: the columns that folders such as `day=2026-01-01` name, in their types. InvalidRequestError for a
+    folder without Parquet files, files that `common_schema` refuses, and folders that do not name these columns;
     CommitConflictError if there is a table.
     """
     files = _parquet_files(storage, partitions)
@@ -184,9 +184,9 @@ def _hive_values(name: str, partitions: Schema) -> dict[str, str | None]:
     values = {unquote(m[1]): unquote(m[2]) for m in map(_FOLDER.fullmatch, name.split("/")[:-1]) if m is not None}
     if set(values) != set(partitions.names):
         raise InvalidRequestError(
-            f"the folders of {name} tell {', '.join(values) or 'no column'}, and partitions are by "
+            f"the folders of {name} name {', '.join(values) or 'no column'}, and partitions are by "
             f"{', '.join(partitions.names) or 'no column'}",
-            fix="name the columns that folders tell, with their types: partition_by=",
+            fix="give the columns that folders name, with their types: partition_by=",
             place=name,
             kind="partition-mismatch",
         )
@@ -194,8 +194,8 @@ def _hive_values(name: str, partitions: Schema) -> dict[str, str | None]:
 
 
 def _partition_values(files: Iterable[str], partitions: Schema) -> list[dict[str, str | None]]:
-    """What the folders of files tell, as data files of ours record it: readers differ about other spellings, such as a
-    time with an offset. InvalidRequestError names a text that is no value of its type."""
+    """The values in the folders' names, spelled as our data files record them: readers differ about other spellings,
+    such as a time with an offset. InvalidRequestError names a text that is no value of its type."""
     texts = [_hive_values(name, partitions) for name in files]
     if not len(partitions):
         return texts

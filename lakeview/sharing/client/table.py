@@ -1,4 +1,4 @@
-"""A shared table: what a sharing server tells of it to snapshots, listings and rows."""
+"""A shared table: what a sharing server sends of it to snapshots, listings and rows."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def find_shared(
 class SharedTable(OneLine):
     """A table that a sharing server shares. Implements `lakeview.model.table.Table`; safe to use from several threads.
 
-    Only what the protocol tells is known: the newest version at once, earlier ones where their history is shared, no
+    Only what the protocol carries is known: the newest version at once, earlier ones where their history is shared, no
     commits, no log. Files are read over signed URLs, piece by piece, and cached by their id (`client.signed_files`).
     """
 
@@ -135,7 +135,7 @@ class SharedTable(OneLine):
         return Snapshot(state.describe(), state.listed_files.loader(), table=self)
 
     def history(self, limit: int | None = None, before: int | None = None) -> pl.DataFrame:  # noqa: ARG002 (of none)
-        """COMMITS, empty: a share tells nothing of commits."""
+        """COMMITS, empty: a share has none."""
         return pl.DataFrame(schema=COMMITS)
 
     def versions(self, *, look: bool = True) -> pl.DataFrame:
