@@ -488,6 +488,21 @@ def test_a_value_of_another_type_changes_nothing(tmp_path: Path, call: Callable[
     assert again(table).latest_version == 1
 
 
+def test_what_is_so_already_commits_nothing(tmp_path: Path) -> None:
+    """An equal metaData action collided with every write of others."""
+    properties = {"delta.columnMapping.mode": "name", "owner": "ada"}
+    table = lv.create_table(str(tmp_path), {"id": "long", "v": "string"}, properties=properties)
+    assert isinstance(table, DeltaTable)
+    table.set_comment("v", "a value")
+    assert table.set_properties({"owner": "ada"}) is None
+    assert table.upgrade_protocol(["columnMapping"]) is None
+    assert table.set_comment("v", "a value") is None
+    assert table.set_nullable("id", nullable=True) is None
+    assert table.reorder_columns(["id", "v"]) is None
+    assert table.rename_column("v", "v") is None
+    assert table.latest_version == 1
+
+
 def test_one_name_is_as_good_as_a_list_of_names(tmp_path: Path) -> None:
     table = lv.create_table(tmp_path, {"id": "long", "city": "string"}, partition_by="city")
     assert isinstance(table, DeltaTable)

@@ -45,12 +45,17 @@ class Definition:
     @property
     def changes_metadata(self) -> bool:
         """Whether the commit holds a metaData action."""
-        return self.metadata is not self._base.metadata
+        return self.metadata != self._base.metadata  # the same again would collide with what other writers do
 
     @property
     def changes_protocol(self) -> bool:
         """Whether the commit holds a protocol action."""
         return self.protocol is not self._base.protocol
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the commit holds a metaData or a protocol action."""
+        return self.changes_metadata or self.changes_protocol
 
     @property
     def table_protocol(self) -> TableProtocol:

@@ -226,22 +226,21 @@ class DefinitionChanges(PendingCommit):
 
     def upgrade_protocol(self, features: Collection[str]) -> None:
         """Let the protocol name more table features. UnsupportedTableError for one that is not written here."""
-        self._touched = True
         if properties := self._properties_without_force(features):
             self._change_properties(properties)
         self.definition.support(features)
+        self._touched = self._touched or self.definition.is_changed
 
     # -- inside
 
     def _change_schema(self, schema: Schema) -> None:
         check_types(schema)
         check_column_metadata(schema)
-        self._touched = True
         check_reserved_columns(schema, self.definition.properties)
         self.definition.change_schema(schema)
+        self._touched = self._touched or self.definition.is_changed
 
     def _change_properties(self, properties: Mapping[str, str | None]) -> None:
-        self._touched = True
         features = set(property_features({name: text for name, text in properties.items() if text is not None}))
         properties = {**self._properties_without_force(features), **properties}
         for name, text in properties.items():
@@ -249,6 +248,7 @@ class DefinitionChanges(PendingCommit):
                 self._check_constraint(name.removeprefix(_CONSTRAINT), text)
         self.definition.change_properties(properties)
         self.definition.check_writable()
+        self._touched = self._touched or self.definition.is_changed
         if self.definition.starts_row_tracking():
             # "all existing files must be assigned row ids": added again, they get them with the commit
             self.reads(pl.lit(value=True))
