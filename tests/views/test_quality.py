@@ -170,7 +170,7 @@ def test_a_finding_names_the_writer_and_what_repaired_it() -> None:
     then = views.quality.anomalies.anomalies(timeline, changes, version=12)  # nobody had repaired it yet
     (still_open,) = views.quality.anomalies.anomaly_findings(then, now)
     assert (still_open.severity, still_open.commit, still_open.column) == (ATTENTION, 12, "x")
-    assert still_open.evidence == "feed, 2 days ago, 2026-01-13 04:00 UTC"
+    assert still_open.evidence == "feed, 2 days ago, 2026-01-13 04:00 UTC; repaired since, by v13"
     assert views.quality.anomalies.anomalies(timeline, changes, version=11).is_empty()
     marked = views.quality.anomalies.with_anomalies(timeline, anomaly_rows)
     assert marked.schema == timeline.schema

@@ -46,11 +46,13 @@ ANOMALIES = pl.Schema(
         "repaired_by": pl.Int64(),
         "repaired_at": UTC_MILLIS,
         "repairer": pl.String(),
+        "repaired_since": pl.Int64(),
     }
 )
 """One row a load that is an anomaly, open ones before repaired ones, newest first. `reasons` in words, the first says
 most; `column`: what that one is about, null for the load itself; `repaired_by`: the version that removed the load
-again, or brought back the rows that it replaced, with its timestamp and writer, null while it is open."""
+again, or brought back the rows that it replaced, with its timestamp and writer, null while it is open;
+`repaired_since`: the one that did so after the version that they are of."""
 
 
 def anomalies(timeline: pl.DataFrame, changes: pl.DataFrame, version: int | None = None) -> pl.DataFrame:
@@ -81,6 +83,7 @@ def anomalies(timeline: pl.DataFrame, changes: pl.DataFrame, version: int | None
         .join(losses.select("version", "restored_by"), on="version", how="left")
         .with_columns(repaired_by=pl.coalesce("restored_by", "taken_back_by"))
         .join(repairs, on="repaired_by", how="left")
+        .with_columns(repaired_since=pl.when(pl.col("repaired").is_null()).then("repaired_by"))
         .with_columns(repaired_by=pl.when("repaired").then("repaired_by"))
         .sort(pl.col("repaired_by").is_not_null(), pl.col("order").cast(pl.Int64).neg())
         .select(ANOMALIES.names())
@@ -137,6 +140,8 @@ def _finding(anomaly: Mapping[str, Any], now: datetime, command: str | None) -> 
         after = anomaly["repaired_at"] - moment if anomaly["repaired_at"] and moment else None
         by = [format_version(back), anomaly["repairer"], None if after is None else f"{format_age(after)} later"]
         details.append(f"repaired by {', '.join(filter(None, by))}")
+    if anomaly["repaired_since"] is not None:
+        details.append(f"repaired since, by {format_version(anomaly['repaired_since'])}")
     return finding(
         "load-anomaly" if back is None else "load-anomaly-repaired",
         Severity.ATTENTION if back is None else Severity.NOTE,
