@@ -17,7 +17,7 @@ _LONGEST_DURATION = timedelta(days=365_000)
 
 def text_of(value: object, place: str) -> str:
     """A text. InvalidRequestError, as of every function here, for anything else, at the argument `place`."""
-    return value if isinstance(value, str) else _refuse(value, place, "text", "give a text")
+    return _encodable(value, place) if isinstance(value, str) else _refuse(value, place, "text", "give a text")
 
 
 def optional_text(value: object, place: str) -> str | None:
@@ -34,17 +34,19 @@ def address_of(value: object, place: str = "address") -> str:
 def names_of(names: object, place: str) -> tuple[str, ...]:
     """Names, of which one may be given as text."""
     if isinstance(names, str):
-        return (names,)
+        return (_encodable(names, place),)
     candidates = tuple(names) if isinstance(names, Iterable) and not isinstance(names, Mapping) else (None,)
     if not all(isinstance(name, str) for name in candidates):
         _refuse(names, place, "list of names", 'give names, such as ["id", "day"]')
-    return candidates
+    return tuple(_encodable(name, place) for name in candidates)
 
 
 def mapping_of(values: object, place: str) -> dict[str, Any]:
     """Names to values."""
     if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
         _refuse(values, place, "mapping of names", 'give a dict, such as {"name": "value"}')
+    for text in (*values, *(value for value in values.values() if isinstance(value, str))):
+        _encodable(text, place)
     return dict(values)
 
 
@@ -85,6 +87,15 @@ def flag_of(value: object, place: str) -> bool:
 def function_of(value: Any, place: str) -> Any:
     """A function."""
     return value if callable(value) else _refuse(value, place, "function", "give a function")
+
+
+def _encodable(text: str, place: str) -> str:
+    """The text, unless it has half of a surrogate pair: no file can hold it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        _refuse(text, place, "text of Unicode characters", "leave out half of a surrogate pair")
+    return text
 
 
 def _refuse(value: Any, place: str, kind: str, fix: str) -> NoReturn:

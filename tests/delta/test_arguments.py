@@ -54,6 +54,12 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "partitions": lambda _: lv.create_table("memory://arguments-2", {"id": "long"}, partition_by=FIVE),
     "the address of a table": lambda _: lv.open_table(FIVE),
     "options": lambda t: lv.open_table(t.address, storage_options=FIVE),
+    "half a surrogate pair in a condition": lambda t: t.delete("v = '\ud800'"),
+    "half a surrogate pair in a column's name": lambda t: t.add_column("\ud800", "long"),
+    "half a surrogate pair in a comment": lambda t: t.set_comment("v", "\ud800"),
+    "half a surrogate pair in a property": lambda t: t.set_properties({"owner": "\ud800"}),
+    "half a surrogate pair in a constraint's name": lambda t: t.add_constraint("\ud800", "v > 0"),
+    "half a surrogate pair in a user": lambda t: t.optimize(user="\ud800"),
 }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lakeview.delta.write.target import Target
-from lakeview.model.arguments import flag_of, mapping_of, names_of, optional_text
+from lakeview.model.arguments import flag_of, mapping_of, names_of, optional_text, text_of
 from lakeview.model.schema import leaf_name
 from lakeview.model.type_input import schema_of, type_of
 
@@ -127,7 +127,7 @@ class DefinitionOperations:
 def _text(column: Column) -> str:
     from lakeview.delta.write.schema_changes import column_path
 
-    return column if isinstance(column, str) else leaf_name(column_path(column))
+    return text_of(column if isinstance(column, str) else leaf_name(column_path(column)), "column")
 
 
 def json_text(value: Any) -> str:

@@ -9,7 +9,7 @@ import msgspec
 
 from lakeview.delta.write.definition_operations import DefinitionOperations, json_text
 from lakeview.delta.write.target import Progress, Target
-from lakeview.model.arguments import duration_of, flag_of, integer_of, integers_of, names_of
+from lakeview.model.arguments import duration_of, flag_of, integer_of, integers_of, names_of, text_of
 from lakeview.model.errors import CommitConflictError
 from lakeview.model.table_body import check_point
 
@@ -294,4 +294,4 @@ def until_made(attempt: Callable[[], int | None]) -> int | None:
 
 def predicates(where: str | pl.Expr | None) -> str:
     """A condition as commits record it: the text of a JSON list."""
-    return json_text([] if where is None else [str(where)])
+    return json_text([] if where is None else [text_of(str(where), "where")])
