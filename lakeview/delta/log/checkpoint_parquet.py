@@ -9,10 +9,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import reduce
 from typing import IO, Any, TypeAlias
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakeview.delta.log.checkpoint_errors import readable
@@ -241,8 +243,9 @@ def _joined(pieces: Iterable[Mapping[str, Piece]]) -> Arrays:
 
 def _actions(column: pa.Array, keys: Sequence[str]) -> list[dict[str, Any]]:
     """The structs of a column where one of these leaves is not null."""
-    leaves = pl.DataFrame({key: pl.Series(_field(column, key)).is_not_null() for key in keys})
-    rows = (column[i].as_py() for i in leaves.select(pl.any_horizontal(pl.all())).to_series().arg_true())
+    # by Arrow: queries of polars took a third of the time that opening a table takes
+    has_value = reduce(pc.or_, (_field(column, key).is_valid() for key in keys))
+    rows = column.filter(has_value).to_pylist()
     return [{name: value for name, value in row.items() if value is not None} for row in rows]
 
 
