@@ -77,7 +77,7 @@ class DeltaTable(Operations, OneLine):
         Of a table that a catalog manages, published versions open by number, or by a moment before the newest of them;
         which version is the latest only the catalog knows, and asking for it is an UnsupportedTableError.
         """
-        state = self._state(version, at, ref)
+        state = self.state(version, at, ref)
         loader = DeltaLoader(state, self._states.schema(state), self._states.partitions(state))
         return Snapshot(self._states.describe(state), loader, table=self)
 
@@ -113,7 +113,7 @@ class DeltaTable(Operations, OneLine):
 
     def files(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """FILES at a version, only these columns read."""
-        state = self._state(version)
+        state = self.state(version)
         return files_frame(state, self._states.partitions(state), columns)
 
     def statistics(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
@@ -121,7 +121,7 @@ class DeltaTable(Operations, OneLine):
 
         InvalidRequestError for a column the schema does not have.
         """
-        state = self._state(version)
+        state = self.state(version)
         leaves = physical_leaves(self._states.schema(state), columns, state.metadata.partition_columns or ())
         return table_statistics(state, leaves)
 
@@ -134,20 +134,20 @@ class DeltaTable(Operations, OneLine):
         lives = self._history.lifetimes()
         if columns is None:
             return lives
-        state = self._state()
+        state = self.state()
         leaves = physical_leaves(self._states.schema(state), columns, state.metadata.partition_columns or ())
         prefix = string_prefix(state.properties)
         return with_statistics(lives, self._log, self._history.bases(), leaves, prefix)
 
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
         """PLAN: which files a filter reads, and what skips the others."""
-        state = self._state(version)
+        state = self.state(version)
         return self._scan(state).plan(predicate(where, self._states.schema(state)))
 
     def physical(self, path: str, version: int | None = None) -> PhysicalFile:
         """How a file of a version is laid out inside: InvalidRequestError, DataFileMissingError, UnsupportedTableError
         for one that is no Parquet file, CorruptTableError."""
-        state = self._state(version)
+        state = self.state(version)
         size = listed_size(
             files_frame(state, self._states.partitions(state), ["path", "size"]), text_of(path, "path"), self.address
         )
@@ -171,7 +171,7 @@ class DeltaTable(Operations, OneLine):
         InvalidRequestError if the table does not track its rows.
         Collecting raises DataFileMissingError for a file that is gone, UnsupportedTableError for a type without rows.
         """
-        state = self._state(version, at, ref)
+        state = self.state(version, at, ref)
         self._states.require_parquet(state)
         schema = self._states.schema(state)
         if not row_tracking:
@@ -187,7 +187,7 @@ class DeltaTable(Operations, OneLine):
 
         `where` skips files, it does not filter rows.
         """
-        state = self._state(version)
+        state = self.state(version)
         self._states.require_parquet(state)
         schema = self._states.schema(state)
         tasks = self._scan(state).tasks(None if where is None else predicate(where, schema))
@@ -220,13 +220,8 @@ class DeltaTable(Operations, OneLine):
         """The log behind the table, for the writer."""
         return self._log
 
-    def state(self, version: int | None = None, at: datetime | None = None) -> Replay:
-        """The replayed log at a version or a moment, protocol checked, for the writer."""
-        return self._state(version, at)
-
-    # -- inside
-
-    def _state(self, version: int | None = None, at: datetime | None = None, ref: str | None = None) -> Replay:
+    def state(self, version: int | None = None, at: datetime | None = None, ref: str | None = None) -> Replay:
+        """The replayed log at a version or a moment, protocol checked."""
         if ref is not None:
             raise InvalidRequestError(
                 f"a Delta table has no ref called {ref}", fix="ask for a version or a moment", kind="unknown-ref"
@@ -238,11 +233,13 @@ class DeltaTable(Operations, OneLine):
         certain = version is not None and (at is None or version < self._log.latest)
         return self._states.readable(self._log.latest if version is None else version, by_number=certain)
 
+    # -- inside
+
     def _scan(self, state: Replay) -> Scan:
         return Scan(state, self._states.schema(state), self._states.partitions(state), self.address)
 
     def _difference(self, base: int, version: int | None) -> RangeRead:
-        ends = [self._state(base), self._state(version)]
+        ends = [self.state(base), self.state(version)]
         for state in ends:
             self._states.require_parquet(state)
         first, last = ((state, self._states.schema(state)) for state in ends)
@@ -256,6 +253,6 @@ class DeltaTable(Operations, OneLine):
 
     def _changes(self, start: int | datetime, end: int | datetime | None) -> RangeRead:
         first, last = commit_range(start, end, self._log.latest, self._history.times, self.address)
-        self._states.require_parquet(self._state(last))
-        scan = change_scan(self._log, self._state, first, last)
+        self._states.require_parquet(self.state(last))
+        scan = change_scan(self._log, self.state, first, last)
         return RangeRead(scan.plan, partial(scan.rows, self.storage), scan.all_tasks)

@@ -36,7 +36,7 @@ def agree_with_replay(facts: LogFacts) -> Iterator[Finding]:
         try:
             wrong = list(_disagreements(facts, files, base)) if base is not None else []
             # read it even where nothing older is there to compare it with
-            inner = list(_inside(facts.checkpoint(files)))
+            inner = list(_inside(facts.log.checkpoint(files)))
         except (CorruptTableError, AccessDeniedError) as error:
             yield finding("checkpoint-unreadable",
                 Severity.BROKEN, f"The checkpoint of v{files.version} cannot be read", error.message,
@@ -77,8 +77,8 @@ def _disagreements(
     facts: LogFacts, files: CheckpointFiles, run: tuple[int, CheckpointFiles | None, int]
 ) -> Iterator[Pair]:
     first, base, _ = run
-    actual = facts.checkpoint(files)
-    older = None if base is None else facts.checkpoint(base)
+    actual = facts.log.checkpoint(files)
+    older = None if base is None else facts.log.checkpoint(base)
     yield from _files(facts, actual, older, first)
     span = range(first if older is None else first + 1, files.version + 1)
     protocol, metadata = (None, None) if older is None else older.protocol_and_metadata()

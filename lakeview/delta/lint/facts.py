@@ -18,7 +18,7 @@ from lakeview.delta.data.schemas import parse_schema
 from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.lint.commit_rows import COMMITS_READ, EVENTS, change_file_paths, commit_row, file_events
 from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn
-from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
+from lakeview.delta.log.checkpoints import UNREADABLE
 from lakeview.delta.log.commits import Commit, only
 from lakeview.delta.log.log_segment import CheckpointFiles, checkpoints_of, complete_checkpoints
 from lakeview.delta.log.paths import LOG_FOLDER, canonical
@@ -75,10 +75,6 @@ class LogFacts:
     def data(self) -> pl.DataFrame:
         """LISTING of the files below the table's root, those of its log left out."""
         return self.storage.walk().filter(~pl.col("name").str.starts_with(f"{LOG_FOLDER}/"))
-
-    def checkpoint(self, files: CheckpointFiles) -> Checkpoint:
-        """The reader of one checkpoint."""
-        return self.log.checkpoint(files)
 
     def has_checkpoint(self, version: int) -> bool:
         """Whether there is a complete checkpoint of a version, now where there was none when the log was listed."""

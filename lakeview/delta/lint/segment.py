@@ -248,7 +248,7 @@ def _disagreements(
         yield "sizeInBytes", size, stored
     try:
         actions, sidecars = _actions(facts, files)
-        adds = facts.checkpoint(files).adds([]).height
+        adds = facts.log.checkpoint(files).adds([]).height
     except UNREADABLE:  # the check of the checkpoint itself says so
         return
     if not sidecars and (number := long(hint.get("size"))) is not None and number != actions:
