@@ -13,9 +13,9 @@ snapshot = now.snapshot
 if not snapshot.partition_columns:
     with card():
         nothing(
-            f"{panels.short_name(now)} has no partitions.",
-            f"One folder holds {views.units.count_text(snapshot.num_files, 'file')};"
-            " statistics decide what a filter reads.",
+            f"{panels.short_name(now)} is not partitioned.",
+            "New files are in no partition; statistics decide which of its"
+            f" {views.units.count_text(snapshot.num_files, 'file')} a filter reads.",
             "files",
             "See its files",
         )

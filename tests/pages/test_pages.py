@@ -34,7 +34,7 @@ SAYS_ON_EMPTY = {
     "compare": "v0 is the first version: there is nothing to compare",
     "schema": "3 columns",
     "files": "v0 holds no data files",
-    "partitions": "orders has no partitions",
+    "partitions": "orders is not partitioned",
     "pruning": "v0 holds no data files",
     "data": "v0 holds no rows",
     "quality": "No statistics of any load",
