@@ -60,6 +60,8 @@ def test_the_schema_says_what_changed_last() -> None:
     widened = changes.head(2).with_columns(change=pl.Series(["type", "renamed"]))
     assert schema_line(widened, 7, schemas.tail(2)) == "7 columns; changed last by v4: type of c0, renamed c1"
     assert schema_line(changes.clear(), 1, schemas.head(1)) == "1 column, the same since v1, 2026-03-04"
+    created = schemas.head(1).with_columns(version=pl.lit(-1, pl.Int64))
+    assert schema_line(changes.clear(), 1, created) == "1 column, the same since its creation, 2026-03-04"
     assert schema_line(changes.clear(), 1, schemas.clear()) == "1 column; no change of the schema is known"
 
 

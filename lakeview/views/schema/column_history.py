@@ -120,12 +120,16 @@ def newest_first(history: pl.DataFrame) -> pl.DataFrame:
 
 def last_change(schemas: pl.DataFrame) -> list[str]:
     """When the newest of SCHEMAS came, as text: `["last change v3, 2026-03-04"]`; of the only one `["the same since v0,
-    2026-03-01"]`; [] without any."""
+    2026-03-01"]`, or its creation in a table without versions; [] without any."""
     words = "last change" if schemas.height > 1 or schemas["timestamp"].has_nulls() else "the same since"
     return [
-        f"{words} {'unknown' if timestamp is None else f'{format_version(version)}, {format_date(timestamp)}'}"
+        f"{words} {'unknown' if timestamp is None else f'{_origin(version)}, {format_date(timestamp)}'}"
         for version, timestamp in schemas.select("version", "timestamp").tail(1).iter_rows()
     ]
+
+
+def _origin(version: int) -> str:
+    return "its creation" if version < 0 else format_version(version)
 
 
 def column_lives(schemas: Sequence[SchemaVersion]) -> pl.DataFrame:
