@@ -288,3 +288,18 @@ def test_nan_matches_nan_where_the_keys_are_sorted(tmp_path: Path) -> None:
     source = pl.DataFrame({"key": [-1.0, float("nan")], "v": [8, 9]}).sort("key")
     table.merge(source, ["key"]).when_matched_update().when_not_matched_insert().execute()
     assert sorted(table.scan().collect()["v"]) == [8, 9]
+
+
+@pytest.mark.parametrize("properties", [{}, {"delta.enableChangeDataFeed": "true"}, VECTORS], ids=str)
+def test_rows_of_several_small_files_get_the_values_of_their_own_source_rows(
+    tmp_path: Path, properties: dict[str, str]
+) -> None:
+    table = lv.create_table(str(tmp_path), {"id": "long", "v": "long"}, properties=properties)
+    assert isinstance(table, DeltaTable)
+    for first in (0, 10, 20):
+        table.append(pl.DataFrame({"id": range(first, first + 10), "v": [0] * 10}))
+    table.delete("id IN (0, 4, 12)")
+    ids = [25, 3, 14, 11, 29, 1, 4, 10]
+    table.merge(pl.DataFrame({"id": ids, "v": [-n for n in ids]}), ["id"]).when_matched_update().execute()
+    expected = {n: -n if n in ids else 0 for n in range(30) if n not in (0, 4, 12)}
+    assert dict(lv.open_table(str(tmp_path)).scan().collect().sort("id").iter_rows()) == expected

@@ -21,7 +21,7 @@ from polars.testing import assert_frame_equal
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.live_files import matches_of
-from lakeview.delta.write.row_changes import Rewrite, rewritten, with_changed_rows
+from lakeview.delta.write.rewrites import Numbers, Rewrite, apply_changes, with_changed_rows
 from lakeview.delta.write.row_work import RowOutcome
 from lakeview.delta.write.transaction import Transaction
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
@@ -433,7 +433,7 @@ def test_changed_rows_stay_in_their_place(type_: pa.DataType, values: list[Any],
     mask = pa.array([False, True, False])
     before = rows.filter(mask)
     after = pa.record_batch({"id": before["id"], "v": pa.array(more, type_)})
-    result = with_changed_rows(rows, mask, lambda _: after)
+    result = with_changed_rows(rows, mask, lambda *_: after)
     expected = [{"id": 1, "v": values[0]}, {"id": 2, "v": more[0]}, {"id": 3, "v": values[2]}]
     assert result.to_pylist() == expected
     assert str(result["v"]) == str(pa.array([values[0], more[0], values[2]], type_))  # -0.0 is another text than 0.0
@@ -443,20 +443,22 @@ def test_changed_rows_stay_in_their_place(type_: pa.DataType, values: list[Any],
 def test_small_parts_that_one_change_applies_to_are_changed_at_once() -> None:
     sizes: list[int] = []
 
-    def doubled(rows: pa.RecordBatch) -> pa.RecordBatch:
+    def doubled(rows: pa.RecordBatch, numbers: Numbers) -> pa.RecordBatch:
         sizes.append(rows.num_rows)
+        assert numbers.tolist() == rows["x"].to_pylist(), "each row has its own number"
         return pa.record_batch({"x": pc.multiply(rows["x"], 2)})
 
     def part(first: int, change: Any, *rows: int) -> Rewrite:
-        return Rewrite(pa.record_batch({"x": [first, first + 1]}), np.isin([0, 1], rows), change)
+        numbers = np.array([first + row for row in rows], np.int64)
+        return Rewrite(pa.record_batch({"x": [first, first + 1]}), np.isin([0, 1], rows), change, numbers)
 
     other = partial(doubled)
     parts = [part(0, doubled, 0), part(2, doubled), part(4, doubled, 0, 1), part(6, other, 1), part(8, other)]
     whole = [Rewrite(pa.record_batch({"x": [10, 11]}))]
-    result = [x for batch in rewritten([*parts, *whole]) for x in batch["x"].to_pylist()]
+    result = [x for batch in apply_changes([*parts, *whole]) for x in batch["x"].to_pylist()]
     assert result == [0, 1, 2, 3, 8, 10, 6, 14, 8, 9, 10, 11]
     assert sizes == [3, 1]
-    assert list(rewritten([])) == []
+    assert list(apply_changes([])) == []
 
 
 @pytest.mark.parametrize(("limit", "evaluations"), [(1 << 30, 1), (0, 3)], ids=["together", "one by one"])

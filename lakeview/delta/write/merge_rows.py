@@ -16,6 +16,7 @@ from lakeview.delta.write.live_files import POSITION, LiveFile, ahead, positions
 from lakeview.delta.write.merge import SOURCE, TARGET, Merge, When
 from lakeview.delta.write.merge_clauses import ClauseRule, both_sides, clause_rule, text_names
 from lakeview.delta.write.merge_source import SOURCE_ROW, MergeSource, key_range, with_names
+from lakeview.delta.write.rewrites import Change, Numbers
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_rules import RowRules
 from lakeview.delta.write.stored_columns import readable_rows
@@ -195,16 +196,18 @@ class MergeRows:
         if rule.clause.does == "delete":
             self._work.remove(file, positions)
             return
-        numbers = pairs.sort(POSITION)[SOURCE_ROW]
-        begun = 0
+        numbers = pairs.sort(POSITION)[SOURCE_ROW].to_numpy()
+        yield from self._work.replace(file, positions, self._update_of_all, numbers)
 
-        def change(rows: pa.RecordBatch) -> pa.RecordBatch:
-            nonlocal begun
-            source = self._source.at(numbers.slice(begun, rows.num_rows))  # rows come in the order of their positions
-            begun += rows.num_rows
-            return self._updated(rule, self._both(rows, source), rows)
+    @cached_property
+    def _update_of_all(self) -> Change:
+        """The first clause for rows that match, applied to rows of any files, with the numbers of their source rows."""
+        rule = self._matched[0]
 
-        yield from self._work.replace(file, positions, change)
+        def change(rows: pa.RecordBatch, numbers: Numbers) -> pa.RecordBatch:
+            return self._updated(rule, self._both(rows, self._source.at(pl.Series(numbers))), rows)
+
+        return change
 
     def _clauses(
         self,

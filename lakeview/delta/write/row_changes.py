@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from threading import Lock
-from typing import NamedTuple, Self, TypeAlias
+from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyroaring
 
 from lakeview.delta.log.actions import AddCDCFile, AddFile
@@ -22,13 +20,14 @@ from lakeview.delta.write.context import WriteContext
 from lakeview.delta.write.deletion_vectors import VectorChange, replace_vectors
 from lakeview.delta.write.file_changes import FileChanges, paths_of
 from lakeview.delta.write.live_files import POSITION, LiveFile
+from lakeview.delta.write.rewrites import NO_NUMBERS, Change, Numbers, Rewrite, apply_changes
 from lakeview.delta.write.stored_columns import with_variant_binaries
 from lakeview.delta.write.writer import write_conformed
 from lakeview.model.change_columns import CHANGE_TYPE
 from lakeview.model.clock import Clock
 from lakeview.model.schema import Field, PrimitiveType, Schema
 from lakeview.model.snapshot import milliseconds
-from lakeview.rows.arrays import arrow_to_numpy, numpy_to_arrow, values_to_arrow
+from lakeview.rows.arrays import arrow_to_numpy, values_to_arrow
 from lakeview.storage import Storage
 
 THREADS = 2
@@ -37,21 +36,6 @@ THREADS = 2
 PACKED_BYTES = 16 << 20
 """Files below this size that are written again share new files, in groups of about this size: a table that is merged
 into daily does not keep a small file for each of an earlier day."""
-
-_TOGETHER_BYTES = 4 << 20
-"""Bytes of rows in memory that a change is applied to at once."""
-
-
-Change: TypeAlias = Callable[[pa.RecordBatch], pa.RecordBatch]
-"""What becomes of rows, the columns of `RowChanges.schema` in and out."""
-
-
-class Rewrite(NamedTuple):
-    """Rows of a file that is written again. `mask`: those that `change` applies to; none without it."""
-
-    rows: pa.RecordBatch
-    mask: npt.NDArray[np.bool_] | None = None
-    change: Change | None = None
 
 
 @dataclass(slots=True)
@@ -118,18 +102,22 @@ class RowChanges:
             self.counts["numCopiedRows"] += rows - len(before) - len(positions)
             self._drop(file)
 
-    def replace(self, file: LiveFile, positions: pyroaring.BitMap64, change: Change) -> Iterator[pa.RecordBatch]:
+    def replace(
+        self, file: LiveFile, positions: pyroaring.BitMap64, change: Change, numbers: Numbers = NO_NUMBERS
+    ) -> Iterator[pa.RecordBatch]:
         """Let rows of a file give way to those that `change` makes of them. A file that is written again holds them in
         their place; the rows that belong to other files are given, for `write`. One `change` for many files gets the
-        rows of many."""
+        rows of many, and with them `numbers`: one for each position, in their order, or none at all."""
         if not positions:
             return
         if self.vectors:
+            start = 0
             for batch in file.batches(self.storage, self.schema, selected=positions):
-                yield change(batch)
+                yield change(batch, numbers[start : start + batch.num_rows])
+                start += batch.num_rows
             self.remove(file, positions, None)
             return
-        self._copy(file, self._changed(file, positions, change))
+        self._copy(file, self._changed(file, positions, change, numbers))
         rows, before = file.physical_rows(self.storage), file.deletions(self.storage)
         self.counts["numCopiedRows"] += rows - len(before) - len(positions)
         self._drop(file)
@@ -148,9 +136,12 @@ class RowChanges:
             self._submit(pack.rows)
 
     def _submit(self, rows: Iterable[Iterator[Rewrite]]) -> None:
-        self._copies.append(self._threads.submit(self._write, rewritten(chain.from_iterable(rows))))
+        self._copies.append(self._threads.submit(self._write, apply_changes(chain.from_iterable(rows))))
 
-    def _changed(self, file: LiveFile, positions: pyroaring.BitMap64, change: Change) -> Iterator[Rewrite]:
+    def _changed(
+        self, file: LiveFile, positions: pyroaring.BitMap64, change: Change, numbers: Numbers
+    ) -> Iterator[Rewrite]:
+        start = 0
         for batch in file.located(self.storage, self.schema):
             if not batch.num_rows:
                 continue
@@ -161,7 +152,9 @@ class RowChanges:
                 targets = np.frombuffer(near.to_array(), np.int64)
                 places = np.searchsorted(here, targets)
                 mask[places[here[places] == targets]] = True
-            yield Rewrite(batch.drop_columns([POSITION]), mask, change)
+            count = int(np.count_nonzero(mask))
+            yield Rewrite(batch.drop_columns([POSITION]), mask, change, numbers[start : start + count])
+            start += count
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> list[AddFile]:
         """Write rows that are conformed, in the columns of `schema` or without those of row tracking."""
@@ -218,60 +211,6 @@ class RowChanges:
         self._changes.remove(file.row, milliseconds(self._clock()), data_change=True)
         self.counts["numRemovedFiles"] += 1
         self.counts["numRemovedBytes"] += file.row["size"] or 0
-
-
-def rewritten(parts: Iterable[Rewrite]) -> Iterator[pa.RecordBatch]:
-    """The rows with their changes, in their order. Small parts that one change applies to are changed at once."""
-    pending: list[Rewrite] = []
-    size = 0
-    for part in parts:
-        if pending and (part.change is not pending[0].change or size + part.rows.nbytes > _TOGETHER_BYTES):
-            yield from _applied(pending)
-            pending, size = [], 0
-        pending.append(part)
-        size += part.rows.nbytes
-    yield from _applied(pending)
-
-
-def _applied(parts: Sequence[Rewrite]) -> Iterator[pa.RecordBatch]:
-    """The rows of parts with one change, or without any."""
-    masks = [part.mask for part in parts if part.mask is not None]
-    change = parts[0].change if parts else None
-    if change is None or not any(mask.any() for mask in masks):
-        yield from (part.rows for part in parts)
-        return
-    rows = parts[0].rows if len(parts) == 1 else pa.concat_batches([part.rows for part in parts])
-    yield with_changed_rows(rows, numpy_to_arrow(np.concatenate(masks)), change)
-
-
-def with_changed_rows(rows: pa.RecordBatch, mask: pa.BooleanArray, change: Change) -> pa.RecordBatch:
-    """Rows with what `change` makes of those that a mask selects, in their place; a column without a change is not
-    copied."""
-    before = rows.filter(mask)
-    after = change(before)
-    columns = []
-    for column, old, new in zip(rows.columns, before.columns, after.columns, strict=True):
-        if _is_unchanged(old, new):
-            columns.append(column)
-        elif pa.types.is_nested(column.type):
-            places = np.arange(rows.num_rows)
-            places[arrow_to_numpy(mask)] = rows.num_rows + np.arange(after.num_rows)
-            columns.append(pa.concat_arrays([column, new]).take(numpy_to_arrow(places)))
-        else:
-            columns.append(pc.replace_with_mask(column, mask, new))
-    return pa.RecordBatch.from_arrays(columns, schema=after.schema)
-
-
-def _is_unchanged(old: pa.Array, new: pa.Array) -> bool:
-    """Whether values are equal to the bit: to Arrow -0.0 equals 0.0. False for nested values with floats in them."""
-    if pa.types.is_floating(old.type):
-        bits = pa.type_for_alias(f"int{old.type.bit_width}")
-        return bool(new.view(bits).equals(old.view(bits)))
-    return not _has_floats(old.type) and bool(new.equals(old))
-
-
-def _has_floats(type_: pa.DataType) -> bool:
-    return pa.types.is_floating(type_) or any(_has_floats(type_.field(i).type) for i in range(type_.num_fields))
 
 
 def _labelled(batches: Iterable[pa.RecordBatch], names: list[str], change: str) -> Iterator[pa.RecordBatch]:

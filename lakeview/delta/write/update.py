@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from lakeview.delta.write.assignments import Assigned, Assignments, check_assignments, with_values
 from lakeview.delta.write.context import WriteContext
+from lakeview.delta.write.rewrites import Numbers
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_rules import RowRules, row_rules
 from lakeview.delta.write.schema_changes import Path
@@ -48,7 +49,7 @@ class RowChange:
             for path, (value, is_variant) in self.assignments.items()
         }
 
-    def apply(self, batch: pa.RecordBatch, work: RowChanges, clock: Clock) -> pa.RecordBatch:
+    def apply(self, batch: pa.RecordBatch, _: Numbers, *, work: RowChanges, clock: Clock) -> pa.RecordBatch:
         """The rows of a batch of the table with the assignments applied, before and after as change data."""
         rows = self.rows(batch, clock)
         if work.feed:
