@@ -86,12 +86,9 @@ class Difference:
 
     def _side(self, kind: str, tasks: Sequence[FileTask], storage: Storage) -> pl.LazyFrame:
         names = change_schema(self.schema).names[: len(self.schema)]  # one of the table's may be called _change_type
-        rows = _lazily(tasks, self.schema, storage).rename(dict(zip(self.schema.names, names, strict=True)))
+        rows = lazy_rows(lambda _where: iter(tasks), self.schema, storage)
+        rows = rows.rename(dict(zip(self.schema.names, names, strict=True)))
         return rows.with_columns(pl.lit(kind).alias(CHANGE_TYPE))
-
-
-def _lazily(tasks: Sequence[FileTask], schema: Schema, storage: Storage) -> pl.LazyFrame:
-    return lazy_rows(lambda _where: iter(tasks), schema, storage)
 
 
 def difference(

@@ -31,7 +31,9 @@ class JsonActions:
 
     def structs(self, kinds: Mapping[str, Sequence[str]], *, first: bool = False) -> dict[str, list[dict[str, Any]]]:
         """The actions of each kind, where one of its keys is not null; nulls are left out. `first`: one of each."""
-        actions = {kind: [a for a in self._actions(kind) if not keys.isdisjoint(a)] for kind, keys in _sets(kinds)}
+        actions = {
+            kind: [a for a in self._actions(kind) if not a.keys().isdisjoint(keys)] for kind, keys in kinds.items()
+        }
         return {kind: rows[: 1 if first else None] for kind, rows in actions.items()}
 
     def _actions(self, kind: str) -> Iterator[dict[str, Any]]:
@@ -62,10 +64,6 @@ class JsonActions:
     def _read(self) -> bytes:
         with readable(self.name):
             return self._storage.read(self._path)
-
-
-def _sets(kinds: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, frozenset[str]]]:
-    return ((kind, frozenset(keys)) for kind, keys in kinds.items())
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 
 import polars as pl
@@ -43,7 +43,8 @@ def found_key(rows: pl.DataFrame) -> list[str]:
     distinct = {n: gains[n].n_unique() + losses[n].n_unique() for n in names}
     tried = sorted(names, key=lambda n: -distinct[n])[:_COLUMNS_TRIED]
     for size in range(1, _MOST_KEY_COLUMNS + 1):
-        scored = [(_pairs(gains, losses, key), key) for key in _in_order(combinations(tried, size), names)]
+        keys = (tuple(sorted(key, key=names.index)) for key in combinations(tried, size))
+        scored = [(_pairs(gains, losses, key), key) for key in keys]
         most, best = max(scored, key=lambda score: score[0], default=(0, ()))
         if 2 * most >= min(gains.height, losses.height):
             return [columns[int(place)] for place in best]
@@ -86,10 +87,6 @@ def _by_place(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _sides(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     return rows.filter(rows[NET] > 0).drop(NET), rows.filter(rows[NET] < 0).drop(NET)
-
-
-def _in_order(keys: Iterator[tuple[str, ...]], names: list[str]) -> Iterator[tuple[str, ...]]:
-    return (tuple(sorted(key, key=names.index)) for key in keys)
 
 
 def _pairs(gains: pl.DataFrame, losses: pl.DataFrame, key: Sequence[str]) -> int:

@@ -10,6 +10,7 @@ import json
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import polars as pl
@@ -165,7 +166,8 @@ def _match(a: Sequence[Field], b: Sequence[Field]) -> dict[int, int]:
     """Index in `b` to index in `a`: by id, then by physical name, then by name where nothing says otherwise."""
     matched: dict[int, int] = {}
     matched_a: set[int] = set()
-    for key in (_by_id, _by_physical_name, _by_name):
+    # a table that gets name mapping later keeps its names as physical names
+    for key in map(attrgetter, ("id", "stored_name", "name")):
         by_key: dict[object, int] = {}
         for i, f in enumerate(a):
             if i not in matched_a and (k := key(f)) is not None:
@@ -176,19 +178,6 @@ def _match(a: Sequence[Field], b: Sequence[Field]) -> dict[int, int]:
                 matched[j] = i
                 matched_a.add(i)
     return matched
-
-
-def _by_id(f: Field) -> object:
-    return f.id
-
-
-def _by_physical_name(f: Field) -> object:
-    # a table that gets name mapping later keeps its names as physical names
-    return f.stored_name
-
-
-def _by_name(f: Field) -> object:
-    return f.name
 
 
 def _different(a: Field, b: Field) -> bool:
