@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import partial
@@ -23,6 +24,7 @@ from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.live_files import matches_of
 from lakeview.delta.write.rewrites import Numbers, Rewrite, apply_changes, with_changed_rows
 from lakeview.delta.write.row_work import RowOutcome
+from lakeview.delta.write.target import Progress
 from lakeview.delta.write.transaction import Transaction
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.model.schema import Field, PrimitiveType, Schema, StructType
@@ -232,6 +234,27 @@ def test_what_cannot_be_meant_is_refused_and_leaves_nothing(tmp_path: Path, chan
     with pytest.raises(InvalidRequestError, match=words):
         change(table)
     assert table.storage.walk()["name"].to_list() == before
+
+
+@pytest.mark.parametrize("properties", [{}, VECTORS], ids=["files", "vectors"])
+def test_progress_is_reported_by_file(tmp_path: Path, properties: dict[str, str]) -> None:
+    table = make_table(tmp_path, properties, ())
+    source = table.scan().collect()
+    changes: list[Callable[[Progress], object]] = [
+        lambda progress: table.update({"id": "id"}, progress=progress),
+        lambda progress: table.merge(source, "id").when_matched_update().execute(progress=progress),
+        lambda progress: table.delete("id % 2 = 0", progress=progress),
+    ]
+    for change in changes:
+        total = table.snapshot().size_bytes
+        reports: list[tuple[int, int]] = []
+
+        def report(done: int, every: int, reports: list[tuple[int, int]] = reports) -> None:
+            reports.append((done, every))
+
+        change(report)
+        assert reports[-1] == (total, total)
+        assert reports == sorted(reports)
 
 
 def test_rows_of_an_append_only_table_stay(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 import polars as pl
 
 from lakeview.delta.write.assignments import Assignments
+from lakeview.delta.write.target import Progress
 from lakeview.model.arguments import names_of
 from lakeview.model.errors import InvalidRequestError
 
@@ -51,6 +52,7 @@ class Merge:
     on: str
     run: Callable[[Merge], int | None]
     clauses: list[Clause] = field(default_factory=list)
+    progress: Progress | None = None
 
     def when_matched_update(
         self, assignments: Assignments | None = None, *, where: str | pl.Expr | None = None
@@ -76,15 +78,17 @@ class Merge:
         """Delete rows that no source row matches."""
         return self._with(Clause("not matched by source", "delete", where))
 
-    def execute(self) -> int | None:
+    def execute(self, *, progress: Progress | None = None) -> int | None:
         """Do it; returns the version, None if nothing changed (within a transaction: None, until that commits).
 
+        `progress`: called with the bytes of the files done, and of all that may hold a match.
         InvalidRequestError (kind ambiguous-merge) names the key of a row that several source rows match.
         """
         if not self.clauses:
             raise InvalidRequestError(
                 "the merge has no clause, and would change nothing", fix="add one, such as when_matched_update()"
             )
+        self.progress = progress
         return self.run(self)
 
     def of(self, when: When) -> list[Clause]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import polars as pl
@@ -100,9 +100,10 @@ class MergeRows:
 
     # -- changing rows
 
-    def change(self, files: list[LiveFile], storage: Storage) -> None:
-        """Apply the clauses for rows of the table, file by file; all rows that change go to the same new files."""
-        self._work.write(self._changed(files, storage))
+    def change(self, files: list[LiveFile], storage: Storage, each: Iterable[LiveFile] | None = None) -> None:
+        """Apply the clauses for rows of the table, file by file; all rows that change go to the same new files. `each`:
+        the files again, taken one by one as they are changed."""
+        self._work.write(self._changed(files, files if each is None else each, storage))
 
     def insert(self, append: Callable[[pa.Table], None]) -> None:
         """Apply the clauses for source rows that matched nothing, once all files have been seen."""
@@ -119,8 +120,8 @@ class MergeRows:
                 append(pl.DataFrame({path[0]: v for path, v in rule.values_of(part).items()}).to_arrow())
                 self.counts["numTargetRowsInserted"] += part.height
 
-    def _changed(self, files: list[LiveFile], storage: Storage) -> Iterator[pa.RecordBatch]:
-        for file, (pairs, met, every) in zip(files, ahead(lambda f: self._pairs(f, storage), files), strict=True):
+    def _changed(self, files: list[LiveFile], each: Iterable[LiveFile], storage: Storage) -> Iterator[pa.RecordBatch]:
+        for file, (pairs, met, every) in zip(each, ahead(lambda f: self._pairs(f, storage), files), strict=True):
             self._met |= met
             if not self._unmatched and self._matched and self._matched[0].where is None:
                 yield from self._apply_to_all(self._matched[0], file, pairs)

@@ -71,31 +71,34 @@ class Operations(DefinitionOperations):
 
         return attempt() if one_pass(frame) else until_made(attempt)
 
-    def delete(self: Target, where: str | pl.Expr | None = None) -> int | None:
+    def delete(self: Target, where: str | pl.Expr | None = None, *, progress: Progress | None = None) -> int | None:
         """Delete the rows for which a condition is true, all without one; returns the version, None if there was none.
 
+        `progress`: called with the bytes of the files done, and of all that may hold such rows.
         InvalidRequestError for a condition that cannot be evaluated, ConstraintViolationError if the table is
         append-only.
         """
 
         def attempt() -> int | None:
             with self.transaction("DELETE", parameters={"predicate": predicates(where)}) as txn:
-                txn.delete(where)
+                txn.delete(where, progress=progress)
             return txn.version
 
         return until_made(attempt)
 
-    def update(self: Target, assignments: Assignments, where: str | pl.Expr | None = None) -> int | None:
+    def update(
+        self: Target, assignments: Assignments, where: str | pl.Expr | None = None, *, progress: Progress | None = None
+    ) -> int | None:
         """Set columns of the rows for which a condition is true, of all without one; returns the version.
 
         `assignments`: for each column, or field of a struct as `a.b`, SQL text over the row's columns, or an expression
         of polars, whose integers wrap around where SQL is refused. A null struct of which a field is set becomes one
-        with the other fields null.
+        with the other fields null. `progress`: as of `delete`.
         """
 
         def attempt() -> int | None:
             with self.transaction("UPDATE", parameters={"predicate": predicates(where)}) as txn:
-                txn.update(assignments, where)
+                txn.update(assignments, where, progress=progress)
             return txn.version
 
         return until_made(attempt)

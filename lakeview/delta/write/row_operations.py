@@ -23,6 +23,7 @@ from lakeview.delta.write.live_statistics import with_documents
 from lakeview.delta.write.merge import Merge
 from lakeview.delta.write.merge_rows import MergeRows, merge_metrics
 from lakeview.delta.write.row_changes import RowChanges
+from lakeview.delta.write.target import Progress
 from lakeview.delta.write.update import changed_rows
 from lakeview.model.clock import Clock
 from lakeview.model.schema import Schema, leaf_name
@@ -55,7 +56,19 @@ def live_files(
     return in_order([LiveFile(row, replace(t, roots=roots)) for row, t in zip(rows, tasks, strict=True)], paths)
 
 
-def change_rows(txn: Transaction, where: pl.Expr, assignments: Assignments | None) -> int:
+def with_progress(files: Sequence[LiveFile], progress: Progress | None) -> Iterator[LiveFile]:
+    """The files; `progress` is called with the bytes of those that are done, and of all."""
+    total, done = sum(file.row["size"] or 0 for file in files), 0
+    for file in files:
+        yield file
+        done += file.row["size"] or 0
+        if progress is not None:
+            progress(done, total)
+
+
+def change_rows(
+    txn: Transaction, where: pl.Expr, assignments: Assignments | None, progress: Progress | None = None
+) -> int:
     """Delete the rows for which a condition is true, or set columns of them; returns how many.
 
     What an update makes of rows that go by deletion vectors is in files of its own, of many files together.
@@ -63,13 +76,18 @@ def change_rows(txn: Transaction, where: pl.Expr, assignments: Assignments | Non
     check_condition(where, txn.schema)
     txn.reads(where)
     with txn.files.operation(), txn.row_changes() as work:
-        count = change_files(work, txn.live_files(where), where, assignments, txn.clock)
+        count = change_files(work, txn.live_files(where), where, assignments, txn.clock, progress)
         txn.finish(work, {"numDeletedRows" if assignments is None else "numUpdatedRows": count})
     return count
 
 
 def change_files(
-    work: RowChanges, files: Sequence[LiveFile], where: pl.Expr, assignments: Assignments | None, clock: Clock
+    work: RowChanges,
+    files: Sequence[LiveFile],
+    where: pl.Expr,
+    assignments: Assignments | None,
+    clock: Clock,
+    progress: Progress | None = None,
 ) -> int:
     """As `change_rows`, of these files; the caller finishes the work."""
     count = 0
@@ -79,7 +97,8 @@ def change_files(
         change = None
         if assignments is not None:
             change = partial(changed_rows(assignments, work.context).apply, work=work, clock=clock)
-        for file, positions in zip(files, matches_of(files, work.storage, where), strict=True):
+        matches = matches_of(files, work.storage, where)
+        for file, positions in zip(with_progress(files, progress), matches, strict=True):
             count += len(positions)
             if change is None:
                 work.remove(file, positions)
@@ -97,7 +116,8 @@ def merge_rows(txn: Transaction, merge: Merge) -> None:
         condition = rows.files_needed()
         txn.reads(pl.lit(value=True) if condition is None else condition)
         before = len(txn.files.adds)
-        rows.change(txn.live_files(condition), work.storage)
+        files = txn.live_files(condition)
+        rows.change(files, work.storage, with_progress(files, merge.progress))
         rows.insert(txn.append)
         txn.entry.parameters.update(merge.parameters())
         txn.finish(work, {})

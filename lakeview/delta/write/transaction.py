@@ -129,7 +129,7 @@ class Transaction(WholeFiles):
             self.append(frame)
             return self._take_out_partitions(self.files.adds[before:])
 
-    def delete(self, where: str | pl.Expr | None = None) -> int | None:
+    def delete(self, where: str | pl.Expr | None = None, *, progress: Progress | None = None) -> int | None:
         """Delete the rows for which a condition is true, all without one; returns how many, None where whole files go
         and the log does not say how many rows they have.
 
@@ -141,9 +141,11 @@ class Transaction(WholeFiles):
         self.entry.record_condition(where)
         if set(expression.meta.root_names()) <= set(self.definition.partition_columns):
             return self._delete_files(where)
-        return change_rows(self, expression, None)
+        return change_rows(self, expression, None, progress)
 
-    def update(self, assignments: Assignments, where: str | pl.Expr | None = None) -> int | None:
+    def update(
+        self, assignments: Assignments, where: str | pl.Expr | None = None, *, progress: Progress | None = None
+    ) -> int | None:
         """Set columns of the rows for which a condition is true, of all without one; returns how many.
 
         `assignments`: for each column, or field of a struct as `a.b`, SQL text, a polars expression, or `pl.lit` of a
@@ -154,7 +156,7 @@ class Transaction(WholeFiles):
         self._only_deletes = False
         expression = EVERY if where is None else row_wise(where, self.schema)
         self.entry.record_condition(where)
-        return change_rows(self, expression, assignments)
+        return change_rows(self, expression, assignments, progress)
 
     def merge(self, source: Frame, on: str | Sequence[str]) -> Merge:
         """A merge of rows into the table: add clauses to it, then `execute`; the transaction commits what it does.
