@@ -396,6 +396,15 @@ def test_a_sink_is_not_published_into_itself(tmp_path: Path) -> None:
             Places("shop", str(tmp_path / "lake"), "orders").sources(Dataset(sink="s", publish=mode), graph)
 
 
+def test_a_pipeline_that_was_renamed_does_not_append_the_rows_again(tmp_path: Path) -> None:
+    sink, places = _table(tmp_path / "sink"), Places("shop", str(tmp_path), "orders")
+    _with_transaction(places.address, places.application(sink), 0)
+    graph, renamed = Graph({"s": sink.address}), Places("store", str(tmp_path), "orders")
+    with pytest.raises(InvalidRequestError, match="the pipeline shop has appended the rows of"):
+        renamed.sources(Dataset(sink="s"), graph)
+    assert len(renamed.sources(Dataset(sink="s", publish=Mode.OVERWRITE), graph)) == 1
+
+
 def test_a_run_is_refused_whose_checkpoints_and_sinks_are_not_of_each_other(tmp_path: Path) -> None:
     sink, storage = str(tmp_path / "sink"), (tmp_path / "storage").as_uri()
     graph, records = Graph({"orders": sink}), Records(str(tmp_path / "lake"), "shop", lambda: NOON)

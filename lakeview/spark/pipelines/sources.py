@@ -15,6 +15,9 @@ from lakeview.spark.pipelines.records import transaction_version
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
 
+_PIPELINE = "lakeview pipeline "
+
+
 @dataclass(frozen=True)
 class Source:
     """What of a result is published: of a sink the rows of version `last` that version `first` has not (all without
@@ -57,7 +60,7 @@ class Places:
 
     @property
     def _applications(self) -> str:
-        return f"lakeview pipeline {self.pipeline}: {self.name} from "
+        return f"{_PIPELINE}{self.pipeline}: {self.name} from "
 
     def sources(self, dataset: Dataset, graph: Graph) -> list[Source]:
         """The publications that are due, oldest first; rows of an earlier run that were quarantined but not published
@@ -119,18 +122,27 @@ class Places:
             )
 
     def _check_same_sink(self, dataset: Dataset, application: str, sink: DeltaTable, after: int) -> None:
-        """Rows of a sink that was deleted and is filled again would be appended a second time."""
+        """Rows of a sink that was deleted and is filled again, or of a pipeline that was renamed, would be appended a
+        second time."""
         table = table_at(self.address, self.access)
         if dataset.publish is not Mode.APPEND or table is None or after >= 0:
             return
-        applications = table.snapshot().transactions["app_id"]
-        others = applications.filter(applications.str.starts_with(self._applications)).to_list()
-        if others and application not in others:
+        applications = table.snapshot().transactions["app_id"].to_list()
+        if any(each.startswith(self._applications) for each in applications):
             raise InvalidRequestError(
                 f"{sink.address} is another table than the one that {table.address} was appended from",
                 fix="move the published table away, or publish by merge or overwrite",
                 place=self.name,
                 kind="other-table",
+            )
+        of_sink = application.removeprefix(f"{_PIPELINE}{self.pipeline}")
+        names = [each[len(_PIPELINE) : -len(of_sink)] for each in applications if each.endswith(of_sink)]
+        if names:
+            raise InvalidRequestError(
+                f"the pipeline {names[0]} has appended the rows of {sink.address} to {table.address}",
+                fix=f"name this pipeline {names[0]} again, move the published table away, or publish by merge",
+                place=self.name,
+                kind="other-pipeline",
             )
 
 
