@@ -22,7 +22,7 @@ from lakeview.spark.addresses import task_access
 from lakeview.spark.option_values import access_of, flag, moment, number, path_of
 from lakeview.spark.options import known_options
 from lakeview.spark.reader import pack
-from lakeview.spark.types import arrow_schema
+from lakeview.spark.types import arrow_schema, check_schema
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
 if TYPE_CHECKING:
@@ -112,7 +112,8 @@ class LakeviewChangeReader(DataSourceReader):
     def partitions(self) -> Sequence[ChangePartition]:
         """The files to read, packed for tasks; one empty partition when there are none."""
         table = self.options.table()
-        _, tasks = self.options.read(table)
+        columns, tasks = self.options.read(table)
+        check_schema(self.schema, columns)
         kinds = (kind for _, kind in tasks)  # packing keeps the order
         packed = pack([task for task, _ in tasks])
         runs = [tuple((task, next(kinds)) for task in run) for run in packed]

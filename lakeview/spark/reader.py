@@ -13,7 +13,7 @@ from lakeview.rows.parquet import read_task
 from lakeview.rows.tasks import FileTask, of_files
 from lakeview.spark.addresses import task_access
 from lakeview.spark.options import ReadOptions
-from lakeview.spark.types import arrow_schema
+from lakeview.spark.types import arrow_schema, check_schema
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
 # As Spark plans its own file scans: opening a file costs as much as reading four megabytes.
@@ -54,6 +54,7 @@ class LakeviewReader(DataSourceReader):
         table = lv.open_table(options.path, storage_options=options.access.options)
         names = self.schema.fieldNames()
         version = options.version_of(table, self.version)
+        check_schema(self.schema, table.snapshot(version).schema)
         tasks = of_files(lambda _: table.tasks(version, names, options.where), options.files)(None)
         return file_partitions(list(tasks), task_access(table))
 

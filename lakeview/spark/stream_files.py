@@ -87,7 +87,8 @@ class StreamFiles:
         return self.table.state(self._version)
 
     @cached_property
-    def _schema(self) -> Schema:
+    def schema(self) -> Schema:
+        """The columns that the stream can have."""
         return self.table.snapshot(self._version).schema
 
     @property
@@ -164,15 +165,15 @@ class StreamFiles:
             # what lies before is not asked for again: offsets only grow
             self._tasks = {k: tasks for k, tasks in self._tasks.items() if k[0] >= offset.version - 1}
             tasks = self._rows_of(offset.version) if offset.initial else self._added(offset.version)
-            self._tasks[key] = select_columns(tasks, self._schema, self._columns)
+            self._tasks[key] = select_columns(tasks, self.schema, self._columns)
         return self._tasks[key]
 
     def _partitions(self) -> list[Field]:
-        return partition_fields(self._schema, self._state.metadata.partition_columns or [])
+        return partition_fields(self.schema, self._state.metadata.partition_columns or [])
 
     def _rows_of(self, version: int) -> list[FileTask]:
         self._check_definition(version, changed=True)
-        scan = Scan(self.table.state(version), self._schema, self._partitions(), self.table.address)
+        scan = Scan(self.table.state(version), self.schema, self._partitions(), self.table.address)
         return sorted(self._with_roots(scan.tasks(None)), key=lambda task: task.path)
 
     def _added(self, version: int) -> list[FileTask]:
@@ -185,7 +186,7 @@ class StreamFiles:
                 return []
             self._check_changes(commit)
         root = self.table.address
-        return self._with_roots(commit_tasks(commit, self._state, self._schema, self._partitions(), root))
+        return self._with_roots(commit_tasks(commit, self._state, self.schema, self._partitions(), root))
 
     def _commit(self, version: int) -> Commit | None:
         there = self.table.log.commit_files()["version"]
@@ -208,7 +209,7 @@ class StreamFiles:
             table_id, stream_id = self.table.state(version).metadata.id, self._state.metadata.id
             if table_id != stream_id:
                 raise other_table(self.table.address, str(stream_id), str(table_id))
-            if self.table.snapshot(version).schema.to_arrow() != self._schema.to_arrow():
+            if self.table.snapshot(version).schema.to_arrow() != self.schema.to_arrow():
                 raise other_columns(f"version {version}", self.table.address)
         self._checked = version
 

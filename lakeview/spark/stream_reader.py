@@ -23,6 +23,7 @@ from lakeview.spark.reader import FilePartition, file_partitions, partition_rows
 from lakeview.spark.stream_files import StreamFiles
 from lakeview.spark.stream_options import StreamOptions
 from lakeview.spark.stream_snapshots import SnapshotStream
+from lakeview.spark.types import check_schema
 
 
 class LakeviewStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -48,6 +49,7 @@ class LakeviewStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The table as the stream sees it, opened once."""
         if self._source is None:
             self._source = _stream(self.options, self._version, self.schema.fieldNames())
+            check_schema(self.schema, self._source.schema)
         return self._source
 
     def initialOffset(self) -> dict[str, Any]:

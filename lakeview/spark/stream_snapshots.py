@@ -76,7 +76,8 @@ class SnapshotStream:
         self._tasks: dict[tuple[int, bool], list[FileTask]] = {}
 
     @cached_property
-    def _schema(self) -> Schema:
+    def schema(self) -> Schema:
+        """The columns that the stream can have."""
         schema = self.table.snapshot(None if self._version == NO_SNAPSHOT else self._version).schema
         # columns may have changed since the snapshot was made
         return schema if set(self._columns) <= set(schema.names) else self.table.snapshot().schema
@@ -217,7 +218,7 @@ class SnapshotStream:
         key = offset.snapshot, offset.initial
         if key not in self._tasks:
             tasks = self._rows_of(*key)
-            self._tasks = {key: select_columns(tasks, self._schema, self._columns)}  # offsets only grow
+            self._tasks = {key: select_columns(tasks, self.schema, self._columns)}  # offsets only grow
         return self._tasks[key]
 
     def _rows_of(self, snapshot: int, initial: bool) -> list[FileTask]:
@@ -227,7 +228,7 @@ class SnapshotStream:
             return []
         if initial:
             self._check_columns(snapshot)
-            tasks = self.table.tasks_as(snapshot, self._schema)
+            tasks = self.table.tasks_as(snapshot, self.schema)
         else:
             if entry.operation == "replace":
                 return []
@@ -236,7 +237,7 @@ class SnapshotStream:
             if not self._is_read(snapshot, entry.operation, set(actions["kind"])):
                 return []
             added = actions.filter(actions["kind"] == _ADDED)["path"].to_list()
-            tasks = self.table.tasks_as(snapshot, self._schema, added)
+            tasks = self.table.tasks_as(snapshot, self.schema, added)
         return sorted(tasks, key=lambda task: task.path)
 
     def _check_columns(self, snapshot: int) -> None:
@@ -244,7 +245,7 @@ class SnapshotStream:
         position = ids.index(self._version) if self._version in ids else -1
         if snapshot in ids[position + 1 :]:
             schema = self.table.snapshot(snapshot).schema
-            if schema.to_arrow() != self._schema.to_arrow():
+            if schema.to_arrow() != self.schema.to_arrow():
                 raise other_columns(f"snapshot {snapshot}", self.table.address)
 
     def _is_read(self, snapshot: int, operation: str | None, kinds: set[str]) -> bool:

@@ -48,6 +48,20 @@ def from_spark(schema: spark_types.StructType) -> Schema:
     return Schema(tuple(Field(f.name, _from_spark(f.dataType, f.name)) for f in schema))
 
 
+def check_schema(reader_schema: spark_types.StructType, schema: Schema) -> None:
+    """InvalidRequestError where the schema that a reader was given has columns that a table has not, or has otherwise:
+    fields of other names would come as nulls, and values of other types changed, or not at all."""
+    for field, own in zip(reader_schema, to_spark(schema.select(reader_schema.fieldNames())), strict=True):
+        reader_type, own_type = field.dataType.simpleString(), own.dataType.simpleString()
+        if reader_type != own_type:
+            raise InvalidRequestError(
+                f"the reader was given a schema where {field.name} is {reader_type}, and in the table it is {own_type}",
+                fix="leave schema(...) out, or give the table's types, and cast columns of the DataFrame",
+                place=field.name,
+                kind="other-type",
+            )
+
+
 def arrow_schema(schema: spark_types.StructType) -> pa.Schema:
     """What the first batch of a reader must equal exactly."""
     return to_arrow_schema(schema, timezone="UTC")

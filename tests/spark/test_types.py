@@ -6,7 +6,7 @@ from pyspark.sql import types as st
 
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.model.schema import ArrayType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
-from lakeview.spark.types import PRIMITIVES, arrow_schema, from_spark, to_spark
+from lakeview.spark.types import PRIMITIVES, arrow_schema, check_schema, from_spark, to_spark
 
 NESTED = Schema(
     (
@@ -54,3 +54,16 @@ def test_spark_types_no_table_holds_are_refused_by_column() -> None:
     span = st.StructType([st.StructField("span", st.DayTimeIntervalType())])
     with pytest.raises(UnsupportedTableError, match="column span has the type interval day to second"):
         from_spark(span)
+
+
+def test_a_schema_that_a_reader_is_given_has_columns_of_the_table_in_their_types() -> None:
+    own = Schema.from_arrow(pa.schema({"id": pa.int64(), "s": pa.struct({"a": pa.int32()})}))
+    inner = st.StructType([st.StructField("a", st.IntegerType(), nullable=False)])
+    check_schema(st.StructType().add("s", inner), own)
+    for reader_schema, message in (
+        (st.StructType().add("id", "integer"), "where id is int, and in the table it is bigint"),
+        (st.StructType().add("s", st.StructType().add("A", "integer")), "where s is struct<A:int>, and in the table"),
+        (st.StructType().add("ID", "long"), "there is no column ID"),
+    ):
+        with pytest.raises(InvalidRequestError, match=message):
+            check_schema(reader_schema, own)
