@@ -235,8 +235,9 @@ def _constant(value: Any, type_: DataType) -> Column:
 
 
 def _without_pushed_filters(column: Column, kind: spark_types.DataType) -> Column:
-    """The column, and where it may hold NaN so that no filter on it is pushed to the file: writers leave NaN out of
-    bounds, and to Spark it is the largest. Of a struct each field, so that a query reads those that it needs."""
+    """The column, and where it is a floating-point number so that no filter on it is pushed to the file: writers leave
+    NaN out of bounds, and to Spark it is the largest; and Parquet's dictionaries hold 0.0 and -0.0 apart, which Spark
+    takes for equal. Of a struct each field, so that a query reads those that it needs."""
     if isinstance(kind, spark_types.FloatType | spark_types.DoubleType):
         return f.nanvl(column, f.lit(math.nan).cast(kind))
     if not isinstance(kind, spark_types.StructType) or not _has_floats(kind):

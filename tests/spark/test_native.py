@@ -185,12 +185,15 @@ def setting(spark: SparkSession, request: pytest.FixtureRequest) -> Callable[[st
     return set_one
 
 
-def test_a_filter_finds_nan_beyond_the_bounds_of_a_file(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_filter_finds_nan_beyond_the_bounds_of_a_file_and_zeros_of_either_sign(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     address = str(tmp_path / "numbers")
-    rows = pa.table({"id": [1, 2], "x": [0.5, float("nan")], "s": [{"x": 0.5}, {"x": float("nan")}]})
+    values = [0.5, float("nan"), -0.0, -0.0]  # twice, so that the file has a dictionary
+    rows = pa.table({"id": [1, 2, 3, 3], "x": values, "s": [{"x": value} for value in values]})
     lv.create_table(address, rows.schema).append(rows)
-    for where in ("x > 1", "s.x > 1"):
-        assert table(spark, address, columns=["id"], where=where).collect() == [(2,)]
+    for where, ids in (("x > 1", [2]), ("s.x > 1", [2]), ("x = 0", [3, 3]), ("s.x = 0", [3, 3])):
+        assert [row[0] for row in table(spark, address, columns=["id"], where=where).collect()] == ids
 
 
 def test_a_query_reads_the_fields_of_a_struct_that_it_needs_where_others_may_be_nan(
