@@ -141,6 +141,7 @@ def test_infinite_values_are_outside_a_finite_range(infinite: Sequence[int], exp
         pytest.param({"nulls": 10}, {"nulls": 900}, True, id="made null"),
         pytest.param({"max": 100}, {"max": 9_000}, True, id="made large"),
         pytest.param({"silent": True}, {"nulls": 900, "max": 9_000}, False, id="files that do not tell"),
+        pytest.param({"nulls": 300}, {"rows": 300, "nulls": 300}, False, id="a delete of all but the nulls"),
     ],
 )
 def test_a_load_that_rewrites_files_is_judged_by_what_it_adds(
@@ -148,6 +149,7 @@ def test_a_load_that_rewrites_files_is_judged_by_what_it_adds(
 ) -> None:
     lifetimes, timeline = history_of([*USUAL, earlier, rewritten])
     lifetimes = lifetimes.with_columns(removed=pl.when(pl.col("added") == 12).then(13))
+    timeline = timeline.with_columns(lane=pl.when(pl.col("version") == 13).then(pl.lit("change")).otherwise("lane"))
     changes = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
     last = changes.filter(pl.col("version") == 13).row(0, named=True)
     assert (last["sudden"] or last["sudden_range"]) is expected

@@ -49,6 +49,7 @@ COLUMN_LOADS = pl.Schema(
         "max_text": pl.String(),
         "rewrites": pl.Boolean(),
         "earlier_share": pl.Float64(),
+        "earlier_nulls": pl.Int64(),
         "earlier_low": pl.Float64(),
         "earlier_high": pl.Float64(),
     }
@@ -58,8 +59,8 @@ as in `day=2026-01-31`. `records`: the rows it wrote, null where a file does not
 own; `null_count` in the files that count nulls and rows, null where none does, and `null_share` of their rows. `mark`:
 "" exact, "≤" a bound, "≈" from some of its files only. `low`, `high`: of numbers, null where a file has none;
 `oldest`, `newest`: the min and max date or time; the texts: of any type. `rewrites`: the load removed files, so that
-it may have written rows of theirs again; `earlier_share`, `earlier_low`, `earlier_high`: of these files, null where
-one does not tell."""
+it may have written rows of theirs again; `earlier_share`, `earlier_nulls`, `earlier_low`, `earlier_high`: of these
+files, null where one does not tell."""
 
 SUDDEN = pl.Schema(
     {
@@ -104,6 +105,7 @@ def column_loads(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFram
         "load",
         "column",
         earlier_share=pl.when(pl.col("mark") != _OF_SOME_FILES).then("null_share"),
+        earlier_nulls=pl.when(pl.col("mark") != _OF_SOME_FILES).then("null_count"),
         earlier_low="low",
         earlier_high="high",
     )
@@ -120,7 +122,7 @@ def column_loads(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFram
     )
 
 
-_EARLIER = ("rewrites", "earlier_share", "earlier_low", "earlier_high")
+_EARLIER = ("rewrites", "earlier_share", "earlier_nulls", "earlier_low", "earlier_high")
 _OF_LOADS = ("version", "timestamp", "writer", "lane", "taken_back_by", "folders", *_EARLIER)
 _PER_LOAD = pl.Schema({n: t for n, t in COLUMN_LOADS.items() if n not in _OF_LOADS} | {"load": pl.UInt32()})
 _OF_SOME_FILES = "\N{ALMOST EQUAL TO}"
@@ -204,7 +206,7 @@ def sudden_changes(loads: pl.DataFrame) -> pl.DataFrame:
     """SUDDEN from COLUMN_LOADS. Reverted loads are judged, but are no part of a baseline.
 
     A load that rewrites files is judged by what it adds to them, since a delete writes again what was there before,
-    good or bad; nor is it part of a baseline, unless most loads rewrite files.
+    good or bad, and may leave the rows with nulls alone; nor is it part of a baseline, unless most loads rewrite files.
     """
     stays = pl.col("taken_back_by").is_null()
     stays &= ~pl.col("rewrites") | (pl.col("rewrites").mean() > REWRITES_ROUTINE)
@@ -226,13 +228,15 @@ def sudden_changes(loads: pl.DataFrame) -> pl.DataFrame:
     # infinity is not outside a range that ends there, though their difference is not a number
     outside = pl.max_horizontal(above.fill_nan(0.0), below.fill_nan(0.0))
     most = _expected("usual_most", "earlier_share", pl.max_horizontal)
+    adds_none = (pl.col("lane") == "change") & (pl.col("null_count") - pl.col("earlier_nulls") < NULL_ROWS)
     clear = (pl.col("sudden") | pl.col("sudden_range")).any().over("version")
     return (
         compared.with_columns(
             unusual=pl.col("exact") & is_unusual_share(pl.col("distance"), spread),
             sudden=pl.col("exact")
             & (pl.col("null_share") - most > floor)
-            & (pl.col("null_count") - most * pl.col("records") >= NULL_ROWS),
+            & (pl.col("null_count") - most * pl.col("records") >= NULL_ROWS)
+            & ~adds_none.fill_null(value=False),
             sudden_range=(width > 0) & (outside > RANGE_WIDTHS * width),
         )
         .with_columns(pl.col("unusual", "sudden", "sudden_range").fill_null(value=False))
