@@ -14,7 +14,6 @@ from lakeview.spark.pipelines.publication import Read
 from lakeview.spark.pipelines.records import transaction_version
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
-
 _PIPELINE = "lakeview pipeline "
 
 
