@@ -151,6 +151,12 @@ def test_the_next_partition_is_due_after_the_usual_step_and_overdue_half_a_step_
     late = views.partitions.layout.expected_partition(snapshot, sizes, arrivals, datetime(2024, 2, 7, 3, tzinfo=UTC))
     assert late is not None
     assert late.overdue == timedelta(days=2)
+    without_date = table(("d",), *texts, "d=9999-12-31")
+    sizes = views.partitions.sizes.partition_sizes(without_date)
+    assert (
+        views.partitions.layout.expected_partition(without_date, sizes, arrivals, datetime(2024, 2, 7, 3, tzinfo=UTC))
+        == late
+    )
 
 
 def test_without_a_cadence_nothing_is_expected() -> None:

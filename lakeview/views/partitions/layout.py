@@ -4,7 +4,7 @@ rectangles for more; and what comes next."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import MAXYEAR, datetime, timedelta
 
 import polars as pl
 
@@ -131,7 +131,8 @@ def expected_partition(
     """The next partition in time, from PARTITION_ARRIVALS; None without a key of time, or too few to tell a step.
 
     It is due one usual step (the median between first writes) after the last one came, and overdue half a step later.
-    Steps shorter than half of what a partition spans are those of a backfill, and tell no cadence.
+    Steps shorter than half of what a partition spans are those of a backfill, and tell no cadence. The year 9999 means
+    no date, and has no next step.
     """
     names = snapshot.partition_columns
     first_writes = arrivals["first_written"].drop_nulls().sort()
@@ -143,7 +144,8 @@ def expected_partition(
         return None
     steps = first_writes.diff().drop_nulls()
     usual: object = steps.filter(steps > timedelta()).quantile(0.5, "nearest")  # typed as a number, and a duration here
-    last: object = key.moments(texts).max()
+    moments = key.moments(texts)
+    last: object = moments.filter(moments.dt.year() < MAXYEAR).max()
     if not isinstance(usual, timedelta) or not isinstance(last, datetime):
         return None
     following = key.after(last)
