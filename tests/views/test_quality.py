@@ -28,15 +28,19 @@ def history_of(loads: Sequence[dict[str, Any]]) -> tuple[pl.DataFrame, pl.DataFr
     for version, load in enumerate(loads):
         rows = load.get("rows", 1000)
         repair = next((i for i, other in enumerate(loads) if other.get("takes_back") == version), None)
-        back = load.get("takes_back")
+        back, target = load.get("takes_back"), load.get("restores")
         commits.append(
             {
                 "version": version, "position": version, "timestamp": START + timedelta(days=version),
-                "operation": "WRITE", "user": "feed", "files_added": 1, "files_removed": 0 if back is None else 1,
+                "operation": "WRITE" if target is None else "RESTORE",
+                "parameters": None if target is None else f'{{"version": {target}}}', "user": "feed",
+                "files_added": 1, "files_removed": 0 if back is None else 1,
                 "bytes_added": 10, "bytes_removed": 0 if back is None else 10, "records_added": rows,
                 "records_removed": 0, "schema_changed": False, "protocol_changed": False, "data_change": True,
             }
         )  # fmt: skip
+        if target is not None:  # which files it removes and adds again matters not
+            continue
         x = {"min": 0, "max": load.get("max", 100), "null_count": load.get("nulls", 10), "exact": True}
         lives.append(
             {
@@ -93,6 +97,16 @@ ATTENTION, NOTE, PASS = Severity.ATTENTION, Severity.NOTE, Severity.PASS
         ),
         pytest.param(
             [*[{"rows": 5, "nulls": 0}] * 12, {"rows": 5, "nulls": 2}], [(PASS, "No anomalous loads")], id="two nulls"
+        ),
+        pytest.param(
+            [*USUAL, {"nulls": 900}, USUAL[0], {"restores": 11}],
+            [(NOTE, "v12: x is null in 90.0 % of 1,000 rows, expected 1.1 %")],
+            id="a table restored to the version before it",
+        ),
+        pytest.param(
+            [*USUAL, {"nulls": 900}, {"restores": 11}, {"restores": 12}],
+            [(ATTENTION, "v12: x is null in 90.0 % of 1,000 rows, expected 1.1 %")],
+            id="and restored back",
         ),
         pytest.param([*USUAL, {"rows": 1, "nulls": 0}], [(ATTENTION, "v12: 1 row, expected 1,000")], id="one row"),
         pytest.param(

@@ -41,6 +41,11 @@ def mark_loads(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.Data
             suspicious=unusual | (is_reverted & ~pl.col("is_rewritten")),
             taken_back_by=pl.when(is_reverted).then("taken_back_by"),
         )
+        .join(_restored(ordered), on="version", how="left", maintain_order="left")
+        .with_columns(
+            taken_back_at=pl.coalesce("taken_back_at", "restored_at"),
+            taken_back_by=pl.coalesce("taken_back_by", "restored_by"),
+        )
         .with_columns(note=pl.when("suspicious").then(_note()))
     )
 
@@ -123,6 +128,21 @@ def _taken_back(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.Dat
         .select("row", pl.col("removed").alias("taken_back_by"), "taken_back_at", "is_rewritten")
         .unique("row", keep="first", maintain_order=True)
     )
+
+
+def _restored(ordered: pl.DataFrame) -> pl.DataFrame:
+    """`version`, `restored_by` and `restored_at`: commits that a RESTORE to an earlier version took out of the table,
+    and no later one brought back. It may take out good loads with a bad one, and says nothing of them."""
+    target = pl.col("parameters").str.json_path_match("$.version").cast(pl.Int64, strict=False)
+    restores = ordered.filter(pl.col("operation") == "RESTORE").select("version", target.alias("target")).drop_nulls()
+    by: dict[int, int] = {}
+    for restore, version in restores.iter_rows():
+        by = {load: before for load, before in by.items() if load > version or before <= version}
+        by |= {load: by.get(load, restore) for load in ordered["version"] if version < load < restore}
+    schema = {"version": pl.Int64(), "restored_by": pl.Int64()}
+    rows = pl.DataFrame({"version": list(by), "restored_by": list(by.values())}, schema=schema)
+    moments = ordered.select(restored_by="version", restored_at="timestamp")
+    return rows.join(moments, on="restored_by", how="left")
 
 
 def _note() -> pl.Expr:
