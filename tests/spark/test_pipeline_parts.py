@@ -265,6 +265,9 @@ def test_spans_of_a_batch_come_from_the_checkpoint_of_its_query(tmp_path: Path) 
     folder = tmp_path / "_checkpoints" / "orders" / "load" / "0"
     (folder / "offsets").mkdir(parents=True)
     (folder / "metadata").write_text('{"id":"q"}')
+    state = folder / "state/0/_metadata"  # of a flow that drops duplicates
+    state.mkdir(parents=True)
+    (state / "metadata").write_text('v1\n{"operatorInfo":{"operatorId":0,"operatorName":"dedupe"}}')
     for batch, version in enumerate((3, 5)):
         lines = ["v1", "{}", json.dumps(offset(version).began().json()), '{"logOffset":1}', "-", "7"]
         (folder / "offsets" / str(batch)).write_text("\n".join(lines))

@@ -99,7 +99,8 @@ class Checkpoints:
     def _queries(self) -> Iterator[tuple[str, str]]:
         for path in self._storage.walk()["name"]:
             folder, _, name = path.rpartition("/")
-            if name == "metadata" and not folder.endswith("/offsets"):
+            # a flow with state has files of this name in deeper folders: NUMBER/state/0/_metadata
+            if name == "metadata" and folder.rpartition("/")[2].isdigit():
                 yield msgspec.json.decode(self._storage.read(path))["id"], folder
 
 
