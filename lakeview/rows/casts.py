@@ -256,6 +256,31 @@ def _plain(array: pa.Array) -> pa.Array:
     return array
 
 
+def without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with text and bytes in place of their views, which files of delta-rs ask for: Arrow (pyarrow 26.0)
+    filters no views."""
+    schema = pa.schema(map(_field_without_views, batch.schema), batch.schema.metadata)
+    return batch if schema == batch.schema else batch.cast(schema)
+
+
+def _field_without_views(field: pa.Field) -> pa.Field:
+    return field.with_type(_type_without_views(field.type))
+
+
+def _type_without_views(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_string_view(type_):
+        return pa.string()
+    if pa.types.is_binary_view(type_):
+        return pa.binary()
+    if pa.types.is_struct(type_):
+        return pa.struct([_field_without_views(field) for field in type_])
+    if pa.types.is_list(type_):
+        return pa.list_(_field_without_views(type_.value_field))
+    if pa.types.is_map(type_):
+        return pa.map_(_field_without_views(type_.key_field), _field_without_views(type_.item_field))
+    return type_
+
+
 def _list_of_views(array: pa.Array) -> pa.Array:
     """A list view as a list. Arrow's own cast (pyarrow 26.0) loses elements that follow a null."""
     lengths = pc.fill_null(pc.list_value_length(array), 0).cast(pa.int64())

@@ -18,7 +18,7 @@ from lakeview.model.config import task_settings
 from lakeview.model.errors import CorruptTableError, DataFileMissingError, LakeviewError, UnsupportedTableError
 from lakeview.model.schema import Field
 from lakeview.rows.arrays import numpy_to_arrow, values_to_arrow
-from lakeview.rows.casts import conformed, located
+from lakeview.rows.casts import conformed, located, without_views
 from lakeview.rows.tasks import Fallback, FileTask
 from lakeview.storage import Storage, open_storage
 
@@ -219,7 +219,9 @@ class LiveRows:
         if self._deleted is not None:
             rows[self._here(self._deleted, start)] = False
         positions = numpy_to_arrow(np.flatnonzero(rows) + start)
-        return (batch if len(positions) == batch.num_rows else batch.filter(numpy_to_arrow(rows))), positions
+        if len(positions) == batch.num_rows:
+            return batch, positions
+        return without_views(batch).filter(numpy_to_arrow(rows)), positions
 
     def _here(self, positions: pyroaring.BitMap64, start: int) -> npt.NDArray[np.int64]:
         """Those of the batch that begins at `start`, from 0."""

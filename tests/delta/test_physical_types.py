@@ -347,6 +347,31 @@ def test_a_file_may_be_named_by_its_whole_address(history: DeltaHistory, tmp_pat
     assert sorted(read(history).rows()) == [(1, "Bern"), (2, "Chur")]
 
 
+# -- views of text and bytes, which delta-rs has readers make
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "view", "value"),
+    [("string", pa.string(), pa.string_view(), "a"), ("binary", pa.binary(), pa.binary_view(), b"a")],
+)
+def test_rows_are_deleted_from_a_file_that_asks_for_views(
+    history: DeltaHistory, kind: str, text: pa.DataType, view: pa.DataType, value: object
+) -> None:
+    columns = {
+        "c": (kind, text, view, value),
+        "s": (struct(x=kind), pa.struct([("x", text)]), pa.struct([("x", view)]), {"x": value}),
+        "l": (array(kind), pa.list_(text), pa.list_(view), [value]),
+        "m": (map_of(kind, kind), pa.map_(text, text), pa.map_(view, view), [(value, value)]),
+    }
+    history.create({"id": "long"} | {name: column[0] for name, column in columns.items()})
+    rows = {name: pa.array([v, None, v], plain).cast(views) for name, (_, plain, views, v) in columns.items()}
+    history.commit(parquet(history, "f", pa.table({"id": [1, 2, 3]} | rows)))
+    table = lv.open_table(history.address)
+    table.delete("id = 1")
+    left = table.scan().select("id", "c", "s", "l").collect().rows()
+    assert left == [(2, None, None, None), (3, value, {"x": value}, [value])]
+
+
 # -- collations
 
 
