@@ -416,7 +416,8 @@ def test_a_run_is_refused_whose_checkpoints_and_sinks_are_not_of_each_other(tmp_
         check_restart(graph, Checkpoints(storage), records, storage)
 
     check()  # the first run
-    table = _with_transaction(sink, "query", 0)
+    query, other = (f"00000000-0000-4000-8000-00000000000{n}" for n in range(2))
+    table = _with_transaction(sink, query, 0)
     check()  # of another writer, or of a run that was killed
     flow = {"run_id": "r1", "step": "flow", "dataset": "orders", "status": "succeeded", "started": NOON, "output": sink}
     records.add({"runs": [flow]}, flow_mark(table), 1)
@@ -424,7 +425,13 @@ def test_a_run_is_refused_whose_checkpoints_and_sinks_are_not_of_each_other(tmp_
         check()
     folder = tmp_path / "storage/_checkpoints/orders/new_orders/0"
     folder.mkdir(parents=True)
-    (folder / "metadata").write_text('{"id":"query"}')
+    (folder / "metadata").write_text(f'{{"id":"{other}"}}')
+    check()  # its flow has written nothing yet, that of another pipeline has
+    (folder / "commits").mkdir()
+    (folder / "commits/0").write_text("v1\n{}")
+    with pytest.raises(InvalidRequestError, match="no checkpoint of the flow that wrote them"):
+        check()
+    (folder / "metadata").write_text(f'{{"id":"{query}"}}')
     check()
     shutil.rmtree(sink)
     with pytest.raises(InvalidRequestError, match="was deleted, and its checkpoint"):
@@ -433,6 +440,18 @@ def test_a_run_is_refused_whose_checkpoints_and_sinks_are_not_of_each_other(tmp_
     check()  # all input is read again
     with pytest.raises(InvalidRequestError, match="the sink s has no path"):
         check_restart(Graph({"s": ""}), Checkpoints(storage), records, storage)
+
+
+def test_a_sink_that_names_an_application_in_place_of_its_query_is_written_again(tmp_path: Path) -> None:
+    table, records = _with_transaction(str(tmp_path / "sink"), "mine", 0), Records(str(tmp_path), "shop", lambda: NOON)
+    records.add({}, flow_mark(table), 1)
+    graph, folder = Graph({"orders": table.address}), tmp_path / "_checkpoints/orders/new_orders/0"
+    with pytest.raises(InvalidRequestError, match="no checkpoint of the flow that wrote them"):
+        check_restart(graph, Checkpoints(str(tmp_path)), records, str(tmp_path))
+    (folder / "commits").mkdir(parents=True)
+    (folder / "commits/0").write_text("v1\n{}")
+    (folder / "metadata").write_text('{"id":"00000000-0000-4000-8000-000000000000"}')
+    check_restart(graph, Checkpoints(str(tmp_path)), records, str(tmp_path))
 
 
 def _table(folder: Path) -> Any:

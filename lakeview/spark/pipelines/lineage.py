@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -65,16 +66,25 @@ class Checkpoints:
 
     def __init__(self, pipeline_storage: str) -> None:
         self._storage = open_storage(f"{pipeline_storage.rstrip('/')}/_checkpoints")
+        self._names = self._storage.walk()["name"].to_list()
         self._folders = dict(self._queries())
 
     def has_sink(self, name: str) -> bool:
         """True if a flow to this sink has a checkpoint."""
-        return any(same_dataset(folder.partition("/")[0], name) for folder in self._folders.values())
+        return bool(self._of_sink(name))
 
-    def has_query_of(self, sink: DeltaTable) -> bool:
-        """True if a query that wrote to a sink has its checkpoint here, or the sink names none."""
-        queries = sink.snapshot().transactions["app_id"]
-        return queries.is_empty() or not self._folders.keys().isdisjoint(queries)
+    def may_have_written(self, name: str, sink: DeltaTable) -> bool:
+        """False if no checkpoint here can be of a flow that wrote to the sink `name`: it is of none of the queries that
+        the sink names. A flow that has ended no batch yet need not be among them: those of another pipeline may be."""
+        queries = set(filter(_is_query, sink.snapshot().transactions["app_id"]))
+        if not queries:
+            return self.has_sink(name)
+        if not self._folders.keys().isdisjoint(queries):
+            return True
+        return any(not any(n.startswith(f"{folder}/commits/") for n in self._names) for folder in self._of_sink(name))
+
+    def _of_sink(self, name: str) -> list[str]:
+        return [folder for folder in self._folders.values() if same_dataset(folder.partition("/")[0], name)]
 
     def spans(self, query: str, batch: int, starting: Mapping[str, int]) -> dict[str, Span] | None:
         """Id of a table -> what a batch of a query has read of it; None where the checkpoint is not there (any more).
@@ -97,11 +107,19 @@ class Checkpoints:
             return None
 
     def _queries(self) -> Iterator[tuple[str, str]]:
-        for path in self._storage.walk()["name"]:
+        for path in self._names:
             folder, _, name = path.rpartition("/")
             # a flow with state has files of this name in deeper folders: NUMBER/state/0/_metadata
             if name == "metadata" and folder.rpartition("/")[2].isdigit():
                 yield msgspec.json.decode(self._storage.read(path))["id"], folder
+
+
+def _is_query(app_id: str) -> bool:
+    """True for the id of a query; the option txnAppId of a sink names an application in its place."""
+    try:
+        return str(uuid.UUID(app_id)) == app_id
+    except ValueError:
+        return False
 
 
 def flow_lineage(spans: Mapping[str, Span] | None, inputs: Sequence[Input], ids: Mapping[str, str]) -> list[Row]:

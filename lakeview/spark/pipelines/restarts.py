@@ -28,7 +28,7 @@ def check_restart(graph: Graph, checkpoints: Checkpoints, records: Records, stor
                     place=name,
                     kind="sink-without-rows",
                 )
-        elif records.recorded(flow_mark(sink)) >= 0 and not checkpoints.has_query_of(sink):
+        elif records.recorded(flow_mark(sink)) >= 0 and not checkpoints.may_have_written(name, sink):
             raise InvalidRequestError(
                 f"the sink {name} at {address} has rows of this pipeline, and {storage} no checkpoint of the flow "
                 "that wrote them: it would read all input again",
