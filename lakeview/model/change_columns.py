@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from lakeview.model.frames import CHANGES
@@ -21,15 +22,21 @@ def change_schema(schema: Schema) -> Schema:
 
     A column that is renamed so keeps the name it has in files as its physical name.
     """
-    names = {*CHANGES.names(), *schema.names}
-    fields = []
-    for field in schema:
-        name = field.name
-        while name in CHANGES.names() or (name != field.name and name in names):
-            name += "_"
-        names.add(name)
-        fields.append(field if name == field.name else _renamed(field, name))
+    names = names_apart(schema.names, CHANGES.names())
+    fields = [f if f.name == name else _renamed(f, name) for f, name in zip(schema, names, strict=True)]
     return Schema((*fields, *CHANGE_FIELDS))
+
+
+def names_apart(names: Sequence[str], own: Collection[str]) -> list[str]:
+    """The names of a table's columns beside columns of our own: one that bears the name of these is suffixed `_`."""
+    all_names, apart = {*own, *names}, []
+    for name in names:
+        other = name
+        while other in own or (other != name and other in all_names):
+            other += "_"
+        all_names.add(other)
+        apart.append(other)
+    return apart
 
 
 def _renamed(field: Field, name: str) -> Field:

@@ -52,6 +52,11 @@ def test_an_empty_text_and_the_word_null_are_told_from_null() -> None:
     assert pairs.row(0)[3:] == ('null → ""', '"null" → null')
 
 
+def test_a_column_of_the_table_may_be_called_as_one_of_the_diff() -> None:
+    renamed_rows = rows(CAME, WENT).rename({"day": "_change", "x": "_changed_columns", "who": "_change_"})
+    assert row_pairs(renamed_rows, ["id"]).columns[2:] == ["id", "_change__", "_changed_columns_", "_change_"]
+
+
 def test_a_name_may_look_like_a_pattern() -> None:
     renamed_rows = rows(CAME, WENT).rename({"id": "^id$", "x": "^.*$", "who": "*"})
     assert found_key(renamed_rows) == ["^id$"]

@@ -7,6 +7,7 @@ from itertools import combinations
 
 import polars as pl
 
+from lakeview.model.change_columns import names_apart
 from lakeview.model.printable import shorten
 from lakeview.views.compare.rows import MOST_ROWS, NET
 from lakeview.views.values import TEXT_LENGTH, value_text
@@ -53,7 +54,8 @@ def found_key(rows: pl.DataFrame) -> list[str]:
 
 def row_pairs(rows: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
     """CHANGE, COUNT (null but for changed rows) and the columns of RowDifference.rows as text, `old → new` where a cell
-    changed: one row for each that came or went, or for two of them with the same key."""
+    changed: one row for each that came or went, or for two of them with the same key. A column of the table that is
+    called CHANGE or COUNT is suffixed `_`."""
     columns, rows = rows.columns, _by_place(rows)
     key = [str(columns.index(name)) for name in key]
     gains, losses = (_numbered(side, key) for side in _sides(rows))
@@ -74,7 +76,7 @@ def row_pairs(rows: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
     came = _alone(gains, pairs[_OWN[0]], ADDED, names)
     went = _alone(losses, pairs["before"], REMOVED, names)
     diff = pl.concat([both, came, went], how="vertical_relaxed")
-    diff.columns = [CHANGE, COUNT, *(name for name in columns if name != NET)]
+    diff.columns = [CHANGE, COUNT, *names_apart([name for name in columns if name != NET], (CHANGE, COUNT))]
     return diff
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from lakeview.model.change_columns import names_apart
 from lakeview.model.frames import CHANGES
 from lakeview.views.sums import total_of
 from lakeview.views.units import count_text
@@ -143,5 +144,5 @@ class RowDifferenceSum:
         ]
         ranked = pl.concat([side.with_row_index("turn") for side in sides])
         rows = ranked.sort("turn", maintain_order=True).head(self._limit).select(NET, *self._columns)
-        rows.columns = [NET, *(f"{name}_" if name == NET else name for name in self._names)]
+        rows.columns = [NET, *names_apart(self._names, [NET])]
         return rows
