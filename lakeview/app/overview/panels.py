@@ -65,17 +65,21 @@ def _bytes_tile(now: OpenTable, progress: views.overview.Progress, files: views.
 
 def _retained_tile(now: OpenTable, progress: views.overview.Progress) -> None:
     retention = now.look.retention_simulation()
-    # bytes in the store do not depend on the version or branch shown
-    course = views.retention.cost.retained_course(retention, progress.past) if now.ref is None else None
-    is_bound = retention.bound is not None
-    stored = retention.stored_bytes
+    is_bound, stored, course = retention.bound is not None, retention.stored_bytes, None
+    if now.ref is None:
+        course = views.retention.cost.retained_course(retention, progress.past)
+    elif stored is not None:
+        stored += views.retention.cost.ref_bytes(now.snapshot.files, now.look.frames.of_log("lifetimes"))
+    scope = [", of the default branch"] if retention.refs > 1 else []
+    if now.ref is not None:
+        scope.append(f", and of files that only {escape(now.ref)} has")
     tile(
         "Retained bytes",
         views.overview.figure(None if is_bound else stored, stored, views.units.format_bytes),
         views.overview.retained_text(retention.retained_bytes, undated=retention.undated, is_bound=is_bound),
         note="old" if retention.retained_bytes or is_bound else None,
         help="Bytes of the latest version, and of removed files that versions which can still be read need"
-        f"{', of the default branch' if retention.refs > 1 else ''}.",
+        f"{''.join(scope)}.",
         trend=None if course is None else views.overview.samples(course, "bytes"),
         attention=_has_finding(now, "history-cost"),
     )

@@ -89,6 +89,12 @@ def retained_course(retention: Retention, timeline: pl.DataFrame) -> pl.DataFram
     )
 
 
+def ref_bytes(files: pl.DataFrame, lifetimes: pl.DataFrame) -> int:
+    """Bytes, at least, of the FILES of a branch that no version of the default branch had, from LIFETIMES of that."""
+    own_files = files.filter(~pl.col("path").is_in(lifetimes["path"].implode()))
+    return int(own_files.select(at_least("size").fill_null(0)).item())
+
+
 def log_course(log: pl.DataFrame) -> pl.DataFrame:
     """COURSE of the log by when its files were written, from LOG_FILES; those of no known moment count first."""
     ordered = log.sort("modified", nulls_last=False)
