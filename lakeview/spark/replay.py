@@ -117,7 +117,8 @@ def _manifest_files(spark: SparkSession, table: IcebergTable, version: int | Non
     tasks = packed(table.manifests(reader.version)) if reader.version != NO_SNAPSHOT else []
     # one row a task: a shuffle by their number gives each its own
     rows = spark.createDataFrame([(paths,) for paths in tasks], "paths array<string>").repartition(max(1, len(tasks)))
-    return rows.mapInArrow(partial(_manifest_rows, reader), FILES)
+    # a file that two manifests list counts once, as in the library
+    return rows.mapInArrow(partial(_manifest_rows, reader), FILES).dropDuplicates(["path"])
 
 
 def _manifest_rows(reader: ManifestReader, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -144,11 +144,16 @@ def test_manifests_read_in_tasks_have_the_files_of_the_table(
 
 
 @pytest.mark.spark
-def test_files_of_an_iceberg_table_by_partition(spark: SparkSession, tmp_path: Path) -> None:
+def test_files_of_an_iceberg_table_by_partition(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lakeview.spark.replay_manifests.TASK_BYTES", 1)
     fields = [{"id": 1, "name": "part", "required": False, "type": "string"}]
     history = IcebergHistory(tmp_path / "t", fields, [(1, "identity", "part")], location=str(tmp_path / "t"))
     for name, part in (("a", "x"), ("b", "x"), ("c", None)):
         history.append(name, [{"part": part}] * 3)
+    history.append("a", [{"part": "x"}] * 3)  # in a second manifest
+    assert lv.open_table(history.address).files().height == 3
     parts = replay.roll_up(spark, history.address).collect()
     rows_found = {(p.partition_values["part"], p.files, p.records, p.deleted_records) for p in parts}
     assert rows_found == {("x", 2, 6, 0), (None, 1, 3, 0)}
