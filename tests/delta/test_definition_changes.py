@@ -13,7 +13,7 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.delta.write.schema_changes import renamed_in
+from lakeview.delta.write.schema_changes import dropped_from, renamed_in
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, LakeviewError, UnsupportedTableError
 from lakeview.model.schema import ArrayType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
 from tests.builders.actions import metadata, protocol
@@ -466,6 +466,19 @@ def test_a_rename_changes_the_list_of_columns_with_statistics(tmp_path: Path) ->
     table = make_table(tmp_path, MAPPED | {"delta.dataSkippingStatsColumns": "at.x,city"})
     table.rename_column("at.x", "very odd")
     assert table.snapshot().properties["delta.dataSkippingStatsColumns"] == "at.`very odd`,city"
+
+
+@pytest.mark.parametrize(
+    ("columns", "after"), [("CITY,id", "id"), ("id,city.x", "id"), ("city", ""), ("at.city", "at.city")]
+)
+def test_a_dropped_column_leaves_the_list_of_columns_with_statistics(columns: str, after: str) -> None:
+    assert dropped_from(columns, ("city",)) == after
+
+
+def test_a_drop_changes_the_list_of_columns_with_statistics(tmp_path: Path) -> None:
+    table = make_table(tmp_path, MAPPED | {"delta.dataSkippingStatsColumns": "at.x,city"})
+    table.drop_column("city")
+    assert table.snapshot().properties["delta.dataSkippingStatsColumns"] == "at.x"
 
 
 WRONG: dict[str, Callable[[Any], object]] = {

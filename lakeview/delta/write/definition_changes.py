@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 import polars as pl
@@ -30,6 +30,7 @@ from lakeview.delta.write.schema_changes import (
     add,
     column_path,
     drop,
+    dropped_from,
     edit,
     is_in_structs,
     rename,
@@ -83,10 +84,8 @@ class DefinitionChanges(PendingCommit):
         changed = rename(self.definition.schema, path, _text(name, f"new name of {leaf_name(path)}"))
         partitions = [name if p == path[0] and len(path) == 1 else p for p in self.definition.partition_columns]
         self._change_schema(changed)
-        configuration = dict(self.definition.metadata.configuration or {})
-        if (indexed := configuration.get(INDEXED)) is not None:
-            configuration[INDEXED] = renamed_in(indexed, path, name)
-        self.definition.change_metadata(partition_columns=partitions, configuration=configuration)
+        self.definition.change_metadata(partition_columns=partitions)
+        self._change_indexed(lambda columns: renamed_in(columns, path, name))
 
     def drop_column(self, column: Column) -> None:
         """Take a column out of the table; no file changes. InvalidRequestError unless columns are mapped."""
@@ -103,6 +102,7 @@ class DefinitionChanges(PendingCommit):
         if set(rest.names) == set(self.definition.partition_columns):
             raise _in_use(path, "dropped", "beside it there are partition columns alone, and files would hold nothing")
         self._change_schema(rest)
+        self._change_indexed(lambda columns: dropped_from(columns, path))
 
     def widen_column(self, column: Column, type_: TypeInput) -> None:
         """Give a column a type that holds all values of the one it has; no file changes.
@@ -239,6 +239,13 @@ class DefinitionChanges(PendingCommit):
         check_reserved_columns(schema, self.definition.properties)
         self.definition.change_schema(schema)
         self._touched = self._touched or self.definition.is_changed
+
+    def _change_indexed(self, change: Callable[[str], str]) -> None:
+        """Change the list of columns that get statistics, where the table has one."""
+        configuration = dict(self.definition.metadata.configuration or {})
+        if (indexed := configuration.get(INDEXED)) is not None:
+            configuration[INDEXED] = change(indexed)
+            self.definition.change_metadata(configuration=configuration)
 
     def _change_properties(self, properties: Mapping[str, str | None]) -> None:
         features = set(property_features({name: text for name, text in properties.items() if text is not None}))

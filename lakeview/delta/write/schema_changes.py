@@ -58,16 +58,22 @@ def rename(schema: Schema, path: Path, name: str) -> Schema:
 
 def renamed_in(columns: str, path: Path, name: str) -> str:
     """A comma list of columns with the last part of a path under another name, wherever a column begins so."""
+    end = len(path)
+    return _changed(columns, path, lambda column: (*column[: end - 1], name, *column[end:]))
+
+
+def dropped_from(columns: str, path: Path) -> str:
+    """A comma list of columns without those that begin with a path."""
+    return _changed(columns, path, lambda _: ())
+
+
+def _changed(columns: str, path: Path, change: Callable[[Path], Path]) -> str:
     paths = column_paths(columns)
     if paths is None:  # no engine can read it
         return columns
     folded = tuple(part.casefold() for part in path)
-    end = len(path)
-    changed = [
-        (*column[: end - 1], name, *column[end:]) if tuple(p.casefold() for p in column[:end]) == folded else column
-        for column in paths
-    ]
-    return ",".join(".".join(map(_quoted, column)) for column in changed)
+    changed = [change(c) if tuple(p.casefold() for p in c[: len(path)]) == folded else c for c in paths]
+    return ",".join(".".join(map(_quoted, column)) for column in changed if column)
 
 
 def _quoted(part: str) -> str:
