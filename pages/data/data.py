@@ -26,10 +26,10 @@ if preview.open:
         reading = (
             panels.reading(now, request, budget.CHEAP, allowed.size)
             if request.is_sample
-            else panels.first_reading(now, request)
+            else panels.first_reading(now, request, is_whole=gap is None)
         )
         if panels.read_button(request, reading, allowed):
-            first = panels.read_rows(now, request, reading, allowed)
+            first = panels.read_rows(now, request, reading, allowed, is_whole=gap is None)
             downloads.offer("rows", first.rows)
             panels.show_rows(now, first, request, reading, is_whole=gap is None)
 

@@ -171,9 +171,24 @@ def test_a_moment_before_the_first_version_is_refused(good: Path) -> None:
     assert "version-not-found" in text(app)
 
 
+@pytest.mark.parametrize(
+    ("ids", "limit", "amount"), [((0, 50), "50", "the first 50"), ((0, 60), "100", "all that can be read, 60")]
+)
+def test_rows_of_the_other_files_are_shown_where_the_first_is_missing(
+    ids: tuple[int, int], limit: str, amount: str, tmp_path: Path
+) -> None:
+    history = DeltaHistory(tmp_path / "t").create({"id": "long"})
+    files = [history.data(name, {"id": list(range(60))}, stats={"numRecords": 60}) for name in ("a", "b")]
+    history.commit(*files)
+    (tmp_path / "t" / files[0]["add"]["path"]).unlink()
+    app = open_page("data", tmp_path / "t", limit=limit)
+    assert app.dataframe[0].value["id"].to_list() == list(range(*ids))
+    assert amount in text(app)
+
+
 def test_a_missing_data_file_is_named_and_the_rest_stays(tmp_path: Path) -> None:
     root = tables.file_missing(tmp_path / "flights")
-    app = open_page("data", root)
+    app = open_page("data", root, where="month = 1")
     app.button(key="read").click().run()
     assert not app.exception
     assert "data-file-missing" in text(app)

@@ -91,10 +91,11 @@ def reading(now: OpenTable, request: Request, *most: int) -> Reading:
     return Reading(cost)
 
 
-def first_reading(now: OpenTable, request: Request) -> Reading:
-    """As `reading`; of the first rows of a version without a filter only the files that hold them."""
+def first_reading(now: OpenTable, request: Request, *, is_whole: bool = True) -> Reading:
+    """As `reading`; of the first rows of a version without a filter only the files that hold them, where all are there
+    (the version `is_whole`)."""
     every = reading(now, request)
-    if request.where is not None or every.cost.files > MAX_FILES_AT_A_GLANCE:
+    if request.where is not None or not is_whole or every.cost.files > MAX_FILES_AT_A_GLANCE:
         return every
     files = cache.snapshot(now.address, request.version).files
     first = views.data.sampling.first_files(files, request.limit)
@@ -127,13 +128,22 @@ def any_file(request: Request, cost: Cost) -> bool:
     return cost.files > 0
 
 
-def read_rows(now: OpenTable, request: Request, reading: Reading, allowed: budget.Budget) -> Answer:
-    """The rows of the request: those of the first files; those that match a filter, which may read all files; or a
-    sample."""
+def read_rows(
+    now: OpenTable, request: Request, reading: Reading, allowed: budget.Budget, *, is_whole: bool = True
+) -> Answer:
+    """The rows of the request: those of the first files, of a version that is not whole without the missing ones; those
+    that match a filter, which may read all files; or a sample."""
     if request.where is None and not request.is_sample:
         with st.spinner("Reading rows", show_time=True):
             try:
-                answer = first_rows(now.address, request.version, request.limit, allowed.seconds, paths=reading.first)
+                answer = first_rows(
+                    now.address,
+                    request.version,
+                    request.limit,
+                    allowed.seconds,
+                    paths=reading.first,
+                    skips_missing=not is_whole,
+                )
             except LakeviewError as error:
                 budget.forget(error)  # else every later run would begin it again
                 raise
@@ -159,18 +169,25 @@ def show_rows(now: OpenTable, answer: Answer, request: Request, reading: Reading
         part = "" if reading.paths is None else f" of {reading.files_text}"
         st.markdown(f":gray[:material/do_not_disturb_on:] **{none}{part}.**")
         return
-    more = budget.amount(answer, request.limit)
-    in_version = views.files.rows.rows_text(cache.snapshot(now.address, request.version), exact=True)
-    if request.where is None and rows.height == request.limit and in_version != views.units.UNKNOWN:
-        more += f" of {in_version}" if is_whole else f"; the log records {in_version} rows"
-    if request.is_sample and (rows.height == request.limit or reading.paths is not None):
-        more = f"{rows.height:,} drawn from {'all' if reading.paths is None else reading.files_text}"
+    more = _amount(now, answer, request, reading, is_whole=is_whole)
     where = f" where {escape(request.where)}" if request.where else ""
     without = escape(unreadable_text(now, request))
     st.markdown(
         f"**Rows of {views.units.format_version(request.version)}** &ensp; :small[:gray[{more}{where}{without}]]"
     )
     display_rows.table(rows, key="rows")
+
+
+def _amount(now: OpenTable, answer: Answer, request: Request, reading: Reading, *, is_whole: bool) -> str:
+    more, height = budget.amount(answer, request.limit), answer.rows.height
+    if request.is_sample and (height == request.limit or reading.paths is not None):
+        return f"{height:,} drawn from {'all' if reading.paths is None else reading.files_text}"
+    if request.where is not None:
+        return more
+    in_version = views.files.rows.rows_text(cache.snapshot(now.address, request.version), exact=True)
+    if height == request.limit and in_version != views.units.UNKNOWN:
+        more += f" of {in_version}" if is_whole else f"; the log records {in_version} rows"
+    return more if is_whole else more.replace("all", "all that can be read,")
 
 
 def unreadable_text(now: OpenTable, request: Request) -> str:

@@ -29,21 +29,37 @@ def first_rows(
     seconds: float,
     change_types: tuple[str, ...] = (),
     paths: tuple[str, ...] | None = None,
+    skips_missing: bool = False,
 ) -> Answer:
-    """The first rows of a version, `paths`: of these data files alone; with `change_types` those of CHANGES of this
-    commit. Raises as `runner.run`."""
+    """The first rows of a version, `paths`: of these data files alone, `skips_missing`: of those in the store; with
+    `change_types` those of CHANGES of this commit. Raises as `runner.run`."""
     try:
-        return _first_rows(address, version, limit, seconds, change_types, paths)
+        return _first_rows(address, version, limit, seconds, change_types, paths, skips_missing)
     except _PartError as part:
         return part.answer
 
 
 @cached(16)
 def _first_rows(
-    address: str, version: int, limit: int, seconds: float, change_types: tuple[str, ...], paths: tuple[str, ...] | None
+    address: str,
+    version: int,
+    limit: int,
+    seconds: float,
+    change_types: tuple[str, ...],
+    paths: tuple[str, ...] | None,
+    skips_missing: bool,
 ) -> Answer:
     start = version if change_types else None
-    request = Request(address, version, limit, runner.MEMORY, start=start, change_types=change_types, paths=paths)
+    request = Request(
+        address,
+        version,
+        limit,
+        runner.MEMORY,
+        start=start,
+        change_types=change_types,
+        paths=paths,
+        skips_missing=skips_missing,
+    )
     answer = runner.run(request, seconds=seconds, on_wait=_end_with_the_page)
     if answer.counts.get("stopped"):
         raise _PartError(answer)

@@ -13,7 +13,8 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     differs from the version `base`, else rows that `where` keeps: the first ones, with a `seed` a sample of all, or as
     `profile` the PROFILE of all.
 
-    `paths`: of these data files alone; `names`: what the table is called in `sql`; `is_rowwise`: as `Query` has it;
+    `paths`: of these data files alone; `skips_missing`: of first rows, leave out data files that are not in the store;
+    `names`: what the table is called in `sql`; `is_rowwise`: as `Query` has it;
     `change_types`: of the changes only these; `limit`: rows at most; `memory`: bytes the process may take; `seconds`
     after which rows that were found are given as they are, 0 for no limit.
     """
@@ -28,6 +29,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     is_rowwise: bool = False
     where: str | None = None
     paths: tuple[str, ...] | None = None
+    skips_missing: bool = False
     seed: int | None = None
     profile: bool = False
     start: int | None = None

@@ -159,6 +159,8 @@ def _difference(table: lv.Table, request: Request, on_read: _OnRows, so_far: Dif
 
 
 def _rows(table: lv.Table, request: Request, on_read: _OnRows, on_found: _OnRows) -> pl.DataFrame:
+    if request.skips_missing:
+        return _rows_of_other_files(table, request, on_read, on_found)
     if request.start is not None:
         changes = table.changes(request.start, request.version)
         if request.change_types:  # skips the files of others, which may be vacuumed
@@ -170,6 +172,25 @@ def _rows(table: lv.Table, request: Request, on_read: _OnRows, on_found: _OnRows
         if request.seed is not None:
             return sample_rows(lazy, request.limit, request.seed)
     return _report_batches(lazy, on_found).head(request.limit).collect(engine="streaming")
+
+
+def _rows_of_other_files(table: lv.Table, request: Request, on_read: _OnRows, on_found: _OnRows) -> pl.DataFrame:
+    """The first rows of the files that are in the store, which it is asked for one by one; DataFileMissingError where
+    none is."""
+    parts, room, missing = [], request.limit, None
+    for path in table.files(as_declared(table, request.version), ["path"])["path"]:
+        one_file = msgspec.structs.replace(request, paths=(path,), limit=room, skips_missing=False)
+        try:
+            parts.append(_rows(table, one_file, on_read, on_found))
+        except errors.DataFileMissingError as error:
+            missing = error
+            continue
+        room -= parts[-1].height
+        if not room:
+            break
+    if missing is not None and not parts:
+        raise missing
+    return pl.concat(parts)
 
 
 def _scan(table: lv.Table, request: Request) -> pl.LazyFrame:
