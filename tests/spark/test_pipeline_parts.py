@@ -35,7 +35,7 @@ from lakeview.spark.pipelines.lineage import Checkpoints, Span, flow_lineage, sp
 from lakeview.spark.pipelines.project import write_project
 from lakeview.spark.pipelines.publication import Publication, Read, Result, publication_in, records_of
 from lakeview.spark.pipelines.records import Records
-from lakeview.spark.pipelines.restarts import check_restart, flow_mark
+from lakeview.spark.pipelines.restarts import are_visible, check_restart, flow_mark
 from lakeview.spark.pipelines.run import Spec, _Run, _with_late_workers, first_lines, locked
 from lakeview.spark.pipelines.sources import Places
 from lakeview.spark.stream_files import Offset
@@ -440,6 +440,18 @@ def test_a_run_is_refused_whose_checkpoints_and_sinks_are_not_of_each_other(tmp_
     check()  # all input is read again
     with pytest.raises(InvalidRequestError, match="the sink s has no path"):
         check_restart(Graph({"s": ""}), Checkpoints(storage), records, storage)
+
+
+@pytest.mark.parametrize(
+    ("storage", "server", "expected"),
+    [
+        ("file:///shop/storage", "sc://127.0.0.1:15002/;token=t", True),
+        ("file:///shop/storage", "sc://spark.example:15002", False),
+        ("s3://shop/storage", "sc://spark.example:15002", True),
+    ],
+)
+def test_checkpoints_in_a_folder_of_another_machine_are_not_seen(storage: str, server: str, expected: bool) -> None:
+    assert are_visible(storage, server) == expected
 
 
 def test_a_sink_that_names_an_application_in_place_of_its_query_is_written_again(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ from lakeview.spark.pipelines.config import read_config
 from lakeview.spark.pipelines.graph import FORMAT, Answer, FlowNode, Graph, absolute, inputs_in, lakeview_tables
 from lakeview.spark.pipelines.lineage import Checkpoints
 from lakeview.spark.pipelines.records import Records
-from lakeview.spark.pipelines.restarts import check_restart
+from lakeview.spark.pipelines.restarts import are_visible, check_restart
 
 
 class Registry(SparkConnectGraphElementRegistry):
@@ -135,9 +135,10 @@ def run(spec_path: Path, answer: Answer, user: str | None) -> None:
     spark = builder.getOrCreate()
     try:
         _start(spark, spec_path, spec, answer, user, dry=True)
-        config = read_config(spec_path.parent)
-        records = Records(config.output, spec.name, system_clock, access=config.access)
-        check_restart(answer.graph, Checkpoints(spec.storage), records, spec.storage)
+        if are_visible(spec.storage, os.environ.get("SPARK_REMOTE", "")):
+            config = read_config(spec_path.parent)
+            records = Records(config.output, spec.name, system_clock, access=config.access)
+            check_restart(answer.graph, Checkpoints(spec.storage), records, spec.storage)
         answer.step = "flows"
         _start(spark, spec_path, spec, answer, user, dry=False)
     finally:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from lakeview.delta.table import DeltaTable
+from lakeview.model.addresses import is_local, normalise
 from lakeview.model.errors import InvalidRequestError
 from lakeview.spark.pipelines.graph import Graph
 from lakeview.spark.pipelines.lineage import Checkpoints
@@ -36,6 +39,12 @@ def check_restart(graph: Graph, checkpoints: Checkpoints, records: Records, stor
                 place=name,
                 kind="sink-without-checkpoint",
             )
+
+
+def are_visible(storage: str, server: str) -> bool:
+    """False if a pipeline's `storage` is a folder of another machine, that of the Spark server with this URL: none of
+    its checkpoints would be seen here."""
+    return not is_local(normalise(storage)) or urlsplit(server).hostname in (None, "localhost", "127.0.0.1", "::1")
 
 
 def flow_mark(sink: DeltaTable) -> str:
