@@ -74,6 +74,18 @@ def test_files_from_before_a_table_was_partitioned_are_of_no_partition() -> None
     assert next(iter(bars["datasets"].values()))[-1]["partition"] == "no partition"
 
 
+def test_files_of_no_partition_are_not_counted_as_one() -> None:
+    before, after = (
+        Snapshot(s.metadata, frames={"files": s.files.with_columns(pl.col("partition_text").replace("key=null", None))})
+        for s in (table([None], pl.Int64()), table([None, 1, 3], pl.Int64()))
+    )
+    difference = views.compare.versions.partition_difference(before, after)
+    assert difference["partition_text"].sort().to_list() == ["key=1", "key=3", "no partition"]
+    assert views.compare.sentences.difference_tiles(before, after, difference)[-1] == ("Partitions", "2", "2 touched")
+    (gap,) = views.health.layout.partition_findings(after)
+    assert gap.evidence == "key=2, between 2 partitions that are there"
+
+
 def test_an_unpartitioned_table_has_no_partitions() -> None:
     snapshot = Story(partitioned=False).append(10).snapshot()
     sizes = views.partitions.sizes.partition_sizes(snapshot)

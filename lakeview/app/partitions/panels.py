@@ -30,7 +30,7 @@ def short_name(now: OpenTable) -> str:
 def tiles(now: OpenTable, sizes: pl.DataFrame, skew: views.partitions.sizes.Skew) -> None:
     """How many, how even, and which comes next."""
     with grid(220):
-        half = views.partitions.layout.half_of_the_bytes(sizes)
+        half = views.partitions.layout.half_of_the_bytes(sizes.drop_nulls("partition_text"))
         tile(
             "Partitions",
             f"{skew.partitions:,}",

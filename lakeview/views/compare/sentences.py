@@ -8,8 +8,9 @@ from lakeview.model.printable import first_few
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.compare.bases import commits_between
 from lakeview.views.compare.row_change import bounds_text
-from lakeview.views.compare.versions import FileDifference, file_difference, settings_difference
+from lakeview.views.compare.versions import ALL_FILES, FileDifference, file_difference, settings_difference
 from lakeview.views.files.rows import rows_text
+from lakeview.views.partitions.keys import NO_PARTITION
 from lakeview.views.schema.diff import diff_schemas
 from lakeview.views.units import (
     count_text,
@@ -132,9 +133,10 @@ def difference_tiles(before: Snapshot, after: Snapshot, partitions: pl.DataFrame
         ("Columns", str(len(after.schema)), columns or (f"{len(schema)} changed" if schema else None)),
     ]
     if after.partition_columns:
-        sides = [s.files["partition_text"].n_unique() for s in (before, after)]
-        touched = partitions.filter(pl.any_horizontal(pl.exclude("partition_text") > 0)).height
-        tiles.append(("Partitions", format_count(sides[1]), f"{touched:,} touched" if touched else None))
+        count = after.files["partition_text"].drop_nulls().n_unique()
+        inside = partitions.filter(~pl.col("partition_text").is_in([NO_PARTITION, ALL_FILES]))
+        touched = inside.filter(pl.any_horizontal(pl.exclude("partition_text") > 0)).height
+        tiles.append(("Partitions", format_count(count), f"{touched:,} touched" if touched else None))
     return tiles
 
 

@@ -11,6 +11,7 @@ from lakeview.model.column_values import live_records
 from lakeview.model.printable import count_text
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.compare.row_change import row_change_bounds
+from lakeview.views.partitions.keys import NO_PARTITION
 from lakeview.views.sums import flows, total, zero_without_files
 
 PARTITION_DIFF = pl.Schema(
@@ -25,14 +26,14 @@ PARTITION_DIFF = pl.Schema(
         "records_removed": pl.Int64(),
     }
 )
-"""One row a partition, in order, those without a difference too; one row "all files" for a table without partitions.
-`files_redeleted`: files in both with other deleted rows; `bytes` and `records` of added and removed files, null when
-unknown."""
+"""One row a partition, in order, those without a difference too; one row ALL_FILES for a table without partitions,
+NO_PARTITION for the files of one from before it was partitioned. `files_redeleted`: files in both with other deleted
+rows; `bytes` and `records` of added and removed files, null when unknown."""
 
 SETTINGS_DIFF = pl.Schema({"name": pl.String(), "change": pl.String(), "before": pl.String(), "after": pl.String()})
 """One row a property, protocol version or table feature: added, dropped, changed or same, changes first."""
 
-_UNPARTITIONED = "all files"
+ALL_FILES = "all files"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +107,14 @@ def partition_contents(snapshot: Snapshot, name: str) -> pl.DataFrame:
 def _files(snapshot: Snapshot) -> pl.DataFrame:
     files = snapshot.files
     order = files.sort("partition", nulls_last=True, maintain_order=True) if "partition" in files.columns else files
+    is_partitioned = bool(snapshot.partition_columns) or files["partition_text"].count() > 0
+    outside = NO_PARTITION if is_partitioned else ALL_FILES
     return order.select(
         "path",
         "deletion_vector",
         "size",
         live=live_records(),
-        partition_text=pl.col("partition_text").fill_null(_UNPARTITIONED),
+        partition_text=pl.col("partition_text").fill_null(outside),
     )
 
 

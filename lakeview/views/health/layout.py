@@ -181,6 +181,6 @@ def partition_findings(snapshot: Snapshot) -> list[Finding]:
     missing = missing_partitions(snapshot)
     if missing:
         claim = f"{count_text(len(missing), 'partition')} missing in the sequence"
-        evidence = f"{first_few(missing)}, between {count_text(sizes.height, 'partition')} that are there"
+        evidence = f"{first_few(missing)}, between {count_text(skew.partitions, 'partition')} that are there"
         findings.append(finding("partitions-missing", Severity.ATTENTION, claim, evidence, missing[0]))
     return findings
