@@ -5,6 +5,7 @@ Iceberg draws snapshot ids at random ("Snapshots"); its sequence numbers count a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from itertools import islice
 from threading import Lock
@@ -19,11 +20,16 @@ _AMBIGUOUS = 0
 
 
 def register(sequence_numbers: Iterable[tuple[int, int]]) -> None:
-    """Names versions, given as (id, sequence number), for as long as the process runs.
+    """Names versions of one table, given as (id, sequence number), for as long as the process runs.
 
-    An id that two tables number differently loses its name. Version 1 of Iceberg has no sequence numbers: 0 is no name.
+    An id that two tables number differently loses its name, and a number of several ids is none: a link by it could
+    lead to another one. Version 1 of Iceberg has no sequence numbers: 0 is no name.
     """
-    numbers = {version: n for version, n in sequence_numbers if n > 0 and not -RANDOM_FROM < version < RANDOM_FROM}
+    pairs = [(version, n) for version, n in sequence_numbers if n > 0]
+    ids_of = Counter(n for _, n in pairs)
+    numbers = {
+        version: n if ids_of[n] == 1 else _AMBIGUOUS for version, n in pairs if not -RANDOM_FROM < version < RANDOM_FROM
+    }
     with _lock:
         for version in _numbers.keys() & numbers.keys():
             if numbers[version] != _numbers[version]:

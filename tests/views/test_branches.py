@@ -140,3 +140,6 @@ def test_random_versions_are_named_by_their_sequence_number_unless_two_tables_di
     assert views.units.format_version(BIG) == "27499…27766"  # version 1 of Iceberg has no sequence numbers
     version_names.register([(second, 4)])
     assert views.units.format_version(second) == f"27499…{str(second)[-5:]}"
+    version_names.register([(BIG + 3, 5), (BIG + 4, 5), (BIG + 5, 6)])
+    names = [version_names.name_of(BIG + n) for n in (3, 4, 5)]
+    assert names == [None, None, "s6"], "one number of two snapshots names neither"
