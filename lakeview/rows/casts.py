@@ -276,6 +276,8 @@ def _type_without_views(type_: pa.DataType) -> pa.DataType:
         return pa.struct([_field_without_views(field) for field in type_])
     if pa.types.is_list(type_):
         return pa.list_(_field_without_views(type_.value_field))
+    if pa.types.is_large_list(type_):  # of polars, which delta-rs writes as it comes
+        return pa.large_list(_field_without_views(type_.value_field))
     if pa.types.is_map(type_):
         return pa.map_(_field_without_views(type_.key_field), _field_without_views(type_.item_field))
     return type_

@@ -361,6 +361,7 @@ def test_rows_are_deleted_from_a_file_that_asks_for_views(
         "c": (kind, text, view, value),
         "s": (struct(x=kind), pa.struct([("x", text)]), pa.struct([("x", view)]), {"x": value}),
         "l": (array(kind), pa.list_(text), pa.list_(view), [value]),
+        "large": (array(kind), pa.large_list(text), pa.large_list(view), [value]),
         "m": (map_of(kind, kind), pa.map_(text, text), pa.map_(view, view), [(value, value)]),
     }
     history.create({"id": "long"} | {name: column[0] for name, column in columns.items()})
@@ -368,8 +369,8 @@ def test_rows_are_deleted_from_a_file_that_asks_for_views(
     history.commit(parquet(history, "f", pa.table({"id": [1, 2, 3]} | rows)))
     table = lv.open_table(history.address)
     table.delete("id = 1")
-    left = table.scan().select("id", "c", "s", "l").collect().rows()
-    assert left == [(2, None, None, None), (3, value, {"x": value}, [value])]
+    left = table.scan().select("id", "c", "s", "l", "large").collect().rows()
+    assert left == [(2, None, None, None, None), (3, value, {"x": value}, [value], [value])]
 
 
 # -- collations
