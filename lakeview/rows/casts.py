@@ -302,7 +302,7 @@ def whole(array: pa.Array) -> pa.Array:
         lengths = pc.subtract(array.offsets.slice(1), array.offsets.slice(0, len(array)))
         count = pc.sum(lengths.filter(array.is_valid()) if array.null_count else lengths).as_py() or 0
         if count != len(array.values):
-            return array.take(pa.arange(0, len(array)))
+            return array.cast(_type_without_views(array.type)).take(pa.arange(0, len(array)))
     return array
 
 

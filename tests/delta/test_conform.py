@@ -161,6 +161,8 @@ EXACT: list[tuple[pa.Array, pa.DataType, Any]] = [
     (one([1, 2], pa.list_(pa.int64(), 2)), pa.list_(pa.int64()), [1, 2]),
     (one([1, 2], pa.list_view(pa.int64())), pa.list_(pa.int64()), [1, 2]),
     (one([1, 2], pa.large_list_view(pa.int32())), pa.list_(pa.int64()), [1, 2]),
+    (pa.ListArray.from_arrays([0, 1, 2, 3], one("x", pa.string_view()), mask=one(False, pa.bool_()).is_null()),
+     pa.list_(pa.string()), ["x"]),  # nulls with elements
     (pa.nulls(3), pa.int64(), None),
 ]  # fmt: skip
 
