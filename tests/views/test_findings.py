@@ -218,6 +218,22 @@ def test_an_empty_table_says_so() -> None:
     assert [f.claim for f in findings] == ["The table has no files"]
 
 
+@pytest.mark.parametrize(
+    ("story", "severity"),
+    [
+        (Story().append(1000).delete(0, user="li@ops"), Severity.ATTENTION),
+        (Story().append(1).delete(0).append(1).delete(2, user="li@ops"), Severity.NOTE),
+    ],
+    ids=["once", "as a routine"],
+)
+def test_a_table_that_was_emptied_says_since_when_and_by_whom(story: Story, severity: Severity) -> None:
+    findings = found_in(story)
+    first = next(iter(findings.values()))
+    assert (first.claim, first.severity) == (f"The table is empty since v{story.version}, by li@ops", severity)
+    assert first.evidence.startswith("DELETE; 1 h ago")
+    assert "The table has no files" not in findings
+
+
 @pytest.mark.parametrize(("size", "claims"), [(MIB // 2, ["200 of 200 partitions are smaller than 1 MiB"]), (MIB, [])])
 def test_partitions_that_are_too_small_are_found(size: int, claims: list[str]) -> None:
     story = Story()

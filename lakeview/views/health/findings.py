@@ -14,10 +14,11 @@ from lakeview.views.audit.findings import audit_findings
 from lakeview.views.health.history import (
     arrival_findings,
     cadence_findings,
+    emptied_findings,
     sequence_arrivals,
     version_findings,
 )
-from lakeview.views.health.kinds import UNREADABLE, finding
+from lakeview.views.health.kinds import EMPTIED, UNREADABLE, finding
 from lakeview.views.health.layout import contradiction_findings, file_findings, partition_findings, statistics_findings
 from lakeview.views.health.maintenance import history_findings, log_findings
 from lakeview.views.quality.anomalies import NO_CHANGES, anomalies, anomaly_findings, normal_finding
@@ -83,7 +84,9 @@ def findings(evidence: Evidence, now: datetime) -> list[Finding]:
     snapshot = evidence.snapshot
     every = [] if evidence.rules is None else rule_findings(evidence.rules)
     every += _commit_findings(evidence, now)
-    every += [*file_findings(snapshot), *statistics_findings(snapshot, evidence.statistics)]
+    without = {"no-files"} if any(f.id == EMPTIED for f in every) else set()
+    every += [f for f in file_findings(snapshot) if f.id not in without]
+    every += [*statistics_findings(snapshot, evidence.statistics)]
     every += contradiction_findings(snapshot, evidence.contradictions)
     every += [*partition_findings(snapshot), *log_findings(snapshot, evidence.log)]
     every += [] if evidence.audit is None else audit_findings(evidence.audit)
@@ -102,6 +105,8 @@ def _commit_findings(evidence: Evidence, now: datetime) -> list[Finding]:
     every = anomaly_findings(bad, now, restore_command(snapshot, line, bad))
     until_then = pl.col("version").is_in(up_to(line, snapshot.version)["version"].implode())
     every += [] if every else normal_finding(changes.filter(until_then))
+    emptied = emptied_findings(snapshot, line, now)
+    every = [*(each for each in emptied if each.commit not in {bad.commit for bad in every}), *every]
     return [*every, *lateness_findings(changes), *cadence_findings(commits, now), *arrival_findings(arrivals)]
 
 

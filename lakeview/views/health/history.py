@@ -10,9 +10,11 @@ import polars as pl
 from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.snapshot import Snapshot
-from lakeview.views.health.kinds import UNREADABLE, finding
+from lakeview.views.health.kinds import EMPTIED, UNREADABLE, finding
 from lakeview.views.partitions.sizes import partition_sizes
 from lakeview.views.partitions.writes import partition_arrivals
+from lakeview.views.retention.remedies import command
+from lakeview.views.timeline.commits import on_branch, up_to
 from lakeview.views.timeline.readability import LATE, ON_TIME, cadence, readability, readability_runs, runs_text
 from lakeview.views.units import count_text, format_age, format_moment, format_version
 
@@ -59,6 +61,29 @@ def _last_reason(ribbon: pl.DataFrame, state: str, unknown: str) -> str:
     if reason is None:
         return unknown
     return str(reason) if affected.height == 1 else f"{format_version(version)}: {reason}"
+
+
+def emptied_findings(snapshot: Snapshot, timeline: pl.DataFrame, now: datetime) -> list[Finding]:
+    """A finding that a commit took the last rows of the table; none for one that never had rows, by TIMELINE. A table
+    that was emptied before and filled again is one that its writers empty as a routine."""
+    line = on_branch(up_to(timeline, snapshot.version))
+    empty = line.select(((pl.col("files") == 0) | (pl.col("records") == 0)).fill_null(value=False)).to_series()
+    if empty.all() or not empty[-1]:
+        return []
+    began = empty & ~empty.shift(1, fill_value=True)
+    severity = Severity.ATTENTION if began.sum() == 1 else Severity.NOTE
+    commit, before = line.row(began.arg_true()[-1], named=True), line.row(began.arg_true()[-1] - 1, named=True)
+    moment = commit["timestamp"]
+    details = [
+        commit["operation"],
+        None if moment is None else f"{format_age(now - moment)} ago, {format_moment(moment)} UTC",
+        None if before["records"] is None else f"{count_text(before['records'], 'row')} before",
+    ]
+    since = format_version(commit["version"])
+    by = "" if commit["writer"] is None else f", by {commit['writer']}"
+    run = command("restore", snapshot, version=str(before["version"]))
+    claim, evidence = f"The table is empty since {since}{by}", "; ".join(filter(None, details))
+    return [finding(EMPTIED, severity, claim, evidence, since, command=run, commit=commit["version"])]
 
 
 def cadence_findings(commits: pl.DataFrame, now: datetime) -> list[Finding]:

@@ -13,6 +13,7 @@ from lakeview.views.timeline.readability import LATE, NO_NEWER_EVENTS, ON_TIME
 from lakeview.views.units import format_age, format_bytes
 
 UNREADABLE = "version-unreadable"
+EMPTIED = "table-emptied"
 
 _RESTORE = "restore the missing file from a backup, or give the version up"
 
@@ -104,6 +105,12 @@ _KINDS: Final = {
         "queries of the latest version contain these rows, or lack those that they replaced",
     ),
     "load-anomaly-repaired": _Kind("timeline"),
+    EMPTIED: _Kind(
+        "timeline",
+        "the first time that a table with rows has none",
+        "ask its writer; load it again, or restore the version before",
+        "queries of the table find no rows",
+    ),
     "loads-as-expected": _Kind("quality"),
     "constraint-violated": _Kind(
         "quality",
