@@ -109,6 +109,10 @@ def test_skew_compares_with_the_median() -> None:
         pytest.param([1, 2, 3], pl.Int32(), [], id="no gap"),
         pytest.param([1, 100, 5000], pl.Int64(), [], id="ids are no sequence"),
         pytest.param([date(2026, 1, 30), date(2026, 2, 1)], pl.Date(), ["key=2026-01-31"], id="a day"),
+        pytest.param(
+            ["2026-01-01", "2026-01-03", "9999-12-31"], pl.String(), ["key=2026-01-02"], id="the year 9999 is no date"
+        ),
+        pytest.param(["9999-12-30", "9999-12-31"], pl.String(), [], id="no date at all"),
         pytest.param(["2025-12", "2026-02"], pl.String(), ["key=2026-01"], id="a month as text"),
         pytest.param(["2026-01-01", "2026-01-03"], pl.String(), ["key=2026-01-02"], id="a day as text"),
         pytest.param(["202511", "202601"], pl.String(), ["key=202512"], id="a month as six digits"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import MAXYEAR, datetime, timedelta
 from typing import Literal
 
 import polars as pl
@@ -70,6 +70,11 @@ class TimeKey:
             return (padded + ":00").str.to_datetime(f"{shape}:%M", strict=False)
         return padded.str.to_date(shape, strict=False).cast(pl.Datetime("us"))
 
+    def dates(self, texts: pl.Series) -> pl.Series:
+        """The moments of texts in order; those of the year 9999 mean no date, and are left out."""
+        moments = self.moments(texts)
+        return moments.filter(moments.dt.year() < MAXYEAR).sort()
+
     def text(self, moment: datetime) -> str:
         """A moment as the key writes it."""
         return moment.strftime(self.format).zfill(4 if self.grain == "year" else 0)
@@ -129,8 +134,8 @@ def sequence(texts: pl.Series) -> tuple[list[int], Callable[[int], str]] | None:
         return None
     key = time_key(distinct)
     if key is not None:
-        moments = key.moments(distinct).sort()
-        steps = key.steps(moments[0], moments[-1])
+        moments = key.dates(distinct)
+        steps = key.steps(moments[0], moments[-1]) if moments.len() else moments
         if not steps.len():
             return None
         places = {moment: place for place, moment in enumerate(steps.to_list())}

@@ -4,7 +4,7 @@ rectangles for more; and what comes next."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import MAXYEAR, datetime, timedelta
+from datetime import datetime, timedelta
 
 import polars as pl
 
@@ -84,8 +84,8 @@ def time_partitions(snapshot: Snapshot, sizes: pl.DataFrame) -> tuple[Grain, pl.
     if key is None:
         return None
     labelled = sizes.with_columns(label=texts, start=key.moments(texts)).drop_nulls("start")
-    starts = labelled["start"].sort()
-    steps = key.steps(starts[0], starts[-1])
+    starts = key.dates(texts)
+    steps = key.steps(starts[0], starts[-1]) if starts.len() else starts
     if not steps.len():
         return None
     labels = pl.Series([key.text(moment) for moment in steps.to_list()], dtype=pl.String)
@@ -131,8 +131,7 @@ def expected_partition(
     """The next partition in time, from PARTITION_ARRIVALS; None without a key of time, or too few to tell a step.
 
     It is due one usual step (the median between first writes) after the last one came, and overdue half a step later.
-    Steps shorter than half of what a partition spans are those of a backfill, and tell no cadence. The year 9999 means
-    no date, and has no next step.
+    Steps shorter than half of what a partition spans are those of a backfill, and tell no cadence.
     """
     names = snapshot.partition_columns
     first_writes = arrivals["first_written"].drop_nulls().sort()
@@ -144,8 +143,7 @@ def expected_partition(
         return None
     steps = first_writes.diff().drop_nulls()
     usual: object = steps.filter(steps > timedelta()).quantile(0.5, "nearest")  # typed as a number, and a duration here
-    moments = key.moments(texts)
-    last: object = moments.filter(moments.dt.year() < MAXYEAR).max()
+    last: object = key.dates(texts).max()
     if not isinstance(usual, timedelta) or not isinstance(last, datetime):
         return None
     following = key.after(last)
