@@ -97,7 +97,10 @@ class ReadOptions:
     @staticmethod
     def parse(options: Mapping[str, str]) -> "ReadOptions":
         """Raises InvalidRequestError for an unknown option and for a value that cannot be meant."""
-        options = known_options(options, _READING, "reading")
+        no_feed = {
+            name for name, value in options.items() if (name.lower(), value.lower()) == ("readchangefeed", "false")
+        }
+        options = known_options({n: v for n, v in options.items() if n not in no_feed}, _READING, "reading")
         for name, other in (("version", "versionasof"), ("timestamp", "timestampasof")):
             if other in options:
                 if name in options:

@@ -38,6 +38,7 @@ def test_a_condition_that_depends_on_the_zone_of_another_session_is_refused(tmp_
 
 def test_options_of_delta_mean_the_same() -> None:
     assert ReadOptions.parse({"path": "t", "versionAsOf": "7"}) == ReadOptions("t", 7)
+    assert ReadOptions.parse({"path": "t", "readChangeFeed": "False"}) == ReadOptions("t"), "which asks for no changes"
     moment = ReadOptions.parse({"path": "t", "timestampAsOf": "2026-01-02T03:04:05Z"}).timestamp
     assert moment == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
     options_given = {"path": "t", "txnappid": "loads", "txnversion": "3", "maxrecordsperfile": "10"}
