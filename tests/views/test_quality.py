@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -33,7 +34,7 @@ def history_of(loads: Sequence[dict[str, Any]]) -> tuple[pl.DataFrame, pl.DataFr
             {
                 "version": version, "position": version, "timestamp": START + timedelta(days=version),
                 "operation": "WRITE" if target is None else "RESTORE",
-                "parameters": None if target is None else f'{{"version": {target}}}', "user": "feed",
+                "parameters": None if target is None else json.dumps(target), "user": "feed",
                 "files_added": 1, "files_removed": 0 if back is None else 1,
                 "bytes_added": 10, "bytes_removed": 0 if back is None else 10, "records_added": rows,
                 "records_removed": 0, "schema_changed": False, "protocol_changed": False, "data_change": True,
@@ -99,14 +100,29 @@ ATTENTION, NOTE, PASS = Severity.ATTENTION, Severity.NOTE, Severity.PASS
             [*[{"rows": 5, "nulls": 0}] * 12, {"rows": 5, "nulls": 2}], [(PASS, "No anomalous loads")], id="two nulls"
         ),
         pytest.param(
-            [*USUAL, {"nulls": 900}, USUAL[0], {"restores": 11}],
+            [*USUAL, {"nulls": 900}, USUAL[0], {"restores": {"version": 11}}],
             [(NOTE, "v12: x is null in 90.0 % of 1,000 rows, expected 1.1 %")],
             id="a table restored to the version before it",
         ),
         pytest.param(
-            [*USUAL, {"nulls": 900}, {"restores": 11}, {"restores": 12}],
+            [*USUAL, {"nulls": 900}, {"restores": {"version": 11}}, {"restores": {"version": 12}}],
             [(ATTENTION, "v12: x is null in 90.0 % of 1,000 rows, expected 1.1 %")],
             id="and restored back",
+        ),
+        pytest.param(
+            [
+                *USUAL,
+                {"nulls": 900},
+                USUAL[0],
+                {"restores": {"version": None, "timestamp": "2026-01-12T06:00:00+02:00"}},
+            ],
+            [(NOTE, "v12: x is null in 90.0 % of 1,000 rows, expected 1.1 %")],
+            id="a table restored to a point in time",
+        ),
+        pytest.param(
+            [*USUAL, {"nulls": 900}, USUAL[0], {"restores": {"version": None, "timestamp": "2026-01-12 06:00:00"}}],
+            [(ATTENTION, "v12: x is null in 90.0 % of 1,000 rows, expected 1.1 %")],
+            id="restored to a point in time without a zone",
         ),
         pytest.param([*USUAL, {"rows": 1, "nulls": 0}], [(ATTENTION, "v12: 1 row, expected 1,000")], id="one row"),
         pytest.param(

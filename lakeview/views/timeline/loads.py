@@ -132,11 +132,20 @@ def _taken_back(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.Dat
 
 def _restored(ordered: pl.DataFrame) -> pl.DataFrame:
     """`version`, `restored_by` and `restored_at`: commits that a RESTORE to an earlier version took out of the table,
-    and no later one brought back. It may take out good loads with a bad one, and says nothing of them."""
+    and no later one brought back. It may take out good loads with a bad one, and says nothing of them. A point in time
+    counts with its zone alone: engines record the text of the statement, in the zone of their session."""
     target = pl.col("parameters").str.json_path_match("$.version").cast(pl.Int64, strict=False)
-    restores = ordered.filter(pl.col("operation") == "RESTORE").select("version", target.alias("target")).drop_nulls()
+    zoned = pl.col("parameters").str.json_path_match("$.timestamp").str.extract(r"^(.*T.*(?:Z|[+-]\d\d:\d\d))$")
+    at = zoned.str.to_datetime("%+", time_unit="ms", time_zone="UTC", strict=False)
+    restores = ordered.filter(pl.col("operation") == "RESTORE").select(
+        "version", target.alias("target"), at.alias("at")
+    )
     by: dict[int, int] = {}
-    for restore, version in restores.iter_rows():
+    for restore, version, moment in restores.iter_rows():
+        if version is None and moment is not None:
+            version = ordered.filter(pl.col("version") < restore, pl.col("timestamp") <= moment)["version"].max()
+        if version is None:
+            continue
         by = {load: before for load, before in by.items() if load > version or before <= version}
         by |= {load: by.get(load, restore) for load in ordered["version"] if version < load < restore}
     schema = {"version": pl.Int64(), "restored_by": pl.Int64()}
