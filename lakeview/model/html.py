@@ -25,7 +25,7 @@ def snapshot_html(snapshot: Snapshot) -> str:
         "rows": _rows(snapshot),
         "files": f"{snapshot.num_files:,}",
         "bytes": "unknown" if snapshot.size_bytes is None else f"{snapshot.size_bytes:,}",
-        "partitioned by": ", ".join(m.partition_columns) or "not partitioned",
+        "partitioned by": ", ".join(m.partition_columns) or "nothing",
         "protocol": m.protocol.label,
     }
     rows = "".join(f"<tr><th {_LEFT}>{escape(k)}</th><td {_LEFT}>{escape(v)}</td></tr>" for k, v in facts.items())
