@@ -528,3 +528,22 @@ def test_small_files_of_a_partition_that_are_written_again_share_new_ones(
     assert table.snapshot().num_files == files
     after = pl.when(pl.col("id") % 2 == 0).then(date(2030, 1, 1)).otherwise("day").alias("day")
     assert_frame_equal(all_rows(table), before.with_columns(after))
+
+
+def test_a_condition_is_evaluated_for_a_bounded_number_of_rows_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = lv.create_table(str(tmp_path), SCHEMA)
+    for _ in range(5):
+        table.append(rows(0, 2))
+    heights = []
+
+    def count(frame: pl.DataFrame, where: pl.Expr) -> pl.Series:
+        heights.append(frame.height)
+        return matching_rows(frame, where)
+
+    monkeypatch.setattr("lakeview.delta.write.live_files.matching_rows", count)
+    monkeypatch.setattr("lakeview.delta.write.live_files._TOGETHER_ROWS", 4)
+    table.delete("id % 2 = 1")
+    assert sorted(heights) == [2, 4, 4]
+    assert all_rows(table)["id"].to_list() == [0] * 5

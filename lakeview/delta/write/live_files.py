@@ -29,6 +29,9 @@ POSITION = "\0position"
 _TOGETHER_BYTES = 1 << 20
 """Bytes of files that are held against a condition together."""
 
+_TOGETHER_ROWS = 131_072
+"""Their rows: a file of few bytes can hold a million of equal ones."""
+
 _AHEAD = 2
 _T = TypeVar("_T")
 _Item = TypeVar("_Item")
@@ -135,13 +138,16 @@ def matches_of(files: Sequence[LiveFile], storage: Storage, where: pl.Expr) -> I
 
 def _together(files: Sequence[LiveFile]) -> Iterator[list[LiveFile]]:
     group: list[LiveFile] = []
-    size = 0
+    size = rows = 0
     for file in files:
-        if group and size + file.task.size > _TOGETHER_BYTES:
+        count = records_of(file.row["stats"])
+        more = _TOGETHER_ROWS if count is None else count
+        if group and (size + file.task.size > _TOGETHER_BYTES or rows + more > _TOGETHER_ROWS):
             yield group
-            group, size = [], 0
+            group, size, rows = [], 0, 0
         group.append(file)
         size += file.task.size
+        rows += more
     if group:
         yield group
 
