@@ -368,6 +368,7 @@ def test_rows_are_deleted_from_a_file_that_asks_for_views(
     rows = {name: pa.array([v, None, v], plain).cast(views) for name, (_, plain, views, v) in columns.items()}
     history.commit(parquet(history, "f", pa.table({"id": [1, 2, 3]} | rows)))
     table = lv.open_table(history.address)
+    assert isinstance(table, DeltaTable)
     table.delete("id = 1")
     left = table.scan().select("id", "c", "s", "l", "large").collect().rows()
     assert left == [(2, None, None, None, None), (3, value, {"x": value}, [value], [value])]

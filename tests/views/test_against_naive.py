@@ -172,7 +172,7 @@ def test_two_versions_differ_by_what_looking_up_every_file_says() -> None:
             )  # fmt: skip
         diff = views.compare.versions.partition_difference(*sides)
         assert {row[0]: row[1:] for row in diff.iter_rows()} == expected, seed
-        differences = views.compare.versions.file_difference(*sides)
+        differences = views.compare.versions.file_difference(sides[0], sides[1])
         sums = [[e[i] for e in expected.values()] for i in range(7)]
         whole = [None if None in one else sum(one) for one in sums]  # type: ignore[arg-type]  # None is tested for
         assert [
