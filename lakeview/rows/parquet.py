@@ -79,8 +79,8 @@ def _parquet_batches(task: FileTask, storage: Storage, live: LiveRows, batch_row
 
 def _small_file(handle: IO[bytes], size: int) -> pa.BufferReader | None:
     """All of a file if it is small; None for others, and for one that is not of the size that the log records, which
-    are left at their start."""
-    if size > _READ_BYTES:
+    are left at their start. The size of a hostile log may be negative."""
+    if not 0 <= size <= _READ_BYTES:
         return None
     data = handle.read(size + 1)
     if len(data) == size:
