@@ -128,7 +128,7 @@ def test_a_file_of_another_kind_is_said_to_be_one(tmp_path: Path) -> None:
     file.write_bytes(b"Obj\x01" + bytes(file.stat().st_size - 4))
     app = open_page("files", root, file="month=1/load-1.parquet")
     assert not app.exception
-    assert "is an Avro file, and only of Parquet files can be told" in text(app)
+    assert "is an Avro file, and only the layout of Parquet files can be read" in text(app)
 
 
 def test_many_files_come_by_page_and_the_page_is_in_the_link(tmp_path: Path) -> None:
