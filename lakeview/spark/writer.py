@@ -11,8 +11,8 @@ from pyspark.sql.types import StructType
 
 import lakeview as lv
 from lakeview.delta.log.actions import AddFile
+from lakeview.delta.log.commits import json_text
 from lakeview.delta.table import DeltaTable
-from lakeview.delta.write.definition_operations import json_text
 from lakeview.delta.write.file_changes import paths_of
 from lakeview.delta.write.writer import discard, write_files
 from lakeview.model.clock import Clock

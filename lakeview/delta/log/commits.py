@@ -174,6 +174,11 @@ def encode_actions(actions: Iterable[tuple[str, Any]]) -> bytes:
     return b"".join(lines)
 
 
+def json_text(value: Any) -> str:
+    """A value as operationParameters of a commit record it."""
+    return msgspec.json.encode(value).decode()
+
+
 def without_nulls(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Fields that are not null: the log leaves nulls out, and an inline vector has no offset, not one of null."""
     return {k: v for k, v in fields.items() if v is not None}

@@ -10,11 +10,10 @@ from lakeview.delta.data.row_tracking import MATERIALIZED
 from lakeview.delta.data.schemas import schema_text
 from lakeview.delta.features import READER_FEATURES, WRITER_FEATURES
 from lakeview.delta.log.actions import Metadata, Protocol
-from lakeview.delta.log.commits import encode_actions
+from lakeview.delta.log.commits import encode_actions, json_text
 from lakeview.delta.log.paths import LOG_FOLDER, commit_name
 from lakeview.delta.log.times import asks_for_in_commit_times
 from lakeview.delta.write.column_ids import MAX_ID, check_unique, with_column_ids
-from lakeview.delta.write.definition_operations import json_text
 from lakeview.delta.write.evolution import check_column_metadata, check_types
 from lakeview.delta.write.property_checks import check_reserved_columns, check_settable, check_statistics_columns
 from lakeview.delta.write.rules import active_features, check_clustering, with_required

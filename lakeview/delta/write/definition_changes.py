@@ -19,10 +19,10 @@ from lakeview.delta.write.evolution import (
 )
 from lakeview.delta.write.existing_rows import HasValue, Satisfies, check_rows, condition_of_rule, counterexamples
 from lakeview.delta.write.file_changes import LIVE_COLUMNS
+from lakeview.delta.write.file_selection import live_files
 from lakeview.delta.write.live_statistics import with_documents
 from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.property_checks import check_reserved_columns, check_settable, check_statistics_columns
-from lakeview.delta.write.row_operations import live_files
 from lakeview.delta.write.row_rules import Expression
 from lakeview.delta.write.rules import properties_of, property_features, supported_features
 from lakeview.delta.write.schema_changes import (

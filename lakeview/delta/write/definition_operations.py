@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-import msgspec
-
+from lakeview.delta.log.commits import json_text
 from lakeview.delta.write.target import Target
 from lakeview.model.arguments import flag_of, mapping_of, names_of, optional_text, text_of
 from lakeview.model.schema import leaf_name
@@ -15,7 +14,26 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lakeview.delta.write.schema_changes import Column
+    from lakeview.delta.write.transaction import Transaction
+    from lakeview.model.clock import Clock
     from lakeview.model.type_input import SchemaInput, TypeInput
+
+
+class WritableTable(Target, Protocol):
+    """A Delta table that makes transactions of its own."""
+
+    def transaction(
+        self,
+        operation: str = "WRITE",
+        *,
+        parameters: dict[str, Any] | None = None,
+        metrics: dict[str, Any] | None = None,
+        user: str | None = None,
+        user_metadata: str | None = None,
+        engine: str | None = None,
+        clock: Clock | None = None,
+    ) -> Transaction:
+        """A transaction on the latest version."""
 
 
 class DefinitionOperations:
@@ -25,7 +43,7 @@ class DefinitionOperations:
     A column may be a field of a struct: `a.b` or `("a", "b")`, `a.element.b` where a list holds the struct.
     """
 
-    def add_column(self: Target, column: Column, type_: TypeInput, *, comment: str | None = None) -> int | None:
+    def add_column(self: WritableTable, column: Column, type_: TypeInput, *, comment: str | None = None) -> int | None:
         """Add a nullable column, or field of a struct, behind the others; returns the version."""
         data_type = type_of(type_, _text(column))
         about = {"name": _text(column), "type": str(data_type), "nullable": True}
@@ -35,7 +53,7 @@ class DefinitionOperations:
             txn.add_column(column, data_type, comment=comment)
         return txn.version
 
-    def evolve(self: Target, schema: SchemaInput) -> int | None:
+    def evolve(self: WritableTable, schema: SchemaInput) -> int | None:
         """Give the table this schema, which may add nullable columns and fields of structs and change comments; returns
         the version, None if it is that."""
         columns = json_text([{"name": field.name, "type": str(field.type)} for field in schema_of(schema)])
@@ -43,7 +61,7 @@ class DefinitionOperations:
             txn.evolve(schema)
         return txn.version
 
-    def rename_column(self: Target, column: Column, name: str) -> int | None:
+    def rename_column(self: WritableTable, column: Column, name: str) -> int | None:
         """Give a column, or a field of a struct (`a.b`), another name; no file changes. Columns have to be mapped."""
         from lakeview.delta.write.schema_changes import column_path
 
@@ -53,13 +71,13 @@ class DefinitionOperations:
             txn.rename_column(column, name)
         return txn.version
 
-    def drop_column(self: Target, column: Column) -> int | None:
+    def drop_column(self: WritableTable, column: Column) -> int | None:
         """Take a column, or a field of a struct, out of the table; no file changes. Columns have to be mapped."""
         with self.transaction("DROP COLUMNS", parameters={"columns": json_text([_text(column)])}) as txn:
             txn.drop_column(column)
         return txn.version
 
-    def widen_column(self: Target, column: Column, type_: TypeInput) -> int | None:
+    def widen_column(self: WritableTable, column: Column, type_: TypeInput) -> int | None:
         """Give a column a type that holds all of its values; the table needs `delta.enableTypeWidening`."""
         data_type = type_of(type_, _text(column))
         parameters = {"column": json_text({"name": _text(column), "type": str(data_type)})}
@@ -67,28 +85,28 @@ class DefinitionOperations:
             txn.widen_column(column, data_type)
         return txn.version
 
-    def reorder_columns(self: Target, names: Sequence[str]) -> int | None:
+    def reorder_columns(self: WritableTable, names: Sequence[str]) -> int | None:
         """Put columns in this order, those that are not named behind."""
         names = names_of(names, "names")
         with self.transaction("CHANGE COLUMNS", parameters={"columns": json_text(names)}) as txn:
             txn.reorder_columns(names)
         return txn.version
 
-    def set_nullable(self: Target, column: Column, *, nullable: bool) -> int | None:
+    def set_nullable(self: WritableTable, column: Column, *, nullable: bool) -> int | None:
         """Let a column hold null, or no longer, once no row has null in it."""
         parameters = json_text({"name": _text(column), "nullable": flag_of(nullable, "nullable")})
         with self.transaction("CHANGE COLUMN", parameters={"column": parameters}) as txn:
             txn.set_nullable(column, nullable=nullable)
         return txn.version
 
-    def set_comment(self: Target, column: Column, comment: str | None) -> int | None:
+    def set_comment(self: WritableTable, column: Column, comment: str | None) -> int | None:
         """Say what a column is, or no longer."""
         parameters = json_text({"name": _text(column), "comment": optional_text(comment, "comment")})
         with self.transaction("CHANGE COLUMN", parameters={"column": parameters}) as txn:
             txn.set_comment(column, comment)
         return txn.version
 
-    def upgrade_protocol(self: Target, features: Sequence[str]) -> int | None:
+    def upgrade_protocol(self: WritableTable, features: Sequence[str]) -> int | None:
         """Let the protocol name more table features, and those that they need."""
         features = names_of(features, "features")
         with self.transaction("UPGRADE PROTOCOL") as txn:
@@ -96,7 +114,7 @@ class DefinitionOperations:
             txn.entry.parameters["newProtocol"] = json_text(txn.definition.protocol)
         return txn.version
 
-    def set_properties(self: Target, properties: Mapping[str, str]) -> int | None:
+    def set_properties(self: WritableTable, properties: Mapping[str, str]) -> int | None:
         """Set table properties; the others stay. The protocol is upgraded to what they need."""
         with self.transaction(
             "SET TBLPROPERTIES", parameters={"properties": json_text(mapping_of(properties, "properties"))}
@@ -104,20 +122,20 @@ class DefinitionOperations:
             txn.set_properties(properties)
         return txn.version
 
-    def unset_properties(self: Target, names: Sequence[str]) -> int | None:
+    def unset_properties(self: WritableTable, names: Sequence[str]) -> int | None:
         """Remove table properties."""
         names = names_of(names, "names")
         with self.transaction("UNSET TBLPROPERTIES", parameters={"properties": json_text(names)}) as txn:
             txn.unset_properties(names)
         return txn.version
 
-    def add_constraint(self: Target, name: str, expression: str) -> int | None:
+    def add_constraint(self: WritableTable, name: str, expression: str) -> int | None:
         """Add a CHECK constraint, in Spark's SQL, once all rows satisfy it."""
         with self.transaction("ADD CONSTRAINT", parameters={"name": name, "expr": expression}) as txn:
             txn.add_constraint(name, expression)
         return txn.version
 
-    def drop_constraint(self: Target, name: str) -> int | None:
+    def drop_constraint(self: WritableTable, name: str) -> int | None:
         """Remove a CHECK constraint."""
         with self.transaction("DROP CONSTRAINT", parameters={"name": name}) as txn:
             txn.drop_constraint(name)
@@ -128,8 +146,3 @@ def _text(column: Column) -> str:
     from lakeview.delta.write.schema_changes import column_path
 
     return text_of(column if isinstance(column, str) else leaf_name(column_path(column)), "column")
-
-
-def json_text(value: Any) -> str:
-    """A value as operationParameters record it."""
-    return msgspec.json.encode(value).decode()

@@ -9,13 +9,13 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
 import pyroaring
 
 from lakeview.delta.log.actions import DeletionVectorDescriptor
 from lakeview.delta.log.vector_paths import z85_encoded
 from lakeview.delta.write.file_changes import FileChanges, add_of
 from lakeview.delta.write.live_files import LiveFile
-from lakeview.delta.write.statistics import with_deletions
 from lakeview.model.clock import Clock
 from lakeview.model.snapshot import milliseconds
 from lakeview.rows.bitmaps import PORTABLE_MAGIC
@@ -24,6 +24,7 @@ from lakeview.storage import Storage
 _VERSION = bytes([1])
 _NUMBER = struct.Struct(">i")
 _CHECKSUM = struct.Struct(">I")
+_STATISTICS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +76,12 @@ def write_vectors(
         offset += _NUMBER.size + len(data) + _CHECKSUM.size
     storage.put(path, b"".join(parts))
     return path, descriptors
+
+
+def with_deletions(stats: str | None, rows: int) -> str:
+    """Statistics of a file of so many physical rows that has a deletion vector: bounds that are no longer tight.
+
+    "The numRecords statistic must be present and accurate for every file with a deletion vector" (today's protocol).
+    """
+    statistics = {} if stats is None else _STATISTICS.decode(stats)
+    return msgspec.json.encode({**statistics, "numRecords": rows, "tightBounds": False}).decode()

@@ -22,11 +22,11 @@ from lakeview.delta.data.row_tracking import MATERIALIZED
 from lakeview.delta.data.schemas import schema_text
 from lakeview.delta.data.type_widening import type_changes, widens_unasked
 from lakeview.delta.log.actions import AddFile, DomainMetadata, Metadata
+from lakeview.delta.log.commits import json_text
 from lakeview.delta.log.file_actions import PARTITION_VALUES
 from lakeview.delta.log.paths import encode_path
 from lakeview.delta.write.create import check_schema, lowest_protocol, put_first
 from lakeview.delta.write.definition import Definition
-from lakeview.delta.write.definition_operations import json_text
 from lakeview.delta.write.file_changes import LIVE_COLUMNS, add_of
 from lakeview.delta.write.live_statistics import with_documents
 from lakeview.delta.write.row_ids import DOMAIN as ROW_DOMAIN

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -14,12 +14,27 @@ from lakeview.delta.log.actions import AddFile
 from lakeview.delta.log.paths import decode_path
 from lakeview.delta.log.record_counts import records_of
 from lakeview.delta.write.conflicts import Winner
-from lakeview.delta.write.deletion_vectors import write_vectors
+from lakeview.delta.write.deletion_vectors import with_deletions, write_vectors
 from lakeview.delta.write.file_changes import FileChanges
 from lakeview.delta.write.live_files import LiveFile
-from lakeview.delta.write.optimize import Rearrangement
-from lakeview.delta.write.statistics import with_deletions
 from lakeview.storage import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class Rearrangement:
+    """Files whose rows were written to other files.
+
+    `rows`: the physical rows of each; `before`: the positions that each had deleted when it was read; `deletions`:
+    those that it has by now; `ordered`: whether the rows follow each other in `adds` as they do in `files`, so that a
+    row's new place is known.
+    """
+
+    files: tuple[LiveFile, ...]
+    rows: tuple[int, ...]
+    before: tuple[pyroaring.BitMap64, ...]
+    deletions: tuple[pyroaring.BitMap64, ...]
+    adds: tuple[AddFile, ...]
+    ordered: bool
 
 
 def follow_deletes(

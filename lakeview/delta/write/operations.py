@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from lakeview.delta.write.definition_operations import DefinitionOperations, json_text
+from lakeview.delta.log.commits import json_text
+from lakeview.delta.write.definition_operations import DefinitionOperations, WritableTable
 from lakeview.delta.write.target import Progress, Target
 from lakeview.model.arguments import duration_of, flag_of, integer_of, integers_of, names_of, text_of
 from lakeview.model.errors import CommitConflictError
@@ -57,7 +58,7 @@ class Operations(DefinitionOperations):
             clock=clock or system_clock,
         )
 
-    def append(self: Target, frame: Frame) -> int | None:
+    def append(self: WritableTable, frame: Frame) -> int | None:
         """Append rows in a transaction of their own; returns the version.
 
         Refused rather than altered: InvalidRequestError for columns, fields and values that the table does not hold.
@@ -71,7 +72,9 @@ class Operations(DefinitionOperations):
 
         return attempt() if one_pass(frame) else until_made(attempt)
 
-    def delete(self: Target, where: str | pl.Expr | None = None, *, progress: Progress | None = None) -> int | None:
+    def delete(
+        self: WritableTable, where: str | pl.Expr | None = None, *, progress: Progress | None = None
+    ) -> int | None:
         """Delete the rows for which a condition is true, all without one; returns the version, None if there was none.
 
         `progress`: called with the bytes of the files done, and of all that may hold such rows.
@@ -87,7 +90,11 @@ class Operations(DefinitionOperations):
         return until_made(attempt)
 
     def update(
-        self: Target, assignments: Assignments, where: str | pl.Expr | None = None, *, progress: Progress | None = None
+        self: WritableTable,
+        assignments: Assignments,
+        where: str | pl.Expr | None = None,
+        *,
+        progress: Progress | None = None,
     ) -> int | None:
         """Set columns of the rows for which a condition is true, of all without one; returns the version.
 
@@ -103,7 +110,7 @@ class Operations(DefinitionOperations):
 
         return until_made(attempt)
 
-    def merge(self: Target, source: Frame, on: str | Sequence[str]) -> Merge:
+    def merge(self: WritableTable, source: Frame, on: str | Sequence[str]) -> Merge:
         """A merge of rows into the table: add clauses to it, then `execute`, which returns the version.
 
         `on`: a condition with `target.x` and `source.y`, or the name or names of columns that both have.
@@ -123,7 +130,7 @@ class Operations(DefinitionOperations):
         return Merge(rows, condition_of(on, rows.columns), run)
 
     def optimize(
-        self: Target,
+        self: WritableTable,
         where: str | pl.Expr | None = None,
         *,
         target_bytes: int | None = None,
@@ -148,27 +155,31 @@ class Operations(DefinitionOperations):
 
         return until_made(attempt)
 
-    def overwrite(self: Target, frame: Frame, where: str | pl.Expr | None = None) -> int | None:
+    def overwrite(self: WritableTable, frame: Frame, where: str | pl.Expr | None = None) -> int | None:
         """Replace the rows, or those of the partitions that `where` selects; returns the version."""
         parameters = {"mode": "Overwrite"} | ({} if where is None else {"predicate": str(where)})
         with self.transaction("WRITE", parameters=parameters) as txn:
             txn.overwrite(frame, where)
         return txn.version
 
-    def overwrite_partitions(self: Target, frame: Frame) -> int | None:
+    def overwrite_partitions(self: WritableTable, frame: Frame) -> int | None:
         """Replace the rows of the partitions that rows fall into; returns the version. The others stay."""
         with self.transaction("WRITE", parameters={"mode": "Overwrite", "partitionOverwriteMode": "dynamic"}) as txn:
             txn.overwrite_partitions(frame)
         return txn.version
 
-    def recompute_statistics(self: Target, where: str | pl.Expr | None = None) -> int | None:
+    def recompute_statistics(self: WritableTable, where: str | pl.Expr | None = None) -> int | None:
         """Count the statistics of files again, by reading their rows; returns the version, None if all were right."""
         with self.transaction("COMPUTE STATS", parameters={"predicate": predicates(where)}) as txn:
             txn.recompute_statistics(where)
         return txn.version
 
     def clone(
-        self: Target, address: str, *, clock: Clock | None = None, storage_options: Mapping[str, Any] | None = None
+        self: WritableTable,
+        address: str,
+        *,
+        clock: Clock | None = None,
+        storage_options: Mapping[str, Any] | None = None,
     ) -> None:
         """Make a table at another address of the files that this one has now (a shallow clone): they stay where they
         are, so that reading the clone needs this folder among the allowed roots, and a vacuum here breaks it.
@@ -182,7 +193,7 @@ class Operations(DefinitionOperations):
         storage = open_storage(address, options=storage_options, config=self.storage.config, decode=True)
         clone(self, storage, clock or system_clock)
 
-    def restore(self: Target, version: int | None = None, *, at: datetime | None = None) -> int | None:
+    def restore(self: WritableTable, version: int | None = None, *, at: datetime | None = None) -> int | None:
         """Make the table what it was at a version or a moment, as a new version, which it returns; None if it is that.
 
         Files of versions in between stay until a vacuum. DataFileMissingError if files of that version are gone,
@@ -197,7 +208,7 @@ class Operations(DefinitionOperations):
 
     # -- maintenance
 
-    def checkpoint(self: Target, version: int | None = None, *, parts: int | None = None) -> int:
+    def checkpoint(self: WritableTable, version: int | None = None, *, parts: int | None = None) -> int:
         """Write the checkpoint of a version, the latest without one; returns the version.
 
         V2 where the table's policy says so, else in one file, or in so many `parts`. InvalidRequestError for parts
@@ -208,7 +219,7 @@ class Operations(DefinitionOperations):
         return write_checkpoint(self, version, parts=None if parts is None else integer_of(parts, "parts"))
 
     def vacuum(
-        self: Target,
+        self: WritableTable,
         retention: timedelta | None = None,
         *,
         dry_run: bool = True,
@@ -239,7 +250,7 @@ class Operations(DefinitionOperations):
         )
 
     def clean_log(
-        self: Target,
+        self: WritableTable,
         retention: timedelta | None = None,
         *,
         dry_run: bool = True,
@@ -264,14 +275,14 @@ class Operations(DefinitionOperations):
             clock=clock or system_clock,
         )
 
-    def write_checksum(self: Target, version: int | None = None) -> bool:
+    def write_checksum(self: WritableTable, version: int | None = None) -> bool:
         """Write the version checksum file of a version, the latest without one, unless there is one; costs a listing of
         its live files. True if it was written."""
         from lakeview.delta.write.checksum import write_checksum
 
         return write_checksum(self, version, replay=True)
 
-    def compact_log(self: Target, start: int, end: int) -> str:
+    def compact_log(self: WritableTable, start: int, end: int) -> str:
         """Write one file that holds what the commits `start` to `end` add up to; returns its name in the log.
 
         InvalidRequestError for a range that is not in the log, or of less than two commits.

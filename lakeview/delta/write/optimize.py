@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 import msgspec
 import polars as pl
 import pyarrow as pa
-import pyroaring
 
-from lakeview.delta.log.actions import AddFile
 from lakeview.delta.write.curve import MOST_COLUMNS, in_curve_order
+from lakeview.delta.write.definition import Definition
 from lakeview.delta.write.file_changes import FileChanges, paths_of
 from lakeview.delta.write.live_files import LiveFile
+from lakeview.delta.write.moved_rows import Rearrangement
+from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.target import Progress
 from lakeview.delta.write.writer import write_conformed
@@ -23,9 +23,6 @@ from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import VARIANT
 from lakeview.model.snapshot import milliseconds
 from lakeview.rows.batches import read_ahead
-
-if TYPE_CHECKING:
-    from lakeview.delta.write.transaction import Transaction
 
 TARGET_BYTES = 128 << 20
 """How large files get where neither the call nor `delta.targetFileSize` says it."""
@@ -37,25 +34,8 @@ _DELETED = 0.05
 """A file of which so many rows are deleted is written again, however large."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rearrangement:
-    """Files whose rows were written to other files.
-
-    `rows`: the physical rows of each; `before`: the positions that each had deleted when it was read; `deletions`:
-    those that it has by now; `ordered`: whether the rows follow each other in `adds` as they do in `files`, so that a
-    row's new place is known.
-    """
-
-    files: tuple[LiveFile, ...]
-    rows: tuple[int, ...]
-    before: tuple[pyroaring.BitMap64, ...]
-    deletions: tuple[pyroaring.BitMap64, ...]
-    adds: tuple[AddFile, ...]
-    ordered: bool
-
-
 def optimize(
-    txn: Transaction,
+    txn: PendingCommit,
     where: pl.Expr | None,
     *,
     target_bytes: int,
@@ -67,7 +47,7 @@ def optimize(
     Without `z_order_by` only small files and those with many deleted rows are taken, as many together as make one of
     about `target_bytes`. InvalidRequestError for a column to order by that has no order.
     """
-    z_order_by = order_columns(txn, z_order_by)
+    z_order_by = order_columns(txn.definition, z_order_by)
     groups = groups_of(txn.live_files(where), target_bytes, z_order_by)
     work = txn.row_changes()
     context = replace(work.context, target_bytes=target_bytes)
@@ -149,7 +129,7 @@ def rewrite(
     return Rearrangement(tuple(group), rows, before, before, tuple(adds), ordered=not z_order_by)
 
 
-def order_columns(txn: Transaction, columns: Sequence[str]) -> list[str]:
+def order_columns(definition: Definition, columns: Sequence[str]) -> list[str]:
     """The columns that these names mean, case aside. InvalidRequestError for those that no curve goes through."""
     if len(columns) > MOST_COLUMNS:
         raise InvalidRequestError(
@@ -158,19 +138,19 @@ def order_columns(txn: Transaction, columns: Sequence[str]) -> list[str]:
             place="z_order_by",
             kind="bad-order",
         )
-    names = txn.schema.spelled(columns, place="z_order_by")
+    names = definition.schema.spelled(columns, place="z_order_by")
     for name in names:
-        if name in txn.definition.partition_columns:
+        if name in definition.partition_columns:
             raise InvalidRequestError(
                 f"{name} is a partition column: each file has one value of it",
                 fix="order by columns of the rows",
                 place=name,
                 kind="bad-order",
             )
-        type_ = txn.schema.select([name]).to_polars()[name]
-        if type_.is_nested() or type_ == pl.Null() or txn.schema[name].type == VARIANT:
+        type_ = definition.schema.select([name]).to_polars()[name]
+        if type_.is_nested() or type_ == pl.Null() or definition.schema[name].type == VARIANT:
             raise InvalidRequestError(
-                f"{name} is {txn.schema[name].type}, which has no order",
+                f"{name} is {definition.schema[name].type}, which has no order",
                 fix="order by other columns",
                 place=name,
                 kind="bad-order",

@@ -14,7 +14,7 @@ from lakeview.delta.data.column_rules import clustering_columns
 from lakeview.delta.data.row_tracking import tracked_fields
 from lakeview.delta.data.schemas import schema_text
 from lakeview.delta.log.actions import AddFile, DomainMetadata, Txn
-from lakeview.delta.log.commits import Commit, encode_actions
+from lakeview.delta.log.commits import Commit, encode_actions, json_text
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.properties import value
 from lakeview.delta.write.change_data import record_whole_files
@@ -22,15 +22,15 @@ from lakeview.delta.write.commit_loop import CommitLoop
 from lakeview.delta.write.conflicts import Intent, Winner, check_conflict, isolation_level
 from lakeview.delta.write.context import WriteContext, write_context
 from lakeview.delta.write.definition import Definition
-from lakeview.delta.write.definition_operations import json_text
 from lakeview.delta.write.deletion_vectors import VectorChange, replace_vectors
 from lakeview.delta.write.entry import Entry, next_in_commit_time
 from lakeview.delta.write.evolution import check_types
 from lakeview.delta.write.file_changes import FileChanges
+from lakeview.delta.write.file_selection import live_files
 from lakeview.delta.write.follow_up import follow_up
 from lakeview.delta.write.identity import with_marks
-from lakeview.delta.write.moved_rows import follow_deletes
-from lakeview.delta.write.optimize import Rearrangement
+from lakeview.delta.write.live_files import LiveFile
+from lakeview.delta.write.moved_rows import Rearrangement, follow_deletes
 from lakeview.delta.write.reconcile import join_vectors
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_ids import high_water_mark, later_mark, tracks_rows, with_row_ids
@@ -142,6 +142,16 @@ class PendingCommit:
     def reads(self, expression: pl.Expr) -> None:
         """Note that the operation depends on all rows for which a condition may be true."""
         self._reads = expression if self._reads is None else self._reads | expression
+
+    def live_files(self, where: pl.Expr | None) -> list[LiveFile]:
+        """The live files that may hold rows for which a condition is true, all without one."""
+        return live_files(self._base, self.definition, self._storage, where, self._clustering)
+
+    def finish(self, work: RowChanges, metrics: Mapping[str, int]) -> None:
+        """Take what an operation did into the commit, and its counts into operationMetrics."""
+        self._vector_changes += work.finish()
+        self.entry.count({**work.counts, **metrics})
+        self._touched = self._touched or bool(self.files.removes or self.files.adds)
 
     # -- committing
 

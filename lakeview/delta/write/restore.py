@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import polars as pl
@@ -18,15 +18,13 @@ from lakeview.delta.write.conflicts import VACUUM_END, VACUUM_START
 from lakeview.delta.write.file_changes import LIVE_COLUMNS, add_of
 from lakeview.delta.write.identity import identities, with_marks
 from lakeview.delta.write.live_statistics import with_documents
+from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.row_ids import DOMAIN
 from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import CommitConflictError, DataFileMissingError
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.storage import Storage
-
-if TYPE_CHECKING:
-    from lakeview.delta.write.transaction import Transaction
 
 _IDENTITY = ["key", "deletion_vector"]
 _KILLED = 3_600_000
@@ -35,7 +33,7 @@ _STAYS = ("delta.inCommitTimestamp", "delta.enableInCommitTimestamps")
 """Properties that say how commits are timed from some version on: an earlier version does not take that back."""
 
 
-def restore(txn: Transaction, base: Replay, then: Replay) -> dict[str, int]:
+def restore(txn: PendingCommit, base: Replay, then: Replay) -> dict[str, int]:
     """Make the table what it was: files that are missing come back, the others go; the protocol is never downgraded.
 
     Returns operationMetrics. DataFileMissingError if a file that comes back is not in the store any more.

@@ -2,58 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import polars as pl
 import pyarrow as pa
 
-from lakeview.delta.data.row_tracking import tracked_fields
-from lakeview.delta.data.scan import Scan
-from lakeview.delta.data.statistics import physical_leaves
-from lakeview.delta.log.replay import Replay
 from lakeview.delta.write.assignments import Assignments
-from lakeview.delta.write.definition import Definition
-from lakeview.delta.write.file_changes import LIVE_COLUMNS
-from lakeview.delta.write.file_order import in_order
 from lakeview.delta.write.live_files import LiveFile, matches_of
-from lakeview.delta.write.live_statistics import with_documents
 from lakeview.delta.write.merge import Merge
 from lakeview.delta.write.merge_rows import MergeRows, merge_metrics
+from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.target import Progress
 from lakeview.delta.write.update import changed_rows
 from lakeview.model.clock import Clock
-from lakeview.model.schema import Schema, leaf_name
-from lakeview.predicates.tree import Node
 from lakeview.rows.matching import check_condition
-from lakeview.storage import Storage
-
-if TYPE_CHECKING:
-    from lakeview.delta.write.transaction import Transaction
-
-
-def live_files(
-    base: Replay,
-    definition: Definition,
-    storage: Storage,
-    where: pl.Expr | Node | None,
-    clustering: Sequence[str] = (),
-) -> list[LiveFile]:
-    """The live files of a version that may hold rows for which a condition is true, all without one; in the order that
-    `in_order` gives them for a table clustered by these columns."""
-    schema, tracked = definition.schema, None
-    if definition.enables("rowTracking", "delta.enableRowTracking"):
-        tracked = Schema((*schema.fields, *tracked_fields(schema, definition.properties)))
-    scan = Scan(base, schema, definition.partitions, storage.root, tracked=tracked)
-    adds, tasks = scan.files(where, LIVE_COLUMNS)
-    rows = with_documents(adds, base).iter_rows(named=True)
-    roots = storage.config.roots
-    leaves = physical_leaves(schema, None, definition.partition_columns) if clustering else ()
-    paths = [physical for path, physical, _ in leaves if leaf_name(path) in clustering]
-    return in_order([LiveFile(row, replace(t, roots=roots)) for row, t in zip(rows, tasks, strict=True)], paths)
 
 
 def with_progress(files: Sequence[LiveFile], progress: Progress | None) -> Iterator[LiveFile]:
@@ -67,7 +31,7 @@ def with_progress(files: Sequence[LiveFile], progress: Progress | None) -> Itera
 
 
 def change_rows(
-    txn: Transaction, where: pl.Expr, assignments: Assignments | None, progress: Progress | None = None
+    txn: PendingCommit, where: pl.Expr, assignments: Assignments | None, progress: Progress | None = None
 ) -> int:
     """Delete the rows for which a condition is true, or set columns of them; returns how many.
 
@@ -109,8 +73,8 @@ def change_files(
     return count
 
 
-def merge_rows(txn: Transaction, merge: Merge) -> None:
-    """Do what the clauses of a merge say."""
+def merge_rows(txn: PendingCommit, merge: Merge, append: Callable[[pa.Table], None]) -> None:
+    """Do what the clauses of a merge say; `append` writes the rows that they insert."""
     with txn.files.operation(), txn.row_changes() as work:
         rows = MergeRows(merge, txn.schema, work, txn.clock)
         condition = rows.files_needed()
@@ -118,7 +82,7 @@ def merge_rows(txn: Transaction, merge: Merge) -> None:
         before = len(txn.files.adds)
         files = txn.live_files(condition)
         rows.change(files, work.storage, with_progress(files, merge.progress))
-        rows.insert(txn.append)
+        rows.insert(append)
         txn.entry.parameters.update(merge.parameters())
         txn.finish(work, {})
         txn.entry.count(merge_metrics(work.counts, rows.counts, txn.files.adds[before:]))

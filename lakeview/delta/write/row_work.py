@@ -10,7 +10,7 @@ from lakeview.delta.log.actions import AddCDCFile, AddFile, RemoveFile
 from lakeview.delta.write.context import WriteContext
 from lakeview.delta.write.deletion_vectors import VectorChange
 from lakeview.delta.write.file_changes import FileChanges, Key
-from lakeview.delta.write.optimize import Rearrangement
+from lakeview.delta.write.moved_rows import Rearrangement
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.model.clock import Clock, system_clock
 from lakeview.storage import Storage

@@ -1,25 +1,19 @@
-"""Statistics of files that are in a table: their text changed, or counted again from their rows."""
+"""Statistics of files that are in a table, counted again from their rows."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import msgspec
 import polars as pl
 import pyarrow as pa
 import pyroaring
 
 from lakeview.delta.data.file_statistics import FileStatistics
+from lakeview.delta.write.deletion_vectors import with_deletions
 from lakeview.delta.write.live_files import LiveFile, ahead
+from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.stored_columns import stored_table, with_variant_binaries
 
-if TYPE_CHECKING:
-    from lakeview.delta.write.transaction import Transaction
 
-_DECODER = msgspec.json.Decoder(dict[str, msgspec.Raw])
-
-
-def recompute_statistics(txn: Transaction, where: pl.Expr | None) -> int:
+def recompute_statistics(txn: PendingCommit, where: pl.Expr | None) -> int:
     """Add files again with statistics counted from their rows, `dataChange` false; returns how many.
 
     Statistics are of all rows of a file, those that a deletion vector names among them; then bounds are not tight.
@@ -40,12 +34,3 @@ def recompute_statistics(txn: Transaction, where: pl.Expr | None) -> int:
         if stats != file.row["stats"]:
             txn.files.add_again(file.row, stats)
     return len(txn.files.adds)
-
-
-def with_deletions(stats: str | None, rows: int) -> str:
-    """Statistics of a file of so many physical rows that has a deletion vector: bounds that are no longer tight.
-
-    "The numRecords statistic must be present and accurate for every file with a deletion vector" (today's protocol).
-    """
-    statistics = {} if stats is None else _DECODER.decode(stats)
-    return msgspec.json.encode({**statistics, "numRecords": rows, "tightBounds": False}).decode()

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
 from lakeview.storage import Storage
-
-if TYPE_CHECKING:
-    from lakeview.delta.write.transaction import Transaction
-    from lakeview.model.clock import Clock
-
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Told of long work: how much is done, of how much, in files or bytes as the operation says."""
 
 
 class Target(Protocol):
-    """A Delta table as writers see it."""
+    """A Delta table as writers see it: its log and its store."""
 
     storage: Storage
 
@@ -37,16 +32,3 @@ class Target(Protocol):
 
     def state(self, version: int | None = None, at: datetime | None = None) -> Replay:
         """The replayed log at a version or a moment, its protocol checked; the latest without either."""
-
-    def transaction(
-        self,
-        operation: str = "WRITE",
-        *,
-        parameters: dict[str, Any] | None = None,
-        metrics: dict[str, Any] | None = None,
-        user: str | None = None,
-        user_metadata: str | None = None,
-        engine: str | None = None,
-        clock: Clock | None = None,
-    ) -> Transaction:
-        """A transaction on the latest version."""

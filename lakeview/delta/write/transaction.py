@@ -16,13 +16,11 @@ from lakeview.delta.write.assignments import Assignments
 from lakeview.delta.write.create import check_schema
 from lakeview.delta.write.file_changes import paths_of
 from lakeview.delta.write.identity import Identity
-from lakeview.delta.write.live_files import LiveFile
 from lakeview.delta.write.merge import Merge, condition_of
 from lakeview.delta.write.optimize import TARGET_BYTES, optimize
 from lakeview.delta.write.partition_conditions import selected
 from lakeview.delta.write.restore import check_no_vacuum, restore
-from lakeview.delta.write.row_changes import RowChanges
-from lakeview.delta.write.row_operations import change_rows, live_files, merge_rows
+from lakeview.delta.write.row_operations import change_rows, merge_rows
 from lakeview.delta.write.row_work import RowOutcome, RowWork
 from lakeview.delta.write.statistics import recompute_statistics
 from lakeview.delta.write.target import Progress
@@ -221,7 +219,7 @@ class Transaction(WholeFiles):
     def run_merge(self, merge: Merge) -> None:
         """Do what the clauses of a merge say."""
         self.begin_merge(merge)
-        merge_rows(self, merge)
+        merge_rows(self, merge, self.append)
 
     def begin_merge(self, merge: Merge) -> None:
         """What follows decides by several rows at once what becomes of each. ConstraintViolationError for a merge that
@@ -273,16 +271,6 @@ class Transaction(WholeFiles):
         if count:
             self._marks[identity.column] = first + identity.step * (count - 1)
         return first
-
-    def live_files(self, where: pl.Expr | None) -> list[LiveFile]:
-        """The live files that may hold rows for which a condition is true, all without one."""
-        return live_files(self._base, self.definition, self._storage, where, self._clustering)
-
-    def finish(self, work: RowChanges, metrics: Mapping[str, int]) -> None:
-        """Take what an operation did into the commit, and its counts into operationMetrics."""
-        self._vector_changes += work.finish()
-        self.entry.count({**work.counts, **metrics})
-        self._touched = self._touched or bool(self.files.removes or self.files.adds)
 
     def row_work(self) -> RowWork:
         """How other processes change rows for this transaction; `take` takes what they did."""

@@ -12,10 +12,10 @@ from lakeview.delta.properties import value
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.file_changes import FileChanges
 from lakeview.delta.write.live_files import LiveFile
+from lakeview.delta.write.moved_rows import Rearrangement
 from lakeview.delta.write.operations import predicates, until_made
 from lakeview.delta.write.optimize import (
     TARGET_BYTES,
-    Rearrangement,
     groups_of,
     optimize_metrics,
     order_columns,
@@ -89,7 +89,7 @@ def optimize(
     def attempt() -> int | None:
         with table.transaction("OPTIMIZE", parameters=parameters, user=user, engine=ENGINE) as txn:
             condition = txn.on_partitions(where)
-            columns = order_columns(txn, z_order_by)
+            columns = order_columns(txn.definition, z_order_by)
             size: int = value(txn.definition.properties, "delta.targetFileSize") or TARGET_BYTES
             work = txn.row_work()
             work = replace(work, context=replace(work.context, target_bytes=size))
