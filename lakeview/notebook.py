@@ -20,6 +20,7 @@ import polars as pl
 
 from lakeview import charts, views
 from lakeview.charts.theme import AnyChart, StackedChart
+from lakeview.inspection.absent_columns import complete_statistics
 from lakeview.inspection.frames import TableFrames
 from lakeview.model.errors import LakeviewError
 from lakeview.model.schema import Schema
@@ -83,8 +84,9 @@ def nulls(table: Table, *, versions: int = 24, dark: bool = False, width: int = 
     readable = table.versions().filter("readable").reverse()
     moments = dict(readable.select("version", "timestamp").iter_rows())
     frames = TableFrames(table)  # whose statistics include files that were written before a column
+    columns = ["path", "deletion_vector", "records", "deleted_records"]
     shares = [
-        (v, moments[v], frames.statistics(v), table.files(v, ["path", "deletion_vector", "records", "deleted_records"]))
+        (v, moments[v], complete_statistics(frames, v), table.files(v, columns))
         for v in views.schema.columns.spread_evenly(list(moments), versions)
     ]
     panels = charts.columns.null_heatmap(

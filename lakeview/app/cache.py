@@ -18,6 +18,7 @@ import streamlit as st
 import lakeview as lv
 from lakeview.app.memo import cached, memory
 from lakeview.discovery import TABLES
+from lakeview.inspection.absent_columns import complete_statistics
 from lakeview.inspection.frames import TableFrames
 from lakeview.model.errors import CorruptTableError, LakeviewError
 from lakeview.model.schema import Schema
@@ -142,7 +143,7 @@ def snapshot(address: str, version: int, branch: str | None = None) -> Snapshot:
 
 def statistics(address: str, version: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
     """STATISTICS at a version, of these columns or all."""
-    return frames(address, table(address).latest_version).statistics(version, columns)
+    return complete_statistics(frames(address, table(address).latest_version), version, columns)
 
 
 @cached(64)

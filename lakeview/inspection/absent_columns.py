@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
+from lakeview.inspection.frames import TableFrames
 from lakeview.model.column_values import least_records
 from lakeview.model.errors import LakeviewError
 from lakeview.model.schema import Schema
@@ -16,14 +17,21 @@ from lakeview.views.engines.rules import all_words
 from lakeview.views.schema import births
 from lakeview.views.schema.null_shares import counts_of
 
-if TYPE_CHECKING:
-    from lakeview.inspection.frames import TableFrames
-
 MAX_SCHEMAS = 200
 """The newest schemas of a table, more of which are not read."""
 
 
-def with_absent_columns(frames: TableFrames, snapshot: Snapshot, statistics: pl.DataFrame) -> pl.DataFrame:
+def complete_statistics(frames: TableFrames, version: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """STATISTICS at a version, of these columns or all; files that were written before a column are null there."""
+    names = None if columns is None else tuple(columns)
+
+    def compute() -> pl.DataFrame:
+        return _with_absent_columns(frames, frames.snapshot(version), frames.recorded_statistics(version, names))
+
+    return frames.cached("statistics", compute, version, frames.latest, names, entries=64)
+
+
+def _with_absent_columns(frames: TableFrames, snapshot: Snapshot, statistics: pl.DataFrame) -> pl.DataFrame:
     """STATISTICS of a snapshot, with the rows of files that lack a column among its nulls."""
     statistics = without_unmapped_counts(snapshot, statistics)
     absent = absences(frames, snapshot)

@@ -8,7 +8,6 @@ from typing import TypeVar
 
 import polars as pl
 
-from lakeview.inspection import absent_columns
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.findings import Finding
 from lakeview.model.memory import Memory
@@ -129,17 +128,6 @@ class TableFrames:
     def snapshot_at(self, timestamp: datetime) -> Snapshot:
         """The table as it was at an aware timestamp."""
         return self.cached("snapshot at", lambda: self.table.snapshot(at=timestamp), timestamp, entries=64)
-
-    def statistics(self, version: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """STATISTICS at a version, of these columns or all; files that were written before a column are null there."""
-        names = None if columns is None else tuple(columns)
-
-        def count() -> pl.DataFrame:
-            return absent_columns.with_absent_columns(
-                self, self.snapshot(version), self.recorded_statistics(version, names)
-            )
-
-        return self.cached("statistics", count, version, self.latest, names, entries=64)
 
     def recorded_statistics(self, version: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """STATISTICS as writers recorded them: of a column that a file lacks they contain nothing."""

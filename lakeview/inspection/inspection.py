@@ -1,237 +1,27 @@
-"""A table and the views over it: each answer computed on demand and cached by version."""
+"""The inspection of a table: the answers about one of its versions, and the findings that follow from them."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import polars as pl
 
 from lakeview import views
-from lakeview.inspection import absent_columns, findings, history, schemas, statistics
-from lakeview.inspection.frames import SchemaVersion, TableFrames
-from lakeview.inspection.schemas import feature_origins
-from lakeview.inspection.statistics import ClusteringAnswers, ColumnAnswers, clustering_answers, column_answers
-from lakeview.model.arguments import days_of, integer_of
-from lakeview.model.errors import LakeviewError
+from lakeview.inspection.answers import Answers
+from lakeview.model.errors import CorruptTableError, LakeviewError, UnsupportedTableError
 from lakeview.model.findings import Finding
-from lakeview.model.snapshot import Snapshot
 from lakeview.views.health.findings import Evidence, findings_frame
 
-MAX_FILES_AT_A_GLANCE = 200_000
-"""Of more files the statistics of all columns take seconds: they are read on Schema, Pruning and Quality only."""
 MAX_AUDIT_BYTES = 8 << 20
 """Of a longer log the commits are audited when the user asks: this much takes about half a second."""
 
 
-class Inspection:
-    """Answers about one version of a table, from its log and statistics alone.
+class Inspection(Answers):
+    """Answers and findings about one version of a table, from its log and statistics alone.
 
     Frames hold what the views declare; a property that reads the log may raise any LakeviewError. Without a `version`
     it is about the latest version of the branch or tag `ref`, and follows `table.refresh()`. Thread-safe.
     """
-
-    def __init__(self, frames: TableFrames, version: int | None = None) -> None:
-        self.frames = frames
-        self._version = version
-
-    @property
-    def version(self) -> int:
-        """The version that the answers are about."""
-        return self.frames.latest if self._version is None else self._version
-
-    @property
-    def branch(self) -> str | None:
-        """The ref whose newest version this is; None at any other version and where the table has no refs."""
-        if self.version != self.frames.latest or self.frames.refs.is_empty():
-            return None
-        return str(self.frames.refs["name"][0]) if self.frames.ref is None else self.frames.ref
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The table at this version; the newest one of a branch has the table's schema as it is now."""
-        return self.frames.snapshot(self.version, self.branch)
-
-    # -- what happened
-
-    def timeline(self) -> pl.DataFrame:
-        """TIMELINE, oldest first: exact from file lifetimes; summed from commits where the files cannot be followed.
-
-        Its suspicious loads are those of `anomalies`."""
-        latest, ref = self.frames.latest, self.frames.ref
-
-        def compute() -> pl.DataFrame:
-            return views.quality.anomalies.with_anomalies(history.commit_timeline(self.frames), self.anomalies())
-
-        return self.frames.cached("timeline", compute, latest, ref)
-
-    def anomalies(self) -> pl.DataFrame:
-        """ANOMALIES: loads up to the latest version that are not as expected; by their rows alone where statistics
-        cannot be read."""
-        latest, ref = self.frames.latest, self.frames.ref
-
-        def compute() -> pl.DataFrame:
-            try:
-                changes = self.quality()
-            except LakeviewError:  # of an unsupported or broken table
-                changes = views.quality.anomalies.NO_CHANGES
-            return views.quality.anomalies.anomalies(history.commit_timeline(self.frames), changes)
-
-        return self.frames.cached("anomalies", compute, latest, ref)
-
-    def off_branch_commits(self) -> pl.DataFrame:
-        """OFF_BRANCH: commits that are not on the line of versions that ends at the latest one."""
-        return history.off_branch_commits(self.frames)
-
-    def on_branch(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The rows of a frame with a column `version` whose versions are on the line that ends at the latest one."""
-        return frame.join(self.off_branch_commits(), on="version", how="anti", maintain_order="left")
-
-    def arrivals(self) -> pl.DataFrame:
-        """PARTITION_ARRIVALS: when each partition of this version was first written, and which came late."""
-        return history.arrivals(self.frames, self.version)
-
-    def events(self) -> pl.DataFrame:
-        """EVENTS: the few commits worth naming in a picture."""
-        try:
-            versions = self.schema_versions()
-        except LakeviewError:  # events are then named by their operation
-            versions = []
-        return views.timeline.events.events(self.timeline(), versions)
-
-    def readability(self) -> pl.DataFrame:
-        """RIBBON: which versions can still be read, and which the next vacuum or snapshot expiration would end."""
-        return history.readability(self.frames)
-
-    # -- columns
-
-    def schema_versions(self) -> list[SchemaVersion]:
-        """Every schema the table had, oldest first, as far as those versions can still be read; the last 200."""
-        return schemas.readable_schemas(self.frames, self.frames.schemas.tail(absent_columns.MAX_SCHEMAS))
-
-    def schema_changes(self) -> pl.DataFrame:
-        """SCHEMA_CHANGES, oldest first: which version changed which column, and how."""
-        return schemas.schema_changes(self.schema_versions())
-
-    def columns(self) -> ColumnAnswers:
-        """What the statistics of all columns show of this version."""
-        return self.frames.cached(
-            "columns", lambda: column_answers(self.frames, self.snapshot), self.version, self.branch
-        )
-
-    def clustering(self) -> ClusteringAnswers:
-        """How well the files of this version are clustered by each column."""
-        return self.frames.cached(
-            "clustering", lambda: clustering_answers(self.frames, self.snapshot), self.version, self.branch
-        )
-
-    def files_without_statistics(self) -> pl.DataFrame:
-        """The rows of STATISTICS of this version without any value: of files without statistics."""
-        return self.frames.cached(
-            "files without statistics",
-            lambda: statistics.files_without_statistics(self.frames, self.snapshot),
-            self.version,
-        )
-
-    def contradictions(self) -> pl.DataFrame:
-        """CONTRADICTIONS of the statistics of this version; of a wide table those of its first columns."""
-        return self.frames.cached(
-            "contradictions",
-            lambda: statistics.statistics_contradictions(self.frames, self.snapshot),
-            self.version,
-        )
-
-    # -- files
-
-    def files(self) -> pl.DataFrame:
-        """FILES of this version."""
-        return self.snapshot.files
-
-    def partitions(self) -> pl.DataFrame:
-        """PARTITION_SIZES of this version."""
-        return views.partitions.sizes.partition_sizes(self.snapshot)
-
-    def pruning(self, where: str | pl.Expr) -> pl.DataFrame:
-        """PLAN of this version: which files a filter (SQL or polars) would read, and why not the others."""
-        return self.frames.plan(where, self.version)
-
-    def compare(self, before: int, after: int) -> pl.DataFrame:
-        """COMPARISON: what differs between two versions in totals, columns, settings and partitions."""
-        ends = integer_of(before, "before"), integer_of(after, "after")
-        return views.compare.summary.comparison(*map(self.frames.snapshot, ends))
-
-    # -- trust
-
-    def constraints(self) -> views.quality.verdicts.ConstraintVerdicts:
-        """What the statistics prove of the table's own constraints; of a huge table of the first ones."""
-
-        def compute() -> views.quality.verdicts.ConstraintVerdicts:
-            return statistics.constraint_verdicts(self.frames, self.snapshot)
-
-        return self.frames.cached("constraints", compute, self.version, self.branch, entries=16)
-
-    def load_columns(self) -> tuple[tuple[str, ...], int]:
-        """The leaf columns whose loads are compared, and how many leaf columns there are."""
-        # lifetimes come in the types of the newest version
-        return statistics.load_columns(self.frames, self.newest)
-
-    @property
-    def newest(self) -> Snapshot:
-        """The newest version of the line of versions that is shown."""
-        return Inspection(self.frames).snapshot
-
-    def quality(self) -> pl.DataFrame:
-        """SUDDEN: each load and column compared with the loads before it: rows, null share, range, and what is an
-        anomaly."""
-        latest, ref = self.frames.latest, self.frames.ref
-        return self.frames.cached("quality", self._quality, latest, ref, self.load_columns()[0], entries=16)
-
-    def _quality(self) -> pl.DataFrame:
-        lifetimes = self.frames.column_lifetimes(self.load_columns()[0])
-        loads = views.quality.column_loads.column_loads(lifetimes, history.commit_timeline(self.frames))
-        return views.quality.column_loads.sudden_changes(loads)
-
-    def column_states(self) -> pl.DataFrame:
-        """COLUMN_STATES of every version."""
-        columns = self.load_columns()[0]
-
-        def compute() -> pl.DataFrame:
-            recorded = self.frames.column_lifetimes(columns)
-            lifetimes = absent_columns.lifetimes_with_absent_columns(self.frames, self.newest, recorded)
-            return views.quality.column_states.column_states(lifetimes, self.timeline())
-
-        return self.frames.cached("column states", compute, self.frames.latest, self.frames.ref, columns, entries=8)
-
-    # -- maintenance and engines
-
-    def retention_simulation(self) -> views.retention.simulation.Retention:
-        """What a vacuum or snapshot expiration of the whole table would find now, whichever ref is shown."""
-        return history.retention_simulation(self.frames)
-
-    def retention(self, days: float) -> pl.DataFrame:
-        """RIBBON after a cleanup that retains so many days: the state of each version it would end is `risk`."""
-        return views.retention.simulation.retention_ribbon(self.retention_simulation(), days_of(days, "days"))
-
-    def requirements(self) -> pl.DataFrame:
-        """NEEDS: what this version asks of engines, and which commit asked for it first."""
-        return self.frames.cached("requirements", self._requirements, self.version, self.frames.latest)
-
-    def _requirements(self) -> pl.DataFrame:
-        snapshot = self.frames.snapshot(self.version)
-        return views.engines.requirements.needs(snapshot, feature_origins(self.frames, self.version, snapshot.format))
-
-    def requirements_when_shared(self) -> pl.DataFrame:
-        """NEEDS of recipients once this version is shared; empty for a format that is not shared as it is."""
-
-        def compute() -> pl.DataFrame:
-            snapshot = self.frames.snapshot(self.version)
-            origins = feature_origins(self.frames, self.version, snapshot.format)
-            return views.engines.requirements.shared_needs(snapshot, origins)
-
-        return self.frames.cached("requirements when shared", compute, self.version, self.frames.latest)
-
-    def engines(self) -> pl.DataFrame:
-        """COMPATIBILITY: which engines read and write this version, and the feature that keeps the others from it."""
-        return views.engines.compatibility.compatibility(self.requirements(), self.snapshot.format)
-
-    # -- findings
 
     def health(self) -> pl.DataFrame:
         """FINDINGS of `health_findings`: id, severity, title, evidence, remedy, command and more."""
@@ -239,16 +29,62 @@ class Inspection:
 
     def health_findings(self) -> list[Finding]:
         """The findings, worst first; of a version that cannot be opened the one finding that says so."""
-        return findings.with_unreadable(self)
+        try:
+            _ = self.snapshot.files
+        except (CorruptTableError, UnsupportedTableError) as error:
+            return [views.health.history.unreadable_finding(self.version, error)]
+        return self.findings()
 
     def findings(self) -> list[Finding]:
         """The findings about this version, worst first."""
         present = self.present_findings()  # an error of the version itself is raised before one of its past
         return views.health.findings.worst_first([*present, *self.past_findings(), *self.audit_findings()])
 
-    def audit(self) -> pl.DataFrame:
-        """AUDIT of all commits up to the latest version, oldest first. Costs the whole log, once."""
-        return self.frames.cached("audit", self.frames.table.audit, self.frames.latest, entries=8)
+    def quality_findings(self) -> list[Finding]:
+        """Violated constraints, loads that are anomalies, and whether new data is on time."""
+        return views.quality.anomalies.quality_findings(self.present_findings())
+
+    def present_findings(self) -> list[Finding]:
+        """Those of `findings` that do not need the readability of every version."""
+
+        def compute() -> list[Finding]:
+            return views.health.findings.findings(self._present_evidence(), self.frames.clock())
+
+        key = (self.version, self.frames.latest, self.frames.ref, self.branch)
+        return list(self.frames.cached("present findings", compute, *key, seconds=60))
+
+    def _present_evidence(self) -> Evidence:
+        snapshot = self.snapshot
+        return Evidence(
+            snapshot,
+            commits=self.branch_commits(),
+            statistics=self.files_without_statistics() if self.is_small else None,
+            lifetimes=self.frames.lifetimes,
+            log=self.frames.of_log("log files"),
+            rules=self.constraints(),
+            arrivals=self.arrivals() if snapshot.partition_columns else None,
+            loads=self.quality(),
+            contradictions=self.contradictions() if self.is_small else None,
+        )
+
+    def past_findings(self) -> list[Finding]:
+        """Those of `findings` that need the readability of every version."""
+
+        def compute() -> list[Finding]:
+            evidence = Evidence(
+                self.frames.snapshot(self.version),
+                versions=self.frames.of_log("readable versions"),
+                retention=self.retention_simulation(),
+                commits=self.branch_commits(),
+            )
+            return views.health.findings.past_findings(evidence, self.frames.clock())
+
+        return list(self.frames.cached("past findings", compute, self.version, self.frames.latest, seconds=60))
+
+    def audit_findings(self) -> list[Finding]:
+        """The laws that commits violate, by law and engine; none where the audit is asked for."""
+        audit = self.audit_at_once()
+        return [] if audit is None else views.audit.findings.audit_findings(audit)
 
     @property
     def is_audited_at_once(self) -> bool:
@@ -263,39 +99,25 @@ class Inspection:
         except LakeviewError:  # a log that cannot be read whole is the log doctor's matter
             return None
 
-    def audit_findings(self) -> list[Finding]:
-        """The laws that commits violate, by law and engine; none where the audit is asked for."""
-        audit = self.audit_at_once()
-        return [] if audit is None else views.audit.findings.audit_findings(audit)
-
-    def past_findings(self) -> list[Finding]:
-        """Those of `findings` that need the readability of every version."""
-        key = (self.version, self.frames.latest)
-        return list(self.frames.cached("past findings", lambda: findings.past(self), *key, seconds=60))
-
-    def present_findings(self) -> list[Finding]:
-        """Those of `findings` that do not need the readability of every version."""
-        key = (self.version, self.frames.latest, self.frames.ref, self.branch)
-        return list(self.frames.cached("present findings", lambda: findings.present(self), *key, seconds=60))
-
     def lake_evidence(self) -> Evidence:
         """The Evidence by which a table is judged among many; of a large table without the whole log or statistics."""
-        return findings.lake_evidence(self)
-
-    def quality_findings(self) -> list[Finding]:
-        """Violated constraints, loads that are anomalies, and whether new data is on time."""
-        return views.quality.anomalies.quality_findings(self.present_findings())
-
-    def branch_commits(self) -> pl.DataFrame:
-        """COMMITS of the line of versions that is shown, newest first."""
-        return views.timeline.branches.of_line(self.frames.history, self.frames.refs, self.frames.latest)
-
-    @property
-    def is_small(self) -> bool:
-        """True if the statistics of all columns are read to show the table at a glance."""
-        return self.snapshot.num_files <= MAX_FILES_AT_A_GLANCE
-
-    def cadence(self) -> views.timeline.readability.Cadence:
-        """When the last commit came, and how often commits usually come."""
-        commits = views.timeline.commits.on_branch(self.timeline())
-        return views.timeline.readability.cadence(commits, self.frames.clock())
+        frames, snapshot = self.frames, self.snapshot
+        newest = Evidence(snapshot, versions=frames.of_log("readable versions"), commits=self.branch_commits())
+        try:
+            newest = replace(newest, log=frames.of_log("log files"))  # at most one listing
+            if not views.lake.is_shallow(snapshot, frames.history):
+                return newest
+            evidence = replace(newest, lifetimes=frames.lifetimes, retention=self.retention_simulation())
+            if not views.lake.has_few_statistics(snapshot):
+                return evidence
+            statistics = frames.recorded_statistics(self.version)
+            return replace(
+                evidence,
+                statistics=statistics,
+                rules=self.constraints(),
+                loads=self.quality(),
+                contradictions=self.contradictions(),
+                audit=self.audit_at_once(),
+            )
+        except LakeviewError:  # the newest version can be read, but not the whole log
+            return newest

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from lakeview import views
-from lakeview.inspection.absent_columns import absent_shares
+from lakeview.inspection.absent_columns import absent_shares, complete_statistics
 from lakeview.inspection.frames import TableFrames
 from lakeview.model.column_values import least_records
 from lakeview.model.contradictions import contradictions
@@ -56,7 +56,7 @@ def constraint_verdicts(frames: TableFrames, snapshot: Snapshot) -> views.qualit
     fitting = max(FEW_RULES, MAX_RULE_VALUES // max(1, snapshot.num_files))
     limit = min(views.quality.constraints.MOST_RULES, fitting)
     columns = views.quality.constraints.rule_columns(rules, snapshot.schema, limit)
-    statistics = frames.statistics(snapshot.version, columns) if rules else pl.DataFrame()
+    statistics = complete_statistics(frames, snapshot.version, columns) if rules else pl.DataFrame()
     return views.quality.verdicts.constraint_verdicts(snapshot, rules, statistics, limit)
 
 
@@ -88,7 +88,7 @@ class ClusteringAnswers:
 
 def column_answers(frames: TableFrames, snapshot: Snapshot) -> ColumnAnswers:
     """Null shares and ranges of every column of a version."""
-    statistics = frames.statistics(snapshot.version)
+    statistics = complete_statistics(frames, snapshot.version)
     files, records = snapshot.files, snapshot.num_records
     least = least_records(files, snapshot.delete_files)
     shares = views.schema.null_shares.null_shares(statistics, files, least, records)
@@ -101,7 +101,7 @@ def column_answers(frames: TableFrames, snapshot: Snapshot) -> ColumnAnswers:
 
 def clustering_answers(frames: TableFrames, snapshot: Snapshot) -> ClusteringAnswers:
     """The overlaps of every column's ranges at a version."""
-    statistics, files = frames.statistics(snapshot.version), snapshot.files
+    statistics, files = complete_statistics(frames, snapshot.version), snapshot.files
     measure = views.pruning.clustering
     columns = measure.clustering(snapshot.schema, statistics, files)
     columns = columns.sort("reads_share", nulls_last=True, maintain_order=True)

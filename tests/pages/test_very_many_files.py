@@ -8,7 +8,7 @@ import pytest
 
 from lakeview.app.pages import PAGES
 from lakeview.delta.table import DeltaTable
-from lakeview.inspection import inspection
+from lakeview.inspection import answers
 from tests.pages.app import open_page
 
 pytestmark = [pytest.mark.app, pytest.mark.usefixtures("fresh_server")]
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.app, pytest.mark.usefixtures("fresh_server")]
 @pytest.fixture(autouse=True)
 def statistics_asked(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Three files are very many here. What was asked of statistics."""
-    monkeypatch.setattr(inspection, "MAX_FILES_AT_A_GLANCE", 2)
+    monkeypatch.setattr(answers, "MAX_FILES_AT_A_GLANCE", 2)
     calls: list[object] = []
     own = DeltaTable.statistics
 

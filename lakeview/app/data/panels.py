@@ -21,7 +21,7 @@ from lakeview.app.query.budget import Cost
 from lakeview.app.query.request import Request as Query
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
-from lakeview.inspection.inspection import MAX_FILES_AT_A_GLANCE
+from lakeview.inspection.answers import MAX_FILES_AT_A_GLANCE
 from lakeview.model.errors import LakeviewError
 
 NOTE = "read at once up to 64 MiB and 500 files, more by the button; the cost comes from the log"
