@@ -20,7 +20,7 @@ from lakeview.delta.log.paths import canonical, decoded
 from lakeview.delta.log.replay import table_protocol
 from lakeview.delta.table import DeltaTable
 from lakeview.model.schema import Schema
-from lakeview.model.snapshot import TableProtocol
+from lakeview.model.table_metadata import TableProtocol
 
 FileAction = AddFile | RemoveFile | AddCDCFile
 PartitionText = Mapping[str, str | None]

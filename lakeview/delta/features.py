@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
-from lakeview.model.snapshot import TableProtocol
+from lakeview.model.table_metadata import TableProtocol
 
 MAX_READER_VERSION = 3
 MAX_WRITER_VERSION = 7

@@ -49,8 +49,8 @@ from lakeview.model.column_values import moments
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.frames import DOMAIN_METADATA, TRANSACTIONS
 from lakeview.model.schema import Field, Schema
-from lakeview.model.snapshot import TableProtocol
 from lakeview.model.table import Table
+from lakeview.model.table_metadata import TableProtocol
 from lakeview.model.type_tree import fields_below, nodes
 from lakeview.rows.casts import Match
 

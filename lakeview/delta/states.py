@@ -15,7 +15,7 @@ from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import CommitTimes, in_commit_start
 from lakeview.model.column_values import moment
 from lakeview.model.schema import Field, Schema
-from lakeview.model.snapshot import TableMetadata
+from lakeview.model.table_metadata import TableMetadata
 
 _MAX_STATES = 8
 

@@ -13,7 +13,7 @@ from lakeview import views
 from lakeview.inspection.absent_columns import MAX_SCHEMAS
 from lakeview.inspection.frames import SchemaVersion, TableFrames
 from lakeview.model.errors import LakeviewError
-from lakeview.model.snapshot import TableProtocol
+from lakeview.model.table_metadata import TableProtocol
 from lakeview.views.engines import requirements
 
 SCHEMA_CHANGES = pl.Schema(

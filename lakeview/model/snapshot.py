@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, cast
 
 import polars as pl
 
-from lakeview.model.column_values import EPOCH, live_records
+from lakeview.model.column_values import EPOCH, least_records, live_records
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.frames import DOMAIN_METADATA, FILES, RULES, TOMBSTONES, TRANSACTIONS
 from lakeview.model.html import snapshot_html
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot_sources import SnapshotLoader, SnapshotTable, as_declared
+from lakeview.model.table_metadata import TableMetadata, TableProtocol
 
 
 def milliseconds(moment: datetime) -> int:
@@ -35,49 +35,6 @@ def milliseconds(moment: datetime) -> int:
             kind="naive-moment",
         )
     return (moment - EPOCH) // timedelta(milliseconds=1)
-
-
-@dataclass(frozen=True, slots=True)
-class TableProtocol:
-    """What a reader or writer must implement. Delta's two versions with their features, or Iceberg's one version."""
-
-    min_reader_version: int | None = None
-    min_writer_version: int | None = None
-    reader_features: tuple[str, ...] | None = None
-    writer_features: tuple[str, ...] | None = None
-    format_version: int | None = None
-
-    @property
-    def label(self) -> str:
-        """The protocol in a few words: `reader 1 · writer 2` or `version 2`."""
-        if self.format_version is not None:
-            return f"version {self.format_version}"
-        writer = "" if self.min_writer_version is None else f" · writer {self.min_writer_version}"  # none if shared
-        return f"reader {self.min_reader_version}{writer}"
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        """Every feature named, each once, in alphabetical order."""
-        return tuple(sorted({*(self.reader_features or ()), *(self.writer_features or ())}))
-
-
-@dataclass(frozen=True, slots=True)
-class TableMetadata:
-    """What a snapshot knows about itself without its files."""
-
-    address: str
-    format: str
-    version: int
-    timestamp: datetime | None
-    schema: Schema
-    partition_columns: tuple[str, ...] = ()
-    properties: Mapping[str, str] | None = None
-    protocol: TableProtocol = TableProtocol()
-    id: str | None = None
-    name: str | None = None
-    description: str | None = None
-    created: datetime | None = None
-    data_format: str = "parquet"
 
 
 class Snapshot:
@@ -291,7 +248,10 @@ class Snapshot:
     def __repr__(self) -> str:
         return f"Snapshot({self.location!r}, version={self.version}, columns={len(self.schema)})"
 
-    _repr_html_ = snapshot_html
+    def _repr_html_(self) -> str:
+        rows = self.num_records
+        least = least_records(self.files, self.delete_files) if rows is None else None
+        return snapshot_html(self._metadata, self.num_files, self.size_bytes, rows, least)
 
 
 def _total(values: pl.Series) -> int | None:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.frames import DOMAIN_METADATA, FILES, RULES, TOMBSTONES, TRANSACTIONS
 from lakeview.model.schema import Field, PrimitiveType, Schema
-from lakeview.model.snapshot import Snapshot, TableMetadata, TableProtocol, milliseconds
+from lakeview.model.snapshot import Snapshot, milliseconds
+from lakeview.model.table_metadata import TableMetadata, TableProtocol
 from lakeview.model.version_names import register
 
 METADATA = TableMetadata(

@@ -10,7 +10,7 @@ import pytest
 from lakeview.delta.log.actions import AddFile, Metadata, Protocol
 from lakeview.delta.sharing import file_features
 from lakeview.model.schema import ArrayType, Field, PrimitiveType, Schema
-from lakeview.model.snapshot import TableProtocol
+from lakeview.model.table_metadata import TableProtocol
 from lakeview.sharing.protocol.capabilities import Capabilities, parse_capabilities
 from lakeview.sharing.protocol.messages import (
     EndStreamAction,

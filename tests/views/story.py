@@ -9,7 +9,8 @@ import polars as pl
 
 from lakeview.model.frames import COMMITS, FILES, LIFETIMES, VERSIONS
 from lakeview.model.schema import Field, PrimitiveType, Schema
-from lakeview.model.snapshot import Snapshot, TableMetadata
+from lakeview.model.snapshot import Snapshot
+from lakeview.model.table_metadata import TableMetadata
 
 START = datetime(2025, 12, 1, 4, tzinfo=UTC)
 MIB = 1 << 20

@@ -11,7 +11,8 @@ import polars as pl
 from lakeview import views
 from lakeview.model.frames import FILES, LIFETIMES, REFS, VERSIONS
 from lakeview.model.schema import Field, PrimitiveType, Schema
-from lakeview.model.snapshot import Snapshot, TableMetadata
+from lakeview.model.snapshot import Snapshot
+from lakeview.model.table_metadata import TableMetadata
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 Live = dict[str, str | None]

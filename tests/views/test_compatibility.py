@@ -14,7 +14,8 @@ from lakeview import views
 from lakeview.iceberg.opening import open_iceberg
 from lakeview.model.frames import COMMITS, FILES, RULES
 from lakeview.model.schema import ArrayType, Field, PrimitiveType, Schema, StructType
-from lakeview.model.snapshot import Snapshot, TableMetadata, TableProtocol
+from lakeview.model.snapshot import Snapshot
+from lakeview.model.table_metadata import TableMetadata, TableProtocol
 from lakeview.views.engines.requirements import Origin
 from lakeview.views.engines.rules import engines
 from tests.builders.iceberg import IcebergHistory

@@ -13,7 +13,8 @@ from lakeview import views
 from lakeview.model.contradictions import contradictions
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.frames import FILES
-from lakeview.model.snapshot import Snapshot, TableMetadata
+from lakeview.model.snapshot import Snapshot
+from lakeview.model.table_metadata import TableMetadata
 from lakeview.views.health.findings import Evidence
 from lakeview.views.quality.column_loads import SUDDEN
 from tests.views.story import FLIGHTS, MIB, Story, flights

@@ -11,7 +11,8 @@ import pytest
 from lakeview import views
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.frames import FILES, LOG_FILES, TOMBSTONES
-from lakeview.model.snapshot import Snapshot, TableMetadata
+from lakeview.model.snapshot import Snapshot
+from lakeview.model.table_metadata import TableMetadata
 from lakeview.views.health.layout import file_findings
 from lakeview.views.health.maintenance import history_findings, log_findings
 from lakeview.views.retention.remedies import (

@@ -11,7 +11,8 @@ import pytest
 from lakeview import charts, views
 from lakeview.model.frames import FILES
 from lakeview.model.schema import Schema
-from lakeview.model.snapshot import Snapshot, TableMetadata
+from lakeview.model.snapshot import Snapshot
+from lakeview.model.table_metadata import TableMetadata
 from tests.views.story import MIB, Story, flights
 
 

@@ -14,7 +14,8 @@ from lakeview import views
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.frames import COMMITS, LIFETIMES
 from lakeview.model.schema import Schema
-from lakeview.model.snapshot import Snapshot, TableMetadata
+from lakeview.model.snapshot import Snapshot
+from lakeview.model.table_metadata import TableMetadata
 
 START = datetime(2026, 1, 1, 4, tzinfo=UTC)
 STATISTIC: dict[str, pl.DataType] = {

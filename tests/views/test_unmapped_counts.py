@@ -9,7 +9,8 @@ import pytest
 
 from lakeview.inspection.absent_columns import without_unmapped_counts
 from lakeview.model.schema import Field, PrimitiveType, Schema
-from lakeview.model.snapshot import Snapshot, TableMetadata
+from lakeview.model.snapshot import Snapshot
+from lakeview.model.table_metadata import TableMetadata
 
 ENTRIES = [{"field-id": 1, "names": ["a", "A"]}, {"field-id": 2, "names": []}, {"names": ["other"]}, 7]
 

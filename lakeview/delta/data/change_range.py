@@ -22,7 +22,7 @@ from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import CommitTimes, first_version_from, in_commit_start, version_at
 from lakeview.model.errors import CorruptTableError, InvalidRequestError, VersionNotFoundError
 from lakeview.model.schema import Schema
-from lakeview.model.snapshot import TableProtocol
+from lakeview.model.table_metadata import TableProtocol
 from lakeview.rows.casts import Match
 
 StateOf = Callable[[int], Replay]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from lakeview.delta.data.schemas import broken_schema, parse_schema
 from lakeview.delta.features import column_mapping_mode
 from lakeview.model.schema import Field, Schema, StructType, leaf_name
-from lakeview.model.snapshot import TableProtocol
+from lakeview.model.table_metadata import TableProtocol
 from lakeview.model.type_tree import nodes
 
 Path = tuple[str, ...]

@@ -12,7 +12,7 @@ from lakeview.delta.log.file_actions import file_actions
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.state import StatisticsReader
 from lakeview.model.schema import Field, Schema
-from lakeview.model.snapshot import TableProtocol
+from lakeview.model.table_metadata import TableProtocol
 from lakeview.rows.tasks import FileTask
 
 

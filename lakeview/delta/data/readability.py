@@ -20,7 +20,7 @@ from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, LakeviewError, UnsupportedTableError
 from lakeview.model.frames import VERSIONS
 from lakeview.model.schema import Schema
-from lakeview.model.snapshot import TableProtocol
+from lakeview.model.table_metadata import TableProtocol
 from lakeview.storage import NO_LISTING, Storage
 
 _UNDATED = {name: kind for name, kind in VERSIONS.items() if name != "timestamp"}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 
 from lakeview.model.errors import CorruptTableError, InvalidRequestError
 from lakeview.model.schema import Field, PrimitiveType, Schema
-from lakeview.model.snapshot import TableProtocol
+from lakeview.model.table_metadata import TableProtocol
 from lakeview.rows.tasks import Fallback
 
 ROW_ID, ROW_COMMIT_VERSION = "_row_id", "_row_commit_version"

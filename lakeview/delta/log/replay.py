@@ -20,7 +20,7 @@ from lakeview.delta.log.table_log import TableLog
 from lakeview.model.column_values import moments
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.frames import DOMAIN_METADATA, TRANSACTIONS
-from lakeview.model.snapshot import TableProtocol
+from lakeview.model.table_metadata import TableProtocol
 
 _T = TypeVar("_T")
 _PART, _SMALL_TAIL = 4096, 4 << 20

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import polars as pl
 
-from lakeview.model.snapshot import TableProtocol
+from lakeview.model.table_metadata import TableProtocol
 
 
 class StatisticsReader(Protocol):

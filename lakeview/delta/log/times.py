@@ -22,7 +22,8 @@ from lakeview.delta.log.table_log import TableLog
 from lakeview.model.column_values import moment, moments
 from lakeview.model.errors import VersionNotFoundError
 from lakeview.model.frames import UTC_MILLIS
-from lakeview.model.snapshot import TableProtocol, milliseconds
+from lakeview.model.snapshot import milliseconds
+from lakeview.model.table_metadata import TableProtocol
 
 TIMES = pl.Schema({"version": pl.Int64(), "timestamp": UTC_MILLIS, "timestamp_source": pl.String()})
 """One row a commit file, oldest first."""

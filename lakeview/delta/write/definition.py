@@ -22,7 +22,8 @@ from lakeview.delta.write.property_checks import check_honoured, check_reserved_
 from lakeview.delta.write.rules import active_features, check_clustering, property_features, upgraded
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Field, Schema
-from lakeview.model.snapshot import TableProtocol, milliseconds
+from lakeview.model.snapshot import milliseconds
+from lakeview.model.table_metadata import TableProtocol
 
 _MAPPING_MODE = "delta.columnMapping.mode"
 ROW_TRACKING, SUSPENDED = "delta.enableRowTracking", "delta.rowTrackingSuspended"

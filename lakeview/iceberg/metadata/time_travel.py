@@ -12,8 +12,9 @@ from lakeview.model.column_values import moment
 from lakeview.model.errors import VersionNotFoundError
 from lakeview.model.printable import count_text
 from lakeview.model.schema import Schema
-from lakeview.model.snapshot import TableMetadata, TableProtocol, milliseconds
+from lakeview.model.snapshot import milliseconds
 from lakeview.model.table_body import check_point
+from lakeview.model.table_metadata import TableMetadata, TableProtocol
 
 
 def at_moment(metadata: Metadata, at: datetime, address: str) -> int:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from lakeview.delta.sharing import ListedFiles, check_type_changes, read_head
 from lakeview.model.config import Config
 from lakeview.model.errors import NotATableError, SharingError, UnsupportedTableError, VersionNotFoundError
-from lakeview.model.snapshot import TableMetadata
+from lakeview.model.table_metadata import TableMetadata
 from lakeview.predicates import predicate
 from lakeview.predicates.expressions import parse
 from lakeview.predicates.hints import json_hint, sql_hints

@@ -13,7 +13,8 @@ import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.model.schema import PrimitiveType, Schema
-from lakeview.model.snapshot import Snapshot, TableProtocol
+from lakeview.model.snapshot import Snapshot
+from lakeview.model.table_metadata import TableProtocol
 from lakeview.model.type_tree import nodes
 from lakeview.views.engines.rules import FormatWords, all_words
 

@@ -22,7 +22,7 @@ from lakeview.delta.properties import value
 from lakeview.delta.write.checkpoint.struct_statistics import StructStatistics, documents_of, parsed_partitions
 from lakeview.delta.write.context import indexed_leaves
 from lakeview.model.schema import Field
-from lakeview.model.snapshot import TableProtocol
+from lakeview.model.table_metadata import TableProtocol
 
 TEXTS = pl.Map(pl.String(), pl.String())
 
