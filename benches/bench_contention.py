@@ -26,7 +26,8 @@ import polars as pl
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.data_types import Field, PrimitiveType
+from lakeview.model.schema import Schema
 
 MOST_WAIT, LEAST_SHARE = 3.0, 0.25
 SCHEMA = Schema((Field("id", PrimitiveType("long")),))

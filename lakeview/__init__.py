@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from lakeview.model import errors
 from lakeview.model.config import VERSION
+from lakeview.model.data_types import Field
 from lakeview.model.errors import LakeviewError
-from lakeview.model.schema import Field, Schema
+from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot
 from lakeview.model.table import Table
 

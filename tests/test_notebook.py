@@ -15,7 +15,8 @@ from IPython.core.formatters import IPythonDisplayFormatter
 import lakeview as lv
 from lakeview import notebook as nb
 from lakeview.charts.theme import StackedChart
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.data_types import Field, PrimitiveType
+from lakeview.model.schema import Schema
 from tests.views.story import flights
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"

@@ -46,9 +46,10 @@ from lakeview.delta.log.vector_paths import vector_file
 from lakeview.delta.maintenance import delete_old, maintain
 from lakeview.delta.table import DeltaTable
 from lakeview.model.column_values import moments
+from lakeview.model.data_types import Field
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.frames import DOMAIN_METADATA, TRANSACTIONS
-from lakeview.model.schema import Field, Schema
+from lakeview.model.schema import Schema
 from lakeview.model.table import Table
 from lakeview.model.table_metadata import TableProtocol
 from lakeview.model.type_tree import fields_below, nodes

@@ -14,7 +14,8 @@ from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import CommitTimes, in_commit_start
 from lakeview.model.column_values import moment
-from lakeview.model.schema import Field, Schema
+from lakeview.model.data_types import Field
+from lakeview.model.schema import Schema
 from lakeview.model.table_metadata import TableMetadata
 
 _MAX_STATES = 8

@@ -21,7 +21,7 @@ from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.operations import predicates
 from lakeview.demo.calendar import Calendar, at_hour
 from lakeview.demo.iceberg import read_departures
-from lakeview.model.schema import PrimitiveType
+from lakeview.model.data_types import PrimitiveType
 
 if TYPE_CHECKING:
     from lakeview.delta.write.transaction import Transaction

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from lakeview.iceberg.metadata.table_metadata import Metadata, RecordedSchema
 from lakeview.iceberg.metadata.types import struct_fields
 from lakeview.iceberg.spec_finding import spec_finding
+from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
 from lakeview.model.findings import Finding, Severity
-from lakeview.model.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType, leaf_name
+from lakeview.model.schema import leaf_name
 
 _HIGHEST_ID = 2**31 - 1 - 200
 _PROMOTIONS = {("integer", "long"), ("float", "double")}

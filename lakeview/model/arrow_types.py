@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 import pyarrow as pa  # noqa: TID253 (loaded by what reads or writes rows alone)
 from pyarrow import types as t  # noqa: TID253 (as above)
 
-from lakeview.model.errors import UnsupportedTableError
-from lakeview.model.schema import (
+from lakeview.model.data_types import (
     OTHER_ENGINE,
     VARIANT,
     VARIANT_BINARIES,
@@ -21,6 +20,7 @@ from lakeview.model.schema import (
     StructType,
     named_type,
 )
+from lakeview.model.errors import UnsupportedTableError
 
 _VOID = PrimitiveType("void")  # every value is null, also where the schema says that none is
 

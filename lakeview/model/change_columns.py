@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.frames import CHANGES
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.schema import Schema
 
 CHANGE_TYPE, VERSION, TIMESTAMP = CHANGES.names()
 CHANGE_FIELDS = (

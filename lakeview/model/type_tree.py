@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from lakeview.model.schema import ArrayType, DataType, Field, MapType, StructType, leaf_name
+from lakeview.model.data_types import ArrayType, DataType, Field, MapType, StructType
+from lakeview.model.schema import leaf_name
 
 
 class Node(NamedTuple):

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 import polars as pl
 
-from lakeview.model.schema import DataType, DecimalType, PrimitiveType, Schema, StructType
+from lakeview.model.data_types import DataType, DecimalType, PrimitiveType, StructType
+from lakeview.model.schema import Schema
 from lakeview.predicates.tree import Comparison, Constant, IsIn, Node, Or, Path, Unknown
 
 TypeTexts = Callable[[pl.Series, DataType], pl.Series]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from sqlglot import exp
 from sqlglot.expressions import DType
 
-from lakeview.model.schema import DataType, PrimitiveType
+from lakeview.model.data_types import DataType, PrimitiveType
 from lakeview.predicates.integers import cast_in_place
 
 _FLOAT = PrimitiveType("float")

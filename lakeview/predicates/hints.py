@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from lakeview.model.schema import DataType, DecimalType, PrimitiveType, Schema, StructType, quoted
+from lakeview.model.data_types import DataType, DecimalType, PrimitiveType, StructType
+from lakeview.model.schema import Schema, quoted
 from lakeview.predicates import limits
 from lakeview.predicates.columns import Columns
 from lakeview.predicates.printing import SQLPrinter

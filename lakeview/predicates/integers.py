@@ -13,7 +13,7 @@ from typing import NamedTuple
 from sqlglot import exp
 from sqlglot.expressions import DType
 
-from lakeview.model.schema import DataType, PrimitiveType
+from lakeview.model.data_types import DataType, PrimitiveType
 
 
 class Integers(NamedTuple):

@@ -8,9 +8,10 @@ from typing import Any
 
 from sqlglot import exp
 
+from lakeview.model.data_types import DataType, Field, PrimitiveType, StructType
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import choices
-from lakeview.model.schema import DataType, Field, PrimitiveType, Schema, StructType, find_field
+from lakeview.model.schema import Schema, find_field
 from lakeview.predicates.floats import with_doubles
 from lakeview.predicates.integers import without_overflow
 from lakeview.predicates.spark_types import check_types

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 from sqlglot.expressions import DType
 
-from lakeview.model.schema import DataType, DecimalType, PrimitiveType
+from lakeview.model.data_types import DataType, DecimalType, PrimitiveType
 from lakeview.predicates.refusals import refuse
 
 _KINDS = {

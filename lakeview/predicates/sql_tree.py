@@ -11,7 +11,7 @@ import polars as pl
 from sqlglot import TokenType, exp
 from sqlglot.tokenizer_core import Token
 
-from lakeview.model.schema import DataType, PrimitiveType
+from lakeview.model.data_types import DataType, PrimitiveType
 from lakeview.predicates import limits
 from lakeview.predicates.columns import Columns
 from lakeview.predicates.syntax import DIALECTS, Refusal, chain_terms, check_size, parse_tokens, tokenize

@@ -6,7 +6,8 @@ from collections.abc import Container
 
 from sqlglot import exp
 
-from lakeview.model.schema import PrimitiveType, Schema
+from lakeview.model.data_types import PrimitiveType
+from lakeview.model.schema import Schema
 from lakeview.predicates.condition import parse_condition
 from lakeview.predicates.forms import has_offset
 from lakeview.predicates.names import column_types

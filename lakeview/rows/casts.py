@@ -10,8 +10,7 @@ from typing import Literal, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeview.model.errors import UnsupportedTableError
-from lakeview.model.schema import (
+from lakeview.model.data_types import (
     VARIANT,
     VARIANT_BINARIES,
     ArrayType,
@@ -21,6 +20,7 @@ from lakeview.model.schema import (
     MapType,
     StructType,
 )
+from lakeview.model.errors import UnsupportedTableError
 from lakeview.rows.variant import is_variant, stored_variants, variant_text
 
 Match = Literal["name", "id"]

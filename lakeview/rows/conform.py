@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakeview.model.data_types import VARIANT_BINARIES, DataType, Field
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
-from lakeview.model.schema import VARIANT_BINARIES, DataType, Field, Schema
+from lakeview.model.schema import Schema
 from lakeview.rows.casts import ValueMisfitError, conform, whole
 from lakeview.rows.exact_casts import exact, misfit_of_types
 from lakeview.rows.variant import is_variant, stored_variants, variant_binaries, variant_text

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakeview.model.arrow_types import arrow_type
-from lakeview.model.schema import VARIANT, ArrayType, DataType, Field, MapType, PrimitiveType, StructType
+from lakeview.model.data_types import VARIANT, ArrayType, DataType, Field, MapType, PrimitiveType, StructType
 from lakeview.model.type_tree import nodes
 from lakeview.rows.casts import Match, located
 from lakeview.rows.tasks import FileTask, RowSource

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pyroaring
 
 from lakeview.model.config import task_settings
+from lakeview.model.data_types import Field
 from lakeview.model.errors import CorruptTableError, DataFileMissingError, LakeviewError, UnsupportedTableError
-from lakeview.model.schema import Field
 from lakeview.rows.arrays import numpy_to_arrow, values_to_arrow
 from lakeview.rows.casts import conformed, located, without_views
 from lakeview.rows.tasks import Fallback, FileTask

@@ -19,7 +19,8 @@ import polars as pl
 import pyarrow as pa
 
 from lakeview.model.arrow_types import arrow_type
-from lakeview.model.schema import Field, Schema
+from lakeview.model.data_types import Field
+from lakeview.model.schema import Schema
 from lakeview.rows.arrays import values_to_arrow
 from lakeview.rows.layouts import Layout, ParquetSource, expected_layout, is_stored, read_layout
 from lakeview.rows.parquet import read_task

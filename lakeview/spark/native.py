@@ -18,8 +18,9 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as spark_types
 
 from lakeview.model.arrow_types import arrow_type
+from lakeview.model.data_types import DataType, DecimalType, Field, PrimitiveType
 from lakeview.model.errors import CorruptTableError
-from lakeview.model.schema import DataType, DecimalType, Field, PrimitiveType, Schema, quoted
+from lakeview.model.schema import Schema, quoted
 from lakeview.spark.native_files import NativeFile
 from lakeview.spark.native_partitions import are_distinct, folder_values, partition_fields
 from lakeview.spark.types import to_spark

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import types as arrow
 from pyspark.sql import types as spark_types
 
-from lakeview.model.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
+from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
 from lakeview.rows.casts import Match, located
 from lakeview.spark.types import PRIMITIVES
 

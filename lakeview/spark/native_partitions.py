@@ -11,7 +11,8 @@ from typing import Any
 
 from pyspark.sql import types as spark_types
 
-from lakeview.model.schema import PrimitiveType, Schema
+from lakeview.model.data_types import PrimitiveType
+from lakeview.model.schema import Schema
 from lakeview.spark.types import PRIMITIVES
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"

@@ -12,8 +12,9 @@ from lakeview.delta.log.commits import Commit, only
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import first_version_from
 from lakeview.delta.table import DeltaTable
+from lakeview.model.data_types import Field
 from lakeview.model.errors import VersionNotFoundError
-from lakeview.model.schema import Field, Schema
+from lakeview.model.schema import Schema
 from lakeview.rows.tasks import FileTask, select_columns
 from lakeview.spark.stream_options import StreamOptions
 from lakeview.spark.streams import (

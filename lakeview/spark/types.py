@@ -6,8 +6,9 @@ import pyarrow as pa
 from pyspark.sql import types as spark_types
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
-from lakeview.model.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
+from lakeview.model.schema import Schema
 
 # Types not in this table (time, uuid, timestamps in nanoseconds, variant, ...) have no faithful Spark type that a
 # Python data source can yield.

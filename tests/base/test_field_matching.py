@@ -8,7 +8,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeview.model.schema import ArrayType, DataType, Field, MapType, PrimitiveType, Schema, StructType
+from lakeview.model.data_types import ArrayType, DataType, Field, MapType, PrimitiveType, StructType
+from lakeview.model.schema import Schema
 from lakeview.rows.casts import Match, conformed
 
 LONG, TEXT = PrimitiveType("long"), PrimitiveType("string")

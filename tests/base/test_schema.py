@@ -12,21 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeview.delta.data.schemas import parse_schema, schema_text
+from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
 from lakeview.model.errors import CorruptTableError, InvalidRequestError, UnsupportedTableError
 from lakeview.model.printable import choices
-from lakeview.model.schema import (
-    POLARS_TYPES,
-    ArrayType,
-    DataType,
-    DecimalType,
-    Field,
-    MapType,
-    PrimitiveType,
-    Schema,
-    StructType,
-    leaf_name,
-    polars_type,
-)
+from lakeview.model.schema import POLARS_TYPES, Schema, leaf_name, polars_type
 from lakeview.predicates.condition import row_expression
 
 LONG, TEXT = PrimitiveType("long"), PrimitiveType("string")

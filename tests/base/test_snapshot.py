@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.frames import DOMAIN_METADATA, FILES, RULES, TOMBSTONES, TRANSACTIONS
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot, milliseconds
 from lakeview.model.table_metadata import TableMetadata, TableProtocol
 from lakeview.model.version_names import register

@@ -8,8 +8,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, PrimitiveType, StructType
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
-from lakeview.model.schema import ArrayType, DataType, DecimalType, Field, PrimitiveType, Schema, StructType
+from lakeview.model.schema import Schema
 from lakeview.model.type_input import schema_of, type_of
 
 LONG = PrimitiveType("long")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pyspark.sql.variant_utils import VariantUtils
 
 from lakeview.model.arrow_types import STORED_VARIANT
-from lakeview.model.schema import ArrayType, Field, MapType, PrimitiveType, StructType
+from lakeview.model.data_types import ArrayType, Field, MapType, PrimitiveType, StructType
 from lakeview.rows.casts import conformed
 from lakeview.rows.variant import is_variant, stored_variants, variant_text
 from tests.builders.variants import (

@@ -18,7 +18,7 @@ import pyroaring
 from lakeview.iceberg.metadata.transforms import microseconds, parse_transform
 from lakeview.iceberg.metadata.types import parse_schema
 from lakeview.model.arrow_types import arrow_type
-from lakeview.model.schema import ArrayType, Field, StructType
+from lakeview.model.data_types import ArrayType, Field, StructType
 
 COUNTS, BOUNDS = "long", "bytes"
 

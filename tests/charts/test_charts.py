@@ -16,8 +16,9 @@ from lakeview import charts, views
 from lakeview.charts.palette import DARK, LIGHT, palette
 from lakeview.charts.theme import AnyChart, byte_unit, count_unit, time_domain
 from lakeview.model.column_values import formatted
+from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.frames import COMMITS, FILES, VERSIONS
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from tests.charts.drawing import check_drawn, mark_counts, silent_fields
 from tests.views.story import START, Story, flights
 

@@ -6,8 +6,9 @@ import polars as pl
 import pytest
 
 from lakeview.delta.write.assignments import check_assignments
+from lakeview.model.data_types import Field, PrimitiveType, StructType
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import Field, PrimitiveType, Schema, StructType
+from lakeview.model.schema import Schema
 
 ROW = pl.DataFrame({"m": [0.5], "d": [1]}, schema={"m": pl.Float64, "d": pl.Decimal(4, 2)})
 SCHEMA = Schema.from_arrow(ROW.to_arrow().schema)

@@ -21,8 +21,9 @@ import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.checkpoint import write_checkpoint
 from lakeview.model.config import Config
+from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import InvalidRequestError, LakeviewError, StoreUnavailableError, UnsupportedTableError
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from lakeview.storage import LocalStorage
 from tests.builders.actions import Action, add, metadata, protocol, remove, txn
 from tests.builders.history import START, STEP, DeltaHistory, log_name

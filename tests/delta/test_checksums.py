@@ -14,8 +14,9 @@ import pytest
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.checksum import write_checksum
+from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import CorruptTableError, InvalidRequestError, UnsupportedTableError
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from tests.builders.actions import Action, add, cdc, info, metadata, protocol, remove, txn
 from tests.builders.history import DeltaHistory, log_name
 from tests.builders.vectors import relative

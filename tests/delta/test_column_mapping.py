@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 import lakeview as lv
+from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import CorruptTableError, InvalidRequestError
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from tests.builders.actions import Action, add, metadata, protocol
 from tests.builders.history import DeltaHistory
 from tests.builders.mapped import Json, array, field, map_of, mapped, physical, stored_field, struct

@@ -19,8 +19,9 @@ from lakeview.delta.log.actions import AddFile
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.transaction import Transaction
 from lakeview.model.config import Config
+from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import CommitConflictError, StoreUnavailableError
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from lakeview.storage import Entry, LocalStorage
 from tests.builders.actions import add, info, protocol
 from tests.builders.findings import GRAVE

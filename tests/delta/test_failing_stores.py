@@ -13,8 +13,9 @@ import pytest
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.model.config import Config
+from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import AccessDeniedError, LakeviewError, StoreUnavailableError
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from lakeview.storage import LocalStorage
 from lakeview.storage.interface import Translated
 from tests.builders.findings import GRAVE

@@ -13,8 +13,9 @@ import lakeview as lv
 from lakeview.delta.data.row_tracking import MATERIALIZED
 from lakeview.delta.data.type_widening import widens_in_iceberg
 from lakeview.delta.table import DeltaTable
+from lakeview.model.data_types import DataType, DecimalType, Field, PrimitiveType
 from lakeview.model.errors import ConstraintViolationError, CorruptTableError, InvalidRequestError
-from lakeview.model.schema import DataType, DecimalType, Field, PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from tests.builders.actions import Action, metadata, protocol
 from tests.builders.history import DeltaHistory
 

@@ -17,8 +17,9 @@ from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.checkpoint import write_checkpoint
 from lakeview.delta.write.log_cleanup import LOG_CLEANUP, clean_log
 from lakeview.model.config import Config
+from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import InvalidRequestError, StoreUnavailableError, UnsupportedTableError
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from lakeview.storage import LocalStorage
 from tests.builders.actions import add, metadata, protocol
 from tests.builders.history import DeltaHistory, log_name

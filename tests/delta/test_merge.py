@@ -13,8 +13,9 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
+from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from tests.builders.findings import GRAVE
 
 SCHEMA = Schema(

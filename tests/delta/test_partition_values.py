@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 import lakeview as lv
 from lakeview.delta.data.partition_values import serialize, typed
+from lakeview.model.data_types import DecimalType, PrimitiveType
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
-from lakeview.model.schema import DecimalType, PrimitiveType, polars_type
+from lakeview.model.schema import polars_type
 from tests.builders.actions import add
 from tests.builders.history import DeltaHistory
 

@@ -13,13 +13,14 @@ import pytest
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.model.clock import system_clock
+from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import (
     CommitConflictError,
     ConstraintViolationError,
     DataFileMissingError,
     VersionNotFoundError,
 )
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from tests.builders.findings import GRAVE
 

@@ -26,8 +26,9 @@ from lakeview.delta.write.rewrites import Numbers, Rewrite, apply_changes, with_
 from lakeview.delta.write.row_work import RowOutcome
 from lakeview.delta.write.target import Progress
 from lakeview.delta.write.transaction import Transaction
+from lakeview.model.data_types import Field, PrimitiveType, StructType
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
-from lakeview.model.schema import Field, PrimitiveType, Schema, StructType
+from lakeview.model.schema import Schema
 from lakeview.rows.matching import matching_rows
 from tests.builders.findings import GRAVE
 

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pyroaring
 import pytest
 
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.data_types import Field, PrimitiveType
+from lakeview.model.schema import Schema
 from lakeview.rows.parquet import read_task
 from lakeview.rows.tasks import FileTask
 from lakeview.storage import Storage

@@ -12,8 +12,8 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.data.type_widening import widens
+from lakeview.model.data_types import DecimalType, PrimitiveType
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
-from lakeview.model.schema import DecimalType, PrimitiveType
 from tests.builders.actions import Action, metadata, protocol
 from tests.builders.history import DeltaHistory
 from tests.builders.mapped import Json, array, map_of, struct

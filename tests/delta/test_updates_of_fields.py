@@ -10,8 +10,9 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
+from lakeview.model.data_types import ArrayType, Field, PrimitiveType, StructType
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
-from lakeview.model.schema import ArrayType, Field, PrimitiveType, Schema, StructType
+from lakeview.model.schema import Schema
 from tests.builders.findings import GRAVE
 
 LONG, STRING = PrimitiveType("long"), PrimitiveType("string")

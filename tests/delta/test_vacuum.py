@@ -18,6 +18,7 @@ from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.checkpoint import write_checkpoint
 from lakeview.delta.write.vacuum import VACUUM, vacuum
 from lakeview.model.config import Config
+from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import (
     CorruptTableError,
     InvalidRequestError,
@@ -26,7 +27,7 @@ from lakeview.model.errors import (
     UnsupportedTableError,
     VersionNotFoundError,
 )
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from lakeview.storage import LocalStorage
 from tests.builders.actions import add, cdc, metadata, protocol, remove
 from tests.builders.history import DeltaHistory

@@ -16,8 +16,9 @@ from pyspark.sql.variant_utils import VariantUtils
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
+from lakeview.model.data_types import Field, PrimitiveType, StructType
 from lakeview.model.errors import CorruptTableError, InvalidRequestError, LakeviewError
-from lakeview.model.schema import Field, PrimitiveType, Schema, StructType
+from lakeview.model.schema import Schema
 from lakeview.rows.variant import variant_binaries, variant_text
 from tests.builders.actions import metadata, protocol, struct
 from tests.builders.history import DeltaHistory

@@ -21,6 +21,7 @@ from lakeview.delta.log.json_checksum import checksum
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.checkpoint import write_checkpoint
 from lakeview.delta.write.transaction import Transaction
+from lakeview.model.data_types import DecimalType, Field, PrimitiveType
 from lakeview.model.errors import (
     CommitConflictError,
     ConstraintViolationError,
@@ -29,7 +30,7 @@ from lakeview.model.errors import (
     LakeviewError,
     UnsupportedTableError,
 )
-from lakeview.model.schema import DecimalType, Field, PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from tests.builders.actions import add, metadata, protocol
 from tests.builders.history import START, DeltaHistory
 from tests.builders.stores import FarStorage

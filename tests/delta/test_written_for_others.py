@@ -11,7 +11,8 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.data_types import Field, PrimitiveType
+from lakeview.model.schema import Schema
 from tests.builders.findings import GRAVE
 from tests.differential.iceberg_oracles import sail_answers
 from tests.differential.oracles import ORACLES

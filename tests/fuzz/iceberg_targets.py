@@ -29,8 +29,8 @@ from lakeview.iceberg.metadata.types import PRIMITIVES, parse_type
 from lakeview.iceberg.opening import open_iceberg
 from lakeview.iceberg.scan.projection import has_ids, with_mapping
 from lakeview.model.config import Config
+from lakeview.model.data_types import DataType
 from lakeview.model.errors import LakeviewError
-from lakeview.model.schema import DataType
 from lakeview.storage import open_storage
 from tests.builders.iceberg_metadata import document, snapshot, text
 

@@ -26,8 +26,9 @@ from lakeview.delta.log.paths import canonical, decode_path, decoded, encode_pat
 from lakeview.delta.log.record_counts import records
 from lakeview.model.addresses import below
 from lakeview.model.config import Config
+from lakeview.model.data_types import DataType, DecimalType, Field, PrimitiveType, StructType
 from lakeview.model.errors import LakeviewError
-from lakeview.model.schema import DataType, DecimalType, Field, PrimitiveType, Schema, StructType
+from lakeview.model.schema import Schema
 from lakeview.predicates import predicate
 from lakeview.rows.bitmaps import position_bitmap
 from lakeview.rows.footers import physical_file

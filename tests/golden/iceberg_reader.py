@@ -13,6 +13,7 @@ import polars as pl
 import lakeview as lv
 from lakeview.iceberg.metadata.types import struct_fields
 from lakeview.iceberg.table import IcebergTable
+from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
 from lakeview.model.errors import (
     AccessDeniedError,
     CorruptTableError,
@@ -21,7 +22,7 @@ from lakeview.model.errors import (
     UnsupportedTableError,
 )
 from lakeview.model.frames import FILES
-from lakeview.model.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType, leaf_name
+from lakeview.model.schema import leaf_name
 from lakeview.model.snapshot import Snapshot
 from tests.golden.iceberg_conformance import Current, GoldenIceberg, IcebergFile, IcebergRefusal, RecordedSnapshot
 from tests.golden.reader import Problem

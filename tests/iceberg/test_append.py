@@ -22,9 +22,9 @@ import lakeview as lv
 from lakeview.iceberg.metadata.transforms import parse_transform
 from lakeview.iceberg.table import IcebergTable
 from lakeview.iceberg.write.partition_tuples import number_buckets
+from lakeview.model.data_types import PrimitiveType
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, LakeviewError, UnsupportedTableError
 from lakeview.model.findings import Severity
-from lakeview.model.schema import PrimitiveType
 from tests.builders.catalogs import sqlite_catalog
 from tests.builders.iceberg import IcebergHistory
 from tests.differential.iceberg_oracles import duckdb_with_iceberg

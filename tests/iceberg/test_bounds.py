@@ -10,7 +10,7 @@ from lakeview.iceberg.manifests.partitions import PartitionColumn
 from lakeview.iceberg.metadata.partition_fields import PartitionField
 from lakeview.iceberg.metadata.single_values import decoded_bounds, sound_bounds
 from lakeview.iceberg.metadata.transforms import parse_transform
-from lakeview.model.schema import Field, PrimitiveType
+from lakeview.model.data_types import Field, PrimitiveType
 
 SMALL, SAME, LARGE = (bytes([first]) + bytes(15) for first in (0x10, 0x7F, 0x80))
 

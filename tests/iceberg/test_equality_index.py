@@ -13,7 +13,7 @@ import pytest
 from lakeview.iceberg.deletes.equality_index import EqualityIndex
 from lakeview.iceberg.deletes.index import applying, pairs
 from lakeview.iceberg.manifests.entries import ENTRIES
-from lakeview.model.schema import Field, PrimitiveType
+from lakeview.model.data_types import Field, PrimitiveType
 from tests.builders.iceberg import single
 
 LONG, TEXT, REAL = 1, 2, 3

@@ -9,8 +9,8 @@ import pytest
 
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT
 from lakeview.iceberg.metadata.table_metadata import Metadata, parse_metadata
+from lakeview.model.data_types import ArrayType, DecimalType, MapType, PrimitiveType, StructType
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
-from lakeview.model.schema import ArrayType, DecimalType, MapType, PrimitiveType, StructType
 from tests.builders.iceberg_metadata import ABSENT, SCHEMA, document, snapshot, text, version_1
 
 

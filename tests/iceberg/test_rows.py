@@ -19,6 +19,7 @@ from pyarrow import orc
 
 import lakeview as lv
 from lakeview.iceberg.scan.data_files import IcebergSource
+from lakeview.model.data_types import Field, PrimitiveType, StructType
 from lakeview.model.errors import (
     CorruptTableError,
     DataFileMissingError,
@@ -26,7 +27,6 @@ from lakeview.model.errors import (
     LakeviewError,
     UnsupportedTableError,
 )
-from lakeview.model.schema import Field, PrimitiveType, StructType
 from lakeview.rows.parquet import read_task
 from tests.builders.iceberg import IcebergHistory
 

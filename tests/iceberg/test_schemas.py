@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import lakeview as lv
+from lakeview.model.data_types import PrimitiveType
 from lakeview.model.errors import UnsupportedTableError
-from lakeview.model.schema import PrimitiveType
 from tests.builders.iceberg import IcebergHistory
 
 FIELDS = [{"id": 1, "name": "id", "required": False, "type": "long"}]

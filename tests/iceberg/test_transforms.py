@@ -19,7 +19,8 @@ from lakeview.iceberg.manifests.partition_bounds import source_bounds
 from lakeview.iceberg.manifests.partitions import PartitionColumn, readable
 from lakeview.iceberg.metadata.partition_fields import PartitionField
 from lakeview.iceberg.metadata.transforms import _hashed_bytes, murmur3, parse_transform
-from lakeview.model.schema import DataType, DecimalType, Field, PrimitiveType, polars_type
+from lakeview.model.data_types import DataType, DecimalType, Field, PrimitiveType
+from lakeview.model.schema import polars_type
 
 LONG, STRING, DATE, BINARY = (PrimitiveType(n) for n in ("long", "string", "date", "binary"))
 NTZ = PrimitiveType("timestamp_ntz")

@@ -8,8 +8,9 @@ from datetime import date
 import polars as pl
 import pytest
 
+from lakeview.model.data_types import DecimalType, Field, PrimitiveType
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import DecimalType, Field, PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from lakeview.predicates.condition import row_expression
 from lakeview.rows.matching import evaluated, matching_rows
 

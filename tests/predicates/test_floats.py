@@ -7,7 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from lakeview.model.schema import Field, PrimitiveType, Schema, StructType
+from lakeview.model.data_types import Field, PrimitiveType, StructType
+from lakeview.model.schema import Schema
 from lakeview.predicates.condition import row_expression
 
 FLOAT = Field("v", PrimitiveType("float"))

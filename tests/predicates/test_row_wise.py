@@ -11,8 +11,9 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
+from lakeview.model.data_types import ArrayType, Field, PrimitiveType
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import ArrayType, Field, PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from lakeview.predicates.row_wise import check_row_wise, row_wise
 
 A, B, HIGHEST = pl.col("a"), pl.col("b"), pl.col("a").max()

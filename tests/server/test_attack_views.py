@@ -15,8 +15,9 @@ import pytest
 
 import lakeview as lv
 from lakeview.model.clock import system_clock
+from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import UnsupportedTableError
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from lakeview.sharing.server.settings import TableEntry, ViewEntry
 from lakeview.sharing.server.shared_views import ViewSource
 from tests.builders.actions import metadata, protocol

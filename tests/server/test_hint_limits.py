@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 from hypothesis import example, given, settings
 
-from lakeview.model.schema import DecimalType, Field, PrimitiveType, Schema
+from lakeview.model.data_types import DecimalType, Field, PrimitiveType
+from lakeview.model.schema import Schema
 from lakeview.predicates.tree import And, Comparison, IsIn, Node, Unknown
 from lakeview.sharing.server import limits
 from lakeview.sharing.server.hints import Budget, json_condition, sql_condition

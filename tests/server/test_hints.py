@@ -11,7 +11,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from lakeview.model.schema import DecimalType, Field, PrimitiveType, Schema, StructType
+from lakeview.model.data_types import DecimalType, Field, PrimitiveType, StructType
+from lakeview.model.schema import Schema
 from lakeview.predicates.tree import Unknown
 from lakeview.sharing.server.hints import json_condition, sql_condition
 from tests.builders.actions import metadata, protocol

@@ -333,7 +333,8 @@ def test_an_answer_is_compressed_only_for_clients_that_take_it(api: Api) -> None
 
 
 def test_statistics_that_a_checkpoint_keeps_as_structs_are_told_as_text(lake: Path, tmp_path: Path) -> None:
-    from lakeview.model.schema import Field, PrimitiveType, Schema
+    from lakeview.model.data_types import Field, PrimitiveType
+    from lakeview.model.schema import Schema
     from lakeview.sharing.server.lines import stats_texts
 
     schema = Schema((Field("id", PrimitiveType("long")),))

@@ -9,7 +9,8 @@ import pytest
 
 from lakeview.delta.log.actions import AddFile, Metadata, Protocol
 from lakeview.delta.sharing import file_features
-from lakeview.model.schema import ArrayType, Field, PrimitiveType, Schema
+from lakeview.model.data_types import ArrayType, Field, PrimitiveType
+from lakeview.model.schema import Schema
 from lakeview.model.table_metadata import TableProtocol
 from lakeview.sharing.protocol.capabilities import Capabilities, parse_capabilities
 from lakeview.sharing.protocol.messages import (

@@ -16,7 +16,8 @@ from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.create import create_log
 from lakeview.delta.write.transaction import Transaction
 from lakeview.model.clock import Clock
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.data_types import Field, PrimitiveType
+from lakeview.model.schema import Schema
 from lakeview.storage import Storage
 from tests.simulation.store import Call, Files, Reply, effect, reply
 from tests.simulation.writers import SimulatedStorage

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
+from lakeview.model.data_types import PrimitiveType
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import PrimitiveType
 from lakeview.spark.change_reader import ChangeOptions, ChangePartition, change_rows
 from lakeview.spark.types import to_spark
 

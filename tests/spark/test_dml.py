@@ -15,8 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 import lakeview as lv
 from lakeview import delta
 from lakeview.delta.write.transaction import Transaction
+from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import ConstraintViolationError, DataFileMissingError, InvalidRequestError, LakeviewError
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from lakeview.spark import DeltaTable
 from lakeview.spark.dml import merge
 from lakeview.spark.dml.jobs import collect

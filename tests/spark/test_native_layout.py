@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from lakeview.model.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
+from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
 from lakeview.spark.native_layout import native_layout
 
 LONG, TEXT = PrimitiveType("long"), PrimitiveType("string")

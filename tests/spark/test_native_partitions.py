@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from pyspark.sql import types as spark_types
 
-from lakeview.model.schema import DecimalType, Field, PrimitiveType, Schema
+from lakeview.model.data_types import DecimalType, Field, PrimitiveType
+from lakeview.model.schema import Schema
 from lakeview.spark.native_partitions import are_distinct, folder_values, partition_fields
 
 SCHEMA = Schema(

@@ -14,8 +14,8 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
+from lakeview.model.data_types import PrimitiveType
 from lakeview.model.errors import InvalidRequestError, LakeviewError, VersionNotFoundError
-from lakeview.model.schema import PrimitiveType
 from lakeview.spark.stream_options import StreamOptions
 from lakeview.spark.stream_reader import LakeviewStreamReader
 from lakeview.spark.stream_writer import LakeviewStreamWriter

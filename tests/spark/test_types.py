@@ -4,8 +4,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import types as st
 
+from lakeview.model.data_types import ArrayType, DecimalType, Field, MapType, PrimitiveType, StructType
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
-from lakeview.model.schema import ArrayType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
+from lakeview.model.schema import Schema
 from lakeview.spark.types import PRIMITIVES, arrow_schema, check_schema, from_spark, to_spark
 
 NESTED = Schema(

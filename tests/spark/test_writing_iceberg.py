@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 import lakeview as lv
 from lakeview.iceberg.metadata.transforms import parse_transform
 from lakeview.iceberg.table import IcebergTable
+from lakeview.model.data_types import PrimitiveType
 from lakeview.model.errors import (
     CommitConflictError,
     ConstraintViolationError,
@@ -19,7 +20,6 @@ from lakeview.model.errors import (
     LakeviewError,
     UnsupportedTableError,
 )
-from lakeview.model.schema import PrimitiveType
 from lakeview.spark import lakeview_errors
 from lakeview.spark.datasource import LakeviewDataSource
 from lakeview.spark.iceberg_writer import IcebergWriter

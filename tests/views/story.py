@@ -7,8 +7,9 @@ from typing import Any
 
 import polars as pl
 
+from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.frames import COMMITS, FILES, LIFETIMES, VERSIONS
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot
 from lakeview.model.table_metadata import TableMetadata
 

@@ -9,8 +9,9 @@ from random import Random
 import polars as pl
 
 from lakeview import views
+from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.frames import FILES, LIFETIMES, REFS, VERSIONS
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot
 from lakeview.model.table_metadata import TableMetadata
 

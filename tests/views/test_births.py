@@ -5,7 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from lakeview.model.schema import Field, PrimitiveType, Schema, StructType
+from lakeview.model.data_types import Field, PrimitiveType, StructType
+from lakeview.model.schema import Schema
 from lakeview.views.schema.births import (
     BEFORE_ALL,
     NEVER,

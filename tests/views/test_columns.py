@@ -10,8 +10,9 @@ import polars as pl
 import pytest
 
 from lakeview import views
+from lakeview.model.data_types import ArrayType, Field, MapType, PrimitiveType, StructType
 from lakeview.model.frames import FILES
-from lakeview.model.schema import ArrayType, Field, MapType, PrimitiveType, Schema, StructType
+from lakeview.model.schema import Schema
 from lakeview.views.values import bound_texts, value_text, value_texts
 
 LONG, STRING = PrimitiveType("long"), PrimitiveType("string")

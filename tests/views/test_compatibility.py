@@ -12,8 +12,9 @@ import pytest
 
 from lakeview import views
 from lakeview.iceberg.opening import open_iceberg
+from lakeview.model.data_types import ArrayType, Field, PrimitiveType, StructType
 from lakeview.model.frames import COMMITS, FILES, RULES
-from lakeview.model.schema import ArrayType, Field, PrimitiveType, Schema, StructType
+from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot
 from lakeview.model.table_metadata import TableMetadata, TableProtocol
 from lakeview.views.engines.requirements import Origin

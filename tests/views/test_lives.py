@@ -9,8 +9,9 @@ import pytest
 
 from lakeview import charts, views
 from lakeview.model.column_values import formatted
+from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.frames import COMMITS, LIFETIMES
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from lakeview.views.timeline.downsampling import MOST_MARKS
 from lakeview.views.timeline.lifetimes import MOST_COHORTS
 from tests.charts.drawing import silent_fields

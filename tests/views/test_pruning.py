@@ -9,9 +9,10 @@ import polars as pl
 import pytest
 
 from lakeview import views
+from lakeview.model.data_types import Field, PrimitiveType, StructType
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.frames import COMMITS, FILES, LIFETIMES, PLAN
-from lakeview.model.schema import Field, PrimitiveType, Schema, StructType
+from lakeview.model.schema import Schema
 from lakeview.predicates import predicate
 from lakeview.predicates.expressions import conjuncts
 from tests.views.test_columns import statistics

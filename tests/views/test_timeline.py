@@ -9,8 +9,9 @@ import pytest
 
 from lakeview import views
 from lakeview.model.column_values import formatted
+from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.frames import COMMITS, LIFETIMES, VERSIONS
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from lakeview.views.health.findings import Evidence
 from tests.views.story import START, Story, flights
 

@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from lakeview.inspection.absent_columns import without_unmapped_counts
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.data_types import Field, PrimitiveType
+from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot
 from lakeview.model.table_metadata import TableMetadata
 

@@ -14,8 +14,9 @@ from lakeview.app.query import budget
 from lakeview.app.query.budget import Budget
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
+from lakeview.model.data_types import PrimitiveType
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import PrimitiveType, leaf_name
+from lakeview.model.schema import leaf_name
 
 LIMITS = (50, 100, 500, 1_000)
 FIRST, SAMPLE = "first", "sample"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lakeview.delta.data.type_widening import widens
-from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType
+from lakeview.model.data_types import ArrayType, DataType, Field, MapType, StructType
+from lakeview.model.schema import Schema
 
 
 def incompatibility(before: Schema, after: Schema) -> str | None:

@@ -12,9 +12,10 @@ import pyarrow.compute as pc
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.partition_values import partition_columns, partition_fields
 from lakeview.model.change_columns import CHANGE_FIELDS, CHANGE_TYPE, TIMESTAMP, VERSION, change_schema
+from lakeview.model.data_types import Field
 from lakeview.model.errors import CorruptTableError, DataFileMissingError
 from lakeview.model.frames import CHANGES_PLAN
-from lakeview.model.schema import Field, Schema
+from lakeview.model.schema import Schema
 from lakeview.model.table import RangeTasks
 from lakeview.predicates.bounds import Bounds, may_match
 from lakeview.predicates.expressions import parse

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from lakeview.delta.data.schemas import broken_schema, parse_schema
 from lakeview.delta.features import column_mapping_mode
-from lakeview.model.schema import Field, Schema, StructType, leaf_name
+from lakeview.model.data_types import Field, StructType
+from lakeview.model.schema import Schema, leaf_name
 from lakeview.model.table_metadata import TableProtocol
 from lakeview.model.type_tree import nodes
 

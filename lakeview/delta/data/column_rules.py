@@ -11,8 +11,9 @@ import polars as pl
 
 from lakeview.delta.data.column_mapping import logical_name
 from lakeview.delta.data.type_widening import type_changes
+from lakeview.model.data_types import Field
 from lakeview.model.frames import RULES
-from lakeview.model.schema import Field, Schema
+from lakeview.model.schema import Schema
 from lakeview.model.type_tree import fields_below
 
 _CONSTRAINT = "delta.constraints."

@@ -11,7 +11,8 @@ from lakeview.delta.log.commits import Commit
 from lakeview.delta.log.file_actions import file_actions
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.state import StatisticsReader
-from lakeview.model.schema import Field, Schema
+from lakeview.model.data_types import Field
+from lakeview.model.schema import Schema
 from lakeview.model.table_metadata import TableProtocol
 from lakeview.rows.tasks import FileTask
 

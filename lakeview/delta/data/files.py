@@ -11,9 +11,10 @@ from lakeview.delta.data.partition_values import partition_columns, partition_te
 from lakeview.delta.log.state import TableState
 from lakeview.model.arguments import names_of
 from lakeview.model.column_values import moments, sizes
+from lakeview.model.data_types import Field
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.frames import FILES, TOMBSTONES
-from lakeview.model.schema import Field, Schema
+from lakeview.model.schema import Schema
 
 # column of FILES -> columns of FILE_ACTIONS it is made of
 _NEEDS = {

@@ -10,19 +10,10 @@ from typing import Any
 
 import polars as pl
 
+from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.printable import shorten
-from lakeview.model.schema import (
-    ArrayType,
-    DataType,
-    DecimalType,
-    Field,
-    MapType,
-    PrimitiveType,
-    Schema,
-    StructType,
-    polars_type,
-)
+from lakeview.model.schema import Schema, polars_type
 
 _MAX_SHOWN_CHARACTERS = 100
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, in days since 1970

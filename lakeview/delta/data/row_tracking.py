@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 
+from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import CorruptTableError, InvalidRequestError
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from lakeview.model.table_metadata import TableProtocol
 from lakeview.rows.tasks import Fallback
 

@@ -16,8 +16,9 @@ from lakeview.delta.data.statistics import Leaf, LeafStatistics, physical_leaves
 from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.log.state import TableState
 from lakeview.model.column_values import sizes
+from lakeview.model.data_types import Field
 from lakeview.model.frames import PLAN
-from lakeview.model.schema import Field, Schema
+from lakeview.model.schema import Schema
 from lakeview.predicates.bounds import Bounds, may_match
 from lakeview.predicates.expressions import parse
 from lakeview.predicates.tree import Node, Path, paths

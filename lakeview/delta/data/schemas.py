@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
+from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
 from lakeview.model.errors import CorruptTableError
-from lakeview.model.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
+from lakeview.model.schema import Schema
 
 _DECIMAL = re.compile(r"^decimal\s*(?:\(\s*(\d{1,4})\s*,\s*(-?\d{1,4})\s*\))?$")
 _ID = "delta.columnMapping.id"

@@ -17,17 +17,9 @@ from lakeview.delta.data.type_widening import type_changes
 from lakeview.delta.log.state import TableState
 from lakeview.delta.properties import value
 from lakeview.model.arguments import names_of
+from lakeview.model.data_types import DataType, DecimalType, Field, PrimitiveType, StructType
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import (
-    DataType,
-    DecimalType,
-    Field,
-    PrimitiveType,
-    Schema,
-    StructType,
-    leaf_name,
-    polars_type,
-)
+from lakeview.model.schema import Schema, leaf_name, polars_type
 
 Path = tuple[str, ...]
 Leaf = tuple[Path, Path, Field]

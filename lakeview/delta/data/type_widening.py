@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from lakeview.delta.data.schemas import primitive_type
+from lakeview.model.data_types import DataType, DecimalType, Field, PrimitiveType
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
-from lakeview.model.schema import DataType, DecimalType, Field, PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from lakeview.model.type_tree import fields_below
 
 TYPE_CHANGES = "delta.typeChanges"

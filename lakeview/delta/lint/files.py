@@ -16,10 +16,10 @@ from lakeview.delta.log.paths import canonical
 from lakeview.delta.log.vector_paths import file_of, names_a_place
 from lakeview.model import limits
 from lakeview.model.addresses import is_absolute
+from lakeview.model.data_types import Field
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.printable import count_text
-from lakeview.model.schema import Field
 from lakeview.storage.leftovers import age, leftovers
 
 _ADD = "Add File and Remove File"

@@ -8,9 +8,9 @@ from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_READER_VERSION, 
 from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import finding, some
 from lakeview.delta.log.actions import Protocol
+from lakeview.model.data_types import PrimitiveType
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.printable import count_text
-from lakeview.model.schema import PrimitiveType
 from lakeview.model.type_tree import nodes
 
 READER_AND_WRITER = frozenset(

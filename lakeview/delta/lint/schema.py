@@ -10,10 +10,11 @@ from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.schemas import parse_schema
 from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import finding, some
+from lakeview.model.data_types import DataType, Field, PrimitiveType
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.printable import count_text
-from lakeview.model.schema import POLARS_TYPES, DataType, Field, PrimitiveType, leaf_name
+from lakeview.model.schema import POLARS_TYPES, leaf_name
 from lakeview.model.type_tree import fields_below, nodes
 
 _SECTION = "Schema Serialization Format"

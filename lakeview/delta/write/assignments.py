@@ -12,8 +12,9 @@ from lakeview.delta.write.identity import check_identities
 from lakeview.delta.write.schema_changes import Path, column_path
 from lakeview.delta.write.stored_columns import holds_variants
 from lakeview.model.arguments import mapping_of
+from lakeview.model.data_types import Field, PrimitiveType, StructType
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import Field, PrimitiveType, Schema, StructType, find_field, polars_type
+from lakeview.model.schema import Schema, find_field, polars_type
 from lakeview.predicates.row_wise import row_wise
 
 Assignments: TypeAlias = Mapping[str, str | pl.Expr]

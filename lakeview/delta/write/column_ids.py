@@ -6,8 +6,9 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from lakeview.model.data_types import ArrayType, DataType, Field, MapType, StructType
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType
+from lakeview.model.schema import Schema
 from lakeview.model.type_tree import nodes
 
 _MAPPING = "delta.columnMapping."

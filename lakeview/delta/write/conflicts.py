@@ -16,8 +16,9 @@ from lakeview.delta.log.commits import Commit, only
 from lakeview.delta.log.file_actions import FILE_ACTIONS, file_actions
 from lakeview.delta.write.row_ids import DOMAIN
 from lakeview.delta.write.rules import supported_features
+from lakeview.model.data_types import Field
 from lakeview.model.errors import CommitConflictError
-from lakeview.model.schema import Field, Schema
+from lakeview.model.schema import Schema
 from lakeview.storage import Storage
 
 _HARMLESS_PROPERTIES = (

@@ -12,7 +12,8 @@ from lakeview.delta.data.statistics import physical_leaves
 from lakeview.delta.properties import INDEXED, value
 from lakeview.delta.write.property_checks import codec, page_version
 from lakeview.delta.write.row_rules import RowRules, row_rules
-from lakeview.model.schema import Field, Schema, leaf_name
+from lakeview.model.data_types import Field
+from lakeview.model.schema import Schema, leaf_name
 from lakeview.rows.open_files import ROWS_PER_FILE
 
 _INDEXED_COLUMNS = 32

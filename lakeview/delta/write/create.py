@@ -19,8 +19,9 @@ from lakeview.delta.write.property_checks import check_reserved_columns, check_s
 from lakeview.delta.write.rules import active_features, check_clustering, with_required
 from lakeview.delta.write.writer import ENGINE
 from lakeview.model.clock import Clock, system_clock
+from lakeview.model.data_types import VARIANT, ArrayType, MapType, StructType
 from lakeview.model.errors import CommitConflictError, InvalidRequestError, UnsupportedTableError
-from lakeview.model.schema import VARIANT, ArrayType, MapType, Schema, StructType
+from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.storage import Storage
 

@@ -20,8 +20,9 @@ from lakeview.delta.log.times import in_commit_start
 from lakeview.delta.write.column_ids import MAX_ID, with_column_ids
 from lakeview.delta.write.property_checks import check_honoured, check_reserved_columns
 from lakeview.delta.write.rules import active_features, check_clustering, property_features, upgraded
+from lakeview.model.data_types import Field
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import Field, Schema
+from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.model.table_metadata import TableProtocol
 

@@ -39,8 +39,9 @@ from lakeview.delta.write.schema_changes import (
     widen,
 )
 from lakeview.model.arguments import text_of
+from lakeview.model.data_types import Field
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
-from lakeview.model.schema import Field, Schema, leaf_name
+from lakeview.model.schema import Schema, leaf_name
 from lakeview.model.type_input import SchemaInput, TypeInput, schema_of, type_of
 from lakeview.predicates.condition import row_expression
 from lakeview.predicates.tree import IsNull, Node

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from lakeview.delta.write.column_ids import without_column_ids
-from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
-from lakeview.model.schema import (
+from lakeview.model.data_types import (
     VARIANT,
     ArrayType,
     DataType,
@@ -15,9 +14,10 @@ from lakeview.model.schema import (
     Field,
     MapType,
     PrimitiveType,
-    Schema,
     StructType,
 )
+from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
+from lakeview.model.schema import Schema
 from lakeview.model.type_tree import nodes
 from lakeview.rows.conform import path_below
 

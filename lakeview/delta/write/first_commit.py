@@ -35,8 +35,9 @@ from lakeview.delta.write.schema_changes import Path, record_widening
 from lakeview.delta.write.target import Target
 from lakeview.model.addresses import is_absolute, is_local
 from lakeview.model.clock import Clock
+from lakeview.model.data_types import DataType, DecimalType, PrimitiveType
 from lakeview.model.errors import CorruptTableError, InvalidRequestError
-from lakeview.model.schema import DataType, DecimalType, PrimitiveType, Schema, leaf_name
+from lakeview.model.schema import Schema, leaf_name
 from lakeview.model.snapshot import milliseconds
 from lakeview.model.type_tree import fields_below, nodes
 from lakeview.rows.footer_reader import read_footer

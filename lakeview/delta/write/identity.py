@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from lakeview.model.data_types import Field
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
-from lakeview.model.schema import Field, Schema
+from lakeview.model.schema import Schema
 
 _START, _STEP, _MARK = "delta.identity.start", "delta.identity.step", "delta.identity.highWaterMark"
 _EXPLICIT = "delta.identity.allowExplicitInsert"

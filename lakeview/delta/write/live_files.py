@@ -17,7 +17,8 @@ import pyroaring
 
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.log.record_counts import records_of
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.data_types import Field, PrimitiveType
+from lakeview.model.schema import Schema
 from lakeview.rows.matching import frame_of, matching_rows
 from lakeview.rows.parquet import read_task
 from lakeview.rows.tasks import Fallback, FileTask

@@ -22,9 +22,10 @@ from lakeview.delta.write.row_rules import RowRules
 from lakeview.delta.write.stored_columns import readable_rows
 from lakeview.delta.write.update import rules_of_changes, with_tracking
 from lakeview.model.clock import Clock
+from lakeview.model.data_types import Field, StructType
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import example_text
-from lakeview.model.schema import Field, Schema, StructType
+from lakeview.model.schema import Schema
 from lakeview.predicates.joins import JoinCondition, join_condition
 from lakeview.rows.matching import check_condition, frame_of, matching_rows
 from lakeview.storage import Storage

@@ -8,8 +8,9 @@ from functools import cached_property
 import polars as pl
 import pyroaring
 
+from lakeview.model.data_types import Field
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import Field, Schema, find_field, polars_type
+from lakeview.model.schema import Schema, find_field, polars_type
 
 SOURCE_ROW = "\0source"
 """The column of a source row's number, from 0: no column of a table can be called so."""

@@ -19,8 +19,8 @@ from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.target import Progress
 from lakeview.delta.write.writer import write_conformed
 from lakeview.model.clock import Clock
+from lakeview.model.data_types import VARIANT
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import VARIANT
 from lakeview.model.snapshot import milliseconds
 from lakeview.rows.batches import read_ahead
 

@@ -25,7 +25,8 @@ from lakeview.delta.write.stored_columns import with_variant_binaries
 from lakeview.delta.write.writer import write_conformed
 from lakeview.model.change_columns import CHANGE_TYPE
 from lakeview.model.clock import Clock
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.data_types import Field, PrimitiveType
+from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.rows.arrays import arrow_to_numpy, values_to_arrow
 from lakeview.storage import Storage

@@ -14,9 +14,10 @@ from lakeview.delta.data.column_rules import Rule, recorded_rules
 from lakeview.delta.write.identity import Allocate, Identity, identities
 from lakeview.delta.write.stored_columns import readable_rows, with_variant_binaries
 from lakeview.model.clock import Clock
+from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, UnsupportedTableError
 from lakeview.model.printable import example_text, shorten
-from lakeview.model.schema import Field, PrimitiveType, Schema, polars_type
+from lakeview.model.schema import Schema, polars_type
 from lakeview.predicates.condition import row_expression
 from lakeview.predicates.evaluation import reason
 from lakeview.rows.conform import check_nulls, conform_batch

@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from lakeview.delta.data.schemas import parse_schema
 from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_WRITER_VERSION, READER_FEATURES, WRITER_FEATURES
 from lakeview.delta.log.actions import Metadata, Protocol
+from lakeview.model.data_types import PrimitiveType
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
-from lakeview.model.schema import PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from lakeview.model.type_tree import nodes
 
 _BY_FIELD = {

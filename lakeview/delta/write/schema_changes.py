@@ -11,8 +11,9 @@ from typing import TypeAlias
 from lakeview.delta.data.type_widening import TYPE_CHANGES, type_changes, widens, widens_in_iceberg
 from lakeview.delta.properties import column_paths
 from lakeview.model.arguments import names_of
+from lakeview.model.data_types import ArrayType, DataType, Field, MapType, StructType
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType, quoted
+from lakeview.model.schema import Schema, quoted
 from lakeview.model.type_tree import nodes
 
 Path = tuple[str, ...]

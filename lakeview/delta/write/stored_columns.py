@@ -9,8 +9,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from lakeview.model.arrow_types import STORED_VARIANT, arrow_field, arrow_type
-from lakeview.model.errors import UnsupportedTableError
-from lakeview.model.schema import (
+from lakeview.model.data_types import (
     VARIANT,
     VARIANT_BINARIES,
     ArrayType,
@@ -18,9 +17,10 @@ from lakeview.model.schema import (
     Field,
     MapType,
     PrimitiveType,
-    Schema,
     StructType,
 )
+from lakeview.model.errors import UnsupportedTableError
+from lakeview.model.schema import Schema
 from lakeview.model.type_tree import nodes
 from lakeview.rows.casts import SameRows, conform, conformed
 from lakeview.rows.variant import stored_variants, variant_binaries

@@ -19,8 +19,8 @@ from lakeview.delta.write.row_rules import RowRules
 from lakeview.delta.write.stored_columns import check_storable
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.config import VERSION
+from lakeview.model.data_types import Field
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
-from lakeview.model.schema import Field
 from lakeview.rows.open_files import OpenFiles, portions, split_rows
 from lakeview.storage import Storage, open_storage
 

@@ -17,7 +17,7 @@ import polars as pl
 from lakeview.iceberg.deletes.index import keyed
 from lakeview.iceberg.manifests.metrics import Metrics
 from lakeview.iceberg.manifests.statistics import file_bounds, file_counts
-from lakeview.model.schema import DecimalType, Field, PrimitiveType
+from lakeview.model.data_types import DecimalType, Field, PrimitiveType
 
 _ORDERED = frozenset(
     {"boolean", "integer", "long", "float", "double", "date", "time", "timestamp", "timestamp_ntz", "timestamp_ns",

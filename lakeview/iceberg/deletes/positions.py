@@ -15,8 +15,9 @@ import pyroaring
 from lakeview.iceberg.deletes.index import FILE_PATH_ID, POS_ID
 from lakeview.iceberg.scan.data_files import IcebergSource
 from lakeview.model import limits
+from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import CorruptTableError, DataFileMissingError
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from lakeview.rows.bitmaps import corrupt_vector, position_bitmap
 from lakeview.rows.leaves import struct_leaves
 from lakeview.rows.matching import frame_of

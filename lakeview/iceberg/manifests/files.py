@@ -17,9 +17,9 @@ from lakeview.iceberg.metadata.summaries import whole
 from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.model import limits
 from lakeview.model.column_values import moments
+from lakeview.model.data_types import Field
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.frames import DOMAIN_METADATA, FILES, TOMBSTONES, TRANSACTIONS
-from lakeview.model.schema import Field
 
 OWN = pl.Schema(
     {

@@ -5,8 +5,9 @@ from __future__ import annotations
 import polars as pl
 
 from lakeview.iceberg.manifests.partitions import PartitionColumn, map_values
+from lakeview.model.data_types import DataType
 from lakeview.model.errors import UnsupportedTableError
-from lakeview.model.schema import DataType, polars_type
+from lakeview.model.schema import polars_type
 
 _BIGGEST_YEAR = 9000
 

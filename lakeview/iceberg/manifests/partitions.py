@@ -14,8 +14,9 @@ from lakeview.iceberg.metadata.single_values import in_calendar
 from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.iceberg.metadata.types import struct_fields
 from lakeview.model.column_values import formatted
+from lakeview.model.data_types import ArrayType, Field, MapType, StructType
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
-from lakeview.model.schema import ArrayType, Field, MapType, StructType, polars_type
+from lakeview.model.schema import polars_type
 
 _FARTHEST_HOUR = 719_162 * 24  # as far after 1970 as the calendar begins before it
 

@@ -8,8 +8,9 @@ import polars as pl
 
 from lakeview.iceberg.manifests.metrics import Metrics
 from lakeview.iceberg.metadata.single_values import decoded_bounds, own_text
+from lakeview.model.data_types import Field
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import Field, Schema, leaf_name
+from lakeview.model.schema import Schema, leaf_name
 
 Leaf = tuple[tuple[str, ...], Field]
 

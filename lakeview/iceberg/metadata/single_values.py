@@ -13,15 +13,7 @@ from uuid import UUID
 import polars as pl
 
 from lakeview.iceberg.metadata.transforms import exact_decimal, microseconds
-from lakeview.model.schema import (
-    ArrayType,
-    DataType,
-    DecimalType,
-    Field,
-    MapType,
-    PrimitiveType,
-    StructType,
-)
+from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
 
 _FLOAT_OVERFLOW = (2 - 2**-24) * 2.0**127
 """Floats of 32 bits have no number from here on; those below round to one (Java writes the largest as 3.4028235E38)."""

@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
-from lakeview.model.schema import DataType, DecimalType, PrimitiveType
+from lakeview.model.data_types import DataType, DecimalType, PrimitiveType
 
 TEMPORAL = ("year", "month", "day", "hour")
 _PARAMETER = re.compile(r"(bucket|truncate)\[\s*(\d{1,10})\s*\]")

@@ -18,8 +18,8 @@ from lakeview.iceberg.manifests.avro_container import open_container
 from lakeview.iceberg.manifests.avro_schema import NO_ID
 from lakeview.iceberg.manifests.entries import FORMATS
 from lakeview.iceberg.scan.projection import Projection, absent_fields, has_ids, with_mapping
+from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import UnsupportedTableError
-from lakeview.model.schema import Field, PrimitiveType
 from lakeview.model.type_tree import nodes
 from lakeview.rows.tasks import FileTask
 from lakeview.storage import Storage

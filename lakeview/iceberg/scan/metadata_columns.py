@@ -13,8 +13,9 @@ import pyroaring
 from lakeview.iceberg.manifests.partitions import PartitionColumn
 from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.iceberg.scan.data_files import LINEAGE
+from lakeview.model.data_types import DataType, Field, PrimitiveType, StructType
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import DataType, Field, PrimitiveType, Schema, StructType
+from lakeview.model.schema import Schema
 from lakeview.rows.tasks import FileTask, RowPositions, RowSource
 from lakeview.storage import Storage
 

@@ -21,9 +21,10 @@ from lakeview.iceberg.metadata.types import struct_fields
 from lakeview.iceberg.scan.data_files import LINEAGE, NAME_MAPPING, IcebergSource
 from lakeview.iceberg.scan.metadata_columns import asks_for_place, with_place
 from lakeview.iceberg.scan.pruning import Pruning
+from lakeview.model.data_types import Field, StructType
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.frames import PLAN
-from lakeview.model.schema import Field, Schema, StructType
+from lakeview.model.schema import Schema
 from lakeview.predicates.expressions import parse
 from lakeview.rows.tasks import FileTask
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeview.iceberg.metadata.single_values import NotAValueError, default_value
+from lakeview.model.data_types import ArrayType, DataType, Field, MapType, StructType
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
-from lakeview.model.schema import ArrayType, DataType, Field, MapType, StructType
 from lakeview.rows.casts import conformed
 
 _ID_KEYS = (b"PARQUET:field_id", b"iceberg.id")

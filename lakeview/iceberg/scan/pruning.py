@@ -21,8 +21,9 @@ from lakeview.iceberg.manifests.statistics import file_bounds, file_counts
 from lakeview.iceberg.metadata.single_values import decoded_bounds, sound_bounds
 from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.iceberg.metadata.types import struct_fields
+from lakeview.model.data_types import DataType, DecimalType, PrimitiveType
 from lakeview.model.errors import UnsupportedTableError
-from lakeview.model.schema import DataType, DecimalType, PrimitiveType, Schema, polars_type
+from lakeview.model.schema import Schema, polars_type
 from lakeview.predicates import limits
 from lakeview.predicates.bounds import Bounds, may_match, narrowest, repeated
 from lakeview.predicates.proofs import Evidence, proofs

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lakeview.iceberg.write.context import WriteContext, avro_name
-from lakeview.model.schema import DecimalType, Field
+from lakeview.model.data_types import DecimalType, Field
 
 _AVRO_TYPES: Mapping[str, Any] = {
     "boolean": "boolean", "integer": "int", "long": "long", "float": "float", "double": "double", "string": "string",

@@ -19,7 +19,8 @@ from lakeview.iceberg.write.context import WriteContext
 from lakeview.iceberg.write.metrics import FileMetrics
 from lakeview.iceberg.write.partition_tuples import Tuple
 from lakeview.iceberg.write.stored_schema import leaf_ids
-from lakeview.model.schema import DataType, polars_type
+from lakeview.model.data_types import DataType
+from lakeview.model.schema import polars_type
 from lakeview.rows.open_files import repeating_columns
 from lakeview.storage import Storage
 

@@ -10,8 +10,9 @@ import polars as pl
 import pyarrow as pa
 
 from lakeview.iceberg.write.recorded_values import lower_cut, outer_zero, recorded, single_bytes, upper_cut
+from lakeview.model.data_types import ArrayType, Field, MapType
 from lakeview.model.errors import UnsupportedTableError
-from lakeview.model.schema import ArrayType, Field, MapType, Schema, leaf_name
+from lakeview.model.schema import Schema, leaf_name
 from lakeview.rows.leaves import struct_leaves
 
 _PREFIX = "write.metadata.metrics."

@@ -14,8 +14,9 @@ from lakeview.iceberg.metadata.transforms import TEMPORAL, Transform, exact_deci
 from lakeview.iceberg.write.context import WriteContext
 from lakeview.iceberg.write.recorded_values import recorded
 from lakeview.iceberg.write.stored_schema import stored_rows
+from lakeview.model.data_types import Field
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
-from lakeview.model.schema import Field, leaf_name, polars_type
+from lakeview.model.schema import leaf_name, polars_type
 from lakeview.rows.leaves import struct_leaves
 from lakeview.rows.open_files import split_rows
 

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from lakeview.iceberg.metadata.transforms import minimal_bytes, unscaled
-from lakeview.model.schema import DataType, DecimalType, PrimitiveType
+from lakeview.model.data_types import DataType, DecimalType, PrimitiveType
 
 _FORMATS = {
     "integer": "<i", "long": "<q", "float": "<f", "double": "<d", "date": "<i", "time": "<q", "timestamp": "<q",

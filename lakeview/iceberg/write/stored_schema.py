@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 
 from lakeview.iceberg.metadata.types import parse_type
 from lakeview.model.arrow_types import arrow_type
+from lakeview.model.data_types import DataType, DecimalType, PrimitiveType
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
-from lakeview.model.schema import DataType, DecimalType, PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from lakeview.rows.casts import SameRows, conform
 
 _FIELD_ID = b"PARQUET:field_id"

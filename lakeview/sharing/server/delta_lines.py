@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from lakeview.delta.sharing import Metadata, Protocol, schema_text, vector_path, without_nulls
-from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType
+from lakeview.model.data_types import ArrayType, DataType, Field, MapType, StructType
+from lakeview.model.schema import Schema
 from lakeview.sharing.protocol.messages import CHANGE_FEED, FileFormat, MetadataLine, ProtocolLine, ResponseFormat
 from lakeview.sharing.server.lines import Row, delta_row, parquet_row, servable
 from lakeview.sharing.server.refusals import unsupported

@@ -15,8 +15,9 @@ from lakeview.iceberg.metadata.locations import Locations
 from lakeview.iceberg.metadata.refs import ancestors
 from lakeview.iceberg.scan.data_files import NAME_MAPPING
 from lakeview.iceberg.table import IcebergTable
+from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.printable import count_text
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.model.type_tree import nodes
 from lakeview.sharing.protocol.messages import FileFormat, MetadataLine, ProtocolLine, ResponseFormat

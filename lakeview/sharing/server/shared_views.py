@@ -18,8 +18,9 @@ from lakeview.delta.sharing import DeltaTable, delete_old
 from lakeview.discovery import create_table, open_table
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.config import settings
+from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import CommitConflictError, InvalidRequestError, NotATableError, UnsupportedTableError
-from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from lakeview.model.table import Table
 from lakeview.predicates import predicate
 from lakeview.predicates.evaluation import not_evaluated

@@ -26,8 +26,9 @@ from lakeview.delta.write.row_work import RowOutcome, RowWork
 from lakeview.delta.write.transaction import Transaction
 from lakeview.delta.write.writer import write_files
 from lakeview.model.clock import Clock, system_clock
+from lakeview.model.data_types import PrimitiveType
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import PrimitiveType, quoted
+from lakeview.model.schema import quoted
 from lakeview.rows.batches import batches_of
 from lakeview.spark.arrow_functions import in_utc, map_batches, positions
 from lakeview.spark.dml.changes import by_partition, parts

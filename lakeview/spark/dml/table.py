@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 import lakeview as lv
 from lakeview import delta
 from lakeview.delta.write.merge import SOURCE, TARGET, Merge
+from lakeview.model.data_types import StructType
 from lakeview.model.errors import InvalidRequestError, NotATableError
-from lakeview.model.schema import StructType
 from lakeview.predicates.qualifiers import qualifiers, with_qualifiers
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.dml import changes

@@ -11,8 +11,9 @@ from datetime import datetime
 
 import polars as pl
 
+from lakeview.model.data_types import PrimitiveType
 from lakeview.model.frames import UTC_MILLIS
-from lakeview.model.schema import PrimitiveType, Schema
+from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot
 from lakeview.model.table_metadata import TableProtocol
 from lakeview.model.type_tree import nodes

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from lakeview.model.data_types import ArrayType, MapType
 from lakeview.model.frames import UTC_MILLIS
-from lakeview.model.schema import ArrayType, MapType, Schema, leaf_name
+from lakeview.model.schema import Schema, leaf_name
 from lakeview.views.schema.columns import spread_evenly
 from lakeview.views.schema.null_shares import counts_of
 from lakeview.views.timeline.live_intervals import with_positions

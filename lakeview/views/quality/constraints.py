@@ -8,8 +8,9 @@ from decimal import Decimal
 
 import polars as pl
 
+from lakeview.model.data_types import StructType
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import Schema, StructType, leaf_name
+from lakeview.model.schema import Schema, leaf_name
 from lakeview.model.snapshot import Snapshot
 from lakeview.predicates.condition import constraint_expression
 from lakeview.predicates.expressions import parse

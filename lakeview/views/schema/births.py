@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from lakeview.model.schema import Field, Schema, StructType, leaf_name
+from lakeview.model.data_types import Field, StructType
+from lakeview.model.schema import Schema, leaf_name
 from lakeview.views.schema.null_shares import counts_of
 from lakeview.views.sums import shown_bounds
 from lakeview.views.units import format_percent, format_version

@@ -10,8 +10,9 @@ from itertools import islice
 import polars as pl
 
 from lakeview.model.column_values import formatted
+from lakeview.model.data_types import Field
 from lakeview.model.frames import UTC_MILLIS
-from lakeview.model.schema import Field, Schema, leaf_name
+from lakeview.model.schema import Schema, leaf_name
 from lakeview.model.type_tree import nodes
 from lakeview.views.schema.diff import Path, field_changes
 from lakeview.views.units import format_date, format_version

@@ -9,7 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType, leaf_name
+from lakeview.model.data_types import ArrayType, DataType, Field, MapType, StructType
+from lakeview.model.schema import Schema, leaf_name
 from lakeview.views.schema.null_shares import each_column, share_of_column, shares_frame
 from lakeview.views.values import bound_texts
 

@@ -15,17 +15,8 @@ from typing import Any
 
 import polars as pl
 
-from lakeview.model.schema import (
-    ArrayType,
-    DataType,
-    DecimalType,
-    Field,
-    MapType,
-    PrimitiveType,
-    Schema,
-    StructType,
-    leaf_name,
-)
+from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
+from lakeview.model.schema import Schema, leaf_name
 
 SCHEMA_DIFF = pl.Schema(
     {

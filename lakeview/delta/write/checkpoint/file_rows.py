@@ -21,7 +21,7 @@ from lakeview.delta.log.paths import encoded
 from lakeview.delta.properties import value
 from lakeview.delta.write.checkpoint.struct_statistics import StructStatistics, documents_of, parsed_partitions
 from lakeview.delta.write.context import indexed_leaves
-from lakeview.model.schema import Field
+from lakeview.model.data_types import Field
 from lakeview.model.table_metadata import TableProtocol
 
 TEXTS = pl.Map(pl.String(), pl.String())

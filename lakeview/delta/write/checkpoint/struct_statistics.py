@@ -17,7 +17,8 @@ from lakeview.delta.data.file_statistics import put_below, timestamp_text
 from lakeview.delta.data.partition_values import typed
 from lakeview.delta.data.statistics import Leaf, ParsedStatistics, Path, bound_kind, first_known, typed_bounds
 from lakeview.delta.data.templates import Columns, Kind
-from lakeview.model.schema import DecimalType, Field, polars_type
+from lakeview.model.data_types import DecimalType, Field
+from lakeview.model.schema import polars_type
 
 _TIGHT, _RECORDS = "tightBounds", "numRecords"
 _BOUNDS = ("minValues", "maxValues")
