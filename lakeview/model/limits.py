@@ -32,9 +32,6 @@ COLUMN_CHUNKS = 20_000
 NUMBER_DIGITS = 77
 """Digits of a number in statistics: no decimal type holds as many."""
 
-STATISTICS_PIECES = 4_000
-"""Values of one statistics document that a template reads; a wider document is decoded whole."""
-
 CHECKPOINT_PARTS = 10_000
 """Parts of a checkpoint that a hint may name, and that are written."""
 

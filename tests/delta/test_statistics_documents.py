@@ -1,4 +1,4 @@
-"""Statistics documents: three ways to decode them, which say the same of every document."""
+"""Statistics documents: the fast way to decode them and the exact one say the same of every document."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakeview.delta.data import documents
-from lakeview.delta.data.documents import DTYPES, Documents, exact
-from lakeview.delta.data.templates import Columns, Kind, Place, Places, Template
+from lakeview.delta.data.documents import DTYPES, Columns, Documents, Kind, Place, Places, exact
 
 DAMAGE = st.tuples(st.integers(0, 10_000), st.text('{}[]",:\\0aN \n', max_size=3), st.integers(0, 3))
 PLACES: dict[Place, Kind] = {
@@ -89,15 +88,14 @@ TEXTS = st.lists(st.none() | statistics() | objects() | SCALARS, min_size=1, max
 ONE: dict[Place, Kind] = {("minValues", "i"): Kind.INTEGER}
 
 
-@given(TEXTS, st.booleans())
+@given(TEXTS, st.sampled_from([1, 3, 128]))
 @settings(max_examples=25)
-def test_every_way_says_the_same(texts: list[str | None], repeated: bool) -> None:
-    stats = pl.Series(texts * 3 if repeated else texts, dtype=pl.String)
-    for places in (PLACES, ONE):
-        expected = exact(stats.to_list(), places)
-        same(Documents(places).by_structs(stats), expected, places)
-        same(Documents(places).by_template(stats), expected, places)
-        same(Documents(places).decode(stats), expected, places)
+def test_both_ways_say_the_same(texts: list[str | None], batch: int) -> None:
+    stats = pl.Series(texts, dtype=pl.String)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(documents, "_BATCH", batch)
+        for places in (PLACES, ONE):
+            same(Documents(places).decode(stats), exact(texts, places), places)
 
 
 def valid(text: str) -> bool:
@@ -115,11 +113,10 @@ def test_damaged_documents_are_decoded_alike_or_unknown(texts: list[str], damage
     broken = [text[: at % len(text)] + inserted + text[at % len(text) + cut :] for text in texts]
     both = pl.Series([*texts, *broken], dtype=pl.String)
     expected = exact(both.to_list(), PLACES)
-    for columns in (Documents(PLACES).by_structs(both), Documents(PLACES).by_template(both)):
-        for place, column in columns.items():
-            for text, value, right in zip(both, column, expected[place], strict=True):
-                # of what is no JSON a value may be known all the same: the one that is written there
-                assert value == right or value != value or not valid(text), (place, text)
+    for place, column in Documents(PLACES).decode(both).items():
+        for text, value, right in zip(both, column, expected[place], strict=True):
+            # of what is no JSON a value may be known all the same: the one that is written there
+            assert value == right or value != value or not valid(text), (place, text)
 
 
 MANY = [
@@ -139,27 +136,13 @@ MANY = [
 
 @pytest.mark.parametrize("texts", MANY)
 @pytest.mark.parametrize("batch", [1, 7, 8_192])
-def test_batches_and_shapes_change_nothing(
-    texts: list[str | None], batch: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(documents, "BATCH", batch)
-    monkeypatch.setattr(documents, "_FEW", 0)
-    stats = pl.Series(texts, dtype=pl.String)
-    for narrow in (0, 100):
-        monkeypatch.setattr(documents, "_NARROW", narrow)
-        same(Documents(PLACES).decode(stats), exact(texts, PLACES), PLACES)
+def test_batches_change_nothing(texts: list[str | None], batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "_BATCH", batch)
+    monkeypatch.setattr(documents, "_LIST", 2 * batch)
+    same(Documents(PLACES).decode(pl.Series(texts, dtype=pl.String)), exact(texts, PLACES), PLACES)
 
 
 LONG = "12345678901234567890123.456"
-SHAPELESS = [
-    "", "1", "{}", "[]", '{"a":[1]}', '{"a":1,"a":2}', '{"a\\n":1}', '{"a":"\\n"}', '{"a":1', '{"a":1}}',
-    '{"a":{"b":1}', '{"a":1,}', '{"a" 1}',
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("text", SHAPELESS)
-def test_what_only_a_json_decoder_can_tell_has_no_shape(text: str) -> None:
-    assert Template.of(text, ONE) is None
 
 
 def test_keys_that_json_escapes_are_found_too() -> None:
@@ -185,4 +168,3 @@ def test_numbers_keep_every_digit_and_lose_their_exponents() -> None:
     expected = ["0.10", "1000", "0.0000001", LONG, None, None, "7.5", None, None]
     places: dict[Place, Kind] = {place: Kind.NUMBER}
     assert Documents(places).decode(stats)[place].to_list() == expected
-    assert Documents(places).by_template(stats)[place].to_list() == expected

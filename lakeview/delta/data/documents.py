@@ -5,25 +5,37 @@ What a document does not say, says in the wrong type or says in no JSON at all i
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable, Mapping, Sequence
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
-from operator import attrgetter
+from enum import StrEnum
 from typing import Any
 
 import msgspec
 import polars as pl
+import pyarrow as pa
+from msgspec.structs import astuple
 
-from lakeview.delta.data.templates import Columns, Kind, Place, Places, Template
 from lakeview.delta.log.record_counts import whole
 from lakeview.model import limits
 
-BATCH = 32_768
-_SMALL_BATCH = 1_024
-"""Documents that are objects at once: they fit in the processor's caches."""
-_NARROW = 20
-_FEW = 20_000
-_MOST_SHAPES = 6
+Place = tuple[str, ...]
+"""Where a value stands: the keys from the document's top, such as ("minValues", "a", "b")."""
+
+
+class Kind(StrEnum):
+    """What a value has to be. A NUMBER stays text in plain decimal notation, no digit lost."""
+
+    COUNT = "count"
+    INTEGER = "integer"
+    FLOAT = "float"
+    NUMBER = "number"
+    TEXT = "text"
+    BOOLEAN = "boolean"
+
+
+Places = Mapping[Place, Kind]
+Columns = dict[Place, pl.Series]
 
 DTYPES: Mapping[Kind, pl.DataType] = {
     Kind.COUNT: pl.Int64(),
@@ -35,25 +47,28 @@ DTYPES: Mapping[Kind, pl.DataType] = {
 }
 """The columns that the kinds become."""
 
+_BATCH = 128
+"""Documents that are objects at once: they fit in the processor's caches."""
+_LIST = 1_024
+"""Values that become a column at once, which costs some microseconds however few they are."""
+_PACKED: Mapping[Kind, tuple[str, pa.DataType]] = {
+    Kind.COUNT: ("q", pa.int64()),
+    Kind.INTEGER: ("q", pa.int64()),
+    Kind.FLOAT: ("d", pa.float64()),
+}
+"""Kinds that `struct` packs as Arrow holds them."""
 _UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeEncodeError)
 
 
 class Documents:
-    """Decodes statistics documents into columns, a batch at a time.
+    """Decodes statistics documents into columns: typed structs, a small batch at a time, which become columns at once.
 
-    Two decoders with one exact fallback (`exact`), which the tests compare over drawn documents. Typed structs, a small
-    batch at a time; and more than `_NARROW` places of at least `_FEW` documents by templates, for
-    `benches/bench_logs.py`, statistics of all columns: of 18 columns they take 5.4 us of CPU a file, which threads
-    share, typed structs 6.1 us under the interpreter's lock (9 in one large batch), pyarrow.json 6.1, polars'
-    json_decode 10.8. Templates take 20 ms before the first file, structs one, and twice the memory of structs, whose
-    pages cost as much again where they are new to the process: only tables of very many files come in such batches.
+    A document that is not as expected is decoded by itself (`exact`): it is the reference that tests compare with.
     """
 
     def __init__(self, places: Places) -> None:
         self._places = places
-        self._typed = _TypedDecoder(places) if _nameable(places) else None
-        self._templates: list[Template] = []
-        self._lock = threading.Lock()  # batches are read in threads
+        self._structs = _Structs(places) if _nameable(places) else None
 
     def decode(self, stats: pl.Series) -> Columns:
         """A column of documents to one column for each place, typed as DTYPES says."""
@@ -61,44 +76,7 @@ class Documents:
             rows = stats.is_not_null().arg_true()
             columns = null_columns(stats.len(), self._places)
             return _scattered(columns, rows, self.decode(stats.gather(rows))) if rows.len() else columns
-        many = len(self._places) > _NARROW and stats.len() >= _FEW
-        way = self.by_template if many else self.by_structs
-        return self._joined(map(way, _slices(stats, BATCH)))
-
-    def _joined(self, batches: Iterable[Columns]) -> Columns:
-        first, *others = batches
-        return {p: pl.concat([first[p], *(batch[p] for batch in others)]) for p in self._places} if others else first
-
-    def by_structs(self, stats: pl.Series) -> Columns:
-        """Values that are not asked for are passed over without becoming objects."""
-        typed = self._typed
-        if typed is None:
-            return exact(stats, self._places)
-        return self._joined(typed.decode(part.to_list()) for part in _slices(stats, _SMALL_BATCH))
-
-    def by_template(self, stats: pl.Series) -> Columns:
-        """Most documents of a table have the same keys in the same order: they are cut where the keys are."""
-        columns = null_columns(stats.len(), self._places)
-        rest = stats.is_not_null().arg_true()
-        pieces = Template.cut(stats)
-        tried = 0
-        while rest.len() and tried < _MOST_SHAPES:
-            with self._lock:
-                if tried == len(self._templates):
-                    template = Template.of(stats[int(rest[0])], self._places)
-                    if template is None:
-                        break
-                    self._templates.append(template)
-            rows, values_by_place = self._templates[tried].read(pieces, rest)
-            columns = _scattered(columns, rows, values_by_place)
-            rest = rest.filter(~rest.is_in(rows.implode())) if rows.len() else rest
-            tried += 1
-        return _scattered(columns, rest, self.by_structs(stats.gather(rest))) if rest.len() else columns
-
-
-def _slices(stats: pl.Series, size: int) -> Iterable[pl.Series]:
-    """The documents in their order, so many at once; none at all are one slice."""
-    return (stats.slice(at, size) for at in range(0, max(1, stats.len()), size))
+        return exact(stats, self._places) if self._structs is None else self._structs.decode(stats)
 
 
 def null_columns(rows: int, places: Places) -> Columns:
@@ -107,12 +85,8 @@ def null_columns(rows: int, places: Places) -> Columns:
 
 
 def _scattered(columns: Columns, rows: pl.Series, values_by_place: Columns) -> Columns:
-    """The columns with these values in these rows; a place without values stays as it is."""
-    changed = {
-        place: values if values.len() == columns[place].len() else columns[place].scatter(rows, values)
-        for place, values in values_by_place.items()
-    }
-    return {**columns, **changed}
+    """The columns with these values in these rows."""
+    return {place: columns[place].scatter(rows, values) for place, values in values_by_place.items()}
 
 
 # -- the reference: every document by itself
@@ -125,7 +99,7 @@ class _Number(str):
 
 
 def exact(texts: Iterable[str | None], places: Places) -> Columns:
-    """What `Documents.decode` gives, document by document: what the faster ways are measured against."""
+    """What `Documents.decode` gives, document by document: what the faster way is measured against."""
     decoder = msgspec.json.Decoder(float_hook=_Number)
     documents: list[Any] = []
     for text in texts:
@@ -218,8 +192,8 @@ def _nameable(places: Places) -> bool:
     return not any(_UNSAFE & set(part) for place in places for part in place)
 
 
-class _TypedDecoder:
-    """Documents to structs that hold just what is asked. One that is not as expected is decoded by itself."""
+class _Structs:
+    """Documents to structs that hold just what is asked, and structs to columns."""
 
     def __init__(self, places: Places) -> None:
         self._places = places
@@ -232,31 +206,35 @@ class _TypedDecoder:
         self._empty = _struct(self._tree)()
         self._decoder = msgspec.json.Decoder(type(self._empty))
 
-    def decode(self, texts: Sequence[str | None]) -> Columns:
+    def decode(self, stats: pl.Series) -> Columns:
+        columns = {place: _Column(kind) for place, kind in _leaves(self._tree, ())}
         odd: list[int] = []
-        try:
-            documents = [self._empty if text is None else self._decoder.decode(text) for text in texts]
-        except _UNREADABLE:
-            documents, odd = self._each(texts)
-        if not documents:
-            return null_columns(0, self._places)
-        columns: Columns = {}
-        _collect(documents, self._tree, (), columns)
-        if not odd:
-            return columns
-        return _scattered(columns, pl.Series(odd, dtype=pl.UInt32), exact([texts[i] for i in odd], self._places))
-
-    def _each(self, texts: Sequence[str | None]) -> tuple[list[msgspec.Struct], list[int]]:
-        """The documents, an empty one where one is not as expected, and where that is."""
-        documents: list[msgspec.Struct] = []
-        odd: list[int] = []
-        for i, text in enumerate(texts):
+        for at in range(0, stats.len(), _BATCH):
+            texts = stats.slice(at, _BATCH).to_list()
             try:
-                documents.append(self._empty if text is None else self._decoder.decode(text))
+                documents = list(map(self._decoder.decode, texts))
             except _UNREADABLE:
-                documents.append(self._empty)
-                odd.append(i)
-        return documents, odd
+                documents = [self._one(text, at + i, odd) for i, text in enumerate(texts)]
+            _collect(documents, self._tree, iter(columns.values()))
+        decoded = {place: column.series() for place, column in columns.items()}
+        return _scattered(decoded, pl.Series(odd, dtype=pl.UInt32), exact(stats[odd], self._places)) if odd else decoded
+
+    def _one(self, text: str, row: int, odd: list[int]) -> msgspec.Struct:
+        """A document, an empty one where it is not as expected; `odd` gets its row then."""
+        try:
+            return self._decoder.decode(text)
+        except _UNREADABLE:
+            odd.append(row)
+            return self._empty
+
+
+def _leaves(tree: Mapping[str, Any], above: Place) -> Iterator[tuple[Place, Kind]]:
+    """The places in the order of the structs' fields."""
+    for name, inner in tree.items():
+        if isinstance(inner, Kind):
+            yield (*above, name), inner
+        else:
+            yield from _leaves(inner, (*above, name))
 
 
 def _struct(tree: Mapping[str, Any]) -> type[msgspec.Struct]:
@@ -271,14 +249,48 @@ def _struct(tree: Mapping[str, Any]) -> type[msgspec.Struct]:
     return msgspec.defstruct("Statistics", fields, frozen=True, gc=False)
 
 
-def _collect(structs: Sequence[Any], tree: Mapping[str, Any], above: Place, columns: Columns) -> None:
+def _collect(structs: Sequence[Any], tree: Mapping[str, Any], columns: Iterator[_Column]) -> None:
     """Structs to columns, level by level."""
-    for i, (name, inner) in enumerate(tree.items()):
-        values = list(map(attrgetter(f"f{i}"), structs))
+    for values, inner in zip(zip(*map(astuple, structs), strict=True), tree.values(), strict=True):
         if isinstance(inner, Kind):
-            columns[(*above, name)] = _column(values, inner)
+            next(columns).extend(values)
         else:
-            _collect(values, inner, (*above, name), columns)
+            _collect(values, inner, columns)
+
+
+class _Column:
+    """The values of one place. Numbers are packed into memory of Arrow's own layout, up to the first that is none: a
+    list of them takes five times as long (`benches/bench_logs.py`, statistics of all columns)."""
+
+    def __init__(self, kind: Kind) -> None:
+        self._kind = kind
+        self._code, self._type = _PACKED.get(kind, ("", None))
+        self._packed: list[bytes] = []
+        self._values: list[Any] = []
+        self._pieces: list[pl.Series] = []
+
+    def extend(self, values: Sequence[Any]) -> None:
+        if self._code:
+            try:
+                self._packed.append(struct.pack(f"{len(values)}{self._code}", *values))
+                return
+            except (struct.error, OverflowError):  # null, NaN as a word, or out of range
+                self._code = ""
+        self._values += values
+        if len(self._values) >= _LIST:
+            self._pieces.append(_column(self._values, self._kind))
+            self._values = []
+
+    def series(self) -> pl.Series:
+        """All of them."""
+        pieces = self._pieces
+        if self._packed:
+            data = pa.py_buffer(b"".join(self._packed))
+            packed = pl.Series(pa.Array.from_buffers(self._type, data.size // 8, [None, data]))
+            pieces = [_counts(packed) if self._kind is Kind.COUNT else packed, *pieces]
+        if self._values or not pieces:
+            pieces = [*pieces, _column(self._values, self._kind)]
+        return pl.concat(pieces) if len(pieces) > 1 else pieces[0]
 
 
 def _column(values: Sequence[Any], kind: Kind) -> pl.Series:
@@ -288,5 +300,10 @@ def _column(values: Sequence[Any], kind: Kind) -> pl.Series:
         column = pl.Series(values, dtype=DTYPES[kind])
     except (TypeError, OverflowError):  # NaN as a word, or out of range
         return _values(values, kind)
-    least = column.min() if kind is Kind.COUNT else 0
+    return _counts(column) if kind is Kind.COUNT else column
+
+
+def _counts(column: pl.Series) -> pl.Series:
+    """None is below zero."""
+    least = column.min()
     return column.set(column < 0, None) if isinstance(least, int) and least < 0 else column

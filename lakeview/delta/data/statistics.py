@@ -10,9 +10,8 @@ import polars as pl
 import pyarrow as pa
 
 from lakeview.delta.data.decimal_bounds import loosened
-from lakeview.delta.data.documents import Documents, null_columns
+from lakeview.delta.data.documents import Columns, Documents, Kind, null_columns
 from lakeview.delta.data.partition_values import calendar, instants
-from lakeview.delta.data.templates import Columns, Kind
 from lakeview.delta.data.type_widening import type_changes
 from lakeview.delta.log.state import TableState
 from lakeview.delta.properties import value
