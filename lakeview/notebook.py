@@ -50,7 +50,7 @@ def timeline(
     ribbon = views.timeline.readability.readability(table.versions())
     events = views.timeline.events.events(line, _schemas(table))
     panels = charts.timeline.timeline_charts(
-        line, events, ribbon, dark=dark, measure=measure, small=small, key=True, pick=False, width=width
+        line, events, ribbon, dark=dark, measure=measure, small=small, key=True, pick=False
     )
     return _stacked(panels, "The log tells about no commits", dark, width)
 
@@ -58,14 +58,14 @@ def timeline(
 def files(snapshot: Snapshot | Table, *, dark: bool = False, width: int = WIDTH) -> StackedChart:
     """Sizes of the live files in doubling bins: how many, and how many bytes."""
     bins = views.files.sizes.file_sizes(_snapshot(snapshot).files)
-    return _stacked(charts.files.size_histogram(bins, dark=dark, width=width), "No files", dark, width)
+    return _stacked(charts.files.size_histogram(bins, dark=dark), "No files", dark, width)
 
 
 def partitions(snapshot: Snapshot | Table, *, dark: bool = False, width: int = WIDTH) -> StackedChart:
     """What each partition holds: rows, its median file, its number of files; of a table also which came late."""
     sizes = views.partitions.sizes.partition_sizes(_snapshot(snapshot))
     arrivals = None if isinstance(snapshot, Snapshot) else _arrivals(snapshot)
-    panels = charts.partitions.partition_bars(sizes, arrivals=arrivals, dark=dark, width=width)
+    panels = charts.partitions.partition_bars(sizes, arrivals=arrivals, dark=dark)
     return _stacked(panels, "This table has no partitions", dark, width)
 
 
@@ -75,7 +75,7 @@ def partition_writes(table: Table, *, dark: bool = False, width: int = WIDTH) ->
     order = views.partitions.sizes.partition_sizes(snapshot)["partition_text"].drop_nulls().to_list()
     line = views.timeline.commits.timeline(commits, lifetimes)
     writes = views.partitions.writes.partition_writes(snapshot.files, lifetimes, line, partitions=order)
-    panels = charts.partitions.partition_writes(writes, dark=dark, width=width)
+    panels = charts.partitions.partition_writes(writes, dark=dark)
     return _stacked(panels, "The log does not tell when partitions were written", dark, width)
 
 
@@ -89,9 +89,7 @@ def nulls(table: Table, *, versions: int = 24, dark: bool = False, width: int = 
         (v, moments[v], complete_statistics(frames, v), table.files(v, columns))
         for v in views.schema.columns.spread_evenly(list(moments), versions)
     ]
-    panels = charts.columns.null_heatmap(
-        views.schema.null_shares.null_shares_by_version(shares), dark=dark, width=width
-    )
+    panels = charts.columns.null_heatmap(views.schema.null_shares.null_shares_by_version(shares), dark=dark)
     return _stacked(panels, "No statistics", dark, width)
 
 

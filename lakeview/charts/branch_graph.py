@@ -7,7 +7,7 @@ import polars as pl
 
 from lakeview.charts.marks import label_axis, picks, texts, tooltips
 from lakeview.charts.palette import palette
-from lakeview.charts.theme import AnyChart, Width, finished, layered
+from lakeview.charts.theme import AnyChart, finished, layered
 from lakeview.views.units import format_moment, format_version
 
 _OFF = "no branch"
@@ -15,7 +15,7 @@ _LANE_HEIGHT = 34
 _LABELS = 110
 
 
-def branch_graph_chart(graph: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
+def branch_graph_chart(graph: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
     """One chart; a click on a commit picks its `version`. [] without commits."""
     if graph.is_empty():
         return []
@@ -53,4 +53,4 @@ def branch_graph_chart(graph: pl.DataFrame, *, dark: bool = False, width: Width 
         .mark_text(align="left", dx=8, dy=-9, color=p.blue_text, fontSize=11)
         .encode(x=x, y=y, text="refs:N"),
     ]
-    return [finished(layered(*layers), p, height=_LANE_HEIGHT * len(lanes), width=width)]
+    return [finished(layered(*layers), p, height=_LANE_HEIGHT * len(lanes))]

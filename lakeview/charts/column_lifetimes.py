@@ -10,7 +10,7 @@ import polars as pl
 from lakeview.charts.marks import texts, tooltips
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.schema_diff import change_text
-from lakeview.charts.theme import AnyChart, Width, finished, layered, time_axis, time_domain
+from lakeview.charts.theme import AnyChart, finished, layered, time_axis, time_domain
 from lakeview.model.printable import shorten
 from lakeview.views.units import format_moment, format_version
 
@@ -20,9 +20,7 @@ _ROW = 16
 _SHAPES = {"added": "circle", "dropped": "cross", "renamed": "triangle-up", "type": "diamond"}
 
 
-def column_lanes(
-    lives: pl.DataFrame, history: pl.DataFrame, until: datetime, *, dark: bool = False, width: Width = "container"
-) -> list[AnyChart]:
+def column_lanes(lives: pl.DataFrame, history: pl.DataFrame, until: datetime, *, dark: bool = False) -> list[AnyChart]:
     """One picture. At most _MOST_COLUMNS, those that changed or ended first; [] without a column of a known time.
 
     COLUMN_HISTORY has to be in its own order, which tells the lives of a column apart.
@@ -71,7 +69,7 @@ def column_lanes(
             tooltip=tooltips(_TOOLTIP),
         )
     )
-    return [finished(layered(bars, points), p, height=_ROW * len(order), width=width)]
+    return [finished(layered(bars, points), p, height=_ROW * len(order))]
 
 
 _TOOLTIP = (

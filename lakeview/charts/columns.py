@@ -10,7 +10,7 @@ import polars as pl
 
 from lakeview.charts.marks import picks, texts, tooltips
 from lakeview.charts.palette import palette
-from lakeview.charts.theme import AnyChart, Width, finished, layered
+from lakeview.charts.theme import AnyChart, finished, layered
 from lakeview.views.units import format_moment, format_percent, format_version
 
 _MOST_COLUMNS = 40
@@ -25,7 +25,6 @@ def null_heatmap(
     selection: tuple[str, int] | None = None,
     first: Mapping[str, int | None] = MappingProxyType({}),
     dark: bool = False,
-    width: Width = "container",
 ) -> list[AnyChart]:
     """One chart to be stacked: outlined where a column did not exist yet, a cross where its share is far from usual,
     its sign where it is a bound or of some files only, a dot where it is unknown.
@@ -107,7 +106,7 @@ def null_heatmap(
     if selection is not None:
         cell = cells.filter(pl.col("column") == selection[0], pl.col("commit") == str(selection[1]))
         layers.insert(-1, alt.Chart(cell).mark_rect(filled=False, stroke=p.blue, strokeWidth=2).encode(x=x, y=y))
-    chart = finished(layered(*layers), p, height=18 * len(columns), width=width)
+    chart = finished(layered(*layers), p, height=18 * len(columns))
     return [chart]
 
 

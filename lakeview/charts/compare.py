@@ -10,7 +10,7 @@ import polars as pl
 from lakeview.charts.marks import texts
 from lakeview.charts.palette import palette
 from lakeview.charts.partitions import short_names
-from lakeview.charts.theme import AnyChart, Width, finished, layered
+from lakeview.charts.theme import AnyChart, finished, layered
 from lakeview.views.units import format_bytes, format_change, format_percent
 
 _MOST_PARTITIONS = 40
@@ -19,7 +19,7 @@ _ROW = 18
 _ARROW = "\N{RIGHTWARDS ARROW}"
 
 
-def partition_diff_chart(diff: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
+def partition_diff_chart(diff: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
     """One bar a side and partition, added right and removed left on a log scale; the _MOST_PARTITIONS with the largest
     difference, in their order. [] where no file was added or removed."""
     size = pl.max_horizontal("files_added", "files_removed")
@@ -68,10 +68,10 @@ def partition_diff_chart(diff: pl.DataFrame, *, dark: bool = False, width: Width
         base.transform_filter("datum.count > 0").mark_text(align="left", dx=5).encode(x=x, y=y, text="figure:N"),
         base.transform_filter("datum.count < 0").mark_text(align="right", dx=-5).encode(x=x, y=y, text="figure:N"),
     ]
-    return [finished(layered(*layers), p, height=_ROW * len(names), width=width)]
+    return [finished(layered(*layers), p, height=_ROW * len(names))]
 
 
-def shift_chart(shift: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
+def shift_chart(shift: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
     """One dumbbell a column: ring before, dot after, null share in percent; a new column says so.
 
     A pale bar is the part of files from before the column existed. Of the shares that moved, at most _MOST_COLUMNS,
@@ -145,7 +145,7 @@ def shift_chart(shift: pl.DataFrame, *, dark: bool = False, width: Width = "cont
         # a rim of the page's colour: the pale bar would cross the words out
         layers.append(words.mark_text(align=align, dx=gap, dy=lift, stroke=p.page, strokeWidth=9, strokeJoin="round"))
         layers.append(words.mark_text(align=align, dx=gap, dy=lift))
-    return [finished(layered(*layers), p, height=_ROW * rows.height, title=None, width=width)]
+    return [finished(layered(*layers), p, height=_ROW * rows.height, title=None)]
 
 
 def _shares(rows: pl.DataFrame, side: str) -> list[str]:

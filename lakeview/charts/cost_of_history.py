@@ -7,14 +7,14 @@ import polars as pl
 
 from lakeview.charts.marks import exact_count, peak, texts, tooltips
 from lakeview.charts.palette import palette
-from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, layered
+from lakeview.charts.theme import AnyChart, byte_unit, finished, layered
 from lakeview.views.sums import total_of
 from lakeview.views.units import format_bytes, format_count, format_moment, format_percent, format_version
 
 _MOST_BARS = 12
 
 
-def history_cost_bars(cost: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> AnyChart:
+def history_cost_bars(cost: pl.DataFrame, *, dark: bool = False) -> AnyChart:
     """The dearest commits, one bar each, maintenance in gray; the others together in the last."""
     p = palette(dark)
     top = cost.head(_MOST_BARS)
@@ -63,7 +63,7 @@ def history_cost_bars(cost: pl.DataFrame, *, dark: bool = False, width: Width = 
         bars.mark_text(align="left", dx=5).encode(x=x, y=y, text="figure:N"),
     ]
     heading = alt.TitleParams(title, frame="bounds", dx=0)
-    return finished(layered(*layers), p, height=max(22 * rows.height, 30), title=heading, width=width)
+    return finished(layered(*layers), p, height=max(22 * rows.height, 30), title=heading)
 
 
 def _commit_name(version: int, operation: str | None) -> str:

@@ -9,7 +9,7 @@ import polars as pl
 
 from lakeview.charts.marks import SHORT_COUNTS, exact_count, peak, picks, texts
 from lakeview.charts.palette import Palette, palette
-from lakeview.charts.theme import AnyChart, Width, finished, layered
+from lakeview.charts.theme import AnyChart, finished, layered
 from lakeview.model.printable import shorten_column
 from lakeview.views.units import format_percent
 
@@ -18,9 +18,7 @@ _LABEL_CHARACTERS = 18
 _MOMENT = r"^(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}:\d{2})"
 
 
-def distribution_bars(
-    rows: pl.DataFrame, *, absent: str | None = None, dark: bool = False, width: Width = "container"
-) -> AnyChart:
+def distribution_bars(rows: pl.DataFrame, *, absent: str | None = None, dark: bool = False) -> AnyChart:
     """The rows of DISTRIBUTIONS of one column; null and NaN in gray, named in the title too.
 
     `absent`: the `absent_text` of SCHEMA_TREE, which part of the rows is from before the column existed.
@@ -37,8 +35,8 @@ def distribution_bars(
     before = alt.Undefined if absent is None else f"{absent}: absent from the files"
     title = alt.TitleParams(_title(rows), subtitle=before, frame="bounds", dx=0, limit=260)
     if bins.height:
-        return finished(_histogram(bins, p), p, height=_HEIGHT, title=title, width=width)
-    return finished(_bars(marks, p), p, height=max(_HEIGHT, 18 * marks.height), title=title, width=width)
+        return finished(_histogram(bins, p), p, height=_HEIGHT, title=title)
+    return finished(_bars(marks, p), p, height=max(_HEIGHT, 18 * marks.height), title=title)
 
 
 def _histogram(bins: pl.DataFrame, p: Palette) -> AnyChart:

@@ -8,7 +8,7 @@ import altair as alt
 import polars as pl
 
 from lakeview.charts.palette import Palette
-from lakeview.charts.theme import AnyChart, Width, finished, layered, no_axis, time_axis
+from lakeview.charts.theme import AnyChart, finished, layered, no_axis, time_axis
 from lakeview.model.printable import shorten
 
 _ROWS = 3
@@ -41,9 +41,7 @@ def event_colours(events: pl.DataFrame, p: Palette) -> pl.Series:
     ).to_series()
 
 
-def event_labels(
-    events: pl.DataFrame, domain: tuple[datetime, datetime], p: Palette, *, width: Width = "container"
-) -> AnyChart | None:
+def event_labels(events: pl.DataFrame, domain: tuple[datetime, datetime], p: Palette) -> AnyChart | None:
     """The strip; None when no event lies in the time shown."""
     labels = events.with_columns(color=event_colours(events, p)).filter(pl.col("timestamp").is_between(*domain))
     if labels.is_empty():
@@ -63,7 +61,7 @@ def event_labels(
         for left in (True, False)
     ]
     chart = layered(*layers)
-    return finished(chart, p, height=_ROW_HEIGHT * num_rows, width=width)
+    return finished(chart, p, height=_ROW_HEIGHT * num_rows)
 
 
 def _with_positions(events: pl.DataFrame, domain: tuple[datetime, datetime]) -> pl.DataFrame:

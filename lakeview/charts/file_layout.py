@@ -7,7 +7,7 @@ import polars as pl
 
 from lakeview.charts.marks import label_axis, texts, tooltips
 from lakeview.charts.palette import palette
-from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, layered
+from lakeview.charts.theme import AnyChart, byte_unit, finished, layered
 from lakeview.views.units import format_bytes, format_percent
 
 _MOST_COLUMNS = 30
@@ -15,7 +15,7 @@ _ROW_HEIGHT = 18
 _LABEL_WIDTH = 150
 
 
-def column_bars(chunks: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
+def column_bars(chunks: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
     """Bytes by column, compressed as a bar and before compression as a pale one behind it; [] without columns.
 
     The _MOST_COLUMNS largest; the title says so.
@@ -64,6 +64,5 @@ def column_bars(chunks: pl.DataFrame, *, dark: bool = False, width: Width = "con
             p,
             height=_ROW_HEIGHT * columns.height,
             title=f"{title}; pale: before compression{more}",
-            width=width,
         )
     ]

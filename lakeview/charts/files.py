@@ -9,7 +9,7 @@ import polars as pl
 
 from lakeview.charts.marks import exact_count, peak, picks, texts, tooltips
 from lakeview.charts.palette import Palette, palette
-from lakeview.charts.theme import AnyChart, Width, byte_unit, count_unit, finished, layered
+from lakeview.charts.theme import AnyChart, byte_unit, count_unit, finished, layered
 from lakeview.views.thresholds import TARGET_HIGH, TARGET_LOW
 from lakeview.views.units import format_bytes, format_count, format_percent
 
@@ -25,7 +25,6 @@ def size_histogram(
     selection: str | None = None,
     is_finding: bool = True,
     dark: bool = False,
-    width: Width = "container",
 ) -> list[AnyChart]:
     """Count above bytes, to be stacked: small files orange where they are a finding, the target sizes a band behind; []
     without bins.
@@ -44,12 +43,12 @@ def size_histogram(
         figure=pl.Series([_figure(n / bytes_unit[0]) for n in bins["bytes"].fill_null(0)], dtype=pl.String),
     )
     return [
-        _bars(counts, files_unit[1], p, bins, width=width, last=False),
-        _bars(sizes, bytes_unit[1], p, bins, width=width, last=True),
+        _bars(counts, files_unit[1], p, bins, last=False),
+        _bars(sizes, bytes_unit[1], p, bins, last=True),
     ]
 
 
-def _bars(rows: pl.DataFrame, title: str, p: Palette, bins: pl.DataFrame, *, width: Width, last: bool) -> AnyChart:
+def _bars(rows: pl.DataFrame, title: str, p: Palette, bins: pl.DataFrame, *, last: bool) -> AnyChart:
     axis = alt.Axis(
         title=None, labels=last, domain=last, labelAngle=0, labelExpr=_short_labels(bins), labelOverlap=True
     )
@@ -82,7 +81,7 @@ def _bars(rows: pl.DataFrame, title: str, p: Palette, bins: pl.DataFrame, *, wid
                 text=text, align="right", baseline="bottom", y=-4, x="width"
             )
         )
-    return finished(layered(*layers), p, height=96, title=title, width=width)
+    return finished(layered(*layers), p, height=96, title=title)
 
 
 _TOOLTIP = (("label", "size"), ("files_text", "files"), ("bytes_text", "bytes"), ("share", "of all bytes"))

@@ -9,7 +9,7 @@ import polars as pl
 
 from lakeview.charts.marks import exact_count, peak, texts
 from lakeview.charts.palette import palette
-from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, layered
+from lakeview.charts.theme import AnyChart, byte_unit, finished, layered
 from lakeview.model.printable import ELLIPSIS
 from lakeview.views.lake import LakeState
 from lakeview.views.units import format_age, format_bytes, format_count
@@ -26,7 +26,7 @@ SIGNS = {
 _MOST_CHARACTERS = 28
 
 
-def lake_bars(tables: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
+def lake_bars(tables: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
     """The largest tables that were read, one bar each; [] if none was. A glyph before the name says what its colour
     does."""
     p = palette(dark)
@@ -70,7 +70,6 @@ def lake_bars(tables: pl.DataFrame, *, dark: bool = False, width: Width = "conta
             p,
             height=max(20 * rows.height, 40),
             title=alt.TitleParams(f"{title}{more}", frame="bounds", dx=0),
-            width=width,
         )
     ]
 

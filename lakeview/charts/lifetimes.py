@@ -9,16 +9,14 @@ import polars as pl
 
 from lakeview.charts.marks import peak, texts, tooltips
 from lakeview.charts.palette import Palette, palette
-from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, layered, time_axis, time_domain
+from lakeview.charts.theme import AnyChart, byte_unit, finished, layered, time_axis, time_domain
 from lakeview.views.units import format_age, format_bytes, format_moment, format_range, format_version
 
 _HEIGHT = 260
 _ENDS = {"maintenance": "replaced by maintenance", "change": "removed by a change", "append": "removed by a load"}
 
 
-def life_bands(
-    cohorts: pl.DataFrame, until: datetime, *, dark: bool = False, width: Width = "container"
-) -> list[AnyChart]:
+def life_bands(cohorts: pl.DataFrame, until: datetime, *, dark: bool = False) -> list[AnyChart]:
     """One picture: bands stacked in the order in which they were written, so that the right edge is what lives at
     `until` and everything that ends before is what was written in vain. At most MOST_COHORTS bands; [] without any."""
     visible = cohorts.filter(pl.col("begins").is_not_null() & (pl.col("high") > pl.col("low")))
@@ -45,7 +43,7 @@ def life_bands(
             tooltip=tooltips(_TOOLTIP),
         )
     )
-    return [finished(layered(bands), p, height=_HEIGHT, title=title, width=width)]
+    return [finished(layered(bands), p, height=_HEIGHT, title=title)]
 
 
 _TOOLTIP = (

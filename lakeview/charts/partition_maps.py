@@ -10,7 +10,7 @@ import polars as pl
 
 from lakeview.charts.marks import exact_count, label_axis, peak, picks, step_line, texts, tooltips, whole_axis
 from lakeview.charts.palette import Palette, palette
-from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, layered, time_axis, time_domain
+from lakeview.charts.theme import AnyChart, byte_unit, finished, layered, time_axis, time_domain
 from lakeview.model.printable import shorten
 from lakeview.views.units import format_bytes, format_moment, format_percent, format_version
 
@@ -22,9 +22,7 @@ _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _NAMED_WIDTH, _NAMED_HEIGHT = 0.16, 0.06
 
 
-def partition_calendar(
-    days: pl.DataFrame, *, selection: str | None = None, dark: bool = False, width: Width = "container"
-) -> list[AnyChart]:
+def partition_calendar(days: pl.DataFrame, *, selection: str | None = None, dark: bool = False) -> list[AnyChart]:
     """A calendar a year, to be stacked: deeper is more bytes, a day that is missing has a cross, that of `selection` an
     outline. The last _MOST_YEARS.
 
@@ -45,14 +43,12 @@ def partition_calendar(
     more = f"; {earlier} earlier years are in the table" if earlier else ""
     note = f"{{}}: bytes by day, deeper is more, ✕ is missing{more}"
     return [
-        _year(
-            cells.filter(pl.col("year") == year), note.format(year) if i == 0 else str(year), top, selection, p, width
-        )
+        _year(cells.filter(pl.col("year") == year), note.format(year) if i == 0 else str(year), top, selection, p)
         for i, year in enumerate(years)
     ]
 
 
-def _year(days: pl.DataFrame, title: str, top: float, selection: str | None, p: Palette, width: Width) -> AnyChart:
+def _year(days: pl.DataFrame, title: str, top: float, selection: str | None, p: Palette) -> AnyChart:
     rows = _texts(days).with_columns(
         weekday=days["weekday"], week=days["week"], value=days["bytes"], missing=days["missing"]
     )
@@ -76,7 +72,7 @@ def _year(days: pl.DataFrame, title: str, top: float, selection: str | None, p: 
         _outline(rows, selection, p).encode(x=x, y=y),
         alt.Chart(rows).mark_rect(opacity=0).encode(x=x, y=y, tooltip=_TOOLTIP).add_params(click),
     ]
-    return finished(layered(*layers), p, height=7 * _CELL, title=title, width=width)
+    return finished(layered(*layers), p, height=7 * _CELL, title=title)
 
 
 def partition_heatmap(
@@ -85,7 +81,6 @@ def partition_heatmap(
     *,
     selection: str | None = None,
     dark: bool = False,
-    width: Width = "container",
 ) -> list[AnyChart]:
     """Bytes by two keys, deeper is more, blank where there is no partition; `names` of the keys across and down; the
     one in `selection` has an outline."""
@@ -109,7 +104,7 @@ def partition_heatmap(
     )
     height = min(max(len(down), 2) * 20, _MOST_ROWS_HIGH)
     title = alt.TitleParams(f"{names[0][:40]} across, {names[1][:40]} down; deeper is more bytes", dx=-_LABEL_WIDTH)
-    return [finished(chart, p, height=height, title=title, width=width)]
+    return [finished(chart, p, height=height, title=title)]
 
 
 def _outline(rows: pl.DataFrame, selection: str | None, p: Palette) -> alt.Chart:
@@ -118,9 +113,7 @@ def _outline(rows: pl.DataFrame, selection: str | None, p: Palette) -> alt.Chart
     return outline
 
 
-def partition_treemap(
-    rects: pl.DataFrame, *, selection: str | None = None, dark: bool = False, width: Width = "container"
-) -> list[AnyChart]:
+def partition_treemap(rects: pl.DataFrame, *, selection: str | None = None, dark: bool = False) -> list[AnyChart]:
     """A rectangle a partition, its area its share of the bytes, beside those of its first key; that of `selection` has
     an outline; [] without bytes."""
     if rects.is_empty():
@@ -160,10 +153,10 @@ def partition_treemap(
         .mark_text(align="left", baseline="top", dx=7, dy=6, color=p.text, fontWeight=600)
         .encode(x=x, y=y, text="figure:N"),
     ]
-    return [finished(layered(*layers), p, height=340, title="Bytes, area by partition", width=width)]
+    return [finished(layered(*layers), p, height=340, title="Bytes, area by partition")]
 
 
-def partition_course(history: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
+def partition_course(history: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
     """Bytes and files that one partition held, commit by commit, to be stacked; [] where no moment is known."""
     commits = history.drop_nulls("timestamp").sort("timestamp")
     if commits.is_empty():
@@ -184,15 +177,15 @@ def partition_course(history: pl.DataFrame, *, dark: bool = False, width: Width 
     if domain[1] - domain[0] < timedelta(hours=2):
         domain = (domain[0] - timedelta(hours=1), domain[1] + timedelta(hours=1))
     return [
-        _step(rows, "size", title, p, time_axis(domain, labels=False), width=width),
-        _step(rows, "files", "Files", p, time_axis(domain, labels=True), width=width),
+        _step(rows, "size", title, p, time_axis(domain, labels=False)),
+        _step(rows, "files", "Files", p, time_axis(domain, labels=True)),
     ]
 
 
 _MOST_COMMITS = 1_000
 
 
-def _step(rows: pl.DataFrame, measure: str, title: str, p: Palette, x: alt.X, *, width: Width) -> AnyChart:
+def _step(rows: pl.DataFrame, measure: str, title: str, p: Palette, x: alt.X) -> AnyChart:
     axis = whole_axis(tickCount=3) if measure == "files" else alt.Axis(tickCount=3, format=",.2~f")
     y = alt.Y(f"{measure}:Q", title=None, scale=alt.Scale(domainMin=0), axis=axis)
     fields = (("label", "version"), ("at", "committed, UTC"), ("operation", "operation"), ("size_text", "bytes"))
@@ -202,7 +195,7 @@ def _step(rows: pl.DataFrame, measure: str, title: str, p: Palette, x: alt.X, *,
         *step_line(base, x, y, p.blue),
         base.mark_point(filled=True, size=24, opacity=1, color=p.blue).encode(x=x, y=y, tooltip=tooltip),
     ]
-    return finished(layered(*layers), p, height=72, title=title, width=width)
+    return finished(layered(*layers), p, height=72, title=title)
 
 
 _TOOLTIP = tooltips((("partition", "partition"), ("size", "bytes"), ("rows", "rows"), ("files", "files")))

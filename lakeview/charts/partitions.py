@@ -10,7 +10,7 @@ import polars as pl
 
 from lakeview.charts.marks import exact_count, peak, picks, texts, tooltips, whole_axis
 from lakeview.charts.palette import Palette, palette
-from lakeview.charts.theme import AnyChart, Width, byte_unit, count_unit, finished, layered, time_axis
+from lakeview.charts.theme import AnyChart, byte_unit, count_unit, finished, layered, time_axis
 from lakeview.model.printable import ELLIPSIS
 from lakeview.views.partitions.keys import KEYS, MOMENT, NO_PARTITION
 from lakeview.views.thresholds import MIB, SKEW_TIMES, SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW
@@ -29,7 +29,6 @@ def partition_bars(
     arrivals: pl.DataFrame | None = None,
     selection: str | None = None,
     dark: bool = False,
-    width: Width = "container",
 ) -> list[AnyChart]:
     """Rows (bytes where rows are unknown), median file and file count, to be stacked; [] without partitions.
 
@@ -59,13 +58,13 @@ def partition_bars(
     bars = rows.with_columns(value=visible[measure] / divisor, weight=weight)
     median = _median(there[measure]) / divisor
     return [
-        _size_bars(bars, median, f"{title}; dashed: median{more}", x, p, width),
-        _median_files(rows.with_columns(value=visible["median_size"].clip(1) / MIB).drop_nulls("value"), x, p, width),
-        _file_counts(rows.with_columns(value=visible["files"]), labelled, p, width),
+        _size_bars(bars, median, f"{title}; dashed: median{more}", x, p),
+        _median_files(rows.with_columns(value=visible["median_size"].clip(1) / MIB).drop_nulls("value"), x, p),
+        _file_counts(rows.with_columns(value=visible["files"]), labelled, p),
     ]
 
 
-def partition_writes(writes: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
+def partition_writes(writes: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
     """Which partition was written when: a cell a span of time, deeper is more rows; unknown rows are gray.
 
     The last MOST_LINES partitions; bad loads are named beside theirs, open ones red. [] without writes. A click picks
@@ -115,7 +114,7 @@ def partition_writes(writes: pl.DataFrame, *, dark: bool = False, width: Width =
         base.mark_rect(opacity=0).encode(x=x, x2="until:T", y=y, tooltip=tooltip).add_params(picks("partition")),
     ]
     height = min(19, 1200 // order.len()) * order.len()
-    return [finished(layered(*layers), p, height=height, width=width)]
+    return [finished(layered(*layers), p, height=height)]
 
 
 def _named_loads(writes: pl.DataFrame, ends: tuple[datetime, datetime], p: Palette) -> pl.DataFrame:
@@ -149,7 +148,7 @@ def _bad_loads(open_: list[str], repaired: list[str]) -> str:
     return "; ".join(parts)
 
 
-def _size_bars(rows: pl.DataFrame, median: float, title: str, x: alt.X, p: Palette, width: Width) -> AnyChart:
+def _size_bars(rows: pl.DataFrame, median: float, title: str, x: alt.X, p: Palette) -> AnyChart:
     top = max(peak(rows["value"]), 1e-9)
     axis = whole_axis() if (rows["value"] % 1 == 0).all() else alt.Axis()
     y = alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, top * 1.14], nice=False), axis=axis)
@@ -162,10 +161,10 @@ def _size_bars(rows: pl.DataFrame, median: float, title: str, x: alt.X, p: Palet
     columns = base.mark_rect(opacity=0).encode(x=x, tooltip=_tooltip()).add_params(picks("partition"))
     words = alt.Chart(rows.filter(pl.col("words") != "")).mark_text(baseline="bottom", dy=-3, color=p.orange_text)
     layers = layered(bars, middle.encode(y=y), words.encode(x=x, y=y, text="words:N"), columns)
-    return finished(layers, p, height=96, title=title, width=width)
+    return finished(layers, p, height=96, title=title)
 
 
-def _median_files(rows: pl.DataFrame, x: alt.X, p: Palette, width: Width) -> AnyChart:
+def _median_files(rows: pl.DataFrame, x: alt.X, p: Palette) -> AnyChart:
     y = alt.Y(
         "value:Q",
         title=None,
@@ -178,10 +177,10 @@ def _median_files(rows: pl.DataFrame, x: alt.X, p: Palette, width: Width) -> Any
         band.encode(y=alt.Y("low:Q", title=None), y2="high:Q"),
         dots.encode(x=x, y=y, color=alt.Color("file_color:N", scale=None), tooltip=_tooltip()),
     )
-    return finished(layers, p, height=66, title="Median file, MiB, log scale; band is the target", width=width)
+    return finished(layers, p, height=66, title="Median file, MiB, log scale; band is the target")
 
 
-def _file_counts(rows: pl.DataFrame, x: alt.X, p: Palette, width: Width) -> AnyChart:
+def _file_counts(rows: pl.DataFrame, x: alt.X, p: Palette) -> AnyChart:
     """The figures themselves while they fit, bars where they do not."""
     if rows.height <= _MOST_WRITTEN_FIGURES:
         axis = alt.Axis(title=None, labelOpacity=0, grid=False, domain=False)
@@ -196,12 +195,12 @@ def _file_counts(rows: pl.DataFrame, x: alt.X, p: Palette, width: Width) -> AnyC
                 tooltip=_tooltip(),
             )
         )
-        return finished(words, p, height=18, title="Files", width=width)
+        return finished(words, p, height=18, title="Files")
     y = alt.Y("value:Q", title=None, scale=alt.Scale(type="symlog", domainMin=0), axis=whole_axis(tickCount=2))
     bars: alt.Chart = (
         alt.Chart(rows).mark_bar().encode(x=x, y=y, color=alt.Color("file_color:N", scale=None), tooltip=_tooltip())
     )
-    return finished(bars, p, height=44, title="Files, log scale", width=width)
+    return finished(bars, p, height=44, title="Files, log scale")
 
 
 def _tooltip() -> list[alt.Tooltip]:

@@ -7,7 +7,7 @@ import polars as pl
 
 from lakeview.charts.marks import exact_count, peak, picks, texts, tooltips
 from lakeview.charts.palette import Palette, palette
-from lakeview.charts.theme import AnyChart, Width, finished, layered, span_unit, time_axis, time_domain
+from lakeview.charts.theme import AnyChart, finished, layered, span_unit, time_axis, time_domain
 from lakeview.model.printable import shorten
 from lakeview.views.pipelines import RunOutcome, newest_nodes, range_edges, run_outcomes, version_name
 from lakeview.views.units import format_duration, format_moment, format_range, format_version
@@ -34,9 +34,7 @@ _MOST_OF_A_TABLE, _MOST_OF_A_LAYER = 8, 16
 _ROW, _LABEL, _MOST_CHARACTERS = 40, 150, 300
 
 
-def run_bars(
-    runs: pl.DataFrame, run_id: str | None = None, *, dark: bool = False, width: Width = "container"
-) -> list[AnyChart]:
+def run_bars(runs: pl.DataFrame, run_id: str | None = None, *, dark: bool = False) -> list[AnyChart]:
     """One chart of RUN_RESULTS: duration over time, a shape and colour by RunOutcome, `run_id` in the colour of the
     selection. A click picks `run_id`. [] without a run whose start is recorded."""
     runs = runs.drop_nulls("started")
@@ -81,7 +79,7 @@ def run_bars(
         .encode(x=x, y=y, color=color, shape=alt.Shape("shape:N", scale=None), tooltip=tooltip)
         .add_params(picks("run_id")),
     ]
-    return [finished(layered(*layers), p, height=_RUNS_HEIGHT, title=f"Duration of runs, {unit}", width=width)]
+    return [finished(layered(*layers), p, height=_RUNS_HEIGHT, title=f"Duration of runs, {unit}")]
 
 
 def lineage_chart(
@@ -90,7 +88,6 @@ def lineage_chart(
     run_id: str | None = None,
     *,
     dark: bool = False,
-    width: Width = "container",
 ) -> list[AnyChart]:
     """One chart of LINEAGE_NODES and LINEAGE_EDGES, layers from left to right; the versions that `run_id` made are in
     the colour of the state. A click picks `address` and `version`. [] without nodes."""
@@ -131,7 +128,7 @@ def lineage_chart(
         alt.Chart(dots).mark_text(dy=-12, limit=_LABEL, color=p.text).encode(x=x, y=y, text="label:N"),
     ]
     more = f"the newest {few.height:,} of {nodes.height:,} table versions" if few.height < nodes.height else None
-    return [finished(layered(*layers), p, height=_ROW * height + 20, title=more, width=width)]
+    return [finished(layered(*layers), p, height=_ROW * height + 20, title=more)]
 
 
 def _lines(dots: pl.DataFrame, edges: pl.DataFrame, nodes: pl.DataFrame) -> pl.DataFrame:

@@ -11,7 +11,7 @@ import polars as pl
 
 from lakeview.charts.marks import SHORT_COUNTS, exact_count, label_axis, picks, step_line, texts, tooltips
 from lakeview.charts.palette import Palette, palette
-from lakeview.charts.theme import AnyChart, Width, finished, layered, time_axis, time_domain
+from lakeview.charts.theme import AnyChart, finished, layered, time_axis, time_domain
 from lakeview.model.printable import shorten
 from lakeview.views.units import format_bytes, format_count, format_mean, format_moment, format_percent, format_version
 from lakeview.views.values import without_seconds
@@ -25,9 +25,7 @@ _LETTER = 5.6
 """Pixels of a letter of a name below its bar."""
 
 
-def read_bars(
-    versions: Sequence[tuple[str, pl.DataFrame]], *, dark: bool = False, width: Width = "container"
-) -> list[AnyChart]:
+def read_bars(versions: Sequence[tuple[str, pl.DataFrame]], *, dark: bool = False) -> list[AnyChart]:
     """Files above bytes, to be stacked: a bar for each version (its label and EXPLAINED), what is read at the left.
 
     [] where no version has files.
@@ -40,14 +38,12 @@ def read_bars(
     if not rows["files"].sum():
         return []
     return [
-        _bars(rows, measure, title, p, width=width)
+        _bars(rows, measure, title, p)
         for measure, title in (("files", "Files, share of all"), ("bytes", "Bytes, share of all"))
     ]
 
 
-def clustering_bars(
-    clustering: pl.DataFrame, *, selection: str | None = None, dark: bool = False, width: Width = "container"
-) -> list[AnyChart]:
+def clustering_bars(clustering: pl.DataFrame, *, selection: str | None = None, dark: bool = False) -> list[AnyChart]:
     """How many files hold any one value of a column, a bar a column: those by range blue, those without a range orange.
 
     The first _MOST_COLUMNS, in the order given; a click picks a column. [] where no column has ranges.
@@ -92,12 +88,10 @@ def clustering_bars(
         base.mark_text(align="left", dx=5).encode(x=alt.X("reads_share:Q", scale=x_scale), y=y, text="figure:N"),
         base.mark_rect(opacity=0).encode(y=y, tooltip=tooltip).add_params(click),
     ]
-    return [finished(layered(*layers), p, height=_ROW_HEIGHT * columns.height, width=width)]
+    return [finished(layered(*layers), p, height=_ROW_HEIGHT * columns.height)]
 
 
-def depth_chart(
-    profile: pl.DataFrame, files: int, *, column: str, dark: bool = False, width: Width = "container"
-) -> list[AnyChart]:
+def depth_chart(profile: pl.DataFrame, files: int, *, column: str, dark: bool = False) -> list[AnyChart]:
     """Files that a filter for a value opens, along the values of a column in their order; [] without ranges."""
     if profile.is_empty():
         return []
@@ -128,10 +122,10 @@ def depth_chart(
         base.mark_rule(opacity=0.001, strokeWidth=7).encode(x=x, tooltip=tooltip),
     ]
     title = f"Files opened for one value, of {files:,}"
-    return [finished(layered(*layers), p, height=110, title=title, width=width)]
+    return [finished(layered(*layers), p, height=110, title=title)]
 
 
-def clustering_course_chart(course: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
+def clustering_course_chart(course: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
     """How many files a filter for one value opens, version by version, and which share of all that is, to be stacked.
 
     [] where no version has both a time and ranges.
@@ -151,13 +145,13 @@ def clustering_course_chart(course: pl.DataFrame, *, dark: bool = False, width: 
     ).drop("version")
     domain = time_domain(points["timestamp"])
     return [
-        _line(rows, "reads", "Files opened for one value", domain, p, width=width, last=False),
-        _line(rows, "share", "Share of all files, %", domain, p, width=width, last=True),
+        _line(rows, "reads", "Files opened for one value", domain, p, last=False),
+        _line(rows, "share", "Share of all files, %", domain, p, last=True),
     ]
 
 
 def _line(
-    rows: pl.DataFrame, measure: str, title: str, domain: tuple[object, object], p: Palette, *, width: Width, last: bool
+    rows: pl.DataFrame, measure: str, title: str, domain: tuple[object, object], p: Palette, *, last: bool
 ) -> AnyChart:
     x = time_axis(domain, labels=last)  # type: ignore[arg-type]  # two moments, as time_domain gives them
     y = alt.Y(f"{measure}:Q", title=None, scale=alt.Scale(domainMin=0), axis=alt.Axis(tickCount=3, format=",.2~f"))
@@ -174,10 +168,10 @@ def _line(
         base.mark_point(filled=True, size=22, opacity=1, color=p.blue).encode(x=x, y=y, tooltip=tooltip),
         base.mark_rule(opacity=0.001, strokeWidth=9).encode(x=x, tooltip=tooltip),
     ]
-    return finished(layered(*layers), p, height=72, title=title, width=width)
+    return finished(layered(*layers), p, height=72, title=title)
 
 
-def _bars(rows: pl.DataFrame, measure: str, title: str, p: Palette, *, width: Width) -> AnyChart:
+def _bars(rows: pl.DataFrame, measure: str, title: str, p: Palette) -> AnyChart:
     whole = pl.col(measure).sum().over("version").clip(1)
     order = pl.col("reason").replace_strict({r: i for i, r in enumerate(_WORDS)}, return_dtype=pl.Int64)
     ends = (pl.col(measure).cum_sum().over("version")) / whole
@@ -206,4 +200,4 @@ def _bars(rows: pl.DataFrame, measure: str, title: str, p: Palette, *, width: Wi
         ),
         labels.mark_text(align="left", baseline="top", dx=2, dy=5).encode(x=x, y=y, text="text:N"),
     ]
-    return finished(layered(*layers), p, height=36 * len(versions), title=title, width=width)
+    return finished(layered(*layers), p, height=36 * len(versions), title=title)

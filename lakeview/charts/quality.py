@@ -11,7 +11,7 @@ import polars as pl
 
 from lakeview.charts.marks import texts, tooltips
 from lakeview.charts.palette import palette
-from lakeview.charts.theme import AnyChart, Width, count_unit, finished, layered, span_unit, time_axis, time_domain
+from lakeview.charts.theme import AnyChart, count_unit, finished, layered, span_unit, time_axis, time_domain
 from lakeview.views.units import format_age, format_count, format_moment, format_percent, format_version
 
 TrendKind = Literal["share", "count", "number", "days"]
@@ -30,7 +30,7 @@ _LEAST_SPAN = 0.1
 
 
 def load_trend_chart(
-    trend: pl.DataFrame, title: str, kind: TrendKind = "number", *, dark: bool = False, width: Width = "container"
+    trend: pl.DataFrame, title: str, kind: TrendKind = "number", *, dark: bool = False
 ) -> list[AnyChart]:
     """One panel with its time axis, at most MOST_POINTS loads, those that fall out always among them; [] where no
     load tells a value. `kind`: a share in percent, a count in thousands or millions, a number as it is, or days, drawn
@@ -87,7 +87,7 @@ def load_trend_chart(
             .encode(x=x, y=y, text="label:N", color=alt.Color("text_color:N", scale=None))
         )
     layers.append(alt.Chart(rows).mark_rule(opacity=0.001, strokeWidth=7).encode(x=x, tooltip=tooltip))
-    return [finished(layered(*layers), p, height=90, title=title, width=width)]
+    return [finished(layered(*layers), p, height=90, title=title)]
 
 
 def _sampled(rows: pl.DataFrame) -> pl.DataFrame:

@@ -7,7 +7,7 @@ import polars as pl
 
 from lakeview.charts.marks import exact_count, peak, step_line, texts
 from lakeview.charts.palette import Palette, palette
-from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, layered
+from lakeview.charts.theme import AnyChart, byte_unit, finished, layered
 from lakeview.views.units import format_bytes, format_count
 
 _HEADROOM = 1.25
@@ -20,7 +20,6 @@ def retention_curves(
     longest: float,
     lists_all_files: bool = False,
     dark: bool = False,
-    width: Width = "container",
 ) -> list[AnyChart]:
     """Bytes in blue and versions in orange, to stand side by side; a dot at the retention chosen. `longest`: where the
     axis ends, in days; `lists_all_files`: of a Retention."""
@@ -29,8 +28,8 @@ def retention_curves(
     current = curve.filter(pl.col("days") <= days).tail(1).with_columns(days=pl.lit(days))
     steps, at = (_with_texts(part, lists_all_files) for part in (_steps(curve, longest), current))
     return [
-        _curve(steps, at, "bytes", unit, f"{title}, by days retained", (p.blue, p.blue_text), p, width),
-        _curve(steps, at, "versions", 1.0, "Versions lost, by days retained", (p.orange, p.orange_text), p, width),
+        _curve(steps, at, "bytes", unit, f"{title}, by days retained", (p.blue, p.blue_text), p),
+        _curve(steps, at, "versions", 1.0, "Versions lost, by days retained", (p.orange, p.orange_text), p),
     ]
 
 
@@ -42,7 +41,6 @@ def _curve(
     title: str,
     colours: tuple[str, str],
     p: Palette,
-    width: Width,
 ) -> AnyChart:
     colour, words = colours
     rows = pl.DataFrame(
@@ -90,7 +88,7 @@ def _curve(
             align="right" if right else "left", dx=-7 if right else 7, dy=-8, fontWeight=600, color=words
         ).encode(x=x, y=y, text="figure:N"),
     ]
-    return finished(layered(*layers), p, height=104, title=title, width=width)
+    return finished(layered(*layers), p, height=104, title=title)
 
 
 def _steps(curve: pl.DataFrame, longest: float) -> pl.DataFrame:

@@ -9,7 +9,7 @@ import polars as pl
 
 from lakeview.charts.marks import texts, tooltips
 from lakeview.charts.palette import Palette, palette
-from lakeview.charts.theme import AnyChart, Width, finished, layered, no_axis, time_axis, time_domain
+from lakeview.charts.theme import AnyChart, finished, layered, no_axis, time_axis, time_domain
 from lakeview.views.timeline.readability import readability_runs, runs_text
 from lakeview.views.units import format_moment, format_range
 
@@ -31,7 +31,6 @@ def ribbon_chart(
     dark: bool = False,
     domain: tuple[datetime, datetime] | None = None,
     key: bool = False,
-    width: Width = "container",
 ) -> AnyChart:
     """One strip with a time axis; `key` writes what the heights mean into its title (a page does that in text)."""
     p = palette(dark)
@@ -56,7 +55,7 @@ def ribbon_chart(
         .encode(x=time_axis(ends, labels=True, field="middle"), y=alt.datum(0.5))
     )
     chart = layered(rects, crosses)
-    return finished(chart, p, height=22, width=width, title=_key(ribbon) if key else None)
+    return finished(chart, p, height=22, title=_key(ribbon) if key else None)
 
 
 _TOOLTIP = (("versions", "version"), ("committed", "committed, UTC"), ("word", "readable"))

@@ -9,11 +9,11 @@ import polars as pl
 
 from lakeview.charts.marks import exact_count, peak, texts, whole_axis
 from lakeview.charts.palette import palette
-from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, time_axis
+from lakeview.charts.theme import AnyChart, byte_unit, finished, time_axis
 from lakeview.views.units import count_text, format_bytes
 
 
-def reads_by_day_bars(days: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
+def reads_by_day_bars(days: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
     """Two panels on one axis of at least one day: bytes given, then refused requests in orange."""
     p = palette(dark)
     unit, title = byte_unit(peak(days["bytes"]), "Given out by day")
@@ -50,5 +50,5 @@ def reads_by_day_bars(days: pl.DataFrame, *, dark: bool = False, width: Width = 
         chart: alt.Chart = (
             alt.Chart(rows).mark_rule(strokeWidth=thick, color=color).encode(x=x, y=y, y2=alt.datum(0), tooltip=tooltip)
         )
-        panels.append(finished(chart, p, height=height, title=heading, width=width))
+        panels.append(finished(chart, p, height=height, title=heading))
     return panels

@@ -15,7 +15,6 @@ from lakeview.views import units
 
 AnyChart = alt.Chart | alt.LayerChart
 StackedChart = alt.VConcatChart
-Width = int | Literal["container"]
 
 _FONT = '"Source Sans", "Source Sans 3", "Source Sans Pro", sans-serif'
 _Y_EXTENT = 54
@@ -66,9 +65,16 @@ def config(p: Palette) -> dict[str, Any]:
 
 
 def finished(
-    chart: AnyChart, p: Palette, *, height: int, title: str | alt.TitleParams | None = None, width: Width = "container"
+    chart: AnyChart,
+    p: Palette,
+    *,
+    height: int,
+    title: str | alt.TitleParams | None = None,
+    width: int | Literal["container"] = "container",
 ) -> AnyChart:
     """The chart, which is changed, with theme, size and title; `height` is the plot's, without title and axis.
+
+    As wide as its container; `stacked` gives a picture a width in pixels, and `width` one whose texts lie by pixels.
 
     Altair's own `properties` and `configure` copy all layers of a chart, several times: with them the panels of a
     timeline took 0.15 s to be made, and take 0.10 s without.

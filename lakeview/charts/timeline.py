@@ -18,7 +18,6 @@ from lakeview.charts.theme import (
     BRUSHED,
     SELECTION,
     AnyChart,
-    Width,
     byte_unit,
     count_unit,
     finished,
@@ -50,7 +49,6 @@ def timeline_charts(
     checkpoints: pl.DataFrame | None = None,
     matching: pl.Series | None = None,
     span: tuple[datetime, datetime] | None = None,
-    width: Width = "container",
 ) -> list[AnyChart]:
     """Panels to be stacked without a gap, the last with the time axis: event labels, states, flows, commits, ribbon.
 
@@ -67,16 +65,16 @@ def timeline_charts(
     domain = time_domain(timeline["timestamp"])
     if matching is not None:
         timeline = timeline.with_columns(matches=pl.col("version").is_in(matching.implode()))
-    shared = _Shared(p, domain, width, _marks(timeline, events, version, domain, p), pick, _band(span, domain))
+    shared = _Shared(p, domain, _marks(timeline, events, version, domain, p), pick, _band(span, domain))
     plots = _panels(timeline, measure, checkpoints, p, small=small)
     panels: list[AnyChart] = []
-    labels = None if events is None else event_labels(events, domain, p, width=width)
+    labels = None if events is None else event_labels(events, domain, p)
     if labels is not None:
         panels.append(labels)
     for i, plot in enumerate(plots):
         panels.append(_panel(plot, shared, last=ribbon is None and i == len(plots) - 1, brush=brush and i == 0))
     if ribbon is not None and not ribbon.is_empty():
-        panels.append(ribbon_chart(ribbon, dark=dark, domain=domain, key=key, width=width))
+        panels.append(ribbon_chart(ribbon, dark=dark, domain=domain, key=key))
     return panels
 
 
@@ -99,7 +97,6 @@ class _Shared:
 
     p: Palette
     domain: tuple[datetime, datetime]
-    width: Width
     marks: pl.DataFrame
     pick: bool
     band: pl.DataFrame
@@ -233,7 +230,7 @@ def _panel(plot: _Panel, shared: _Shared, *, last: bool, brush: bool) -> AnyChar
         )
     layers.append(_hover(plot.rows, x, shared))
     chart = layered(*layers)
-    return finished(chart, p, height=plot.height, title=plot.title, width=shared.width)
+    return finished(chart, p, height=plot.height, title=plot.title)
 
 
 def _band(span: tuple[datetime, datetime] | None, domain: tuple[datetime, datetime]) -> pl.DataFrame:

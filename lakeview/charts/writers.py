@@ -8,14 +8,14 @@ import polars as pl
 from lakeview.charts.commit_marks import marked, tooltip_rows
 from lakeview.charts.marks import tooltips
 from lakeview.charts.palette import palette
-from lakeview.charts.theme import AnyChart, Width, finished, layered, time_axis, time_domain
+from lakeview.charts.theme import AnyChart, finished, layered, time_axis, time_domain
 from lakeview.model.printable import shorten
 
 _LONGEST = 26
 _ROW = 22
 
 
-def writer_lanes(marks: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
+def writer_lanes(marks: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
     """One lane a writer, the busiest on top; shapes and colours as on the timeline. `marks`: THINNED, as `writer_marks`
     names the writers; [] where no commit has a time."""
     commits = marks.drop_nulls("timestamp")
@@ -49,4 +49,4 @@ def writer_lanes(marks: pl.DataFrame, *, dark: bool = False, width: Width = "con
             tooltip=tooltips(fields),
         )
     )
-    return [finished(layered(points), p, height=_ROW * len(names), width=width)]
+    return [finished(layered(points), p, height=_ROW * len(names))]

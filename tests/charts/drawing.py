@@ -32,6 +32,12 @@ def expected_kinds(spec: dict[str, Any]) -> set[str]:
     return {KINDS.get(kind, kind) for kind, name in names if datasets.get(name)}
 
 
+def drawn(chart: AnyChart, width: int) -> str:
+    """The chart as SVG, its plot so many pixels wide."""
+    svg: str = vl_convert.vegalite_to_svg({**chart.to_dict(), "width": width, "autosize": "pad"})
+    return svg
+
+
 def mark_counts(spec: dict[str, Any], width: int = 700) -> dict[str, int]:
     """How many marks of each kind a browser draws; AssertionError for one that lies at no number."""
     svg = vl_convert.vegalite_to_svg(spec if "vconcat" in spec else {**spec, "width": width})

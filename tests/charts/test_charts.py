@@ -19,7 +19,7 @@ from lakeview.model.column_values import formatted
 from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.frames import COMMITS, FILES, VERSIONS
 from lakeview.model.schema import Schema
-from tests.charts.drawing import check_drawn, mark_counts, silent_fields
+from tests.charts.drawing import check_drawn, drawn, mark_counts, silent_fields
 from tests.views.story import START, Story, flights
 
 pytestmark = pytest.mark.together  # they share a story, and what is drawn of it
@@ -237,7 +237,7 @@ def test_commits_at_one_time_are_one_step_of_the_state_which_never_goes_back() -
     line = views.timeline.commits.timeline(story.frame(), story.lifetimes()).with_columns(
         timestamp=pl.Series(times, dtype=pl.Datetime("ms", "UTC"))
     )
-    panel = charts.timeline.timeline_charts(line, pick=False, width=400)[0]
+    panel = charts.timeline.timeline_charts(line, pick=False)[0]
     states = {row["version"]: row for row in rows_of(panel) if "value" in row}
     assert {version: row["value"] for version, row in states.items()} == {"0": 10, "4": 50, "5": 60}
     drawn_at = [row["timestamp"] for row in states.values()]
@@ -322,16 +322,16 @@ def test_nothing_gives_nothing_to_draw() -> None:
 def test_commits_that_moved_nothing_lie_on_a_scale_that_goes_somewhere() -> None:
     story = Story().append(0)
     line = views.timeline.commits.timeline(story.frame(), story.lifetimes())
-    flows = charts.timeline.timeline_charts(line, width=400)[2]
-    assert "0.000000" not in vl_convert.vegalite_to_svg(flows.to_dict())
+    flows = charts.timeline.timeline_charts(line)[2]
+    assert "0.000000" not in drawn(flows, 400)
 
 
 @pytest.mark.parametrize("measure", ["rows", "files"])
 def test_the_axis_of_one_file_or_row_has_no_half_of_it(measure: str) -> None:
     story = Story().append(1)
     line = views.timeline.commits.timeline(story.frame(), story.lifetimes())
-    for panel in charts.timeline.timeline_charts(line, measure=measure, width=400)[:3]:
-        assert ">0.5<" not in vl_convert.vegalite_to_svg(panel.to_dict())
+    for panel in charts.timeline.timeline_charts(line, measure=measure)[:3]:
+        assert ">0.5<" not in drawn(panel, 400)
 
 
 def test_loads_milliseconds_apart_fill_their_time_axis() -> None:
@@ -348,7 +348,7 @@ def test_labels_of_the_time_axis_tell_its_moments_apart(apart: int) -> None:
     line = views.timeline.commits.timeline(story.frame(), story.lifetimes()).with_columns(
         timestamp=(pl.lit(START) + pl.duration(milliseconds=pl.int_range(8) * apart)).cast(pl.Datetime("ms", "UTC"))
     )
-    svg = vl_convert.vegalite_to_svg(charts.timeline.timeline_charts(line, width=600)[-1].to_dict())
+    svg = drawn(charts.timeline.timeline_charts(line)[-1], 600)
     labels = re.findall(r">([^<>]*(?:\d\d:\d\d|\.\d\d\d)[^<>]*)<", svg)
     assert len(set(labels)) == len(labels) > 1
     assert apart < 900 or not [label for label in labels if "." in label], "no milliseconds where there are none"

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import polars as pl
 import pytest
-import vl_convert
 
 from lakeview import charts, views
 from lakeview.charts.palette import palette
 from lakeview.charts.quality import MOST_POINTS
+from tests.charts.drawing import drawn
 from tests.views.story import Story
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -103,17 +103,16 @@ def test_one_load_far_beyond_the_others_makes_the_scale_logarithmic() -> None:
     assert "symlog" not in str(near.to_dict())
 
 
-def labels(chart: charts.theme.AnyChart, role: int) -> list[str]:
+def labels(chart: charts.theme.AnyChart, role: int, width: int = 400) -> list[str]:
     """The words along an axis as drawn: 0 the first, 1 the second."""
-    svg = vl_convert.vegalite_to_svg(chart.to_dict())
-    axis = re.findall(r'role-axis-label".*?</g>', svg)[role]
+    axis = re.findall(r'role-axis-label".*?</g>', drawn(chart, width))[role]
     return re.findall(r'opacity="1">([^<]+)</text>', axis)
 
 
 def test_a_logarithmic_scale_is_marked_by_powers_of_ten() -> None:
     value = pl.when(pl.col("version") == 3).then(1.0).otherwise(0.01)
     rows = trend(30, odd=3).with_columns(value=value, band_high=pl.lit(0.02))
-    (chart,) = charts.quality.load_trend_chart(rows, "x", "share", width=400)
+    (chart,) = charts.quality.load_trend_chart(rows, "x", "share")
     assert labels(chart, 1) == ["0", "1", "10", "100"]
 
 
@@ -122,13 +121,13 @@ def test_no_label_of_an_axis_of_counts_lies_between_two_numbers(panel: int) -> N
     story = Story()
     for month in range(30):
         story.append(1, month=month)
-    chart = charts.partitions.partition_bars(views.partitions.sizes.partition_sizes(story.snapshot()), width=400)[panel]
+    chart = charts.partitions.partition_bars(views.partitions.sizes.partition_sizes(story.snapshot()))[panel]
     assert labels(chart, 1 if panel else 0) == ["0", "1"]
 
 
 def test_what_is_zero_throughout_lies_on_the_ground_of_a_scale() -> None:
     rows = trend(30, odd=None).with_columns(value=0.0, band_low=0.0, band_high=0.0)
-    (chart,) = charts.quality.load_trend_chart(rows, "x", "share", width=400)
+    (chart,) = charts.quality.load_trend_chart(rows, "x", "share")
     assert labels(chart, 1) == ["0", "0.5", "1"]
 
 
@@ -136,7 +135,7 @@ def test_what_is_zero_throughout_lies_on_the_ground_of_a_scale() -> None:
 def test_a_scale_of_days_that_hardly_differ_says_no_number_twice(low: float) -> None:
     value = low + pl.col("version") * 1e-5
     rows = trend(30).with_columns(value=value, band_low=value, band_high=value)
-    (chart,) = charts.quality.load_trend_chart(rows, "x", "days", width=400)
+    (chart,) = charts.quality.load_trend_chart(rows, "x", "days")
     texts = labels(chart, 1)
     assert len(set(texts)) == len(texts) >= 2
 
@@ -144,8 +143,8 @@ def test_a_scale_of_days_that_hardly_differ_says_no_number_twice(low: float) -> 
 @pytest.mark.parametrize("hours", [0.001, 0.002, 0.004, 0.02, 0.1, 2, 30, 80, 200, 500, 2_000, 9_000, 50_000])
 def test_a_time_axis_says_no_moment_twice(hours: float) -> None:
     rows = trend(3).with_columns(timestamp=pl.Series([START + timedelta(hours=hours * i / 2) for i in range(3)]))
-    (chart,) = charts.quality.load_trend_chart(rows, "x", width=420)
-    texts = labels(chart, 0)
+    (chart,) = charts.quality.load_trend_chart(rows, "x")
+    texts = labels(chart, 0, 420)
     days = [label for label in texts if ":" not in label]
     assert len(texts) >= 2
     assert len(set(days)) == len(days)
@@ -156,15 +155,15 @@ def test_a_time_axis_says_no_moment_twice(hours: float) -> None:
 def test_a_time_axis_names_the_year_by_one_month(first: int) -> None:
     begin = datetime(2026, first, 27, tzinfo=UTC)
     rows = trend(3).with_columns(timestamp=pl.Series([begin + timedelta(days=100 * i) for i in range(3)]))
-    (chart,) = charts.quality.load_trend_chart(rows, "x", width=420)
-    texts = labels(chart, 0)
+    (chart,) = charts.quality.load_trend_chart(rows, "x")
+    texts = labels(chart, 0, 420)
     assert [label for label in texts if "20" in label] == ["Mar 2026" if first == 2 else "Jan 2027"]
 
 
 @pytest.mark.parametrize(("loads", "is_dotted"), [(1, True), (2, True), (30, False)])
 def test_few_loads_are_seen_without_a_line_between_them(loads: int, is_dotted: bool) -> None:
-    (chart,) = charts.quality.load_trend_chart(trend(loads), "x", width=400)
-    svg = vl_convert.vegalite_to_svg(chart.to_dict())
+    (chart,) = charts.quality.load_trend_chart(trend(loads), "x")
+    svg = drawn(chart, 400)
     assert svg.count('aria-roledescription="point"') == (loads if is_dotted else 0)
 
 
