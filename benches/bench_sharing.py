@@ -24,8 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lakeview.sharing.server.lines import closing, encode_rows, parquet_row, rows_frame
-from lakeview.sharing.server.signing import FileSigner, Grant, Keys
-from lakeview.sharing.server.urls import url_of
+from lakeview.sharing.server.signing import FileSigner, Grant, Keys, url_of
 from lakeview.storage import open_storage
 
 FILES, COMMITS, COLUMNS = 10_000, 100, ("id", "fare", "distance", "tip", "tolls")

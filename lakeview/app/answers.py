@@ -9,6 +9,8 @@ import polars as pl
 
 from lakeview import views
 from lakeview.app import cache
+from lakeview.app.components import MAX_ROWS
+from lakeview.app.memo import cached
 from lakeview.app.session import OpenTable
 from lakeview.inspection.inspection import Inspection
 from lakeview.model.errors import LakeviewError
@@ -76,4 +78,15 @@ def layout_findings(now: OpenTable, page: str) -> list[Finding]:
 
 def reason_columns(now: OpenTable, version: int, start: int | None = None) -> list[str]:
     """The columns for which the load of a version, or those from `start` on, are bad."""
-    return views.timeline.reasons.reason_columns(now.look.timeline(), now.look.anomalies(), version, start)
+    return views.timeline.events.reason_columns(now.look.timeline(), now.look.anomalies(), version, start)
+
+
+def file_layout(now: OpenTable) -> views.files.sizes.FileLayout:
+    """Sizes, figures and partitions of the files of the version shown."""
+    return layout_of(now.address, now.version, now.branch)
+
+
+@cached(32)
+def layout_of(address: str, version: int, branch: str | None) -> views.files.sizes.FileLayout:
+    """As `file_layout`, by address, version and branch."""
+    return views.files.sizes.file_layout(cache.snapshot(address, version, branch), MAX_ROWS)

@@ -37,7 +37,7 @@ def branches(now: OpenTable) -> None:
     )
     with card("Branches and tags", f"{note} · tick a row to see its commits, a dot to see the commit", key="branches"):
         graph = views.timeline.branches.branch_graph(now.history, now.refs)
-        stack(charts.branch_graph.branch_graph_chart(graph, dark=dark()), key="branch-graph", on_pick=_open_commit)
+        stack(charts.lanes.branch_graph_chart(graph, dark=dark()), key="branch-graph", on_pick=_open_commit)
         _branch_table(refs)
         log = now.snapshot_log
         if not log.is_empty():

@@ -1,4 +1,4 @@
-"""Names to addresses: which tables the picker offers, and what `demo/flights` in a link stands for."""
+"""Names to addresses: which tables the picker offers, what `demo/flights` in a link stands for; the input of a root."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from lakeview.app import cache, uploads
+from lakeview.app.widget_state import linked
 from lakeview.model import config
 from lakeview.model.errors import AccessDeniedError, LakeviewError, NotATableError
 
@@ -144,3 +145,39 @@ def _below(root: str, prefix: str | None) -> list[Offer]:
         )
         for row in tables.iter_rows(named=True)
     ]
+
+
+ROOT = "root"
+"""The key of the input, and its parameter of the link."""
+
+
+def root_input(placeholder: str) -> str | None:
+    """Draws the input and the choice of configured roots; returns the root, None if it is empty.
+
+    The first configured root, or the demo lake, is the default.
+    """
+    offered = _offered_roots()
+    root: str = st.text_input("Root", key=linked(ROOT, next(iter(offered), "")), placeholder=placeholder, width=420)
+    if len(offered) > 1:
+        st.selectbox(
+            "Offered roots",
+            offered,
+            index=None,
+            key="offered-root",
+            placeholder="choose one",
+            on_change=_take_offered,
+            width=260,
+        )
+    return root.strip() or None
+
+
+def _take_offered() -> None:
+    root = st.session_state["offered-root"]
+    if root is not None:
+        st.session_state[ROOT] = root
+
+
+def _offered_roots() -> list[str]:
+    settings = config.settings()
+    demo = [settings.demo] if demo_tables() else []
+    return list(dict.fromkeys([*settings.roots, *demo]))

@@ -23,7 +23,7 @@ def audit(address: str, options: dict[str, Any], machine: bool, start: str | Non
 
     Exit code 1 if a commit violates a law.
     """
-    from lakeview.views.audit import findings, summary
+    from lakeview import views
 
     table = open_address(address, options)
     verdicts = table.audit(version_number(table, start), version_number(table, end))
@@ -31,16 +31,16 @@ def audit(address: str, options: dict[str, Any], machine: bool, start: str | Non
         click.echo(as_json(verdicts.to_dicts()))
     else:
         limit = width()
-        for finding in findings.audit_findings(verdicts):
+        for finding in views.audit.audit_findings(verdicts):
             for line in hanging("violated   ", printable(finding.claim), limit):
                 click.echo(line)
             for name in ("evidence", "rule", "remedy"):
                 for line in hanging(" " * 11 + f"{name:<10}", printable(getattr(finding, name) or ""), limit):
                     click.echo(line)
-        for law, reason, commits in summary.reasons(verdicts).select("title", "reason", "commits").iter_rows():
+        for law, reason, commits in views.audit.reasons(verdicts).select("title", "reason", "commits").iter_rows():
             text = f"{law}: {reason} ({commits:,})"
             for line in hanging("unknowable ", printable(text), limit):
                 click.echo(line)
-        click.echo(summary.sentence(verdicts))
+        click.echo(views.audit.sentence(verdicts))
     if (verdicts["verdict"] == "violated").any():
         click.get_current_context().exit(VIOLATED)

@@ -208,7 +208,7 @@ def show(
         "version": now.version if machine else version_text(now.version),
         "committed": now.timestamp,
         "created": now.created,
-        "rows": now.num_records if machine or now.num_records is not None else views.files.rows.rows_text(now),
+        "rows": now.num_records if machine or now.num_records is not None else views.sums.rows_text(now),
         "files": now.num_files,
         "bytes": now.size_bytes,
         "columns": len(now.schema),

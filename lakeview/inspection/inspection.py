@@ -84,7 +84,7 @@ class Inspection(Answers):
     def audit_findings(self) -> list[Finding]:
         """The laws that commits violate, by law and engine; none where the audit is asked for."""
         audit = self.audit_at_once()
-        return [] if audit is None else views.audit.findings.audit_findings(audit)
+        return [] if audit is None else views.audit.audit_findings(audit)
 
     @property
     def is_audited_at_once(self) -> bool:

@@ -1,9 +1,13 @@
 """Counts to their sums: unknown where a part is, and never around the corner of 64 bits. Shares that are bounds to
-figures that are still bounds as they are shown."""
+figures that are still bounds as they are shown. A version's files to its rows, or the tightest bound of them."""
 
 from __future__ import annotations
 
 import polars as pl
+
+from lakeview.model.column_values import least_records
+from lakeview.model.snapshot import Snapshot
+from lakeview.views.units import UNKNOWN, format_count
 
 _STEPS, _FINE_STEPS = 1_000, 100_000
 """Shares are shown to a tenth of a percent, those nearer to none or all to a thousandth."""
@@ -63,3 +67,12 @@ def total_of(values: pl.Series) -> int | None:
     """As `total`, of one series."""
     figure = values.to_frame("values").select(total("values")).item()
     return None if figure is None else int(figure)
+
+
+def rows_text(snapshot: Snapshot, *, exact: bool = False) -> str:
+    """The live rows of a version: `61.5 M` (`61,480,112` with `exact`), `≥ 308,641` where that is all that the log
+    tells, or unknown."""
+    if snapshot.num_records is not None:
+        return format_count(snapshot.num_records, exact=exact)
+    least = least_records(snapshot.files, snapshot.delete_files)
+    return f"\N{GREATER-THAN OR EQUAL TO} {least:,}" if least else UNKNOWN

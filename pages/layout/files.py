@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lakeview import charts, views
 from lakeview.app import answers, downloads, errors, metadata_panels, session
+from lakeview.app.answers import file_layout
 from lakeview.app.components import card, dark, finding_lines, first_line, nothing, stack
-from lakeview.app.file_layout import file_layout
 from lakeview.app.files import layout, panels
 
 now = session.current()

@@ -249,7 +249,7 @@ def test_commits_at_one_time_are_one_step_of_the_state_which_never_goes_back() -
 
 def test_no_tooltip_has_a_field_without_words(line: pl.DataFrame, ribbon: pl.DataFrame) -> None:
     panels = charts.timeline.timeline_charts(line, views.timeline.events.events(line), ribbon)
-    panels += charts.writers.writer_lanes(views.timeline.writers.writer_marks(line))
+    panels += charts.lanes.writer_lanes(views.timeline.writers.writer_marks(line))
     for panel in panels:
         spec = panel.to_dict()
         for layer in spec["layer"]:

@@ -21,7 +21,7 @@ def retention_charts(past: Story, *, dark: bool) -> list[charts.theme.AnyChart]:
     curves = charts.retention.retention_curves(
         views.retention.simulation.retention_curve(retention), 7.0, longest=60.0, dark=dark
     )
-    return [*curves, charts.cost_of_history.history_cost_bars(cost, dark=dark)]
+    return [*curves, charts.retention.history_cost_bars(cost, dark=dark)]
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

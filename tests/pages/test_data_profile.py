@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import lakeview as lv
-from lakeview.app.query import spark
+from lakeview.app.query import runner
 from lakeview.app.query.budget import BUDGETS
 from lakeview.jobs import SparkJobs
 from tests.pages import tables
@@ -76,7 +76,7 @@ def test_how_nulls_changed_is_told_by_the_quality_page(good: Path) -> None:
 
 def test_spark_profiles_all_rows_of_a_table_above_the_budget(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # the process of jobs, with another engine than Spark
-    monkeypatch.setattr(spark, "SparkJobs", partial(SparkJobs, module="tests.jobs.small_worker"))
+    monkeypatch.setattr(runner, "SparkJobs", partial(SparkJobs, module="tests.jobs.small_worker"))
     monkeypatch.setitem(BUDGETS, "256 MiB", max(lv.open_table(good).files()["size"].to_list()))
     app = open_page("data", good, tab="Profile", budget="256 MiB", engine="all rows, on Spark")
     button = app.button(key="profile-on-spark")
@@ -88,4 +88,4 @@ def test_spark_profiles_all_rows_of_a_table_above_the_budget(good: Path, monkeyp
         rows = lv.scan(str(good)).collect()
         assert profile_of(app) == {name: rows[name].drop_nulls().n_unique() for name in rows.columns}
     finally:
-        spark.jobs().close()
+        runner.spark_jobs().close()

@@ -34,7 +34,7 @@ CASES = rows(
 
 
 def test_violations_come_first_and_laws_are_counted() -> None:
-    summary = views.audit.summary
+    summary = views.audit
     assert summary.worst_first(CASES)["version"].to_list() == [3, 3, 2, 4, 1]
     counts = summary.law_counts(CASES)
     assert counts.select("law", "violated", "unknowable", "proven").rows() == [(ROWS, 2, 1, 1), (METRICS, 1, 0, 0)]
@@ -44,7 +44,7 @@ def test_violations_come_first_and_laws_are_counted() -> None:
 
 
 def test_one_finding_a_law_and_engine() -> None:
-    findings = views.audit.findings.audit_findings(CASES)
+    findings = views.audit.audit_findings(CASES)
     assert [(f.severity, f.commit) for f in findings] == [(Severity.BROKEN, 2), (Severity.ATTENTION, 3)]
     assert findings[0].evidence == "v2 OPTIMIZE: rows were lost: expected 5, found 4, and 1 further commit"
     assert findings[0].claim == "A commit of A 1 violates a law: a commit with dataChange=false conserves rows"
@@ -54,6 +54,6 @@ def test_one_finding_a_law_and_engine() -> None:
 
 def test_nothing_audited_is_nothing_found() -> None:
     empty = CASES.clear()
-    assert views.audit.findings.audit_findings(empty) == []
-    assert views.audit.summary.law_counts(empty).is_empty()
-    assert views.audit.summary.sentence(empty) == "0 commits: no violation, 0 verdicts unknowable, 0 proven"
+    assert views.audit.audit_findings(empty) == []
+    assert views.audit.law_counts(empty).is_empty()
+    assert views.audit.sentence(empty) == "0 commits: no violation, 0 verdicts unknowable, 0 proven"

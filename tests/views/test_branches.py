@@ -124,10 +124,10 @@ def test_the_graph_has_a_lane_a_branch_and_a_link_to_the_commit_before() -> None
         (5, 4, "audit", 3, "audit", "audit"),
         (6, 5, "main", 1, "main", "main"),
     ]
-    (chart,) = charts.branch_graph.branch_graph_chart(graph)
+    (chart,) = charts.lanes.branch_graph_chart(graph)
     lanes = chart.to_dict()["layer"][1]["encoding"]["y"]["scale"]["domain"]
     assert lanes == ["main", "no branch", "audit"]
-    assert charts.branch_graph.branch_graph_chart(graph.clear()) == []
+    assert charts.lanes.branch_graph_chart(graph.clear()) == []
 
 
 def test_random_versions_are_named_by_their_sequence_number_unless_two_tables_disagree() -> None:

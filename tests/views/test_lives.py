@@ -149,7 +149,7 @@ def test_a_long_history_makes_no_more_marks_than_a_browser_likes() -> None:
     assert marks.height <= MOST_MARKS
     assert marks["writer"].n_unique() == 13
     assert marks["commits"].sum() == 20_000
-    (lanes,) = charts.writers.writer_lanes(marks)
+    (lanes,) = charts.lanes.writer_lanes(marks)
     assert "others" in str(lanes.to_dict())
     (bands,) = charts.lifetimes.life_bands(cohorts, START)
     assert sum(len(rows) for rows in bands.to_dict()["datasets"].values()) <= MOST_COHORTS
@@ -221,14 +221,14 @@ def test_column_changes_are_blamed_on_their_commits() -> None:
         ("it's *b*", "ADD COLUMNS", "Apache-Spark/4.3.0"),
     ]
     assert views.schema.column_history.newest_first(blamed)["column"].to_list() == ["it's *b*", "a"]
-    (lanes,) = charts.column_lifetimes.column_lanes(views.schema.column_history.column_lives(past), blamed, story.now)
+    (lanes,) = charts.lanes.column_lanes(views.schema.column_history.column_lives(past), blamed, story.now)
     assert silent_fields(lanes) == set()
     spec = lanes.to_dict()
     marks = [row for rows in spec["datasets"].values() for row in rows if "change" in row]
     assert [(mark["lane"], mark["column"]) for mark in marks] == [("0", "a"), ("1", "it's *b*")]
     assert "\\u002a\\u0062\\u002a" in str(spec).replace("\\\\", "\\")
     assert (
-        charts.column_lifetimes.column_lanes(
+        charts.lanes.column_lanes(
             views.schema.column_history.column_lives([]), views.schema.column_history.column_history([]), story.now
         )
         == []

@@ -321,7 +321,7 @@ def test_a_reverted_load_that_is_unusual_is_an_anomaly_everywhere() -> None:
         q.trends.null_trend(changes, "x").filter("outside"),
     ):
         assert set(marked["version"]) == set(anomaly_rows["version"])
-    reasons = views.timeline.reasons.reason_columns
+    reasons = views.timeline.events.reason_columns
     assert [
         reasons(timeline, anomaly_rows, 12),
         reasons(timeline, anomaly_rows, 12, 11),
@@ -494,7 +494,7 @@ def test_a_load_that_brings_the_rows_of_another_again_is_named(
     x = lifetimes["statistics"].struct.field("x")
     wide = lifetimes.with_columns(pl.DataFrame([x.alias(name) for name in "xyz"]).to_struct("statistics"))
     changes = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(wide, timeline))
-    assert views.quality.repeats.repeated_loads(changes, timeline).rows() == expected
+    assert views.quality.loads.repeated_loads(changes, timeline).rows() == expected
     reasons = views.quality.anomalies.anomalies(timeline, changes).filter(pl.col("version") == 6)["reasons"].to_list()
     words = "the same 1,000 rows as v5, it seems: nulls, min and max are equal in 3 columns"
     assert reasons == ([[words]] if expected else [])
@@ -563,5 +563,5 @@ def test_many_loads_of_many_columns_are_compared_each_with_its_own() -> None:
 
 def test_columns_with_a_reason_come_first_and_no_name_is_a_pattern() -> None:
     rows = pl.DataFrame({"_change": ["+"], "a": [1], "^.*$": [2], "x": [3]})
-    first = views.timeline.reasons.columns_first(rows, ["x", "gone", "^.*$"], after=1)
+    first = views.timeline.events.columns_first(rows, ["x", "gone", "^.*$"], after=1)
     assert first.columns == ["_change", "x", "^.*$", "a"]

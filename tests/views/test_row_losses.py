@@ -9,7 +9,7 @@ import pytest
 from lakeview import views
 from lakeview.model.findings import Severity
 from lakeview.views.quality.anomalies import NO_CHANGES, anomalies, anomaly_findings
-from lakeview.views.quality.row_losses import row_losses
+from lakeview.views.quality.loads import row_losses
 from lakeview.views.timeline.commits import TIMELINE
 from tests.views.story import Story
 

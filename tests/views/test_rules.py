@@ -6,7 +6,7 @@ import polars as pl
 
 from lakeview import views
 from lakeview.model.frames import RULES
-from lakeview.views.schema.rules import RULE_LENGTH
+from lakeview.views.schema.columns import RULE_LENGTH
 
 RULE_ROWS = pl.DataFrame(
     [
@@ -25,8 +25,8 @@ RULE_ROWS = pl.DataFrame(
 
 
 def test_each_column_has_its_rules_in_one_line() -> None:
-    rules = views.schema.rules.column_rules(RULE_ROWS)
-    assert rules.schema == views.schema.rules.COLUMN_RULES
+    rules = views.schema.columns.column_rules(RULE_ROWS)
+    assert rules.schema == views.schema.columns.COLUMN_RULES
     assert dict(rules.rows()) == {
         "amount": "default 0 · clustering column 2 of 2",
         "s.^x$": "generated as upper(city)",
@@ -36,18 +36,18 @@ def test_each_column_has_its_rules_in_one_line() -> None:
 
 
 def test_constraints_are_those_of_the_whole_table() -> None:
-    rules = views.schema.rules.constraints(RULE_ROWS)
-    assert rules.schema == views.schema.rules.CONSTRAINTS
+    rules = views.schema.columns.constraints(RULE_ROWS)
+    assert rules.schema == views.schema.columns.CONSTRAINTS
     assert rules.rows() == [("positive", "amount > 0"), ("^x$", "<script>")]
 
 
 def test_without_rules_nothing_is_said() -> None:
     nothing = pl.DataFrame(schema=RULES)
-    assert views.schema.rules.column_rules(nothing).schema == views.schema.rules.COLUMN_RULES
-    assert views.schema.rules.column_rules(nothing).is_empty()
-    assert views.schema.rules.constraints(nothing).is_empty()
+    assert views.schema.columns.column_rules(nothing).schema == views.schema.columns.COLUMN_RULES
+    assert views.schema.columns.column_rules(nothing).is_empty()
+    assert views.schema.columns.constraints(nothing).is_empty()
 
 
 def test_a_long_rule_is_cut() -> None:
     long = pl.DataFrame([("a", "default", None, "x" * 1_000_000)], schema=RULES, orient="row")
-    assert len(views.schema.rules.column_rules(long)["rules"][0]) == len("default ") + RULE_LENGTH
+    assert len(views.schema.columns.column_rules(long)["rules"][0]) == len("default ") + RULE_LENGTH

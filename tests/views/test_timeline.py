@@ -360,13 +360,13 @@ def test_the_reason_of_a_commit_names_the_repair_and_leaves_out_what_stands_besi
         "repairer": "desk", "reasons": ["delay reaches 9,000", "dest is null in 9.7 %, expected 0.1 %"],
     }  # fmt: skip
     bad = pl.DataFrame([load], schema=views.quality.anomalies.ANOMALIES, orient="row")
-    sentences = [views.timeline.reasons.reason(line, bad, version) for version in (0, 1, 2)]
+    sentences = [views.timeline.events.reason(line, bad, version) for version in (0, 1, 2)]
     gap = views.units.format_age(moments[2] - moments[1])
     reason = f"Bad load: delay reaches 9,000; dest is null in 9.7 %, expected 0.1 %; repaired by v2, desk, {gap} later"
     repair = "Repairs v1: delay reaches 9,000; dest is null in 9.7 %, expected 0.1 %"
     assert sentences == [None, (reason, "orange"), (repair, "gray")]
     still_open = bad.with_columns(pl.lit(None).alias(name) for name in ("repaired_by", "repaired_at", "repairer"))
-    opened = views.timeline.reasons.reason(line, still_open.cast(views.quality.anomalies.ANOMALIES), 1)
+    opened = views.timeline.events.reason(line, still_open.cast(views.quality.anomalies.ANOMALIES), 1)
     assert opened == (reason.partition("; repaired")[0], "red")
     late = line.with_columns(note=pl.lit("month=5 arrived 3 days late"))
-    assert views.timeline.reasons.reason(late, bad.clear(), 0) == ("month=5 arrived 3 days late", "gray")
+    assert views.timeline.events.reason(late, bad.clear(), 0) == ("month=5 arrived 3 days late", "gray")

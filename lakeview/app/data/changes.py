@@ -66,5 +66,5 @@ def show(now: OpenTable, answer: Answer, request: Request) -> None:
     bad."""
     st.markdown(f"**Changed rows** &ensp; :small[:gray[{budget.amount(answer, request.limit)}]]")
     reasons = answers.reason_columns(now, request.version, request.start)
-    rows = views.timeline.reasons.columns_first(views.data.changes.for_display(answer.rows), reasons, after=3)
+    rows = views.timeline.events.columns_first(views.data.changes.for_display(answer.rows), reasons, after=3)
     display_rows.table(rows, key="changed-rows")

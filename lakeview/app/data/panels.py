@@ -184,7 +184,7 @@ def _amount(now: OpenTable, answer: Answer, request: Request, reading: Reading, 
         return f"{height:,} drawn from {'all' if reading.paths is None else reading.files_text}"
     if request.where is not None:
         return more
-    in_version = views.files.rows.rows_text(cache.snapshot(now.address, request.version), exact=True)
+    in_version = views.sums.rows_text(cache.snapshot(now.address, request.version), exact=True)
     if height == request.limit and in_version != views.units.UNKNOWN:
         more += f" of {in_version}" if is_whole else f"; the log records {in_version} rows"
     return more if is_whole else more.replace("all", "all that can be read,")

@@ -7,8 +7,8 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import cache, columns, display_rows, downloads, errors
+from lakeview.app.answers import file_layout
 from lakeview.app.components import ROW_HEIGHT, card, dark, facts, fold, frame, grid, stack
-from lakeview.app.file_layout import file_layout
 from lakeview.app.files import panels
 from lakeview.app.memo import cached
 from lakeview.app.query import budget, runner
@@ -72,7 +72,7 @@ def _draw(now: OpenTable, file: PhysicalFile) -> None:
     with halves, st.container():
         facts(_facts(now, file, chunks))
     with halves, st.container():
-        stack(charts.file_layout.column_bars(chunks, dark=dark()), key="column-bytes")
+        stack(charts.files.column_bars(chunks, dark=dark()), key="column-bytes")
     _columns_table(chunks)
     _groups(file)
 

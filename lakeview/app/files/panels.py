@@ -10,8 +10,8 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.app import cache, columns, downloads
+from lakeview.app.answers import layout_of
 from lakeview.app.components import escape, frame, grid, tile, unknown_name
-from lakeview.app.file_layout import layout_of
 from lakeview.app.memo import cached
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked

@@ -225,7 +225,7 @@ def history_cost(retention: views.retention.simulation.Retention, timeline: pl.D
     if cost.is_empty():
         nothing("History costs nothing.", "No file is retained for old versions only.")
     else:
-        stack([charts.cost_of_history.history_cost_bars(cost, dark=dark())], key="history-cost")
+        stack([charts.retention.history_cost_bars(cost, dark=dark())], key="history-cost")
     return cost
 
 

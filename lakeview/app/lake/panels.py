@@ -15,8 +15,8 @@ from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, dark, escape, first_li
 from lakeview.app.lake.survey import Survey, column_survey, columns_of, table_survey, tables_of
 from lakeview.app.null_shares import null_columns
 from lakeview.app.pages import PAGES
-from lakeview.app.roots import root_input
 from lakeview.app.row_links import follow, row_link
+from lakeview.app.tables import root_input
 from lakeview.app.widget_state import linked
 
 _Read = TypeVar("_Read")

@@ -9,8 +9,8 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.app import answers, columns, selection
+from lakeview.app.answers import file_layout
 from lakeview.app.components import escape, facts, finding_lines, frame, grid, link, tile
-from lakeview.app.file_layout import file_layout
 from lakeview.app.null_shares import null_columns
 from lakeview.app.pages import PAGES
 from lakeview.app.row_links import row_link

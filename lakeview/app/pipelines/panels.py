@@ -14,7 +14,7 @@ from lakeview.app import cache, columns, downloads, errors
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, dark, escape, frame, nothing, stack
 from lakeview.app.memo import cached
 from lakeview.app.pipelines.run import without_zeros
-from lakeview.app.roots import root_input
+from lakeview.app.tables import root_input
 from lakeview.app.widget_state import linked
 from lakeview.inspection import PipelineInspection
 from lakeview.inspection.pipelines import read_records, record_address

@@ -12,7 +12,7 @@ import streamlit as st
 from lakeview import views
 from lakeview.app import errors, selection
 from lakeview.app.components import escape
-from lakeview.app.query import runner, spark
+from lakeview.app.query import runner
 from lakeview.app.query.answers import Answer
 from lakeview.app.query.request import MAX_RESULT_BYTES, Request
 from lakeview.app.widget_state import linked
@@ -235,7 +235,7 @@ def _run(request: Request | SparkRequest, budget: Budget, queries: _Queries, key
     queries.running[request] = threading.Event()
     try:
         if isinstance(request, SparkRequest):
-            return spark.run(request, _job_line(bar.progress))
+            return runner.run_on_spark(request, _job_line(bar.progress))
         return runner.run(
             request, seconds=budget.seconds, on_wait=_progress_line(bar.progress, request, budget), on_part=on_part
         )

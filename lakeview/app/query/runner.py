@@ -7,6 +7,7 @@ button drawn before it cancels. The rows found until then are given to `on_part`
 
 from __future__ import annotations
 
+import atexit
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from time import monotonic
 
 import msgspec
 import polars as pl
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from lakeview import views
 from lakeview.app.query.answers import Answer
@@ -22,6 +25,9 @@ from lakeview.app.query.idle import IDLE
 from lakeview.app.query.process import QueryProcess
 from lakeview.app.query.request import Request
 from lakeview.discovery import readable_folders
+from lakeview.jobs import Progress as JobProgress
+from lakeview.jobs import Request as SparkRequest
+from lakeview.jobs import SparkJobs
 from lakeview.model import errors
 
 MEMORY = 4 << 30
@@ -143,3 +149,17 @@ def _stopped(request: Request, seconds: float, rows: int) -> errors.InvalidReque
 
 def _over(message: str, fix: str) -> errors.InvalidRequestError:
     return errors.InvalidRequestError(message, fix=fix, kind="over-budget")
+
+
+@st.cache_resource(show_spinner=False)
+def spark_jobs() -> SparkJobs:
+    """This server's jobs; they end with it."""
+    jobs = SparkJobs()
+    atexit.register(jobs.close)
+    return jobs
+
+
+def run_on_spark(request: SparkRequest, on_wait: Callable[[JobProgress], object]) -> Answer:
+    """The rows of a job, and what was counted. Any LakeviewError; `on_wait` may raise, which cancels the job."""
+    visit = get_script_run_ctx()
+    return Answer(*spark_jobs().run(request, user="" if visit is None else visit.session_id, on_wait=on_wait))

@@ -44,7 +44,7 @@ def answer(now: OpenTable) -> str:
 
 def tree(now: OpenTable) -> pl.DataFrame:
     """COLUMN_TREE of the version shown: types, statistics, rules and estimated distinct values."""
-    rules = views.schema.rules.column_rules(now.snapshot.rules)
+    rules = views.schema.columns.column_rules(now.snapshot.rules)
     versions = views.timeline.branches.line(now.history, now.version)
     distinct = views.files.manifests.distinct_values(now.statistics_files, versions)
     return views.schema.tree.column_tree(now.look.columns().tree, rules, distinct)
@@ -52,7 +52,7 @@ def tree(now: OpenTable) -> pl.DataFrame:
 
 def constraints(now: OpenTable) -> pl.DataFrame:
     """CONSTRAINTS of the version shown."""
-    return views.schema.rules.constraints(now.snapshot.rules)
+    return views.schema.columns.constraints(now.snapshot.rules)
 
 
 def constraints_note(rules: pl.DataFrame) -> str:
@@ -212,7 +212,7 @@ def lanes(now: OpenTable, lifetimes: pl.DataFrame, history: pl.DataFrame) -> Non
     """The lifetime of each column as a line: where it begins, changes and ends."""
     until = now.history["timestamp"].max()
     if isinstance(until, datetime):
-        stack(charts.column_lifetimes.column_lanes(lifetimes, history, until, dark=dark()), key="column-lanes")
+        stack(charts.lanes.column_lanes(lifetimes, history, until, dark=dark()), key="column-lanes")
 
 
 def blame(history: pl.DataFrame, timeline: pl.DataFrame) -> None:

@@ -220,7 +220,7 @@ def _at_a_glance(offer: tables.Offer) -> dict[str, Any]:
         "table": offer.label,
         "format": now.table.format.capitalize(),
         "latest": views.units.format_version(now.latest),
-        "rows": views.files.rows.rows_text(snapshot, exact=True),
+        "rows": views.sums.rows_text(snapshot, exact=True),
         "size": views.units.format_bytes(snapshot.size_bytes),
         "last": "none" if rhythm.age is None else f"{views.units.format_age(rhythm.age)} ago",
         "state": views.lake.state_of(findings).value,

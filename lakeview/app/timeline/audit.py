@@ -30,12 +30,12 @@ def audit(now: OpenTable, timeline: pl.DataFrame) -> None:
     with st.spinner("Auditing the commits"):
         verdicts = now.look.audit()
     downloads.offer("audit", verdicts)
-    reasons = views.audit.summary.reasons(verdicts)
-    with card("Violations", views.audit.summary.sentence(verdicts), key="audit-violations"):
-        _violations(views.audit.summary.violations(verdicts), is_all_proven=reasons.is_empty())
+    reasons = views.audit.reasons(verdicts)
+    with card("Violations", views.audit.sentence(verdicts), key="audit-violations"):
+        _violations(views.audit.violations(verdicts), is_all_proven=reasons.is_empty())
     with card("Verdicts by law", "what every commit promises, and what the log shows", key="audit-laws"):
-        _laws(views.audit.summary.law_counts(verdicts))
-    blame = views.audit.summary.blame(verdicts)
+        _laws(views.audit.law_counts(verdicts))
+    blame = views.audit.blame(verdicts)
     if not blame.is_empty():
         with card("Engines to blame", "the writers of the commits with violations, as recorded", key="audit-blame"):
             _blame(blame)

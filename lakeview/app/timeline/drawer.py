@@ -39,7 +39,7 @@ def drawer(now: OpenTable, timeline: pl.DataFrame, version: int) -> None:
         st.markdown(f"**{views.units.format_version(version)} · {operation}**", width="content")
         st.space("stretch")
         commits.picker(timeline, version)
-    reason = views.timeline.reasons.reason(timeline, now.look.anomalies(), version)
+    reason = views.timeline.events.reason(timeline, now.look.anomalies(), version)
     if reason is not None:
         line, colour = reason
         st.markdown(f":{colour}[{_REASON_ICONS[colour]}] {escape(line)}")
@@ -189,7 +189,7 @@ def _preview_rows(now: OpenTable, version: int) -> None:
                 way, answer = "removed", _first_rows(now, version, "removed")
         budget.say_if_stopped(answer, _SECONDS)
         rows = answer.rows.drop("_change_type", "_commit_version", "_commit_timestamp")
-        rows = views.timeline.reasons.columns_first(rows, answers.reason_columns(now, version))
+        rows = views.timeline.events.columns_first(rows, answers.reason_columns(now, version))
         st.markdown(f":small[:gray[{budget.amount(answer, _LIMIT, 'row')} that it {way}]]")
         display_rows.table(rows, key="commit-rows", height=8 * ROW_HEIGHT)
     link("data", "All its changes on the Data page", selected(version=version, base=None, tab="Changes"))

@@ -33,7 +33,7 @@ def writers(now: OpenTable, timeline: pl.DataFrame) -> None:
     rows = views.timeline.writers.writers(timeline, now.history)
     downloads.offer("writers", rows)
     with card("Commits by writer", "one lane a writer, colours and shapes as on the timeline", key="writer-lanes"):
-        stack(charts.writers.writer_lanes(views.timeline.writers.writer_marks(timeline), dark=dark()), key="writers")
+        stack(charts.lanes.writer_lanes(views.timeline.writers.writer_marks(timeline), dark=dark()), key="writers")
     with card("Writers", f"{views.units.count_text(rows.height, 'writer')} · as named in the commits"):
         _writer_table(rows)
 

@@ -31,9 +31,8 @@ from lakeview.sharing.server.lines import Url
 from lakeview.sharing.server.refusals import Refusal, refusal_of
 from lakeview.sharing.server.requests import AnswerOptions
 from lakeview.sharing.server.shared_version import SharedVersion
-from lakeview.sharing.server.signing import Grant
+from lakeview.sharing.server.signing import Grant, expiry, url_of
 from lakeview.sharing.server.sources import RequestedTable
-from lakeview.sharing.server.urls import expiry, url_of
 
 T = TypeVar("T")
 Work = Callable[..., Awaitable[Any]]

@@ -24,10 +24,9 @@ from lakeview.sharing.server.config_file import check_settings, read_settings
 from lakeview.sharing.server.profiles import profile_of
 from lakeview.sharing.server.rate_limit import RateLimit
 from lakeview.sharing.server.settings import Settings
-from lakeview.sharing.server.signing import FileSigner, Keys, TokenSigner, load_keys
+from lakeview.sharing.server.signing import FileSigner, Keys, StoreUrls, TokenSigner, load_keys
 from lakeview.sharing.server.sources import Sources
 from lakeview.sharing.server.tokens import PREFIX, Token, TokenFile, digest
-from lakeview.sharing.server.urls import StoreUrls
 
 T = TypeVar("T")
 _LOG = logging.getLogger("lakeview.sharing.server")

@@ -7,11 +7,17 @@ import polars as pl
 from lakeview.model.printable import first_few
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.compare.bases import commits_between
-from lakeview.views.compare.row_change import bounds_text
-from lakeview.views.compare.versions import ALL_FILES, FileDifference, file_difference, settings_difference
-from lakeview.views.files.rows import rows_text
+from lakeview.views.compare.versions import (
+    ALL_FILES,
+    FileDifference,
+    bounds_text,
+    changed,
+    file_difference,
+    settings_difference,
+)
 from lakeview.views.partitions.keys import NO_PARTITION
 from lakeview.views.schema.diff import diff_schemas
+from lakeview.views.sums import rows_text
 from lakeview.views.units import (
     count_text,
     format_bytes,
@@ -32,9 +38,8 @@ def sentence(
     difference = file_difference(before, after, partitions)
     between = None if timeline is None else commits_between(timeline, before.version, after.version)
     parts = [_rows(difference, between), *_columns(before, after), *_file_words(difference)]
-    changed = settings_difference(before, after).filter(pl.col("change") != "same").height
-    if changed:
-        parts.append(f"{count_text(changed, 'setting')} changed")
+    if settings := changed(settings_difference(before, after)):
+        parts.append(f"{count_text(settings, 'setting')} changed")
     table = after.name or after.location.rstrip("/").rpartition("/")[2]
     sides = [f"{format_version(s.version)} ({format_date(s.timestamp)})" for s in (before, after)]
     by = "" if between is None else _by(between)

@@ -1,4 +1,4 @@
-"""Two snapshots to what lies between them: files, by partition too, and settings."""
+"""Two snapshots to what lies between them: rows, files, by partition too, and settings."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from lakeview.model.column_values import live_records
+from lakeview.model.column_values import least_records, live_records, most_records
 from lakeview.model.printable import count_text
 from lakeview.model.snapshot import Snapshot
-from lakeview.views.compare.row_change import row_change_bounds
 from lakeview.views.partitions.keys import NO_PARTITION
 from lakeview.views.sums import flows, total, zero_without_files
+from lakeview.views.units import MINUS
 
 PARTITION_DIFF = pl.Schema(
     {
@@ -68,13 +68,9 @@ def file_difference(before: Snapshot, after: Snapshot, partitions: pl.DataFrame 
         rows = totals["records_added"] - totals["records_removed"]
     same = after.num_files - added - redeleted
     sizes = (totals["bytes_added"], totals["bytes_removed"])
-    deletes = (_without(new, old), _without(old, new))
+    deletes = (_without(new, old).height, _without(old, new).height)
     bounds = row_change_bounds(before, after) if rows is None else None
     return FileDifference(added, removed, redeleted, same, *sizes, rows, *deletes, bounds)
-
-
-def _without(files: pl.DataFrame, others: pl.DataFrame) -> int:
-    return files.join(others, on=files.columns, how="anti", nulls_equal=True).height
 
 
 def partition_difference(before: Snapshot, after: Snapshot) -> pl.DataFrame:
@@ -154,3 +150,46 @@ def has_file_changes(partitions: pl.DataFrame) -> bool:
     """True if any partition of PARTITION_DIFF has added, removed or changed files."""
     changes = pl.any_horizontal(pl.col("files_added", "files_removed", "files_redeleted") > 0)
     return bool(partitions.select(changes.any()).item())
+
+
+_FILE = ["path", "deletion_vector"]
+
+
+def row_change_bounds(before: Snapshot, after: Snapshot) -> tuple[int, int] | None:
+    """At least and at most how many rows the later version has more; None where a file does not count its rows."""
+    ends = [(least_records(s.files, s.delete_files), most_records(s.files)) for s in (before, after)]
+    (least_before, most_before), (least_after, most_after) = ends
+    if most_before is None or most_after is None:
+        return None
+    least, most = (least_after or 0) - most_before, most_after - (least_before or 0)
+    if grown := _grown(before, after):
+        return max(least, grown[0]), min(most, grown[1])
+    if shrunk := _grown(after, before):
+        return max(least, -shrunk[1]), min(most, -shrunk[0])
+    return least, most
+
+
+def _grown(before: Snapshot, after: Snapshot) -> tuple[int, int] | None:
+    """The bounds where the later version has all files of the earlier one: what other files delete counts alone."""
+    old, new = (s.files.select(*_FILE, "records", "deleted_records") for s in (before, after))
+    deletes = after.delete_files.join(before.delete_files, on=_FILE, how="anti", nulls_equal=True)
+    removed = [_without(old, new), _without(before.delete_files, after.delete_files)]
+    if any(not files.is_empty() for files in removed) or deletes["records"].has_nulls():
+        return None
+    if not deletes.is_empty() and set(deletes["content"]) != {"position deletes"}:
+        return None
+    gain = most_records(_without(new, old))
+    return None if gain is None else (gain - int(deletes["records"].sum()), gain)
+
+
+def _without(files: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
+    return files.join(others, on=_FILE, how="anti", nulls_equal=True)
+
+
+def bounds_text(bounds: tuple[int, int]) -> str:
+    """`+25,320 to +27,268 rows`."""
+    return f"{' to '.join(map(_signed, bounds))} rows"
+
+
+def _signed(number: int) -> str:
+    return f"{MINUS}{-number:,}" if number < 0 else f"{number:+,}" if number else "0"

@@ -1,5 +1,5 @@
 """How the live files of a version lie: sizes, manifests, and the layout inside one file."""
 
-from lakeview.views.files import layout, manifests, rows, sizes
+from lakeview.views.files import layout, manifests, sizes
 
-__all__ = ["layout", "manifests", "rows", "sizes"]
+__all__ = ["layout", "manifests", "sizes"]

@@ -10,7 +10,7 @@ import polars as pl
 
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.snapshot import Snapshot
-from lakeview.views.audit.findings import audit_findings
+from lakeview.views.audit import audit_findings
 from lakeview.views.health.history import (
     arrival_findings,
     cadence_findings,

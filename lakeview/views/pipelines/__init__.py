@@ -1,23 +1,15 @@
 """Pipelines: what ran, which rows failed which expectation, and which version came from which."""
 
-from __future__ import annotations
-
-from lakeview.views.pipelines.lineage import lineage_edges, lineage_nodes, newest_nodes, range_edges, upstream
-from lakeview.views.pipelines.results import expectation_results, run_results, step_results
-from lakeview.views.pipelines.summary import RunOutcome, failed_rows, run_outcomes, run_sentences, version_name
-
-__all__ = [
-    "RunOutcome",
-    "expectation_results",
-    "failed_rows",
-    "lineage_edges",
-    "lineage_nodes",
-    "newest_nodes",
-    "range_edges",
-    "run_outcomes",
-    "run_results",
-    "run_sentences",
-    "step_results",
-    "upstream",
-    "version_name",
-]
+from lakeview.views.pipelines.lineage import lineage_edges as lineage_edges
+from lakeview.views.pipelines.lineage import lineage_nodes as lineage_nodes
+from lakeview.views.pipelines.lineage import newest_nodes as newest_nodes
+from lakeview.views.pipelines.lineage import range_edges as range_edges
+from lakeview.views.pipelines.lineage import upstream as upstream
+from lakeview.views.pipelines.results import expectation_results as expectation_results
+from lakeview.views.pipelines.results import run_results as run_results
+from lakeview.views.pipelines.results import step_results as step_results
+from lakeview.views.pipelines.summary import RunOutcome as RunOutcome
+from lakeview.views.pipelines.summary import failed_rows as failed_rows
+from lakeview.views.pipelines.summary import run_outcomes as run_outcomes
+from lakeview.views.pipelines.summary import run_sentences as run_sentences
+from lakeview.views.pipelines.summary import version_name as version_name

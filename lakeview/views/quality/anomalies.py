@@ -13,8 +13,7 @@ from lakeview.model.frames import UTC_MILLIS
 from lakeview.model.printable import first_few
 from lakeview.views.health.kinds import finding
 from lakeview.views.quality.column_loads import SUDDEN
-from lakeview.views.quality.repeats import repeated_loads
-from lakeview.views.quality.row_losses import row_losses
+from lakeview.views.quality.loads import repeated_loads, row_losses
 from lakeview.views.quality.trends import event_column, far_back, lag_trend, rows_trend
 from lakeview.views.timeline.commits import up_to
 from lakeview.views.timeline.loads import BAD_LOAD, LATE_PARTITION

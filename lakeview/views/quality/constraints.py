@@ -29,7 +29,7 @@ from lakeview.predicates.tree import (
     map_leaves,
     paths,
 )
-from lakeview.views.schema.rules import cut_rule
+from lakeview.views.schema.columns import cut_rule
 
 MOST_RULES = 200
 _MOST_LEAVES = 3

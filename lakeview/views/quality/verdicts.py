@@ -18,7 +18,7 @@ from lakeview.predicates.printing import POLARS
 from lakeview.predicates.proofs import Evidence, proofs
 from lakeview.predicates.tree import Path, complement, paths
 from lakeview.views.quality.constraints import MOST_RULES, NO_STATISTICS, Rule
-from lakeview.views.schema.rules import cut_rule
+from lakeview.views.schema.columns import cut_rule
 
 
 class Verdict(StrEnum):

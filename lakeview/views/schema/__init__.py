@@ -7,8 +7,7 @@ from lakeview.views.schema import (
     columns,
     diff,
     null_shares,
-    rules,
     tree,
 )
 
-__all__ = ["births", "breaking", "column_history", "columns", "diff", "null_shares", "rules", "tree"]
+__all__ = ["births", "breaking", "column_history", "columns", "diff", "null_shares", "tree"]

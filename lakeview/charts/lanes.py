@@ -1,22 +1,64 @@
-"""COLUMN_LIVES and COLUMN_HISTORY to one line a column: since when it is there, where it changed, where it ended."""
+"""Marks of commits, COLUMN_LIVES or BRANCH_GRAPH to lanes: one a writer, a column or a branch."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import texts, tooltips
+from lakeview.charts.commit_marks import marked, tooltip_rows
+from lakeview.charts.marks import label_axis, picks, texts, tooltips
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.schema_diff import change_text
 from lakeview.charts.theme import AnyChart, finished, layered, time_axis, time_domain
 from lakeview.model.printable import shorten
 from lakeview.views.units import format_moment, format_version
 
-_MOST_COLUMNS = 60
 _LONGEST = 26
-_ROW = 16
+_LANE: dict[str, Any] = {"minExtent": 150, "maxExtent": 190, "labelLimit": 180}
+_WRITER_HEIGHT, _COLUMN_HEIGHT, _BRANCH_HEIGHT = 22, 16, 34
+
+
+def writer_lanes(marks: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
+    """One lane a writer, the busiest on top; shapes and colours as on the timeline. `marks`: THINNED, as `writer_marks`
+    names the writers; [] where no commit has a time."""
+    commits = marks.drop_nulls("timestamp")
+    if commits.is_empty():
+        return []
+    p = palette(dark)
+    sums = commits.group_by("writer").agg(pl.col("commits").sum()).sort("commits", "writer", descending=[True, False])
+    names = {name: shorten(name, _LONGEST) for name in sums["writer"]}
+    if len(set(names.values())) < len(names):  # two that begin alike
+        names = {name: name for name in names}
+    rows = marked(commits, tooltip_rows(commits), p).with_columns(lane_of=commits["writer"].replace_strict(names))
+    y = alt.Y(
+        "lane_of:O",
+        title=None,
+        sort=None,
+        scale=alt.Scale(domain=list(names.values())),
+        axis=alt.Axis(grid=True, tickBand="center", **_LANE),
+    )
+    domain = time_domain(commits["timestamp"])
+    fields = (("version_text", "version"), ("committed", "committed, UTC"), ("operation", "operation"),
+            ("writer", "writer"), ("change", "rows added, removed"))  # fmt: skip
+    points = (
+        alt.Chart(rows)
+        .mark_point(filled=True, opacity=0.9)
+        .encode(
+            x=time_axis(domain, labels=True),
+            y=y,
+            color=alt.Color("color:N", scale=None),
+            shape=alt.Shape("shape:N", scale=None),
+            size=alt.Size("size:Q", scale=None),
+            tooltip=tooltips(fields),
+        )
+    )
+    return [finished(layered(points), p, height=_WRITER_HEIGHT * len(names))]
+
+
+_MOST_COLUMNS = 60
 _SHAPES = {"added": "circle", "dropped": "cross", "renamed": "triangle-up", "type": "diamond"}
 
 
@@ -48,9 +90,7 @@ def column_lanes(lives: pl.DataFrame, history: pl.DataFrame, until: datetime, *,
         title=None,
         sort=None,
         scale=alt.Scale(domain=order),
-        axis=alt.Axis(
-            grid=False, minExtent=150, maxExtent=190, labelLimit=180, labelExpr=f"({{{labels}}})[datum.value]"
-        ),
+        axis=alt.Axis(grid=False, labelExpr=f"({{{labels}}})[datum.value]", **_LANE),
     )
     text = pl.col("lane").cast(pl.String)
     bars = (
@@ -69,7 +109,7 @@ def column_lanes(lives: pl.DataFrame, history: pl.DataFrame, until: datetime, *,
             tooltip=tooltips(_TOOLTIP),
         )
     )
-    return [finished(layered(bars, points), p, height=_ROW * len(order))]
+    return [finished(layered(bars, points), p, height=_COLUMN_HEIGHT * len(order))]
 
 
 _TOOLTIP = (
@@ -104,3 +144,48 @@ def _quoted(name: str) -> str:
     """Quote a name as a string literal of Vega's expression language."""
     units = name.encode("utf-16-be", "surrogatepass").hex()
     return "'" + "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4)) + "'"
+
+
+_OFF = "no branch"
+_LABELS = 110
+
+
+def branch_graph_chart(graph: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
+    """One chart; a click on a commit picks its `version`. [] without commits."""
+    if graph.is_empty():
+        return []
+    p = palette(dark)
+    lanes = [lane or _OFF for lane in graph["lane"].unique(maintain_order=True)]
+    dots = pl.DataFrame(
+        {
+            "version": graph["version"].cast(pl.String),
+            "place": graph["place"],
+            "lane": graph["lane"].replace("", _OFF),
+            "parent_place": graph["parent_place"],
+            "parent_lane": graph["parent_lane"].replace("", _OFF),
+            "name": texts(graph["version"], format_version),
+            "committed": texts(graph["timestamp"], format_moment),
+            "operation": graph["operation"].fill_null("unknown"),
+            "refs": graph["refs"],
+        }
+    )
+    x = alt.X("place:Q", axis=None, scale=alt.Scale(domain=[-0.5, graph.height - 0.5 + max(1, graph.height // 8)]))
+    y = alt.Y("lane:N", sort=None, scale=alt.Scale(domain=lanes), axis=label_axis(_LABELS))
+    tooltip = tooltips(
+        (("name", "version"), ("version", "id"), ("committed", "committed, UTC"), ("operation", "operation"))
+    )
+    heads = dots.drop_nulls("refs")
+    layers: list[AnyChart] = [
+        alt.Chart(dots.drop_nulls("parent_place"))
+        .mark_rule(color=p.axis, strokeWidth=1.6)
+        .encode(x=x, y=y, x2="parent_place:Q", y2="parent_lane:N"),
+        alt.Chart(dots)
+        .mark_circle(size=60, color=p.gray, opacity=1)
+        .encode(x=x, y=y, tooltip=tooltip)
+        .add_params(picks("version")),
+        alt.Chart(heads).mark_circle(size=90, color=p.blue, opacity=1).encode(x=x, y=y, tooltip=tooltip),
+        alt.Chart(heads)
+        .mark_text(align="left", dx=8, dy=-9, color=p.blue_text, fontSize=11)
+        .encode(x=x, y=y, text="refs:N"),
+    ]
+    return [finished(layered(*layers), p, height=_BRANCH_HEIGHT * len(lanes))]
