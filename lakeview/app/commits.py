@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import polars as pl
 import streamlit as st
 
 from lakeview import views
 from lakeview.app import columns, timeline_filters
 from lakeview.app.components import ROW_HEIGHT, frame, nothing
+from lakeview.app.row_links import picked_marks
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
 from lakeview.app.widths import HALF
@@ -54,14 +53,10 @@ def ribbon_key(runs: pl.DataFrame) -> None:
 
 def pick_from_chart(key: str) -> None:
     """A click on a mark of the chart chooses its version, a drag its span of time."""
-    selection = st.session_state[key].get("selection", {})
-    if timeline_filters.take_span(selection):
+    if timeline_filters.take_span(st.session_state[key].get("selection", {})):
         return
-    for marks in selection.values():
-        if isinstance(marks, list):
-            versions = [row["version"] for row in marks if isinstance(row, Mapping) and "version" in row]
-            if versions:
-                _choose(versions[-1])
+    if versions := [mark["version"] for mark in picked_marks(key) if "version" in mark]:
+        _choose(versions[-1])
 
 
 def open_commit(now: OpenTable, timeline: pl.DataFrame, matching: pl.DataFrame) -> int:

@@ -8,6 +8,7 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.app import answers, columns, downloads, selection, widths
 from lakeview.app.components import BROKEN_LINES, MAX_ROWS, ROW_HEIGHT, card, dark, fold, frame, grid, stack, tile
+from lakeview.app.row_links import picked_marks
 from lakeview.app.session import OpenTable
 
 _WHY = {
@@ -47,9 +48,8 @@ def branches(now: OpenTable) -> None:
 
 
 def _open_commit(key: str) -> None:
-    for marks in st.session_state[key].get("selection", {}).values():
-        for row in marks if isinstance(marks, list) else ():
-            _show_commits(commit=str(row["version"]))
+    for mark in picked_marks(key):
+        _show_commits(commit=str(mark["version"]))
 
 
 def _open_branch(branches: pl.DataFrame) -> None:

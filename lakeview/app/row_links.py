@@ -28,9 +28,14 @@ def row_link(
 
 def pick_link(key: str, page: str, parameters: Callable[[Mapping[str, Any]], Mapping[str, str] | None]) -> None:
     """Opens a page with the parameters made from what was clicked in the chart `key`; None of them opens nothing."""
-    for marks in st.session_state[key].get("selection", {}).values():
-        for mark in marks if isinstance(marks, list) else ():
-            _open(page, parameters(mark))
+    for mark in picked_marks(key):
+        _open(page, parameters(mark))
+
+
+def picked_marks(key: str) -> list[Mapping[str, Any]]:
+    """What was clicked in the chart `key`: the fields by which each mark is selected."""
+    selections = st.session_state[key].get("selection", {}).values()
+    return [mark for marks in selections if isinstance(marks, list) for mark in marks if isinstance(mark, Mapping)]
 
 
 def follow() -> None:

@@ -6,12 +6,13 @@ has changed, which is a step of its own in the browser's history; and two pages'
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+_T = TypeVar("_T")
 _PAGE, _LINKS, _DEFAULTS = "_held_on", "_held", "_defaults"
 
 
@@ -57,6 +58,16 @@ def linked(
     if parameters != url:
         write_parameter(key, parameters)
     return key
+
+
+def choice(label: str, options: Sequence[_T], key: str, default: _T | None = None, *, width: int, **more: Any) -> _T:
+    """A box of options whose label is for screen readers alone, in the link under this key; at first the default, or
+    without one the first option."""
+    start = options[0] if default is None else default
+    state: _T = st.selectbox(
+        label, options, key=linked(key, start, options), label_visibility="collapsed", width=width, **more
+    )
+    return state
 
 
 def _option(state: Any, default: Any, texts: dict[str, Any] | None, *, many: bool) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -19,7 +18,7 @@ from lakeview.app.null_shares import null_columns, pale_key
 from lakeview.app.query import budget, runner
 from lakeview.app.query.answers import Answer
 from lakeview.app.query.request import Request as Query
-from lakeview.app.row_links import row_link
+from lakeview.app.row_links import picked_marks, row_link
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
 from lakeview.inspection.inspection import Inspection
@@ -169,9 +168,7 @@ def _picked_value(spread: pl.DataFrame, request: Request) -> None:
 
 
 def _pick_bar(conditions: list[str | None], chart: str) -> None:
-    marks = st.session_state[chart].get("selection", {}).get(charts.theme.SELECTION)
-    positions = [row["position"] for row in marks or () if isinstance(row, Mapping) and "position" in row]
-    _pick(conditions, positions)
+    _pick(conditions, [mark["position"] for mark in picked_marks(chart) if "position" in mark])
 
 
 def _pick_row(conditions: list[str | None]) -> None:

@@ -16,7 +16,7 @@ from lakeview.app.query.answers import Answer
 from lakeview.app.query.budget import Budget, Cost
 from lakeview.app.query.request import Request
 from lakeview.app.session import OpenTable
-from lakeview.app.widget_state import linked
+from lakeview.app.widget_state import choice, linked
 from lakeview.model.errors import InvalidRequestError, LakeviewError
 from lakeview.predicates.query import QUERY_TABLE, Query, first_query, is_nameable, query, with_column
 
@@ -47,10 +47,8 @@ def request(now: OpenTable) -> tuple[Request, Budget] | None:
     text = _editor(now)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="sql-toolbar"):
         place = st.container(width="content")
-        limit = st.selectbox(
-            "Rows at most", LIMITS, key=linked("sql-limit", LIMITS[1], LIMITS), label_visibility="collapsed",
-            format_func="{:,} rows at most".format, width=180,
-        )  # fmt: skip
+        few = "{:,} rows at most".format
+        limit = choice("Rows at most", LIMITS, "sql-limit", LIMITS[1], format_func=few, width=180)
         allowed = budget.controls()
     with place:
         try:

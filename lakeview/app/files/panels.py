@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -13,8 +13,9 @@ from lakeview.app import cache, columns, downloads
 from lakeview.app.answers import layout_of
 from lakeview.app.components import escape, frame, grid, tile, unknown_name
 from lakeview.app.memo import cached
+from lakeview.app.row_links import picked_marks
 from lakeview.app.session import OpenTable
-from lakeview.app.widget_state import linked
+from lakeview.app.widget_state import choice, linked
 from lakeview.model.findings import Finding
 from lakeview.model.schema import leaf_name
 
@@ -91,19 +92,12 @@ def filters(now: OpenTable, layout: views.files.sizes.FileLayout) -> Filters:
     partition, partitions = ALL_PARTITIONS, _partitions(now, layout)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="file-filters"):
         if partitions:
-            choices = [ALL_PARTITIONS, *partitions]
-            partition = st.selectbox(
-                "Partition", choices, key=linked("partition", ALL_PARTITIONS, choices),
-                label_visibility="collapsed", width=190,
-            )  # fmt: skip
+            partition = choice("Partition", [ALL_PARTITIONS, *partitions], "partition", width=190)
         path = st.text_input(
             "Path holds", key=linked("path"), placeholder="path holds", label_visibility="collapsed", width=220
         )
-        labels = [ALL_SIZES, *layout.labels]
-        sizes = st.selectbox(
-            "Sizes", labels, key=linked("sizes", ALL_SIZES, labels), label_visibility="collapsed", width=140,
-            help="A click on a bar of the chart chooses its sizes.",
-        )  # fmt: skip
+        tip = "A click on a bar of the chart chooses its sizes."
+        sizes = choice("Sizes", [ALL_SIZES, *layout.labels], "sizes", width=140, help=tip)
     unknown_name("partition", partitions, "partition of this version", "files of all partitions are shown")
     return Filters(None if partition == ALL_PARTITIONS else partition, path, None if sizes == ALL_SIZES else sizes)
 
@@ -138,10 +132,9 @@ def _passing_files(address: str, version: int, branch: str | None, choice: Filte
 
 def pick_bin(key: str) -> None:
     """A click on a bar of the histogram narrows the listing to its bin; another on the same widens it again."""
-    for marks in st.session_state[key].get("selection", {}).values():
-        for row in marks if isinstance(marks, list) else ():
-            if isinstance(row, Mapping) and "label" in row:
-                st.session_state["sizes"] = row["label"]
+    for mark in picked_marks(key):
+        if "label" in mark:
+            st.session_state["sizes"] = mark["label"]
 
 
 def listing(now: OpenTable, layout: views.files.sizes.FileLayout, choice: Filters, files: pl.DataFrame) -> pl.DataFrame:
@@ -194,16 +187,14 @@ def _page(
 
 def _order(now: OpenTable, names: list[str]) -> tuple[str, str | None]:
     """The order, and the column whose range is shown."""
-    order = st.selectbox(
-        "Order", list(SORTS), key=linked("order", next(iter(SORTS)), SORTS), label_visibility="collapsed", width=150
-    )
+    order = choice("Order", list(SORTS), "order", width=150)
     choices = [NO_COLUMN, *names]
-    column = st.selectbox(
+    column = choice(
         "Statistics of",
         choices,
+        "statistics-of",
+        choices[_default_column(now, names)],
         format_func=lambda name: "no statistics" if name == NO_COLUMN else f"range of {name}",
-        key=linked("statistics-of", choices[_default_column(now, names)], choices),
-        label_visibility="collapsed",
         width=190,
         help="Shows this column's min, max and nulls in each file.",
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import polars as pl
 import streamlit as st
 
@@ -11,7 +9,7 @@ from lakeview import charts, views
 from lakeview.app import answers, cache, columns, downloads, selection, tables
 from lakeview.app.components import MAX_ROWS, dark, escape, frame, grid, link, nothing, stack, tile, unknown_name
 from lakeview.app.memo import cached
-from lakeview.app.row_links import row_link
+from lakeview.app.row_links import picked_marks, row_link
 from lakeview.app.session import OpenTable
 from lakeview.inspection.row_bounds import with_partition_bounds
 from lakeview.model.snapshot import Snapshot
@@ -113,10 +111,9 @@ def picture(now: OpenTable, sizes: pl.DataFrame) -> None:
 
 def pick(key: str) -> None:
     """A click on a partition of the picture opens its history."""
-    for marks in st.session_state[key].get("selection", {}).values():
-        for row in marks if isinstance(marks, list) else ():
-            if isinstance(row, Mapping) and row.get("partition", NO_PARTITION) != NO_PARTITION:
-                _choose(str(row["partition"]))
+    for mark in picked_marks(key):
+        if mark.get("partition", NO_PARTITION) != NO_PARTITION:
+            _choose(str(mark["partition"]))
 
 
 def _choose(partition: str) -> None:

@@ -14,6 +14,7 @@ from lakeview.app import cache, columns, downloads, errors
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, dark, escape, frame, nothing, stack
 from lakeview.app.memo import cached
 from lakeview.app.pipelines.run import without_zeros
+from lakeview.app.row_links import picked_marks
 from lakeview.app.tables import root_input
 from lakeview.app.widget_state import linked
 from lakeview.inspection import PipelineInspection
@@ -131,9 +132,8 @@ def _take_row(ids: list[str]) -> None:
 
 
 def _take_picked(key: str) -> None:
-    for marks in st.session_state[key].get("selection", {}).values():
-        for mark in marks if isinstance(marks, list) else ():
-            st.session_state[RUN] = mark["run_id"]
+    for mark in picked_marks(key):
+        st.session_state[RUN] = mark["run_id"]
 
 
 def _label(run: Mapping[str, Any]) -> str:

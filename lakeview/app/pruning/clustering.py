@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import polars as pl
 import streamlit as st
 
@@ -11,8 +9,9 @@ from lakeview import charts, views
 from lakeview.app import answers, cache, columns, downloads
 from lakeview.app.components import dark, escape, fold, frame, nothing, stack, unknown_name
 from lakeview.app.memo import cached
+from lakeview.app.row_links import picked_marks
 from lakeview.app.session import OpenTable
-from lakeview.app.widget_state import linked
+from lakeview.app.widget_state import choice
 from lakeview.app.widths import HALF
 
 NOTE = "files that a filter for one value opens: blue by their range, orange for lack of min and max"
@@ -37,19 +36,16 @@ def picked_column(clustering: pl.DataFrame) -> str | None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("**One column** &ensp; :small[:gray[or click a bar]]", width="content")
         st.space("stretch")
-        column: str | None = st.selectbox(
-            "Column", names, key=linked(COLUMN, names[0], names), label_visibility="collapsed", width=220
-        )
+        column: str = choice("Column", names, COLUMN, width=220)
     unknown_name(COLUMN, names, "column with min and max in files", f"{column} is shown")
     return column
 
 
 def pick_column(key: str) -> None:
     """A click on a bar of the chart chooses its column."""
-    for marks in st.session_state[key].get("selection", {}).values():
-        for row in marks if isinstance(marks, list) else ():
-            if isinstance(row, Mapping) and "column" in row:
-                st.session_state[COLUMN] = row["column"]
+    for mark in picked_marks(key):
+        if "column" in mark:
+            st.session_state[COLUMN] = mark["column"]
 
 
 def column_table(clustering: pl.DataFrame) -> None:

@@ -25,9 +25,9 @@ from lakeview.app.components import (
 )
 from lakeview.app.null_shares import null_columns
 from lakeview.app.pages import QUALITY_WHOLE_TABLE
-from lakeview.app.row_links import row_link
+from lakeview.app.row_links import picked_marks, row_link
 from lakeview.app.session import OpenTable
-from lakeview.app.widget_state import linked
+from lakeview.app.widget_state import choice
 from lakeview.inspection.absent_columns import first_versions
 from lakeview.model.findings import Finding
 
@@ -62,14 +62,7 @@ def picked_column(now: OpenTable, loads: pl.DataFrame, findings: list[Finding], 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**Trends for the whole history** &ensp; :small[:gray[{note}{_partial(now)}]]", width="stretch")
         first = next((f.column for f in findings if f.column in names), names[0])
-        choice = st.selectbox(
-            "Column",
-            names,
-            key=linked("column", first, names),
-            label_visibility="collapsed",
-            width=190,
-        )
-    column = str(choice or names[0])
+        column: str = choice("Column", names, "column", first, width=190)
     unknown_name("column", names, "column whose loads are compared", f"{column} is shown")
     return column
 
@@ -171,8 +164,8 @@ def _picked_load(shares: pl.DataFrame, column: str) -> tuple[str, int] | None:
 
 
 def _pick_cell(chart: str) -> None:
-    for cell in st.session_state[chart].get("selection", {}).get(charts.theme.SELECTION) or ():
-        if isinstance(cell, Mapping) and {"column", "commit"} <= cell.keys():
+    for cell in picked_marks(chart):
+        if {"column", "commit"} <= cell.keys():
             st.query_params["column"], st.query_params[LOAD] = str(cell["column"]), str(cell["commit"])
 
 

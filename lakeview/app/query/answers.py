@@ -21,16 +21,27 @@ class Answer(NamedTuple):
     counts: dict[str, int]
 
 
-class RowsSoFar:
+class _Part:
+    """What was read so far. `seconds_to_answer`: that its answer takes."""
+
+    def __init__(self) -> None:
+        self._any = threading.Event()
+        self.seconds_to_answer = 0.0
+
+    def wait(self, seconds: float) -> bool:
+        """Waits for the first rows, or the first column of a profile, `seconds` at most; True if there are any."""
+        return self._any.wait(seconds)
+
+
+class RowsSoFar(_Part):
     """The first rows of a request as they pass, in any order: the answer where its time ends before all are there."""
 
     def __init__(self, limit: int) -> None:
+        super().__init__()
         self._room = limit
         self._batches: list[pl.DataFrame] = []
         """Where no row was found yet, the first batch: it has the columns."""
         self._lock = threading.Lock()
-        self._any = threading.Event()
-        self.seconds_to_answer = 0.0
 
     def add(self, batch: pl.DataFrame) -> None:
         """Keeps rows of a batch, as many as are missing."""
@@ -41,32 +52,23 @@ class RowsSoFar:
             if not batch.is_empty():
                 self._any.set()
 
-    def wait(self, seconds: float) -> bool:
-        """Waits for the first rows, `seconds` at most; True if there are any."""
-        return self._any.wait(seconds)
-
     def answer(self) -> Answer | None:
         """The rows, called a part; None before the first batch."""
         with self._lock:
             return Answer(pl.concat(self._batches), {"stopped": 1}) if self._batches else None
 
 
-class ProfileSoFar:
+class ProfileSoFar(_Part):
     """The figures of a profile's columns as they become known: the answer where its time ends before all are there."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._part: tuple[Sequence[pl.DataFrame], int] | None = None
-        self._any = threading.Event()
-        self.seconds_to_answer = 0.0
 
     def add(self, columns: Sequence[pl.DataFrame], rows: int) -> None:
         """Takes the PROFILE of so many rows, as far as it is known, a frame a column, for the last one."""
         self._part = columns, rows
         self._any.set()
-
-    def wait(self, seconds: float) -> bool:
-        """Waits for the first column, `seconds` at most; True if there is any."""
-        return self._any.wait(seconds)
 
     def answer(self) -> Answer | None:
         """The PROFILE, called a part; None before the first column was read."""
@@ -76,19 +78,18 @@ class ProfileSoFar:
         return Answer(pl.concat(columns), {"rows": rows, "stopped": 1})
 
 
-class DifferenceSoFar:
+class DifferenceSoFar(_Part):
     """A row difference as rows of the two versions pass: the answer where its time ends before all are read.
 
-    `seconds_to_answer`: that its answer takes. Adding up twice as many rows as the last time may have just begun.
+    Adding up twice as many rows as the last time may have just begun.
     """
 
     def __init__(self, limit: int) -> None:
+        super().__init__()
         self._limit = limit
         self._sum: RowDifferenceSum | None = None
         self._kind: str | None = None
         self._lock = threading.Lock()
-        self._any = threading.Event()
-        self.seconds_to_answer = 0.0
 
     def begin_side(self, schema: pl.Schema, *, remaining_kind: str | None) -> None:
         """The next batches have this schema; `remaining_kind`: the one kind of change of all rows from now on."""
@@ -105,10 +106,6 @@ class DifferenceSoFar:
                 self._sum.add(batch)
                 self._any.set()
         self.seconds_to_answer = max(self.seconds_to_answer, 2 * (monotonic() - began))
-
-    def wait(self, seconds: float) -> bool:
-        """Waits for the first rows, `seconds` at most; True if there are any."""
-        return self._any.wait(seconds)
 
     def answer(self) -> Answer | None:
         """The rows that certainly differ, called a part; None before a row was read."""

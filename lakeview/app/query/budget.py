@@ -15,7 +15,7 @@ from lakeview.app.components import escape
 from lakeview.app.query import runner
 from lakeview.app.query.answers import Answer
 from lakeview.app.query.request import MAX_RESULT_BYTES, Request
-from lakeview.app.widget_state import linked
+from lakeview.app.widget_state import choice
 from lakeview.jobs import Progress
 from lakeview.jobs import Request as SparkRequest
 from lakeview.model.errors import LakeviewError
@@ -67,18 +67,9 @@ def controls(who: str = "A query") -> Budget:
     words."""
     with st.popover("Budget", icon=":material/settings:", type="tertiary", key="budget-gear"):
         st.markdown(f":small[:gray[{who} may read at most]]", width="content")
-        size = st.selectbox(
-            "Budget",
-            list(BUDGETS),
-            key=linked("budget", list(BUDGETS)[1], BUDGETS),
-            label_visibility="collapsed",
-            width=110,
-        )
+        size = choice("Budget", list(BUDGETS), "budget", list(BUDGETS)[1], width=110)
         st.markdown(":small[:gray[and take]]", width="content")
-        seconds = st.selectbox(
-            "Seconds", list(SECONDS), key=linked("seconds", list(SECONDS)[1], SECONDS), label_visibility="collapsed",
-            width=100,
-        )  # fmt: skip
+        seconds = choice("Seconds", list(SECONDS), "seconds", list(SECONDS)[1], width=100)
     return Budget(BUDGETS[size], SECONDS[seconds])
 
 
