@@ -72,15 +72,8 @@ def null_heatmap(
         axis=alt.Axis(title=None, labelLimit=130, minExtent=96, maxExtent=136),
         scale=alt.Scale(domain=columns, paddingInner=0, paddingOuter=0),
     )
-    tooltip = tooltips(
-        (
-            ("column", "column"),
-            ("version", "version"),
-            ("committed", "committed, UTC"),
-            ("share", "null"),
-            ("usual", "expected"),
-        )
-    )
+    fields = (("column", "column"), ("version", "version"), ("committed", "committed, UTC"), ("share", "null"))
+    tooltip = tooltips((*fields, ("usual", "expected")))
     non_nulls = cells.drop_nulls("value")
     absent = _before_columns(cells, labels, first)
     scale = alt.Scale(domain=[0, 1], range=[p.zero, *p.sequential[2:]], type="sqrt")
@@ -106,8 +99,7 @@ def null_heatmap(
     if selection is not None:
         cell = cells.filter(pl.col("column") == selection[0], pl.col("commit") == str(selection[1]))
         layers.insert(-1, alt.Chart(cell).mark_rect(filled=False, stroke=p.blue, strokeWidth=2).encode(x=x, y=y))
-    chart = finished(layered(*layers), p, height=18 * len(columns))
-    return [chart]
+    return [finished(layered(*layers), p, height=18 * len(columns))]
 
 
 def _before_columns(cells: pl.DataFrame, labels: list[str], since: Mapping[str, int | None]) -> pl.DataFrame:

@@ -7,7 +7,7 @@ from typing import Literal
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import texts
+from lakeview.charts.marks import texts, tooltips
 from lakeview.charts.palette import palette
 from lakeview.charts.partitions import short_names
 from lakeview.charts.theme import AnyChart, finished, layered
@@ -34,11 +34,7 @@ def partition_diff_chart(diff: pl.DataFrame, *, dark: bool = False) -> list[AnyC
             top.select("partition_text", count=-pl.col("files_removed"), bytes="bytes_removed", way=pl.lit("removed")),
         ]
     ).filter(pl.col("count") != 0)
-    counts = texts(both["count"], format_change)
-    rows = both.with_columns(
-        figure=pl.Series(counts, dtype=pl.String),
-        size=texts(both["bytes"], format_bytes),
-    )
+    rows = both.with_columns(figure=texts(both["count"], format_change), size=texts(both["bytes"], format_bytes))
     most = max([1, *(abs(n) for n in both["count"])])
     x = alt.X(
         "count:Q",
@@ -55,11 +51,7 @@ def partition_diff_chart(diff: pl.DataFrame, *, dark: bool = False) -> list[AnyC
         axis=alt.Axis(labelExpr=short_names(top["partition_text"]), labelLimit=130, minExtent=96, maxExtent=136),
         scale=alt.Scale(domain=names),
     )
-    tooltip = [
-        alt.Tooltip("partition_text:N", title="partition"),
-        alt.Tooltip("figure:N", title="files"),
-        alt.Tooltip("size:N", title="bytes"),
-    ]
+    tooltip = tooltips((("partition_text", "partition"), ("figure", "files"), ("size", "bytes")))
     colour = alt.Color("way:N", scale=alt.Scale(domain=["added", "removed"], range=[p.green, p.orange]))
     base = alt.Chart(rows)
     layers: list[AnyChart] = [
@@ -95,14 +87,11 @@ def shift_chart(shift: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
         absent_text="absent_text",
         zero=pl.lit(0),
     )
-    labels = pl.Series(
-        [
-            f"new, {now}" if change == "new" else f"{was} {_ARROW} {now}" if change == "shifted" else ""
-            for change, was, now in rows.select("change", "was", "now").iter_rows()
-        ],
-        dtype=pl.String,
+    rows = rows.with_columns(
+        label=pl.when(pl.col("change") == "new")
+        .then(pl.lit("new, ") + pl.col("now"))
+        .otherwise(pl.concat_str("was", "now", separator=f" {_ARROW} "))
     )
-    rows = rows.with_columns(label=labels)
     most = max([1.0, *(value for value in rows["right"] if value is not None)])
     scale = alt.Scale(domain=[0, most], padding=6)
     x = alt.X("after:Q", title=None, scale=scale, axis=alt.Axis(grid=False, tickCount=5))
@@ -113,14 +102,10 @@ def shift_chart(shift: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
         axis=alt.Axis(labelLimit=130, minExtent=96, maxExtent=136, grid=True, domain=False),
         scale=alt.Scale(domain=rows["column"].to_list()),
     )
-    tooltip = [
-        alt.Tooltip("column:N", title="column"),
-        alt.Tooltip("was:N", title="null before"),
-        alt.Tooltip("now:N", title="null now"),
-    ]
+    tooltip = tooltips((("column", "column"), ("was", "null before"), ("now", "null now")))
     base = alt.Chart(rows)
     pale = alt.Chart(rows.drop_nulls("absent"))
-    absent_tooltip = [alt.Tooltip("column:N", title="column"), alt.Tooltip("absent_text:N", title="null")]
+    absent_tooltip = tooltips((("column", "column"), ("absent_text", "null")))
     layers: list[AnyChart] = [
         pale.mark_bar(color=p.absent, height=5).encode(
             x=alt.X("zero:Q", scale=scale), x2="absent:Q", y=y, tooltip=absent_tooltip

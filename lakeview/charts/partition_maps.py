@@ -125,7 +125,7 @@ def partition_treemap(rects: pl.DataFrame, *, selection: str | None = None, dark
         pickable=rects["partition_text"].is_not_null(),
         files=texts(rects["files"], exact_count),
         size=texts(rects["bytes"], format_bytes),
-        share=pl.Series([format_percent(n / whole) for n in rects["bytes"]], dtype=pl.String),
+        share=texts(rects["bytes"] / whole, format_percent),
     )
     frames = rects.group_by("group", maintain_order=True).agg(
         pl.col("x0", "y0").min(), pl.col("x1", "y1").max(), bytes=pl.col("bytes").sum()

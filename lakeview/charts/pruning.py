@@ -13,7 +13,7 @@ from lakeview.charts.marks import SHORT_COUNTS, exact_count, label_axis, picks, 
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, finished, layered, time_axis, time_domain
 from lakeview.model.printable import shorten
-from lakeview.views.units import format_bytes, format_count, format_mean, format_moment, format_percent, format_version
+from lakeview.views.units import format_bytes, format_mean, format_moment, format_percent, format_version
 from lakeview.views.values import without_seconds
 
 _WORDS = {"kept": "read", "partition": "skipped by partition", "range": "by min and max", "nulls": "by nulls"}
@@ -58,10 +58,8 @@ def clustering_bars(clustering: pl.DataFrame, *, selection: str | None = None, d
         depth_share=pl.col("depth") / files,
         unknown_share=pl.col("unknown") / files,
         reads_share="reads_share",
-        figure=pl.Series(
-            [f"{format_mean(r)} of {n:,}" for r, n in columns.select("reads", "files").iter_rows()], dtype=pl.String
-        ),
-        depth=pl.Series([format_mean(d) for d in columns["depth"]], dtype=pl.String),
+        figure=_reads_text(columns),
+        depth=texts(columns["depth"], format_mean),
         most=texts(columns["most"], exact_count),
         unknown=texts(columns["unknown"], exact_count),
         weight=pl.when(pl.col("column") == (selection or "")).then(1.0).otherwise(0.72),
@@ -138,9 +136,7 @@ def clustering_course_chart(course: pl.DataFrame, *, dark: bool = False) -> list
         share=pl.col("reads_share") * 100,
         label=texts(points["version"], format_version),
         at=texts(points["timestamp"], format_moment),
-        figure=pl.Series(
-            [f"{format_mean(r)} of {n:,}" for r, n in points.select("reads", "files").iter_rows()], dtype=pl.String
-        ),
+        figure=_reads_text(points),
         covered=texts(points["coverage"], format_percent),
     ).drop("version")
     domain = time_domain(points["timestamp"])
@@ -155,13 +151,8 @@ def _line(
 ) -> AnyChart:
     x = time_axis(domain, labels=last)  # type: ignore[arg-type]  # two moments, as time_domain gives them
     y = alt.Y(f"{measure}:Q", title=None, scale=alt.Scale(domainMin=0), axis=alt.Axis(tickCount=3, format=",.2~f"))
-    fields = (
-        ("label", "version"),
-        ("at", "committed, UTC"),
-        ("figure", "files opened"),
-        ("covered", "files with ranges"),
-    )
-    tooltip = tooltips(fields)
+    fields = (("label", "version"), ("at", "committed, UTC"), ("figure", "files opened"))
+    tooltip = tooltips((*fields, ("covered", "files with ranges")))
     base = alt.Chart(rows)
     layers: list[AnyChart] = [
         base.mark_line(interpolate="step-after", color=p.blue, strokeWidth=1.6).encode(x=x, y=y),
@@ -169,6 +160,10 @@ def _line(
         base.mark_rule(opacity=0.001, strokeWidth=9).encode(x=x, tooltip=tooltip),
     ]
     return finished(layered(*layers), p, height=72, title=title)
+
+
+def _reads_text(rows: pl.DataFrame) -> pl.Series:
+    return texts(rows.select("reads", "files").rows(), lambda row: f"{format_mean(row[0])} of {row[1]:,}")
 
 
 def _bars(rows: pl.DataFrame, measure: str, title: str, p: Palette) -> AnyChart:
@@ -179,11 +174,10 @@ def _bars(rows: pl.DataFrame, measure: str, title: str, p: Palette) -> AnyChart:
     counts = rows.sort("version", order, maintain_order=True).with_columns(
         end=ends, begin=ends - pl.col(measure) / whole, share=pl.col(measure) / whole
     )
-    say = format_bytes if measure == "bytes" else lambda n: format_count(n, exact=True)
     counts = counts.with_columns(
         word=pl.col("reason").replace_strict(_WORDS, return_dtype=pl.String),
         color=pl.col("reason").replace_strict(colours, return_dtype=pl.String),
-        figure=pl.Series([say(n) for n in counts[measure]], dtype=pl.String),
+        figure=texts(counts[measure], format_bytes if measure == "bytes" else exact_count),
         percent=texts(counts["share"], format_percent),
     ).with_columns(text=pl.concat_str("word", "figure", separator=" "))
     versions = rows["version"].unique(maintain_order=True).to_list()

@@ -124,7 +124,7 @@ def _texts(rows: pl.DataFrame, kind: TrendKind, divisor: float, unit: str) -> pl
     near = rows.select((~pl.col("outside") & (beyond > visible)).fill_null(value=False)).to_series()
     return rows.with_columns(
         near=near,
-        load=pl.Series(loads, dtype=pl.String),
+        load=loads,
         committed=texts(rows["timestamp"], format_moment),
         by=pl.col("writer").fill_null("unknown"),
         figure=pl.Series(values, dtype=pl.String),

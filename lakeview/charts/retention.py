@@ -53,13 +53,7 @@ def _curve(
             "files": steps["files_text"],
         }
     )
-    point = pl.DataFrame(
-        {
-            "days": at["days"],
-            "value": at[measure] / unit,
-            "figure": at[f"{measure}_text"],
-        }
-    )
+    point = pl.DataFrame({"days": at["days"], "value": at[measure] / unit, "figure": at[f"{measure}_text"]})
     longest = peak(rows["days"]) or 1.0
     x = alt.X(
         "days:Q",
@@ -72,11 +66,7 @@ def _curve(
         axis=alt.Axis(title=None, tickMinStep=1 if measure == "versions" else 0),
         scale=alt.Scale(domain=[0, top * _HEADROOM], nice=False),
     )
-    tooltip = [
-        alt.Tooltip("retention:N", title="retains"),
-        alt.Tooltip("figure:N", title=measure),
-        alt.Tooltip("files:N"),
-    ]
+    tooltip = tooltips((("retention", "retains"), ("figure", measure), ("files", "files")))
     line = alt.Chart(rows)
     dot = alt.Chart(point)
     right = bool(point.height and point["days"][0] > longest / 2)
@@ -149,16 +139,9 @@ def history_cost_bars(cost: pl.DataFrame, *, dark: bool = False) -> AnyChart:
         rows = pl.concat([rows, others])
     y = alt.Y("commit:N", sort=None, axis=alt.Axis(title=None, minExtent=150, maxExtent=220, labelLimit=210))
     x = alt.X("value:Q", axis=alt.Axis(title=None, labels=False, grid=False, domain=False))
-    tooltip = tooltips(
-        (
-            ("commit", "commit"),
-            ("committed", "committed"),
-            ("writer", "writer"),
-            ("files", "files"),
-            ("figure", "bytes"),
-            ("share", "of all retained for old versions"),
-        )
-    )
+    fields = ("commit", "committed", "writer", "files")
+    more = (("figure", "bytes"), ("share", "of all retained for old versions"))
+    tooltip = tooltips((*zip(fields, fields, strict=True), *more))
     bars = alt.Chart(rows)
     layers: list[AnyChart] = [
         bars.mark_bar(height=12).encode(x=x, y=y, color=alt.Color("color:N", scale=None), tooltip=tooltip),

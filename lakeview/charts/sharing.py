@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import exact_count, peak, texts, whole_axis
+from lakeview.charts.marks import exact_count, peak, texts, tooltips, whole_axis
 from lakeview.charts.palette import palette
 from lakeview.charts.theme import AnyChart, byte_unit, finished, time_axis
 from lakeview.views.units import count_text, format_bytes
@@ -21,18 +21,13 @@ def reads_by_day_bars(days: pl.DataFrame, *, dark: bool = False) -> list[AnyChar
         pl.col("day").cast(pl.Datetime("ms")),
         (pl.col("bytes") / unit).alias("volume"),
         "refused",
-        pl.Series("on", [f"{day:%Y-%m-%d}" for day in days["day"]], dtype=pl.String),
-        pl.Series("figure", texts(days["bytes"], format_bytes), dtype=pl.String),
-        pl.Series("requests", texts(days["requests"], exact_count), dtype=pl.String),
-        pl.Series("who", [count_text(r, "recipient") for r in days["recipients"]], dtype=pl.String),
+        on=days["day"].dt.to_string("%Y-%m-%d"),
+        figure=texts(days["bytes"], format_bytes),
+        requests=texts(days["requests"], exact_count),
+        who=texts(days["recipients"], lambda number: count_text(number, "recipient")),
     )
-    tooltip = [
-        alt.Tooltip("on:N", title="day"),
-        alt.Tooltip("figure:N", title="given out"),
-        alt.Tooltip("requests:N", title="requests"),
-        alt.Tooltip("refused:Q", title="refused"),
-        alt.Tooltip("who:N", title="by"),
-    ]
+    fields = (("on", "day"), ("figure", "given out"), ("requests", "requests"), ("refused", "refused"), ("who", "by"))
+    tooltip = tooltips(fields)
     first, last = rows["day"].min(), rows["day"].max()
     assert isinstance(first, datetime)
     assert isinstance(last, datetime)
