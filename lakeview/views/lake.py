@@ -14,7 +14,7 @@ from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.files.sizes import file_facts
-from lakeview.views.health.findings import OPEN, Evidence, findings, verdict
+from lakeview.views.health.findings import OPEN, Evidence, findings, open_findings, verdict
 from lakeview.views.retention.simulation import Retention
 from lakeview.views.timeline.readability import cadence
 from lakeview.views.units import count_text
@@ -207,12 +207,6 @@ def state_of(findings: Sequence[Finding]) -> LakeState:
     if Severity.BROKEN in severities:
         return LakeState.BROKEN
     return LakeState.ATTENTION if Severity.ATTENTION in severities else LakeState.FINE
-
-
-def open_findings(findings: Sequence[Finding]) -> tuple[int, int]:
-    """How many of the findings are broken, and how many need attention."""
-    broken, attention = (sum(f.severity is s for f in findings) for s in (Severity.BROKEN, Severity.ATTENTION))
-    return broken, attention
 
 
 def _with_findings(entry: LakeEntry, findings: Sequence[Finding]) -> LakeEntry:

@@ -83,3 +83,9 @@ def without_seconds(texts: pl.Series) -> pl.Series:
 def statistic(column: pl.DataFrame, name: str, dtype: pl.DataType) -> pl.Series:
     """One part of a column of STATISTICS that was unnested, such as `min`; nulls of a type where it has none."""
     return column[name] if name in column.columns else pl.Series(name, [None] * column.height, dtype=dtype)
+
+
+def numbers(values: pl.Series) -> pl.Series:
+    """Numbers as Float64; nulls for values of other types."""
+    none = pl.Series([None], dtype=pl.Float64).new_from_index(0, values.len())
+    return values.cast(pl.Float64) if values.dtype.is_numeric() else none

@@ -210,7 +210,7 @@ def _at_a_glance(offer: tables.Offer) -> dict[str, Any]:
         rhythm = now.look.cadence()
     except LakeviewError as error:
         return _unread(offer) | {"state": LakeState.UNREADABLE.value, "verdict": errors.public_text(error.message)}
-    broken, attention = views.lake.open_findings(findings)
+    broken, attention = views.health.findings.open_findings(findings)
     return {
         "name": offer.name,
         "broken": broken,

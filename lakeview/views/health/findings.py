@@ -140,19 +140,24 @@ def verdict(findings: Sequence[Finding], *, is_latest: bool = True) -> str:
     ids = {f.id for f in findings}
     is_fresh = is_latest and ON_TIME in ids and NO_NEWER_EVENTS not in ids
     state = "Readable and fresh" if is_fresh else "Readable"
-    broken = sum(f.severity is Severity.BROKEN for f in findings)
-    attention = sum(f.severity is Severity.ATTENTION for f in findings)
+    broken, attention = open_findings(findings)
     parts = []
     if broken:
         parts.append(f"{_number(broken)} {'is' if broken == 1 else 'are'} broken")
     if attention:
-        things = _number(attention) if not broken else f"{_number(attention).split(' ')[0]}"
+        things = _number(attention).split(" ")[0] if broken else _number(attention)
         parts.append(f"{things} {'needs' if attention == 1 else 'need'} attention")
     if UNREADABLE in ids:
         return f"Not readable: {' and '.join(parts)}"
     if parts:
         return f"{state}, but {' and '.join(parts)}"
     return f"{state}, and nothing needs attention"
+
+
+def open_findings(findings: Sequence[Finding]) -> tuple[int, int]:
+    """How many of the findings are broken, and how many need attention."""
+    broken, attention = (sum(f.severity is s for f in findings) for s in (Severity.BROKEN, Severity.ATTENTION))
+    return broken, attention
 
 
 def headline(findings: Sequence[Finding]) -> str:

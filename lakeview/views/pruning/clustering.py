@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import polars as pl
+import polars.selectors as cs
 
 from lakeview.model.data_types import ArrayType, MapType
 from lakeview.model.frames import UTC_MILLIS
@@ -17,7 +18,7 @@ from lakeview.views.schema.columns import spread_evenly
 from lakeview.views.schema.null_shares import counts_of
 from lakeview.views.timeline.live_intervals import with_positions
 from lakeview.views.units import count_text
-from lakeview.views.values import bound_texts
+from lakeview.views.values import bound_texts, statistic
 
 CLUSTERING = pl.Schema(
     {
@@ -216,13 +217,9 @@ def _measured(column: pl.DataFrame, records: pl.Series) -> tuple[object, ...]:
 def _bounds(statistics: pl.Series) -> pl.DataFrame:
     """`min, max, null_count, exact` of one column of STATISTICS; ends that are NaN are none."""
     fields = statistics.struct.unnest()
-    ends = [fields[n] if n in fields.columns else pl.Series(n, [None] * fields.height) for n in ("min", "max")]
-    if ends[0].dtype.is_float():
-        ends = [end.fill_nan(None) for end in ends]
-    none = pl.Series([None], dtype=pl.Int64).new_from_index(0, fields.height)
-    nulls = fields["null_count"] if "null_count" in fields.columns else none
-    exact = fields["exact"] if "exact" in fields.columns else none.cast(pl.Boolean)
-    return pl.DataFrame({"min": ends[0], "max": ends[1], "null_count": nulls, "exact": exact})
+    types = {"min": pl.Null(), "max": pl.Null(), "null_count": pl.Int64(), "exact": pl.Boolean()}
+    bounds = pl.DataFrame([statistic(fields, name, dtype) for name, dtype in types.items()])
+    return bounds.with_columns(cs.float().fill_nan(None))
 
 
 def _ranged(bounds: pl.DataFrame) -> pl.DataFrame:

@@ -16,14 +16,7 @@ from lakeview.predicates.bounds import Bounds, may_match
 from lakeview.predicates.evaluation import not_evaluated
 from lakeview.predicates.expressions import parse
 from lakeview.predicates.printing import SQLPrinter
-from lakeview.predicates.tree import (
-    IsIn,
-    IsNull,
-    Path,
-    Unknown,
-    map_leaves,
-    paths,
-)
+from lakeview.predicates.tree import IsIn, IsNull, Path, Unknown, map_leaves, paths
 from lakeview.views.sums import total, total_of
 from lakeview.views.values import TEXT_LENGTH, digits_of, value_text
 
@@ -149,11 +142,9 @@ def filter_parts(parts: Sequence[tuple[pl.Expr, pl.DataFrame]]) -> pl.DataFrame:
     """PARTS from each condition and its FILE_VERDICTS when asked alone."""
     rows = []
     for where, verdicts in parts:
-        by = dict(explained(verdicts).select("reason", "files").iter_rows())
-        cost = read_cost(verdicts)
-        judged = _can_be_judged(where)
-        text = condition_text(where)
-        rows.append((text, judged, cost.files, cost.bytes, by["partition"], by["range"], by["nulls"]))
+        by, cost = files_by_reason(verdicts), read_cost(verdicts)
+        skipped = (by["partition"], by["range"], by["nulls"])
+        rows.append((condition_text(where), _can_be_judged(where), cost.files, cost.bytes, *skipped))
     return pl.DataFrame(rows, schema=PARTS, orient="row")
 
 

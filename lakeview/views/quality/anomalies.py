@@ -16,6 +16,7 @@ from lakeview.views.quality.column_loads import SUDDEN
 from lakeview.views.quality.loads import repeated_loads, row_losses
 from lakeview.views.quality.trends import event_column, far_back, lag_trend, rows_trend
 from lakeview.views.timeline.commits import up_to
+from lakeview.views.timeline.events import repair_text
 from lakeview.views.timeline.loads import BAD_LOAD, LATE_PARTITION
 from lakeview.views.timeline.readability import LATE, NO_NEWER_EVENTS, ON_TIME
 from lakeview.views.units import count_text, format_age, format_count, format_moment, format_percent, format_version
@@ -134,11 +135,7 @@ def _finding(anomaly: Mapping[str, Any], now: datetime, command: str | None) -> 
         anomaly["writer"],
         None if moment is None else f"{format_age(now - moment)} ago, {format_moment(moment)} UTC",
     ]
-    details = [", ".join(filter(None, parts)), *more]
-    if back is not None:
-        after = anomaly["repaired_at"] - moment if anomaly["repaired_at"] and moment else None
-        by = [format_version(back), anomaly["repairer"], None if after is None else f"{format_age(after)} later"]
-        details.append(f"repaired by {', '.join(filter(None, by))}")
+    details = [", ".join(filter(None, parts)), *more, repair_text(anomaly)]
     if anomaly["repaired_since"] is not None:
         details.append(f"repaired since, by {format_version(anomaly['repaired_since'])}")
     return finding(

@@ -24,7 +24,7 @@ from lakeview.views.thresholds import (
     is_unusual_share,
 )
 from lakeview.views.timeline.lifetimes import continued
-from lakeview.views.values import bound_texts
+from lakeview.views.values import bound_texts, numbers
 
 COLUMN_LOADS = pl.Schema(
     {
@@ -169,8 +169,6 @@ def _column(name: str, head: pl.DataFrame, statistics: pl.DataFrame, *, is_as_wr
         .otherwise(pl.lit(_OF_SOME_FILES))
     )
     low, high = loads["low"], loads["high"]
-    numbers = low.dtype.is_numeric()
-    unknown = pl.Series([None], dtype=pl.Float64).new_from_index(0, loads.height)
     return (
         loads.select(
             pl.lit(name).alias("column"),
@@ -179,8 +177,8 @@ def _column(name: str, head: pl.DataFrame, statistics: pl.DataFrame, *, is_as_wr
             share.alias("null_share"),
             (pl.col("complete") & ~pl.col("loose") & share.is_not_null()).alias("exact"),
             pl.when(share.is_not_null()).then(mark).alias("mark"),
-            (low.cast(pl.Float64) if numbers else unknown).alias("low"),
-            (high.cast(pl.Float64) if numbers else unknown).alias("high"),
+            numbers(low).alias("low"),
+            numbers(high).alias("high"),
             "range_exact",
             _moments(low).alias("oldest"),
             _moments(high).alias("newest"),

@@ -8,7 +8,7 @@ from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.sums import shown_bounds
 from lakeview.views.timeline.commits import on_branch
 from lakeview.views.timeline.trend import states
-from lakeview.views.values import bound_texts
+from lakeview.views.values import bound_texts, numbers
 
 COLUMN_STATES = pl.Schema(
     {
@@ -78,8 +78,6 @@ def newest_first(states: pl.DataFrame, column: str) -> pl.DataFrame:
 def _column(name: str, line: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataFrame:
     rows = line.with_columns(statistics.select("null_count", "null_count_exact", "exact", "nulls"))
     low, high = statistics["some_min"], statistics["some_max"]
-    numbers = low.dtype.is_numeric()
-    unknown = pl.Series([None], dtype=pl.Float64).new_from_index(0, statistics.height)
     is_counted, has_rows = pl.col("records_mark") == "", (pl.col("records") > 0).fill_null(value=False)
     none = (pl.col("null_count") == 0) & pl.col("null_count_exact") & (has_rows | pl.col("records").is_null())
     has_share = none | (has_rows & (is_counted | (pl.col("null_count") < pl.col("records"))))
@@ -107,8 +105,8 @@ def _column(name: str, line: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataF
             .then(pl.lit("\N{LESS-THAN OR EQUAL TO}"))
             .when(some)
             .then(pl.lit("\N{GREATER-THAN OR EQUAL TO}")),
-            low=low.cast(pl.Float64) if numbers else unknown,
-            high=high.cast(pl.Float64) if numbers else unknown,
+            low=numbers(low),
+            high=numbers(high),
             min_text=bound_texts(low, statistics["exact"]),
             max_text=bound_texts(high, statistics["exact"]),
             range_is=pl.when(complete & pl.col("exact"))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 import polars as pl
 
@@ -99,19 +100,22 @@ def reason(timeline: pl.DataFrame, anomalies: pl.DataFrame, version: int) -> tup
     v5, data-desk, 5 days later`, or of the commit that repaired it: `Repairs v4: delay reaches 9,000, ...`. Red is
     open, orange was repaired, gray explains; None for a commit like the others."""
     for load in anomalies.filter(pl.col("version") == version).iter_rows(named=True):
-        parts = [*load["reasons"]]
-        if load["repaired_by"] is not None:
-            later = None
-            if load["repaired_at"] is not None and load["timestamp"] is not None:
-                later = f"{format_age(load['repaired_at'] - load['timestamp'])} later"
-            by = filter(None, (format_version(load["repaired_by"]), load["repairer"], later))
-            parts.append(f"repaired by {', '.join(by)}")
-        colour = "red" if load["repaired_by"] is None else "orange"
-        return f"{BAD_LOAD.capitalize()}: {'; '.join(parts)}", colour
+        repair = repair_text(load)
+        parts = [*load["reasons"], *([] if repair is None else [repair])]
+        return f"{BAD_LOAD.capitalize()}: {'; '.join(parts)}", "red" if repair is None else "orange"
     for load in anomalies.filter(pl.col("repaired_by") == version).iter_rows(named=True):
         return f"Repairs {format_version(load['version'])}: {'; '.join(load['reasons'])}", "gray"
     note = timeline.row(by_predicate=pl.col("version") == version, named=True)["note"]
     return (note, "gray") if note else None
+
+
+def repair_text(load: Mapping[str, Any]) -> str | None:
+    """What repaired a load of ANOMALIES: `repaired by v5, data-desk, 5 days later`; None while it is open."""
+    if load["repaired_by"] is None:
+        return None
+    is_dated = load["repaired_at"] is not None and load["timestamp"] is not None
+    later = f"{format_age(load['repaired_at'] - load['timestamp'])} later" if is_dated else None
+    return f"repaired by {', '.join(filter(None, (format_version(load['repaired_by']), load['repairer'], later)))}"
 
 
 def reason_columns(
