@@ -9,8 +9,8 @@ import polars as pl
 
 from lakeview import views
 from lakeview.app import cache
+from lakeview.app.cache import cached
 from lakeview.app.components import MAX_ROWS
-from lakeview.app.memo import cached
 from lakeview.app.session import OpenTable
 from lakeview.inspection.inspection import Inspection
 from lakeview.model.errors import LakeviewError

@@ -1,30 +1,35 @@
 """Addresses to Tables, Snapshots and frames, each read once.
 
-Tables are kept by address, Snapshots and frames by (address, version), as they are: a version never changes, and nobody
-changes a frame. They are bounded in number and in bytes. Only "which version is the latest" grows old: after 30 s it is
-asked again, at the price of one listing. Errors are never kept.
+Tables are cached by address, Snapshots and frames by (address, version): a version never changes, and no caller changes
+a frame. The caches are bounded in number and in bytes. Only "which version is the latest" expires: after 30 s the store
+is asked again, at the cost of one listing. Exceptions are not cached.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 import polars as pl
 import streamlit as st
 
 import lakeview as lv
-from lakeview.app.memo import cached, memory
 from lakeview.discovery import TABLES
 from lakeview.inspection.absent_columns import complete_statistics
 from lakeview.inspection.frames import TableFrames
 from lakeview.model.errors import CorruptTableError, LakeviewError
+from lakeview.model.memory import Memory
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot
 from lakeview.model.table import Table
 from lakeview.sharing.server.refresh import ANOTHER_TABLE, look_again
+
+_Value = TypeVar("_Value")
+_Arguments = ParamSpec("_Arguments")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,40 @@ class Freshness:
 def now() -> datetime:
     """The wall clock, aware. Everything below the pages takes it as an argument."""
     return datetime.now(UTC)
+
+
+@st.cache_resource(show_spinner=False)
+def memory() -> Memory:
+    """Returns the memory of this server; a new one after `memory.clear()`."""
+    return Memory()
+
+
+def cached(
+    entries: int, seconds: float | None = None, *, address: int = 0
+) -> Callable[[Callable[_Arguments, _Value]], Callable[_Arguments, _Value]]:
+    """Caches the last `entries` values of a function, for `seconds` if given.
+
+    `address`: which of its positional arguments is the table's address. Arguments are hashable and positional.
+    """
+
+    def decorate(function: Callable[_Arguments, _Value]) -> Callable[_Arguments, _Value]:
+        name = f"{function.__module__}.{function.__qualname__}"
+
+        @wraps(function)
+        def remembering(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Value:
+            arguments = (*args, *sorted(kwargs.items()))
+            return memory().get(
+                name,
+                str(args[address]),
+                arguments,
+                lambda: function(*args, **kwargs),
+                entries=entries,
+                seconds=seconds,
+            )
+
+        return remembering
+
+    return decorate
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

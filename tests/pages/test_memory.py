@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from lakeview import app
-from lakeview.app.memo import cached, memory
+from lakeview.app.cache import cached, memory
 from lakeview.model.memory import Memory, size_of
 
 FRAME = pl.DataFrame({"n": range(1_000)})

@@ -11,8 +11,8 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import cache, columns, downloads, selection
+from lakeview.app.cache import cached
 from lakeview.app.components import dark, escape, fold, frame, grid, nothing, stack, tile
-from lakeview.app.memo import cached
 from lakeview.app.null_shares import absent_column
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable

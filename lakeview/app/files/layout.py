@@ -8,9 +8,9 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.app import cache, columns, display_rows, downloads, errors
 from lakeview.app.answers import file_layout
+from lakeview.app.cache import cached
 from lakeview.app.components import ROW_HEIGHT, card, dark, facts, fold, frame, grid, stack
 from lakeview.app.files import panels
-from lakeview.app.memo import cached
 from lakeview.app.query import budget, runner
 from lakeview.app.query.request import Request
 from lakeview.app.session import OpenTable

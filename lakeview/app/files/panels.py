@@ -11,8 +11,8 @@ import streamlit as st
 from lakeview import views
 from lakeview.app import cache, columns, downloads
 from lakeview.app.answers import layout_of
+from lakeview.app.cache import cached
 from lakeview.app.components import escape, frame, grid, tile, unknown_name
-from lakeview.app.memo import cached
 from lakeview.app.row_links import picked_marks
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import choice, linked

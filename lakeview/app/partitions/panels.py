@@ -7,8 +7,8 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import answers, cache, columns, downloads, selection, tables
+from lakeview.app.cache import cached
 from lakeview.app.components import MAX_ROWS, dark, escape, frame, grid, link, nothing, stack, tile, unknown_name
-from lakeview.app.memo import cached
 from lakeview.app.row_links import picked_marks, row_link
 from lakeview.app.session import OpenTable
 from lakeview.inspection.row_bounds import with_partition_bounds

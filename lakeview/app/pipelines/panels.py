@@ -11,8 +11,8 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import cache, columns, downloads, errors
+from lakeview.app.cache import cached
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, dark, escape, frame, nothing, stack
-from lakeview.app.memo import cached
 from lakeview.app.pipelines.run import without_zeros
 from lakeview.app.row_links import picked_marks
 from lakeview.app.tables import root_input

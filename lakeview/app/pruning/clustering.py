@@ -7,8 +7,8 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import answers, cache, columns, downloads
+from lakeview.app.cache import cached
 from lakeview.app.components import dark, escape, fold, frame, nothing, stack, unknown_name
-from lakeview.app.memo import cached
 from lakeview.app.row_links import picked_marks
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import choice

@@ -10,8 +10,8 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import cache, columns, downloads, errors, selection
+from lakeview.app.cache import cached
 from lakeview.app.components import dark, escape, frame, grid, nothing, stack, tile
-from lakeview.app.memo import cached
 from lakeview.app.pruning import clustering
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable

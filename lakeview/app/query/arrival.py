@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from lakeview.app.memo import cached
+from lakeview.app.cache import cached
 from lakeview.app.query import runner
 from lakeview.app.query.answers import Answer
 from lakeview.app.query.request import Request

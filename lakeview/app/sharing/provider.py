@@ -11,6 +11,7 @@ import streamlit as st
 import lakeview as lv
 from lakeview import charts, views
 from lakeview.app import cache, columns, downloads
+from lakeview.app.cache import cached
 from lakeview.app.components import (
     card,
     dark,
@@ -23,7 +24,6 @@ from lakeview.app.components import (
     stack,
     tile,
 )
-from lakeview.app.memo import cached
 from lakeview.app.sharing import profiles
 from lakeview.app.sharing.recipient import PROFILE, choose
 from lakeview.app.tables import demo_tables

@@ -12,8 +12,8 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.app import answers, cache, commits, display_rows, errors
+from lakeview.app.cache import cached
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, escape, facts, fold, link, nothing
-from lakeview.app.memo import cached
 from lakeview.app.query import budget
 from lakeview.app.query.answers import Answer
 from lakeview.app.query.arrival import first_rows

@@ -10,8 +10,8 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import answers, cache, columns, downloads, selection, widths
+from lakeview.app.cache import cached
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, card, dark, frame, grid, nothing, stack, tile
-from lakeview.app.memo import cached
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked

@@ -21,8 +21,8 @@ from lakeview.model.errors import LakeviewError
 from lakeview.sharing.server.audit import AuditLog
 from lakeview.sharing.server.catalogue import Catalogue
 from lakeview.sharing.server.config_file import check_settings, read_settings
+from lakeview.sharing.server.limits import RateLimit
 from lakeview.sharing.server.profiles import profile_of
-from lakeview.sharing.server.rate_limit import RateLimit
 from lakeview.sharing.server.settings import Settings
 from lakeview.sharing.server.signing import FileSigner, Keys, StoreUrls, TokenSigner, load_keys
 from lakeview.sharing.server.sources import Sources
