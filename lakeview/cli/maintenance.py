@@ -5,14 +5,13 @@ What deletes says first what it would delete: nothing goes without `--delete`.
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lakeview.cli.commands import command, echo_frame, open_address
-from lakeview.cli.text import as_json
+from lakeview.cli.text import as_json, duration
 from lakeview.model.errors import InvalidRequestError
 
 if TYPE_CHECKING:
@@ -20,17 +19,10 @@ if TYPE_CHECKING:
 
     from lakeview.delta.table import DeltaTable
 
-_UNITS = {"h": 3600, "d": 86_400}
-
 
 def _duration(_: click.Context, __: click.Parameter, text: str | None) -> timedelta | None:
     """`7d` or `12h`; None without one."""
-    if text is None:
-        return None
-    match = re.fullmatch(r"(\d{1,5})([hd])", text)
-    if match is None:
-        raise click.BadParameter("give it as 7d or 12h")
-    return timedelta(seconds=int(match[1]) * _UNITS[match[2]])
+    return None if text is None else duration(text, "hd", "7d or 12h")
 
 
 _retention = click.option(
@@ -38,10 +30,10 @@ _retention = click.option(
     help="How long what is no longer needed is retained, instead of what the table says.",
 )  # fmt: skip
 _short = click.option(
-    "--allow-short-retention", "short", is_flag=True, help="Retain for less than the table says, at your own risk."
+    "--allow-short-retention", is_flag=True, help="Retain for less than the table says, at your own risk."
 )
 _versions = click.option(
-    "--keep-version", "kept_versions", type=int, multiple=True, help="A version that has to stay readable."
+    "--keep-version", "keep_versions", type=int, multiple=True, help="A version that has to stay readable."
 )
 _delete = click.option("--delete", is_flag=True, help="Delete the files; without it they are only named.")
 
@@ -68,38 +60,15 @@ def _report(frame: pl.DataFrame, machine: bool, delete: bool) -> None:
 
 
 @command(_retention, _versions, _short, click.option("--lite", is_flag=True, help="Ask the log alone."), _delete)
-def vacuum(
-    address: str,
-    options: dict[str, Any],
-    machine: bool,
-    retention: timedelta | None,
-    kept_versions: tuple[int, ...],
-    short: bool,
-    lite: bool,
-    delete: bool,
-) -> None:
+def vacuum(address: str, options: dict[str, Any], machine: bool, delete: bool, **choices: Any) -> None:
     """Name the data files that no version within the retention needs, or delete them."""
-    report = _delta(address, options).vacuum(
-        retention, dry_run=not delete, keep_versions=kept_versions, allow_short_retention=short, lite=lite
-    )
-    _report(report, machine, delete)
+    _report(_delta(address, options).vacuum(dry_run=not delete, **choices), machine, delete)
 
 
 @command(_retention, _versions, _short, _delete)
-def clean_log(
-    address: str,
-    options: dict[str, Any],
-    machine: bool,
-    retention: timedelta | None,
-    kept_versions: tuple[int, ...],
-    short: bool,
-    delete: bool,
-) -> None:
+def clean_log(address: str, options: dict[str, Any], machine: bool, delete: bool, **choices: Any) -> None:
     """Name the files of the log that no version within its retention needs, or delete them."""
-    report = _delta(address, options).clean_log(
-        retention, dry_run=not delete, keep_versions=kept_versions, allow_short_retention=short
-    )
-    _report(report, machine, delete)
+    _report(_delta(address, options).clean_log(dry_run=not delete, **choices), machine, delete)
 
 
 @command(

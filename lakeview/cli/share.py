@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,15 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakeview.cli.text import as_json, table, width
+from lakeview.cli.text import as_json, duration, table, width
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import printable
 
 if TYPE_CHECKING:
     from lakeview.sharing.server.settings import Settings
     from lakeview.sharing.server.tokens import TokenFile
-
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
 def _now() -> datetime:
@@ -28,20 +25,12 @@ def _now() -> datetime:
 
 def _duration(_: click.Context, __: click.Parameter, text: str | None) -> timedelta | None:
     """`90d`, `12h`, `30m`; None without one or for `never`."""
-    if text is None or text == "never":
-        return None
-    match = re.fullmatch(r"(\d{1,6})([smhd])", text)
-    if match is None:
-        raise click.BadParameter("give it as 90d, 12h, 30m or never")
-    return timedelta(seconds=int(match[1]) * _UNITS[match[2]])
+    return None if text is None or text == "never" else duration(text, "smhd", "90d, 12h, 30m or never")
 
 
-def _span(context: click.Context, parameter: click.Parameter, text: str) -> timedelta:
+def _span(_: click.Context, __: click.Parameter, text: str) -> timedelta:
     """`24h`; one that never ends would be none."""
-    duration = _duration(context, parameter, text)
-    if duration is None:
-        raise click.BadParameter("give it as 90d, 12h or 30m")
-    return duration
+    return duration(text, "smhd", "90d, 12h or 30m")
 
 
 @click.group()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -18,12 +19,15 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from lakeview.model.printable import printable
 
 if TYPE_CHECKING:
     import polars as pl
 
 GAP = "  "
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _LEAST = 8
 """A column is never made narrower than this, whatever the terminal: it scrolls instead."""
 
@@ -33,6 +37,14 @@ def width() -> int | None:
     if os.environ.get("COLUMNS", "").isdecimal() or sys.stdout.isatty():
         return max(shutil.get_terminal_size((100, 24)).columns, 20)
     return None
+
+
+def duration(text: str, units: str, examples: str) -> timedelta:
+    """A duration as it is typed, `7d`, in one of these units; click.BadParameter with the examples for other text."""
+    match = re.fullmatch(rf"(\d{{1,6}})([{units}])", text)
+    if match is None:
+        raise click.BadParameter(f"give it as {examples}")
+    return timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
 
 
 def cell(value: object) -> str:
