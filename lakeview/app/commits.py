@@ -10,7 +10,7 @@ from lakeview.app import columns, timeline_filters
 from lakeview.app.components import ROW_HEIGHT, frame, nothing
 from lakeview.app.row_links import picked_marks
 from lakeview.app.session import OpenTable
-from lakeview.app.widget_state import linked
+from lakeview.app.widget_state import page_number
 from lakeview.app.widths import HALF
 
 COMMIT, PAGE = "commit", "commits-page"
@@ -117,10 +117,7 @@ def commit_table(commits: pl.DataFrame, version: int) -> None:
         return
     newest_first = commits.reverse()
     position = newest_first["version"].index_of(version)
-    pages = max(1, -(-newest_first.height // _PAGE))
-    page = 1
-    if pages > 1:
-        page = st.pagination(pages, key=linked(PAGE, (position or 0) // _PAGE + 1, range(1, pages + 1)))
+    page = page_number(newest_first.height, _PAGE, PAGE, (position or 0) // _PAGE + 1)
     rows = newest_first.slice((page - 1) * _PAGE, _PAGE)
     inside = -1 if position is None else position - (page - 1) * _PAGE
     key = f"commits-{version}-{page}-{inside}-{rows.height}"  # with other rows the browser marks none

@@ -70,6 +70,12 @@ def choice(label: str, options: Sequence[_T], key: str, default: _T | None = Non
     return state
 
 
+def page_number(height: int, size: int, key: str, start: int = 1) -> int:
+    """Draws the choice of a page of so many rows, if there is more than one, in the link under this key; its number."""
+    pages = max(1, -(-height // size))
+    return int(st.pagination(pages, key=linked(key, start, range(1, pages + 1)))) if pages > 1 else 1
+
+
 def _option(state: Any, default: Any, texts: dict[str, Any] | None, *, many: bool) -> Any:
     """The state, the default in place of one that is no option any more."""
     return state if texts is None or many or _text(state) in texts else default

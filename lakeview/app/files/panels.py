@@ -15,7 +15,7 @@ from lakeview.app.cache import cached
 from lakeview.app.components import escape, frame, grid, tile, unknown_name
 from lakeview.app.row_links import picked_marks
 from lakeview.app.session import OpenTable
-from lakeview.app.widget_state import choice, linked
+from lakeview.app.widget_state import choice, linked, page_number
 from lakeview.model.findings import Finding
 from lakeview.model.schema import leaf_name
 
@@ -151,9 +151,8 @@ def listing(now: OpenTable, layout: views.files.sizes.FileLayout, choice: Filter
         st.space("stretch")
         downloads.csv_button("CSV", files, "files.csv", key="files-csv")
         order, column = _order(now, names)
-    pages = max(1, -(-count // PAGE))
-    number = st.pagination(pages, key=linked("files_page", 1, range(1, pages + 1))) if pages > 1 else 1
-    rows = _page(now.address, now.version, now.branch, now.latest, now.ref, choice, order, column, min(number, pages))
+    number = page_number(count, PAGE, "files_page")
+    rows = _page(now.address, now.version, now.branch, now.latest, now.ref, choice, order, column, number)
     _table(rows, column, layout)
     return rows
 

@@ -15,7 +15,7 @@ from lakeview.app.components import dark, escape, frame, grid, nothing, stack, t
 from lakeview.app.pruning import clustering
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
-from lakeview.app.widget_state import linked
+from lakeview.app.widget_state import linked, page_number
 from lakeview.model.errors import InvalidRequestError, LakeviewError
 from lakeview.predicates import predicate
 from lakeview.predicates.expressions import conjuncts
@@ -222,9 +222,7 @@ def file_list(plans: list[FilterPlan]) -> None:
             label_visibility="collapsed",
         )
     rows = views.pruning.plan.files_with_verdict(verdicts, verdict or "read")
-    pages = max(1, -(-rows.height // _PAGE))
-    number = st.pagination(pages, key=linked("files_page", 1, range(1, pages + 1))) if pages > 1 else 1
-    page = rows.slice((number - 1) * _PAGE, _PAGE)
+    page = rows.slice((page_number(rows.height, _PAGE, "files_page") - 1) * _PAGE, _PAGE)
     frame(
         page,
         {

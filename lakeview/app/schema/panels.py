@@ -15,7 +15,7 @@ from lakeview.app.row_links import row_link
 from lakeview.app.selection import hold
 from lakeview.app.selection import link as selected
 from lakeview.app.session import OpenTable
-from lakeview.app.widget_state import linked
+from lakeview.app.widget_state import linked, page_number
 from lakeview.inspection.schemas import readable_schemas, schema_changes
 from lakeview.model.errors import LakeviewError
 from lakeview.model.snapshot import Snapshot
@@ -83,9 +83,7 @@ def tree_table(tree: pl.DataFrame) -> None:
     if tree.is_empty():
         nothing("No column matches.", "Names, paths and comments were searched.")
         return
-    pages = -(-tree.height // MAX_ROWS)
-    page = st.pagination(pages, key=linked("tree-page", 1, range(1, pages + 1))) if pages > 1 else 1
-    part = tree.slice((page - 1) * MAX_ROWS, MAX_ROWS)
+    part = tree.slice((page_number(tree.height, MAX_ROWS, "tree-page") - 1) * MAX_ROWS, MAX_ROWS)
     table_columns = {
         "id": columns.text("id"),
         "name": columns.text("column", of="label", least=widths.NAME),

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import polars as pl
-import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import answers, cache, columns, downloads, selection, widths
@@ -14,7 +13,7 @@ from lakeview.app.cache import cached
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, card, dark, frame, grid, nothing, stack, tile
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
-from lakeview.app.widget_state import linked
+from lakeview.app.widget_state import page_number
 
 _LIVES_NOTE = "one band for files added and removed together; blue is live, gray was rewritten, orange removed"
 
@@ -126,8 +125,7 @@ def _tiles(facts: views.timeline.lifetimes.LifeFacts, amplification: views.reten
 
 
 def _table(commits: pl.DataFrame) -> None:
-    pages = max(1, -(-commits.height // MAX_ROWS))
-    page = st.pagination(pages, key=linked("lives-page", 1, range(1, pages + 1))) if pages > 1 else 1
+    page = page_number(commits.height, MAX_ROWS, "lives-page")
     frame(
         commits.slice((page - 1) * MAX_ROWS, MAX_ROWS),
         {
