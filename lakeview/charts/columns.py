@@ -93,7 +93,7 @@ def null_heatmap(
         .encode(x=x, y=y),
         alt.Chart(absent).mark_rect(stroke=p.grid, strokeWidth=1, filled=False).encode(x=x, y=y),
         alt.Chart(absent.drop_nulls("text")).mark_text(fontSize=9, color=p.muted).encode(x=x, y=y, text="text:N"),
-        # whatever lies in a cell, the cell answers to the pointer
+        # above the marks in a cell: the tooltip and the click are those of the whole cell
         alt.Chart(cells).mark_rect(opacity=0).encode(x=x, y=y, tooltip=tooltip).add_params(picks("column", "commit")),
     ]
     if selection is not None:

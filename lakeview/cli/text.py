@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 GAP = "  "
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _LEAST = 8
-"""A column is never made narrower than this, whatever the terminal: it scrolls instead."""
+"""A column is never made narrower than this: on a narrower terminal lines are wrapped."""
 
 
 def width() -> int | None:

@@ -128,8 +128,8 @@ def _iceberg_tables(
 def date_files(folder: Path) -> None:
     """Gives each data file of the Delta tables below a folder the time that its log records of it.
 
-    A vacuum keeps files that are younger than the retention, whatever the log says of them: in a lake that was just
-    built it would find nothing, while the log's months tell that it will.
+    A vacuum retains files that are younger than the retention by their store, also if the log dates them earlier. In a
+    lake that was just built it would delete nothing, though the log spans months.
     """
     for log in sorted(folder.rglob("_delta_log")):
         table = lv.open_table(str(log.parent))

@@ -87,7 +87,7 @@ class Lake:
                 return "pipeline: run"
 
     def write_airlines(self, airlines: DataFrame, at: datetime) -> None:
-        """The small table beside."""
+        """Writes the small table of airline names."""
         self._write(airlines.coalesce(1), str(self.folder / "airlines"), at, "the carriers of the year")
 
     def _create(self, at: datetime) -> None:

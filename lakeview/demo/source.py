@@ -55,7 +55,7 @@ def read_flights(shift: timedelta) -> pl.DataFrame:
     aircraft and weather columns.
 
     Times of day are numbers as people write them: 517 is 05:17. Delays and air time are minutes. Days and hours are
-    moved by `shift`, whole days; a period is a month of the source, so it holds the same flights whatever the shift.
+    moved by `shift`, whole days; a period is a month of the source, so it holds the same flights with every shift.
     The rows are in the order of the source.
     """
     planes = read_csv("planes").select("tailnum", *AIRCRAFT_COLUMNS)

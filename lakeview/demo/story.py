@@ -1,7 +1,7 @@
 """The demo's story: what happened to the table `flights` in its first year, step by step, as data.
 
-It goes by the twelve periods of a calendar, not by months: whatever day the lake is built on, each period holds the
-same flights, delivered in the same commits.
+It goes by the twelve periods of a calendar, not by months: each period holds the same flights, delivered in the same
+commits, on every day of a build.
 """
 
 from dataclasses import dataclass

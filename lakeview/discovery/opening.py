@@ -188,7 +188,7 @@ def convert_to_delta(
 def _no_table(storage: Storage, above: str | None) -> NotATableError:
     if above is not None:
         return NotATableError(f"{storage.root} is no table, but lies in one", fix=f"open {above}", place=storage.root)
-    # not a listing of all that lies below: somebody may have asked for the root of a disk
+    # not a listing of all that lies below: the address may be the root of a disk
     if is_local(storage.root) and storage.exists(storage.root):
         reason = "it is a file"
     elif not storage.holds_files():

@@ -186,7 +186,7 @@ def findings_table(every: Sequence[Finding], *, key: str) -> None:
 
 
 def history_note(retention: views.retention.simulation.Retention) -> str:
-    """What the past costs beside the present."""
+    """The bytes retained for old versions, and the live bytes."""
     if retention.undated:
         return "unknown"
     retained, live = views.units.format_bytes(retention.retained_bytes), views.units.format_bytes(retention.live_bytes)

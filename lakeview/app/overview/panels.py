@@ -21,7 +21,7 @@ from lakeview.model.findings import Finding, Severity
 _MAX_PROPERTIES = 40
 MOST_FINDINGS = 3
 _NAME = 100
-"""Pixels of a column's name beside the other columns of the glance, in a card of half the page."""
+"""Pixels of a column's name in the table of columns, in a card of half the page."""
 
 
 def tiles(now: OpenTable, timeline: pl.DataFrame) -> None:

@@ -53,7 +53,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def cheaper(self) -> str:
-        """What to do that takes less time and memory, of what the page offers beside this request."""
+        """What to do that takes less time and memory, of what the page offers instead."""
         if self.base is not None:
             return "compare versions closer together"
         return "filter by columns that skip files" if self.start is None else "choose fewer commits"

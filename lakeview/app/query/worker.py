@@ -1,7 +1,7 @@
 """A request on standard input to rows on standard output: what a user's query runs in, so that it can be ended.
 
-A process of its own: whatever a query takes, hangs on or brings down is this process, and stopping it needs nobody's
-consent. Started by `lakeview.app.query.runner` through `lakeview.app.query.sandbox`; it imports no page.
+A process of its own: a query that takes all memory, hangs or crashes ends this process alone, and it can be killed at
+any time. Started by `lakeview.app.query.runner` through `lakeview.app.query.sandbox`; it imports no page.
 
 Standard input: a Request as JSON on one line; closed after it, it asks for the rows so far. Standard output: the rows
 as an Arrow stream. Standard error: lines that begin with MARK, each a JSON object: `{"ready": true}` once a request can

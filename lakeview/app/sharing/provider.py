@@ -196,7 +196,7 @@ def _profile(configuration: ShareConfiguration, tokens: pl.DataFrame) -> None:
             language="bash",
             wrap_lines=True,
         )
-        st.markdown(":small[:gray[LAKEVIEW_SHARE_TOKENS=1 makes them here, for whoever reaches this app.]]")
+        st.markdown(":small[:gray[LAKEVIEW_SHARE_TOKENS=1 makes them here, for everyone who reaches this app.]]")
         return
     live = tokens.filter(recipient=recipient, state="live").height
     st.download_button(

@@ -93,7 +93,7 @@ def failure(response: httpx.Response, body: bytes, what: str) -> LakeviewError |
 def retry_after(headers: Mapping[str, str]) -> float:
     """Seconds to wait before asking again, 0 where a server does not say: "an HTTP-date or a number of seconds".
 
-    A date is compared with the `Date` of the same answer: the clock it was meant by, whatever ours says.
+    A date is compared with the `Date` of the same answer, not with our clock, which may differ.
     """
     text = headers.get("Retry-After")
     if not text:

@@ -245,7 +245,7 @@ class SignedFiles(Storage):
 
     # -- what a share has not
 
-    def list_from(self, folder: str, start: str = "") -> pl.DataFrame:  # noqa: ARG002 (whatever is asked for)
+    def list_from(self, folder: str, start: str = "") -> pl.DataFrame:  # noqa: ARG002 (of no folder)
         """Nothing: a share has no folders."""
         return pl.DataFrame(schema=LISTING)
 

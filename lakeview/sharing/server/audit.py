@@ -1,4 +1,4 @@
-"""Requests to an audit log: a Delta table, written in batches beside the requests and once more at the end."""
+"""Requests to an audit log: a Delta table, written in batches by threads and once more at the end."""
 
 from __future__ import annotations
 

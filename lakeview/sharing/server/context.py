@@ -22,7 +22,7 @@ from lakeview.sharing.server.source import CommitRow
 class Position(msgspec.Struct, frozen=True, array_like=True):
     """Where an answer of several pages goes on. `checksum` is that of everything else the request asked.
 
-    `version`, `end`: what the answer is about, whatever has been committed since; `expires` in seconds since 1970.
+    `version`, `end`: what the answer is about, without later commits; `expires` in seconds since 1970.
     `commit`: of changes, the version from which on `row` counts, so that a page reads no commit of the pages before it;
     negative: from `version` on.
     """

@@ -132,7 +132,7 @@ class Hub:
         finally:
             self._token_fault = fault
 
-    # -- work beside the event loop
+    # -- work in threads
 
     async def work(self, function: Callable[[], T]) -> T:
         """Run a short call of a store in a thread; 16 at a time, the others wait."""

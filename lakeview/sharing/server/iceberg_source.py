@@ -30,7 +30,7 @@ from lakeview.sharing.server.source import ChangeBatch, ChangeRange, Source
 _WORDS = frozenset(
     {"string", "long", "integer", "short", "byte", "float", "double", "boolean", "binary", "date", "timestamp"}
 )
-"""The protocol's primitive types; decimals come beside."""
+"""The protocol's primitive types; decimals are allowed, too."""
 
 
 class IcebergSource(Source):

@@ -70,7 +70,7 @@ def delta_row(
     kind: str, path: str, action: Mapping[str, Any], vector: str | None, body: Mapping[str, Any], scheme: str
 ) -> Row:
     """A line that holds an action of the log. `vector`: the file of its deletion vector, None without one or inline;
-    `body`: what stands beside the action."""
+    `body`: the other fields of the line."""
     fields: dict[str, Any] = {"id": file_id(path, scheme)}
     if action.get("deletionVector") is not None:
         descriptor = action["deletionVector"]
@@ -133,7 +133,7 @@ def rows_frame(rows: Sequence[Row]) -> pl.DataFrame:
 
 
 def closing(expires: int, **more: object) -> str:
-    """What closes each line of an answer: `expires` in seconds since 1970, `more` what was asked for beside."""
+    """What closes each line of an answer: `expires` in seconds since 1970, `more` what else was asked for."""
     return f",{text({**more, 'expirationTimestamp': expires * 1000})[1:-1]}}}}}\n"
 
 

@@ -51,7 +51,7 @@ class ShareEntry(msgspec.Struct, frozen=True, rename="camel"):
 class Recipient(msgspec.Struct, frozen=True, rename="camel"):
     """Who may read which shares (`*`: all). `id` stands in signed URLs instead of the name.
 
-    One that is blocked is refused with 403 whatever token it shows.
+    One that is blocked is refused with 403, with a valid token too.
     """
 
     name: str

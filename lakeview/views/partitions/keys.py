@@ -1,7 +1,7 @@
 """Partition texts to their keys, and to a sequence in time where one key is a year, a month, a day or an hour.
 
-Keys are told by their text, as a reader writes it for people (`month=2013-05/id_bucket=bucket 3 of 16`): so the months
-that a table derives from a timestamp read as months, whatever number stands for them.
+Keys are recognised by their text, as a reader writes it for people (`month=2013-05/id_bucket=bucket 3 of 16`). The
+months that a table derives from a timestamp therefore read as months, and not as the numbers that the table stores.
 """
 
 from __future__ import annotations

@@ -261,8 +261,8 @@ def _depth(codes: pl.DataFrame) -> _Depth:
 
 
 def _depth_at(codes: pl.DataFrame, places: pl.Series) -> pl.Series:
-    """How many ranges hold each place: those that begin at or before it, less those that end before it; never fewer
-    than none, whatever a broken range says. `codes`: lows and highs, each sorted for itself."""
+    """How many ranges contain each place: those that begin at or before it, less those that end before it; at least 0,
+    also where a range ends before it begins. `codes`: lows and highs, each sorted for itself."""
     begun = codes["low"].search_sorted(places, side="right").cast(pl.Int64)
     ended = codes["high"].search_sorted(places, side="left").cast(pl.Int64)
     return (begun - ended).clip(0)

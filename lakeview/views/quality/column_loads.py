@@ -130,7 +130,7 @@ _OF_SOME_FILES = "\N{ALMOST EQUAL TO}"
 
 def _per_load(files: pl.DataFrame, load: pl.Series) -> pl.DataFrame:
     """What files say of each column and load: `load` is the load of each of them."""
-    # a load's rows are those it wrote, whatever was deleted of them later; where those are recorded, so are their nulls
+    # a load's rows are those it wrote, those deleted later included; where they are recorded, so are their nulls
     # "Map from column id to number of null values in the column"  iceberg spec, Manifests
     is_as_written = "written" in files.columns
     head = files.select(records="written" if is_as_written else "records").with_columns(load)

@@ -1,4 +1,4 @@
-"""Refs and commits to branches: what each has that the default one has not, which commits lie beside a line,
+"""Refs and commits to branches: what each has that the default one has not, which commits are off-branch,
 and the graph of all."""
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def off_branch(commits: pl.DataFrame, refs: pl.DataFrame, head: int) -> pl.DataF
 
 
 def of_line(commits: pl.DataFrame, refs: pl.DataFrame, head: int) -> pl.DataFrame:
-    """COMMITS without those beside the line that ends at `head`: what another branch gets is no news of this one."""
+    """COMMITS of the branch that ends at `head`, without off-branch commits."""
     return commits.join(off_branch(commits, refs, head), on="version", how="anti", maintain_order="left")
 
 
