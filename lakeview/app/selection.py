@@ -8,7 +8,7 @@ them and for their links.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import quote, urlencode
 
@@ -128,32 +128,6 @@ def permalink(*, pinned: bool = True) -> str:
     if not pinned:
         parameters.pop(VERSION, None)
     return f"{st.context.url or ''}?{urlencode(parameters, quote_via=quote, safe='/:')}"
-
-
-def hold(key: str, default: str | Sequence[str], options: Collection[str] | None = None) -> Callable[[], None]:
-    """Keeps a widget's state in the link under its key, for widgets whose labels are not their values: `bind` writes
-    the labels. Called before the widget is drawn, which gets the key, no default, and what is returned as `on_change`.
-
-    What the link says is taken where it is one of the options; the default is not written.
-    """
-    st.session_state[key] = _value_of(key, default, options)
-
-    def write() -> None:
-        choice = st.session_state[key]
-        state = choice if isinstance(choice, str) else list(choice or ())
-        if state and state != (default if isinstance(default, str) else list(default)):
-            st.query_params[key] = state
-        elif key in st.query_params:
-            del st.query_params[key]
-
-    return write
-
-
-def _value_of(key: str, default: str | Sequence[str], options: Collection[str] | None) -> str | list[str]:
-    texts = [text for text in st.query_params.get_all(key) if options is None or text in options]
-    if isinstance(default, str):
-        return texts[-1] if texts else default
-    return texts or list(default)
 
 
 def _choose(parameters: Mapping[str, str]) -> None:

@@ -14,7 +14,7 @@ WIDGETS = {
 }  # fmt: skip
 
 WRITTEN_BY_THE_PAGE = {
-    "'blamed'", "'pick_base'", "'pick_commit'", "'pick_file'", "'pick_partition'", "'pick_ref'", "'pick_table'",
+    "'pick_base'", "'pick_commit'", "'pick_file'", "'pick_partition'", "'pick_ref'", "'pick_table'",
     "'pick_version'", "'range'", "LANES", "WRITER",
 }  # fmt: skip
 """Widgets whose parameters are written apart, because their labels are no values: `tests/browser/test_links.py` and

@@ -12,10 +12,9 @@ from lakeview.app import answers, columns, widths
 from lakeview.app.components import BROKEN_LINES, MAX_ROWS, ROW_HEIGHT, dark, escape, fold, frame, link, nothing, stack
 from lakeview.app.null_shares import null_columns
 from lakeview.app.row_links import row_link
-from lakeview.app.selection import hold
 from lakeview.app.selection import link as selected
 from lakeview.app.session import OpenTable
-from lakeview.app.widget_state import linked, page_number
+from lakeview.app.widget_state import choice, linked, page_number
 from lakeview.inspection.schemas import readable_schemas, schema_changes
 from lakeview.model.errors import LakeviewError
 from lakeview.model.snapshot import Snapshot
@@ -220,23 +219,16 @@ def blame(history: pl.DataFrame, timeline: pl.DataFrame) -> None:
         for version, writer in zip(history["version"], history["writer"], strict=True)
     }
     newest_first = [str(v) for v in dict.fromkeys(history["version"])][:MAX_ROWS]
-    write = hold("blamed", next(iter(newest_first), ""), newest_first)
+    if not newest_first:
+        return
     with st.container(horizontal=True, vertical_alignment="center"):
-        choice = st.selectbox(
-            "Commit of a change",
-            newest_first,
-            format_func=lambda version: labels[int(version)],
-            key="blamed",
-            on_change=write,
-            label_visibility="collapsed",
-            width=260,
-        )
-        if choice:
-            link("timeline", "The commit", selected(version=int(choice), commit=choice))
-            before = views.timeline.commits.version_before(timeline, int(choice))
-            if before is not None:
-                label = f"Compare with {views.units.format_version(before)}"
-                link("compare", label, selected(version=int(choice), base=before))
+        text = choice("Commit of a change", newest_first, "blamed", format_func=lambda v: labels[int(v)], width=260)
+        version = int(text)
+        link("timeline", "The commit", selected(version=version, commit=text))
+        before = views.timeline.commits.version_before(timeline, version)
+        if before is not None:
+            label = f"Compare with {views.units.format_version(before)}"
+            link("compare", label, selected(version=version, base=before))
 
 
 def history_table(history: pl.DataFrame) -> None:
