@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import lakeview as lv
-from lakeview import views
 from lakeview.model.errors import CorruptTableError, DataFileMissingError, InvalidRequestError, VersionNotFoundError
 from lakeview.model.frames import CHANGES_PLAN
 from tests.builders.actions import add, metadata, protocol, remove
@@ -23,6 +22,7 @@ from tests.builders.iceberg import IcebergHistory
 from tests.builders.iceberg_branches import BranchedHistory
 from tests.builders.mapped import field, mapped, stored_field
 from tests.builders.vectors import deleting
+from tests.views.at_once import row_difference
 
 FIELDS = [
     {"id": 1, "name": "id", "required": False, "type": "long"},
@@ -74,7 +74,7 @@ def test_files_of_the_versions_between_may_be_gone(history: DeltaHistory) -> Non
     table = opened(history)
     with pytest.raises(DataFileMissingError):
         table.changes(2, 3).collect()
-    difference = views.compare.rows.row_difference(table.difference(1, 3))
+    difference = row_difference(table.difference(1, 3))
     assert (difference.gains, difference.losses, difference.rows_read) == (2, 0, 4)
     assert difference.rows.rows() == [(1, 2), (1, 3)]
 
@@ -198,7 +198,7 @@ def test_any_two_versions_differ_as_their_rows_do(tmp_path_factory: pytest.TempP
     rows_of = [Counter(table.scan(v).collect()["id"].to_list()) for v in range(table.latest_version + 1)]
     for base in range(1, len(rows_of)):
         for version in range(1, len(rows_of)):
-            difference = views.compare.rows.row_difference(table.difference(base, version))
+            difference = row_difference(table.difference(base, version))
             assert difference.gains == (rows_of[version] - rows_of[base]).total()
             assert difference.losses == (rows_of[base] - rows_of[version]).total()
 

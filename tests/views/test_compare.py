@@ -19,6 +19,7 @@ from tests.builders.actions import add, metadata, protocol, remove
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
 from tests.pages import tables
+from tests.views.at_once import row_difference
 
 FIELDS = [
     {"id": 1, "name": "id", "required": False, "type": "long"},
@@ -215,7 +216,7 @@ def test_bases_worth_choosing_are_offered_each_once(good: lv.Table) -> None:
 def test_of_more_rows_than_are_shown_lost_and_gained_ones_come_by_turns() -> None:
     kinds = ["delete"] * 5 + ["insert"] * 3
     changes = pl.LazyFrame({"a": range(8), "_change_type": kinds})
-    values = [views.compare.rows.row_difference(changes, limit).rows["a"].to_list() for limit in (4, 7, 8)]
+    values = [row_difference(changes, limit).rows["a"].to_list() for limit in (4, 7, 8)]
     assert values == [[0, 5, 1, 6], [0, 5, 1, 6, 2, 7, 3], [0, 5, 1, 6, 2, 7, 3, 4]]
 
 
@@ -229,7 +230,7 @@ def test_rows_that_were_only_copied_are_no_difference() -> None:
         },
         schema_overrides={"_commit_timestamp": pl.Datetime("us", "UTC")},
     )
-    difference = views.compare.rows.row_difference(changes)
+    difference = row_difference(changes)
     assert (difference.gains, difference.losses, difference.rows_read) == (1, 0, 5)
     assert difference.rows.rows() == [(1, 3)]
 
@@ -246,12 +247,12 @@ def test_rows_are_told_apart_whatever_their_columns_are_called_and_hold() -> Non
             _commit_timestamp=pl.lit(None, pl.Datetime("us", "UTC")),
         )
     )
-    difference = views.compare.rows.row_difference(changes)
+    difference = row_difference(changes)
     assert (difference.gains, difference.losses, difference.rows_read) == (2, 0, 4)
     assert difference.rows.columns == ["_difference", "^a$", "a", "_difference_", "m"]
     assert difference.rows.select(pl.nth(0, 1, 2, 3)).rows() == [(1, 2, 1, "x"), (1, 3, None, "y")]
     assert difference.rows.schema["m"] == kinds["m"]
-    assert views.compare.rows.row_difference(changes, 1).rows.rows() == difference.rows.rows()[:1]
+    assert row_difference(changes, 1).rows.rows() == difference.rows.rows()[:1]
 
 
 IDS = st.lists(st.integers(0, 3), max_size=6)
@@ -291,8 +292,8 @@ def test_a_part_of_a_difference_is_true_of_the_whole(
 
 
 def test_rows_of_two_versions_differ_by_what_was_loaded_and_deleted(good: lv.Table) -> None:
-    assert views.compare.rows.row_difference(good.changes(2, 3)).gains == 40
-    back = views.compare.rows.row_difference(good.changes(5, 6))
+    assert row_difference(good.changes(2, 3)).gains == 40
+    back = row_difference(good.changes(5, 6))
     assert (back.gains, back.losses, back.rows_read) == (0, 0, 120)
 
 

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from lakeview import charts, views
+from tests.views.at_once import distributions
 
 N = 100
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -35,7 +36,7 @@ SAMPLE = pl.DataFrame(COLUMNS)
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_every_row_is_counted_once_and_found_again_by_its_condition(name: str) -> None:
-    spread = views.data.distributions.distributions(SAMPLE.select(name))
+    spread = distributions(SAMPLE.select(name))
     assert spread.schema == views.data.distributions.DISTRIBUTIONS
     assert int(spread["count"].sum()) == N
     assert math.isclose(float(spread["share"].sum()), 1.0)
@@ -51,66 +52,59 @@ def test_every_row_is_counted_once_and_found_again_by_its_condition(name: str) -
     ],
 )  # fmt: skip
 def test_a_column_is_told_in_its_own_way(name: str, kinds: set[str]) -> None:
-    spread = views.data.distributions.distributions(SAMPLE.select(name))
+    spread = distributions(SAMPLE.select(name))
     assert set(spread["kind"]) == kinds
     assert spread.height <= 22
 
 
 def test_the_most_frequent_value_comes_first() -> None:
-    spread = views.data.distributions.distributions(pl.DataFrame({"x": ["b", "a", "b", None]}))
+    spread = distributions(pl.DataFrame({"x": ["b", "a", "b", None]}))
     assert spread.select("kind", "label", "count").rows() == [("value", "b", 2), ("value", "a", 1), ("null", "null", 1)]
 
 
 def test_nested_columns_tell_their_nulls_alone() -> None:
-    spread = views.data.distributions.distributions(pl.DataFrame({"l": [[1], None], "s": [{"a": 1}, {"a": 2}]}))
+    spread = distributions(pl.DataFrame({"l": [[1], None], "s": [{"a": 1}, {"a": 2}]}))
     assert spread.select("column", "kind", "count").rows() == [("l", "null", 1)]
 
 
 def test_a_name_that_polars_takes_for_a_pattern_has_no_condition() -> None:
-    assert views.data.distributions.distributions(pl.DataFrame({"^x$": ["a", None]}))["condition"].to_list() == [
-        None,
-        None,
-    ]
+    assert distributions(pl.DataFrame({"^x$": ["a", None]}))["condition"].to_list() == [None, None]
 
 
 def test_a_blank_text_is_seen_between_quotes() -> None:
-    spread = views.data.distributions.distributions(pl.DataFrame({"name": ["", "", " ", "x"]}))
+    spread = distributions(pl.DataFrame({"name": ["", "", " ", "x"]}))
     assert spread["label"].to_list() == ["''", "' '", "x"]
     assert spread["condition"].to_list()[0] == "`name` = ''"
 
 
 @pytest.mark.parametrize("sample", [pl.DataFrame(), pl.DataFrame(schema={"x": pl.Int64()})])
 def test_no_rows_have_no_distribution(sample: pl.DataFrame) -> None:
-    assert views.data.distributions.distributions(sample).equals(
-        pl.DataFrame(schema=views.data.distributions.DISTRIBUTIONS)
-    )
+    assert distributions(sample).equals(pl.DataFrame(schema=views.data.distributions.DISTRIBUTIONS))
 
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("name", COLUMNS)
 def test_every_distribution_has_a_picture(name: str, dark: bool) -> None:
-    chart = charts.distributions.distribution_bars(
-        views.data.distributions.distributions(SAMPLE.select(name)), dark=dark
-    ).to_dict()
+    chart = charts.distributions.distribution_bars(distributions(SAMPLE.select(name)), dark=dark).to_dict()
     assert name in chart["title"]["text"]
 
 
 def test_the_rows_from_before_a_column_existed_are_named_below_its_name() -> None:
-    spread = views.data.distributions.distributions(SAMPLE.select("moment"))
+    spread = distributions(SAMPLE.select("moment"))
     spec = charts.distributions.distribution_bars(spread, absent="40.8 % before v9").to_dict()
     assert spec["title"]["subtitle"] == "40.8 % before v9: absent from the files"
     assert "subtitle" not in charts.distributions.distribution_bars(spread).to_dict()["title"]
 
 
 def test_the_longest_bar_ends_before_the_shares_at_the_right() -> None:
-    spread = views.data.distributions.distributions(pl.DataFrame({"x": ["a", "a", "a", "b"]}))
+    spread = distributions(pl.DataFrame({"x": ["a", "a", "a", "b"]}))
     bars = charts.distributions.distribution_bars(spread).to_dict()["layer"][0]
     assert bars["encoding"]["x"]["scale"]["domain"][1] >= 3 * 1.2
 
 
 def test_the_ends_of_moments_are_days_and_on_one_day_times() -> None:
     def ends(values: pl.Series) -> list[str]:
-        spread = views.data.distributions.distributions(values.to_frame("moment"))
+        spread = distributions(values.to_frame("moment"))
         spec = charts.distributions.distribution_bars(spread, dark=False).to_dict()
         return [spec["datasets"][layer["data"]["name"]][0]["short"] for layer in spec["layer"][2:]]
 

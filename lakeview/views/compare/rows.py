@@ -37,17 +37,6 @@ class RowDifference:
     undecided: int | None = None
 
 
-def row_difference(changes: pl.LazyFrame, limit: int = MOST_ROWS) -> RowDifference:
-    """What CHANGES add up to, or what `table.difference` gives. A row that a rewrite copied is no difference.
-
-    Reads all of `changes`: the caller knows the price (`difference_plan`, `changes_plan`).
-    """
-    sums = RowDifferenceSum(changes.collect_schema(), limit)
-    for batch in changes.collect_batches():
-        sums.add(batch)
-    return sums.whole()
-
-
 def extent(difference: RowDifference, plan: pl.DataFrame) -> str:
     """Of which rows a difference is: `exact, of 40 rows read`, `a part, of 40 of 60 rows of 2 files read`; `plan`:
     CHANGES_PLAN."""
@@ -67,7 +56,8 @@ def undecided_text(difference: RowDifference) -> str:
 
 
 class RowDifferenceSum:
-    """A row difference that is added up batch by batch.
+    """A row difference that is added up batch by batch, from CHANGES or the rows of `table.difference`. A row that a
+    rewrite copied is no difference.
 
     Only rows that differ so far stay in memory: copies cancel. Batches wait until they are as large as those, so that
     each row is added up about twice.

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from lakeview.model.schema import quoted
-from lakeview.views.data.aggregates import Facts, Frequencies, PolarsAggregates, has_bins
+from lakeview.views.data.aggregates import Facts, Frequencies, has_bins
 from lakeview.views.data.preview import Condition, where_text
 from lakeview.views.units import count_text
 from lakeview.views.values import FEW_DIGITS, value_text
@@ -29,15 +29,6 @@ DISTRIBUTIONS = pl.Schema(
 to the next one's), value (one value, most frequent first), others (all further values), nan, null. `label`: a blank
 text is in quotes. `share` of the sample's rows, one of all; `condition`: SQL text that keeps these rows, null where one
 condition cannot say it."""
-
-
-def distributions(sample: pl.DataFrame) -> pl.DataFrame:
-    """DISTRIBUTIONS of the columns of a frame; nested ones show their nulls alone."""
-    aggregates = PolarsAggregates(sample)
-    facts = aggregates.facts()
-    frequencies = dict(aggregates.frequencies({each.name: each.edges for each in facts if each.is_countable}))
-    parts = [column_distribution(each, frequencies.get(each.name)) for each in facts]
-    return pl.concat(parts) if parts else pl.DataFrame(schema=DISTRIBUTIONS)
 
 
 def column_distribution(facts: Facts, frequencies: Frequencies | None) -> pl.DataFrame:

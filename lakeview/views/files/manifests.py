@@ -45,8 +45,8 @@ DELETE_FILE_ROWS = pl.Schema(
 )
 """One row a delete file: its name, and the kind of deletes in it: `deletes` where the format has only one."""
 
-DISTINCT = pl.Schema({"path": pl.String(), "ndv": pl.Int64(), "ndv_version": pl.Int64()})
-"""One row a column with an estimate of its distinct values, and the version it was made for."""
+DISTINCT = pl.Schema({"path": pl.String(), "ndv": pl.Int64()})
+"""One row a column with an estimate of its distinct values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def distinct_values(statistics: pl.DataFrame, versions: Sequence[int]) -> pl.Dat
     return (
         single.join(order, on="version")
         .sort("age", maintain_order=True)
-        .select(path=pl.col("columns").list.first(), ndv="ndv", ndv_version="version")
+        .select(path=pl.col("columns").list.first(), ndv="ndv")
         .unique("path", keep="first", maintain_order=True)
         .cast(DISTINCT)
     )

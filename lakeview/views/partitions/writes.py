@@ -38,7 +38,6 @@ PARTITION_ARRIVALS = pl.Schema(
         "partition_text": pl.String(),
         "first_version": pl.Int64(),
         "first_written": UTC_MILLIS,
-        "last_written": UTC_MILLIS,
         "lag": pl.Duration("ms"),
         "late": pl.Boolean(),
         "note": pl.String(),
@@ -105,7 +104,6 @@ def partition_arrivals(
         .agg(
             first_version=pl.col("version").first(),
             first_written=pl.col("timestamp").min(),
-            last_written=pl.col("timestamp").max(),
         )
     )
     ordered = sizes.select("partition_text").join(arrivals, on="partition_text", how="left", maintain_order="left")
