@@ -15,6 +15,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as spark_types
 
 import lakeview as lv
+from lakeview.model.errors import InvalidRequestError
 from lakeview.spark.tables import table
 from lakeview.views.data.aggregates import TOP, Facts, Frequencies
 from lakeview.views.data.profile import profile_of
@@ -37,14 +38,19 @@ def profile(
 
     The same figures as `lakeview.views.data.profile.profile` of the same rows; without `columns` of all columns that
     can be read. `storage_options` as those of `lakeview.spark.table`. `on_step` is called with what is done next, and
-    ends the profile by an exception. UnsupportedTableError for a column of a type that Spark lacks; errors as
-    `lakeview.spark.table`.
+    ends the profile by an exception. InvalidRequestError for no column at all, UnsupportedTableError for a column of a
+    type that Spark lacks; errors as `lakeview.spark.table`.
     """
+    if columns is not None and not columns:
+        raise InvalidRequestError(
+            "the profile names no column", fix="name one or more, or leave columns out for all of them", place="columns"
+        )
     on_step("planning")
     source = lv.open_table(address, storage_options=storage_options)
     snapshot = source.snapshot(version)
-    unreadable = snapshot.schema.unreadable
-    names = [name for name in snapshot.schema.names if name not in unreadable] if columns is None else list(columns)
+    schema = snapshot.schema
+    readable = [name for name in schema.names if name not in schema.unreadable]
+    names = readable if columns is None else list(dict.fromkeys(schema.spelled(columns, "columns")))
     rows = table(spark, address, version=snapshot.version, columns=names, where=where, storage_options=storage_options)
     kinds = source.scan(snapshot.version).collect_schema()
     return profile_of([SparkAggregates(rows, {name: kinds[name] for name in names}, on_step)])

@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lakeview as lv
+from lakeview.model.errors import InvalidRequestError
 from lakeview.spark.profile import profile
 from lakeview.views.data.profile import PROFILE
 from lakeview.views.data.profile import profile as profile_by_polars
@@ -73,9 +74,17 @@ def test_a_version_a_condition_and_columns(spark: SparkSession, address: str) ->
     columns, rows = profile(spark, address, version=1, where="few > 1", columns=["few", "flag"])
     expected, count = profile_by_polars(selection)
     assert (columns.to_dicts(), rows) == (expected.to_dicts(), count)
-    columns, rows = profile(spark, address, where="few = 9", columns=["few"])
+    columns, rows = profile(spark, address, where="few = 9", columns=["FEW", "few"])
     expected, count = profile_by_polars(selection.filter(few=9).select("few"))
     assert (columns.to_dicts(), rows) == (expected.to_dicts(), count)
+
+
+def test_columns_that_mean_nothing_are_refused(address: str) -> None:
+    no_session: Any = None
+    with pytest.raises(InvalidRequestError, match="names no column\n  fix: name one or more"):
+        profile(no_session, address, columns=())
+    with pytest.raises(InvalidRequestError, match="there is no column fwe\n  fix: choose from"):
+        profile(no_session, address, columns=["fwe"])
 
 
 def test_spark_reads_a_condition_as_it_was_checked(spark: SparkSession, address: str) -> None:
