@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeAlias, cast
 
 import polars as pl
@@ -21,6 +22,7 @@ from lakeview.model.schema import Schema
 from lakeview.spark import DeltaTable
 from lakeview.spark.dml import merge
 from lakeview.spark.dml.jobs import collect
+from lakeview.spark.dml.merge_source import SourceRows
 from lakeview.storage import open_storage
 
 pytestmark = pytest.mark.spark
@@ -209,6 +211,28 @@ INCOMPARABLE = [
     (pl.Int64(), "string"), (pl.String(), "long"), (pl.Date(), "timestamp"), (pl.Datetime("us", "UTC"), "date"),
     (pl.Datetime("us"), "timestamp"), (pl.Boolean(), "int"),
 ]  # fmt: skip
+
+
+def test_a_merge_may_bring_new_columns_and_fields(spark: SparkSession, tmp_path: Path) -> None:
+    table = lv.create_table(str(tmp_path / "t"), pa.schema([("id", pa.int64()), ("s", pa.struct([("a", pa.int64())]))]))
+    table.append(pa.table({"id": [1, 2], "s": [{"a": 1}, {"a": 2}]}))
+    rows = spark.sql("SELECT id, named_struct('a', id, 'b', 'x') AS s, 0.5D AS new FROM VALUES (2L), (3L) AS v(id)")
+    target = DeltaTable.forPath(spark, table.address)
+    merging = target.merge(rows, "target.id = source.id").whenMatchedUpdateAll().whenNotMatchedInsertAll()
+    with pytest.raises(InvalidRequestError, match="new"):
+        merging.execute()
+    merging.withSchemaEvolution().execute()
+    assert content(tmp_path / "t") == [
+        (1, {"a": 1, "b": None}, None), (2, {"a": 2, "b": "x"}, 0.5), (3, {"a": 3, "b": "x"}, 0.5),
+    ]  # fmt: skip
+    assert lv.open_table(table.address).latest_version == 2
+
+
+def test_a_source_with_a_name_of_the_merges_own_columns_is_refused_before_it_is_read() -> None:
+    for name in ("\1file", "\1group", "\1row", "\1KEY0"):
+        rows: Any = SimpleNamespace(columns=["id", name])
+        with pytest.raises(InvalidRequestError, match=r"called \\x01\w+: .*\n  fix: rename or drop"):
+            SourceRows(rows)
 
 
 def test_keys_that_do_not_compare_are_refused_before_any_row_is_read(spark: SparkSession, tmp_path: Path) -> None:

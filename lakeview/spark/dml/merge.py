@@ -42,13 +42,14 @@ from lakeview.spark.dml.jobs import (
     run_parts,
     take_paths,
 )
-from lakeview.spark.dml.merge_source import BROADCAST_BYTES, ROW, SourceRows, key_fields
+from lakeview.spark.dml.merge_source import BROADCAST_BYTES, OWN, ROW, SourceRows, key_fields
 from lakeview.spark.failures import lakeview_errors
 from lakeview.spark.types import arrow_schema, from_spark
+from lakeview.spark.write_contexts import evolve
 from lakeview.spark.writer import ENGINE
 
-_FILE = "\1file"
-_GROUP = "\1group"
+_FILE = f"{OWN}file"
+_GROUP = f"{OWN}group"
 _GROUPS = StructType([StructField(_FILE, IntegerType()), StructField(_GROUP, IntegerType())])
 _RANGED = ("long", "integer", "short", "byte", "string", "date")
 """Types of keys whose least and greatest value skip files."""
@@ -69,6 +70,7 @@ def merge(
     source: DataFrame,
     plan: Merge,
     *,
+    merge_schema: bool = False,
     application: tuple[str, int] | None = None,
     user: str | None = None,
     user_metadata: str | None = None,
@@ -76,7 +78,8 @@ def merge(
 ) -> int | None:
     """Do what the clauses of `plan` say with the rows of `source`; returns the version, None if nothing changed.
 
-    `application`: its name, and a version of it that the table is merged with once (txnAppId and txnVersion of a
+    `merge_schema`: columns and fields that the source alone has are added to the table, as a write with mergeSchema
+    does. `application`: its name, and a version of it that the table is merged with once (txnAppId and txnVersion of a
     write). InvalidRequestError (kind no-merge-key) for a condition without an equality of columns, and as the
     library's merge.
     """
@@ -90,6 +93,8 @@ def merge(
         ) as txn:
             if application is not None and not txn.set_transaction(*application, once=True):
                 return None
+            if merge_schema:
+                evolve(txn, from_spark(source.schema))
             _Merging(spark, txn, rows, plan).run()
         return txn.version
 
@@ -196,7 +201,7 @@ class _Merging:
     def _met_files(self, files: dict[int, LiveFile]) -> DataFrame:
         """Each source row with the number of each file that has its key."""
         columns = [column for column, _ in self._keys]
-        names = [f"\1key{i}" for i in range(len(columns))]
+        names = [f"{OWN}key{i}" for i in range(len(columns))]
         fields = key_fields(self._keys, self._txn.schema, names)
         schema = StructType([StructField(_FILE, IntegerType()), *fields])
         number = iter(files)  # parts keep the order of the files
@@ -205,7 +210,7 @@ class _Merging:
         keys = parts_frame(self._spark, numbered).mapInArrow(
             partial(_key_rows, self._work, columns, arrow_schema(schema)), schema
         )
-        others = [f"\1source{i}" for i in range(len(columns))]
+        others = [f"{OWN}source{i}" for i in range(len(columns))]
         source = self._source.with_keys(self._keys, self._txn.schema, others)
         equal = [keys[quoted(name)] == source[quoted(other)] for name, other in zip(names, others, strict=True)]
         # Spark takes the keys, of any number of files, for as small as the list of the files, and would broadcast them

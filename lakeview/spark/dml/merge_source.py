@@ -10,12 +10,17 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructField, StructType
 
 from lakeview.delta.write.merge_source import comparable_keys
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.printable import printable
 from lakeview.model.schema import Schema
 from lakeview.spark.arrow_functions import map_batches
 from lakeview.spark.failures import lakeview_errors
 from lakeview.spark.types import arrow_schema, to_spark
 
-ROW = "\1row"
+OWN = "\1"
+"""What the names of a merge's own columns begin with."""
+
+ROW = f"{OWN}row"
 """The column of a source row's id."""
 
 BROADCAST_BYTES = 10 << 20
@@ -26,9 +31,20 @@ _SIZE = "rows long, bytes long"
 
 class SourceRows:
     """The rows of a source, computed once for all attempts of a merge: after another writer's commit they are the same
-    rows with the same ids, whether or not the source would give them again."""
+    rows with the same ids, whether or not the source would give them again.
+
+    InvalidRequestError (kind reserved-column) for a column that is called as one of the merge's own.
+    """
 
     def __init__(self, source: DataFrame) -> None:
+        own = next((name for name in source.columns if name.startswith(OWN)), None)
+        if own is not None:
+            raise InvalidRequestError(
+                f"a column of the source is called {printable(own)}: a merge by Spark needs such names for its own",
+                fix="rename or drop the column; lakeview.open_table(...).merge(...) takes any name",
+                place="source",
+                kind="reserved-column",
+            )
         self.schema = source.schema
         self._source = source
         self._rows: DataFrame | None = None

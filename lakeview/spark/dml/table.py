@@ -119,6 +119,7 @@ class DeltaMergeBuilder:
         self._table = target
         self._source = source
         self._alias = alias
+        self._merges_schema = False
         fields = [field for schema in (target.snapshot().schema, from_spark(source.schema)) for field in schema]
         structs = {field.name for field in fields if isinstance(field.type, StructType)}
         self._columns = structs - {alias, TARGET, SOURCE}  # what is no struct has no fields: its name may be an alias
@@ -159,11 +160,16 @@ class DeltaMergeBuilder:
         """Delete rows that no source row matches."""
         return self._with(lambda m: m.when_not_matched_by_source_delete(where=self._where(condition)))
 
+    def withSchemaEvolution(self) -> DeltaMergeBuilder:
+        """Add columns, and fields of structs, that the source alone has to the table."""
+        self._merges_schema = True
+        return self
+
     def execute(self) -> int | None:
         """Do it; returns the version, None if nothing changed."""
         if not self._merge.clauses:
             raise InvalidRequestError("the merge has no clause, and would change nothing", fix="add one")
-        return merge(self._spark, self._table, self._source, self._merge)
+        return merge(self._spark, self._table, self._source, self._merge, merge_schema=self._merges_schema)
 
     def _with(self, add: Callable[[Merge], Merge]) -> DeltaMergeBuilder:
         add(self._merge)
