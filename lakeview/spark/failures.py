@@ -16,6 +16,7 @@ _MALFORMED = re.compile(r"\[MALFORMED_RECORD_IN_PARSING[^\]]*\] (.+)")
 _FULL = re.compile(r"No space left on device|Disk quota exceeded")
 _SLOW_WORKER = re.compile(r"Python worker failed to connect back|Timed out while waiting for the Python worker")
 _LOST_EXECUTOR = re.compile(r"ExecutorLostFailure|Checkpoint block \S+ not found|Python worker exited unexpectedly")
+_UPDATE_MODE = re.compile(r"lakeview does not support Update mode")
 
 
 @contextmanager
@@ -86,10 +87,22 @@ def _executor_lost(match: re.Match[str]) -> LakeviewError:
     )
 
 
+def _update_mode(_: re.Match[str]) -> LakeviewError:
+    return InvalidRequestError(
+        "a stream to a table has output mode append, or complete, which replaces all rows: Spark does not say which "
+        "rows an update replaces",
+        fix='merge each batch: writeStream.outputMode("update").foreachBatch(merge_batch), where merge_batch(rows, '
+        "number) calls merge of lakeview.spark.DeltaTable on the columns that are grouped by",
+        place="outputMode",
+        kind="output-mode",
+    )
+
+
 _MEANINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], LakeviewError]], ...] = (
     (_MISSING_FILE, _data_file_missing),
     (_MALFORMED, _malformed),
     (_FULL, _full),
     (_SLOW_WORKER, _slow_worker),
     (_LOST_EXECUTOR, _executor_lost),
+    (_UPDATE_MODE, _update_mode),
 )

@@ -36,6 +36,10 @@ CASES: dict[str, tuple[str, type[LakeviewError], str, str]] = {
         "org.apache.spark.SparkException: Python worker failed to connect back.\n\tat org", StoreUnavailableError,
         "did not connect to Spark within the ten seconds", "start the stream again",
     ),
+    "a stream that updates": (
+        "requirement failed: lakeview does not support Update mode.", InvalidRequestError,
+        "output mode append, or complete", "foreachBatch",
+    ),
     "a lost executor": (
         "Job aborted: Task 0.3 failed: ExecutorLostFailure (executor 1 exited)", StoreUnavailableError,
         "Spark lost a process that worked on the job: ExecutorLostFailure", "run it again",
