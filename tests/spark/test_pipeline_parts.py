@@ -442,6 +442,22 @@ def test_a_run_is_refused_whose_checkpoints_and_sinks_are_not_of_each_other(tmp_
         check_restart(Graph({"s": ""}), Checkpoints(storage), records, storage)
 
 
+def test_commits_of_another_pipeline_to_the_same_sink_are_not_recorded_as_own(tmp_path: Path) -> None:
+    sink, (own, other) = _table(tmp_path / "sink"), (f"00000000-0000-4000-8000-00000000000{n}" for n in range(2))
+    for number, query in enumerate((own, other, "named", own)):
+        parameters = {"outputMode": "Append", "queryId": query, "epochId": str(number)}
+        with sink.transaction("STREAMING UPDATE", parameters=parameters) as txn:
+            txn.append(pl.DataFrame({"id": [number]}))
+    graph, config = Graph({"s": sink.address}), parse_config(f"output: {tmp_path / 'lake'}")
+    run = _Run(tmp_path, Spec(tmp_path, "shop", str(tmp_path)), config, lambda: NOON, print, None, print)
+    folder = tmp_path / "_checkpoints/s/flow/0"
+    folder.mkdir(parents=True)
+    (folder / "metadata").write_text(f'{{"id":"{own}"}}')
+    for _ in range(2):
+        run._record_flows(graph)
+    assert _scan(tmp_path / "lake", "runs").sort("version")["version"].to_list() == [1, 3, 4]
+
+
 @pytest.mark.parametrize(
     ("storage", "server", "expected"),
     [

@@ -83,6 +83,12 @@ class Checkpoints:
             return True
         return any(not any(n.startswith(f"{folder}/commits/") for n in self._names) for folder in self._of_sink(name))
 
+    def is_of_other_flow(self, name: str, query: str) -> bool:
+        """True if a query that wrote to the sink `name` is of another pipeline or stream: this sink has checkpoints
+        here, and none is of it. An application that a sink names in place of its query is none of another's."""
+        folders = self._of_sink(name)
+        return bool(folders) and _is_query(query) and self._folders.get(query) not in folders
+
     def _of_sink(self, name: str) -> list[str]:
         return [folder for folder in self._folders.values() if same_dataset(folder.partition("/")[0], name)]
 

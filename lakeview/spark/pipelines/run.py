@@ -195,8 +195,8 @@ class _Run:
         starting = {ids[i.address]: i.starting for i in inputs if i.starting is not None and i.address in ids}
         for commit in commits_after(sink, self._records.recorded(mark)):
             query = commit.parameters.get("queryId")
-            if query is None:
-                continue  # of another writer
+            if query is None or checkpoints.is_of_other_flow(name, query):
+                continue  # of another writer, or pipeline
             spans = checkpoints.spans(query, int(commit.parameters["epochId"]), starting)
             record = {"run_id": self._run_at(commit.timestamp), "dataset": name, "step": "flow"}
             output = {"output": sink.address, "output_version": commit.version, "timestamp": commit.timestamp}
