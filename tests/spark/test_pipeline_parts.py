@@ -442,6 +442,28 @@ def test_a_run_is_refused_whose_checkpoints_and_sinks_are_not_of_each_other(tmp_
         check_restart(Graph({"s": ""}), Checkpoints(storage), records, storage)
 
 
+def test_a_sink_of_which_an_older_state_was_restored_is_refused(tmp_path: Path) -> None:
+    sink, places = _table(tmp_path / "sink"), Places("shop", str(tmp_path / "lake"), "orders")
+    storage, records = str(tmp_path), Records(str(tmp_path / "lake"), "shop", lambda: NOON)
+    graph = Graph({"s": sink.address})
+    sink.append(pl.DataFrame({"id": [1]}))
+    shutil.copytree(sink.address, tmp_path / "backup")
+    sink.append(pl.DataFrame({"id": [2]}))
+    _with_transaction(places.address, places.application(sink), 2)
+    folder = tmp_path / "_checkpoints/s/flow/0"
+    folder.mkdir(parents=True)
+    (folder / "metadata").write_text('{"id":"00000000-0000-4000-8000-000000000000"}')
+    assert places.sources(Dataset(sink="s"), graph) == []
+    shutil.rmtree(sink.address)
+    (tmp_path / "backup").rename(sink.address)
+    with pytest.raises(InvalidRequestError, match="ends at version 1, and its version 2 has been published"):
+        places.sources(Dataset(sink="s"), graph)
+    check_restart(graph, Checkpoints(storage), records, storage)
+    records.add({}, flow_mark(sink), 2)
+    with pytest.raises(InvalidRequestError, match=r"an older state of the sink was restored, and rows"):
+        check_restart(graph, Checkpoints(storage), records, storage)
+
+
 def test_commits_of_another_pipeline_to_the_same_sink_are_not_recorded_as_own(tmp_path: Path) -> None:
     sink, (own, other) = _table(tmp_path / "sink"), (f"00000000-0000-4000-8000-00000000000{n}" for n in range(2))
     for number, query in enumerate((own, other, "named", own)):

@@ -15,7 +15,8 @@ from lakeview.spark.pipelines.sources import table_at
 
 def check_restart(graph: Graph, checkpoints: Checkpoints, records: Records, storage: str) -> None:
     """InvalidRequestError where a sink has rows of this pipeline and `storage` no checkpoint of them, so that its flows
-    would read all input again, and where a sink with a checkpoint was deleted, so that they would not."""
+    would read all input again, and where a sink with a checkpoint was deleted, or an older state of it restored, so
+    that they would not."""
     for name, address in graph.sinks.items():
         if not address:
             raise InvalidRequestError(
@@ -38,6 +39,16 @@ def check_restart(graph: Graph, checkpoints: Checkpoints, records: Records, stor
                 fix="correct `storage` if the project was moved or copied; to read all input again, delete the sink",
                 place=name,
                 kind="sink-without-checkpoint",
+            )
+        elif (recorded := records.recorded(flow_mark(sink))) > sink.latest_version:
+            raise InvalidRequestError(
+                f"the sink {name} at {address} ends at version {sink.latest_version}, and a flow has written its "
+                f"version {recorded}: an older state of the sink was restored, and rows that were read since would "
+                "not be read again",
+                fix="restore the newer state of the sink; or delete the sink, and _checkpoints/"
+                f"{name} in {storage}, to read all input again",
+                place=name,
+                kind="older-sink",
             )
 
 

@@ -75,6 +75,7 @@ class Places:
         after = transaction_version(published, application)
         self._check_not_itself(dataset, sink, published)
         self._check_same_sink(dataset, application, sink, after)
+        self._check_not_older(dataset, sink, after)
         half = self._quarantined(application, published)
         ends = [end for end in sorted({half, last}) if after < end <= last]
         if dataset.publish is Mode.OVERWRITE:
@@ -118,6 +119,18 @@ class Places:
                 fix="name another folder as output: the published table is a table of its own",
                 place=self.name,
                 kind="sink-as-output",
+            )
+
+    def _check_not_older(self, dataset: Dataset, sink: DeltaTable, after: int) -> None:
+        """Rows of the versions that come again would be taken for published ones."""
+        if after > sink.latest_version:
+            raise InvalidRequestError(
+                f"the sink {dataset.sink} at {sink.address} ends at version {sink.latest_version}, and its version "
+                f"{after} has been published to {self.address}: an older state of the sink was restored",
+                fix="restore the newer state of the sink; or move the published table away, which then gets all rows "
+                "of the sink",
+                place=self.name,
+                kind="older-sink",
             )
 
     def _check_same_sink(self, dataset: Dataset, application: str, sink: DeltaTable, after: int) -> None:
