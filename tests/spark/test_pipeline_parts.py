@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyspark.sql.connect.proto as pb2
 import pytest
 from pyspark.errors import PySparkException
-from pyspark.pipelines.output import MaterializedView, Sink, StreamingTable
+from pyspark.pipelines.output import MaterializedView, Sink, StreamingTable, TemporaryView
 from pyspark.pipelines.source_code_location import SourceCodeLocation
 
 import lakeview as lv
@@ -27,6 +27,7 @@ from lakeview.model.errors import InvalidRequestError, StoreUnavailableError
 from lakeview.model.pipelines import TABLES
 from lakeview.model.schema import Schema
 from lakeview.spark.pipelines import server
+from lakeview.spark.pipelines.checks import check_no_new_columns, check_results, spelled_as_rows
 from lakeview.spark.pipelines.config import Action, Dataset, Mode, find_spec, parse_config, read_config
 from lakeview.spark.pipelines.definitions import Registry, error_of_file
 from lakeview.spark.pipelines.expectations import check_rules, failures
@@ -336,6 +337,60 @@ def test_an_expectation_that_rows_cannot_be_held_against_is_refused_before_any_i
         check_rules(parse_config(text).tables["t"].rules, SCHEMA)
 
 
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ("publish: merge, keys: [idd]", "keys: there is no column idd\n  fix: perhaps id is meant; correct keys in"),
+        ("publish: merge, keys: [id], order_by: [pric]", "order_by: there is no column pric\n  fix: perhaps Price"),
+        ("partition_by: [day]", "partition_by: there is no column day"),
+        ("expectations: [{name: once, unique: [ids]}]", "expectation once: there is no column ids"),
+        ("expectations: [{name: dear, condition: prize > 1}]", "expectation dear: .*prize.*\n  fix: .*Price"),
+    ],
+)
+def test_columns_that_rows_do_not_have_are_named_with_the_word_that_names_them(words: str, problem: str) -> None:
+    dataset = parse_config(f"{{output: o, tables: {{t: {{sink: s, {words}}}}}}}").tables["t"]
+    with pytest.raises(InvalidRequestError, match=problem):
+        spelled_as_rows(dataset, SCHEMA)
+
+
+def test_new_columns_are_refused_with_the_word_that_adds_them() -> None:
+    published = SCHEMA.select(["id", "Price"])
+    for word in ("sink: s", "sink: s, publish: merge, keys: [id]"):
+        dataset = parse_config(f"{{output: o, tables: {{t: {{{word}}}}}}}").tables["t"]
+        with pytest.raises(InvalidRequestError, match=r"/lake/t does not have: a\.b\n  fix: write merge_schema: true"):
+            check_no_new_columns(dataset, SCHEMA, published, "/lake/t")
+        check_no_new_columns(msgspec.structs.replace(dataset, merge_schema=True), SCHEMA, published, "/lake/t")
+
+
+@pytest.mark.parametrize(
+    ("table", "problem"),
+    [
+        ("sink: order", "table t of lakeview-pipeline.yml: the pipeline has no sink order .*\n  fix: perhaps orders"),
+        ("view: ravenue, publish: overwrite", "no view ravenue\n  fix: perhaps revenue is meant, or a view of a SQL"),
+        ("view: clean, publish: overwrite", "clean is a temporary view, .*\n  fix: define it with @dp.materialized"),
+    ],
+)
+def test_a_result_that_the_pipeline_does_not_have_is_named_before_flows_run(table: str, problem: str) -> None:
+    graph = Graph({"orders": "/orders"}, ("revenue",), temporary_views=("clean",))
+    with pytest.raises(InvalidRequestError, match=problem):
+        check_results(parse_config(f"{{output: o, tables: {{t: {{{table}}}}}}}"), graph)
+
+
+def test_views_of_sql_files_are_known_to_the_server_alone() -> None:
+    session: Any = SimpleNamespace(client=SimpleNamespace(execute_command=lambda _: None))
+    registry, where = Registry(session, "graph"), SourceCodeLocation("orders.py", 1)
+    registry.register_output(TemporaryView("clean", None, where))
+    registry.register_output(MaterializedView("db.revenue", None, where, {}, None, None, None, None))
+    config = parse_config("{output: o, tables: {r: {view: revenue, publish: overwrite}}}")
+    check_results(config, registry.graph)
+    config = parse_config("{output: o, tables: {t: {view: totals, publish: overwrite}}}")
+    with pytest.raises(InvalidRequestError, match="no view totals"):
+        check_results(config, registry.graph)
+    registry.register_sql("CREATE MATERIALIZED VIEW totals AS SELECT 1", Path("totals.sql"))
+    check_results(config, registry.graph)
+    assert (registry.graph.datasets, registry.graph.temporary_views) == (("db.revenue",), ("clean",))
+
+
 # -- records
 
 
@@ -552,6 +607,7 @@ def test_a_step_that_failed_is_recorded_by_its_name(tmp_path: Path) -> None:
     assert run._tried("orders", "maintain", fail, problems) is None
     assert problems == ["orders: no space"]
     assert lines == ["orders: not optimized or vacuumed: no space", "orders: fix: free some"]
+    assert run._fixes == ["orders: free some"]
     steps = _scan(tmp_path, "runs").select("dataset", "step", "status", "error")
     assert steps.rows() == [("orders", "maintain", "failed", "no space")]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import polars as pl
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -15,7 +16,7 @@ import lakeview as lv
 from lakeview.inspection import PipelineInspection, inspect_pipelines
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.spark.pipelines.additions import added_rows
-from lakeview.spark.pipelines.config import Dataset, parse_config
+from lakeview.spark.pipelines.config import Dataset, Expectation, parse_config
 from lakeview.spark.pipelines.graph import FlowNode, Graph, Input
 from lakeview.spark.pipelines.publish import Publisher
 from lakeview.spark.pipelines.records import Records
@@ -133,6 +134,24 @@ def test_a_merge_takes_the_last_row_of_a_key(spark: SparkSession, tmp_path: Path
         shop.publish()
 
 
+def test_new_columns_of_a_sink_are_published_where_they_are_asked_for(spark: SparkSession, tmp_path: Path) -> None:
+    shop = Shop(spark, tmp_path, "sink: sink\n    publish: merge\n    keys: [id]")
+    shop.sink.append(rows((1, "a", 5), (2, "b", 6)))
+    shop.publish()
+    shop.sink.add_column("size", pa.int64())
+    shop.sink.append(rows((2, "c", 7), (3, "d", 8)).with_columns(size=pl.col("id") * 10))
+    with pytest.raises(InvalidRequestError, match=r"orders does not have: size\n  fix: write merge_schema: true"):
+        shop.publish()
+    shop.dataset = msgspec.structs.replace(shop.dataset, merge_schema=True)
+    assert shop.publish() == "succeeded"
+    assert shop.table().rows() == [(1, "a", 5, None), (2, "c", 7, 20), (3, "d", 8, 30)]
+    # a word that no column has is said without new rows too
+    rule = Expectation("sized", condition="sizes > 0")
+    shop.dataset = msgspec.structs.replace(shop.dataset, expectations=(rule,))
+    with pytest.raises(InvalidRequestError, match=r"expectation sized: .*sizes"):
+        shop.publish()
+
+
 def test_a_view_replaces_the_table_unless_rows_fail_that_must_not(spark: SparkSession, tmp_path: Path) -> None:
     rule = "{name: once, unique: [id], action: fail}"
     shop = Shop(spark, tmp_path, f"view: totals\n    publish: overwrite\n    expectations: [{rule}]")
@@ -151,7 +170,7 @@ def test_a_view_replaces_the_table_unless_rows_fail_that_must_not(spark: SparkSe
         ("/raw", 7, 1), ("/raw", 7, 2),
     ]  # fmt: skip
     shop.dataset = msgspec.structs.replace(shop.dataset, view="total")
-    with pytest.raises(InvalidRequestError, match=r"no view total\n  fix: choose from totals"):
+    with pytest.raises(InvalidRequestError, match=r"no view total\n  fix: perhaps totals is meant"):
         shop.publish()
 
 

@@ -213,7 +213,6 @@ def _problems(dataset: Dataset) -> Sequence[str]:
         and dataset.publish is not Mode.OVERWRITE,
         "a merge needs keys, and nothing else has them": merges != bool(dataset.keys),
         "order_by says which row of a key counts, which only a merge asks": bool(dataset.order_by) and not merges,
-        "merge_schema adds columns in an append or overwrite, not in a merge": dataset.merge_schema and merges,
         "vacuum is a retention such as 7d or 12h": dataset.vacuum is not None and dataset.retention is None,
         "two expectations have one name": len({e.name for e in dataset.expectations}) < len(dataset.expectations),
     }

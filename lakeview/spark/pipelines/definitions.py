@@ -24,7 +24,7 @@ from pyspark.errors import PySparkException
 from pyspark.pipelines.add_pipeline_analysis_context import add_pipeline_analysis_context
 from pyspark.pipelines.cli import PipelineSpec, load_pipeline_spec, register_definitions
 from pyspark.pipelines.flow import Flow
-from pyspark.pipelines.output import Output, Sink, StreamingTable, Table
+from pyspark.pipelines.output import Output, Sink, StreamingTable, Table, TemporaryView
 from pyspark.pipelines.spark_connect_graph_element_registry import SparkConnectGraphElementRegistry
 from pyspark.pipelines.spark_connect_pipeline import create_dataflow_graph, handle_pipeline_events, start_run
 from pyspark.sql import SparkSession
@@ -34,6 +34,7 @@ from lakeview.model.clock import system_clock
 from lakeview.model.errors import InvalidRequestError, LakeviewError
 from lakeview.spark.failures import lakeview_error
 from lakeview.spark.option_values import STORAGE_PREFIX, as_spark_options
+from lakeview.spark.pipelines.checks import check_results
 from lakeview.spark.pipelines.config import read_config
 from lakeview.spark.pipelines.graph import FORMAT, Answer, FlowNode, Graph, absolute, inputs_in, lakeview_tables
 from lakeview.spark.pipelines.lineage import Checkpoints
@@ -55,12 +56,17 @@ class Registry(SparkConnectGraphElementRegistry):
         self._sink_options: dict[str, dict[str, str]] = {}
         self._input_options: dict[str, dict[str, str]] = {}
         self._datasets: list[str] = []
+        self._temporary_views: list[str] = []
+        self._has_sql = False
         self._flows: list[FlowNode] = []
 
     @property
     def graph(self) -> Graph:
         """What has been registered."""
-        return Graph(self._sinks, tuple(self._datasets), tuple(self._flows), self._sink_options, self._input_options)
+        return Graph(
+            self._sinks, tuple(self._datasets), tuple(self._flows), self._sink_options, self._input_options,
+            tuple(self._temporary_views), self._has_sql,
+        )  # fmt: skip
 
     def register_output(self, output: Output) -> None:
         """Register a dataset or sink."""
@@ -69,19 +75,16 @@ class Registry(SparkConnectGraphElementRegistry):
         if isinstance(output, StreamingTable) and self._forgets_tables():
             raise forgotten(output.name)
         if isinstance(output, Sink):
-            if output.format == FORMAT:
-                options = {k: absolute(v) if k.lower() == "path" else v for k, v in output.options.items()}
-                by_name = {k.lower(): v for k, v in options.items()}
-                self._sinks[output.name] = by_name.get("path", "")
-                storage_options = {name: value for name, value in by_name.items() if name.startswith(STORAGE_PREFIX)}
-                if storage_options:
-                    self._sink_options[output.name] = storage_options
-                if self._user is not None and "username" not in by_name:
-                    options["userName"] = self._user
-                output = replace(output, options=options)
+            output = self._absolute_sink(output)
         else:
-            self._datasets.append(output.name)
+            names = self._temporary_views if isinstance(output, TemporaryView) else self._datasets
+            names.append(output.name)
         super().register_output(output)
+
+    def register_sql(self, sql_text: str, file_path: Path) -> None:
+        """Register what a SQL file defines, which the server alone reads."""
+        self._has_sql = True
+        super().register_sql(sql_text, file_path)
 
     def register_flow(self, flow: Flow) -> None:
         """Register a flow, its batch reads of lakeview tables pinned at their latest versions."""
@@ -96,6 +99,20 @@ class Registry(SparkConnectGraphElementRegistry):
         self._flows.append(FlowNode(flow.target, inputs, datasets))
         planned = SimpleNamespace(_plan=SimpleNamespace(plan=lambda _: relation))
         super().register_flow(replace(flow, func=lambda: cast(Any, planned)))
+
+    def _absolute_sink(self, sink: Sink) -> Sink:
+        """A sink as it is registered: one of our format has an absolute path, and the user of the run."""
+        if sink.format != FORMAT:
+            return sink
+        options = {k: absolute(v) if k.lower() == "path" else v for k, v in sink.options.items()}
+        by_name = {k.lower(): v for k, v in options.items()}
+        self._sinks[sink.name] = by_name.get("path", "")
+        storage_options = {name: value for name, value in by_name.items() if name.startswith(STORAGE_PREFIX)}
+        if storage_options:
+            self._sink_options[sink.name] = storage_options
+        if self._user is not None and "username" not in by_name:
+            options["userName"] = self._user
+        return replace(sink, options=options)
 
     def _forgets_tables(self) -> bool:
         """True if the catalog of the session lives in memory: a table is gone after the run, its checkpoint is not."""
@@ -135,8 +152,9 @@ def run(spec_path: Path, answer: Answer, user: str | None) -> None:
     spark = builder.getOrCreate()
     try:
         _start(spark, spec_path, spec, answer, user, dry=True)
+        config = read_config(spec_path.parent)
+        check_results(config, answer.graph)
         if are_visible(spec.storage, os.environ.get("SPARK_REMOTE", "")):
-            config = read_config(spec_path.parent)
             records = Records(config.output, spec.name, system_clock, access=config.access)
             check_restart(answer.graph, Checkpoints(spec.storage), records, spec.storage)
         answer.step = "flows"

@@ -54,14 +54,17 @@ class Counts:
 
 def check_rules(rules: Sequence[Expectation], schema: Schema) -> None:
     """InvalidRequestError for a condition that rows of this schema cannot be held against, and for unique columns that
-    it does not have. Nothing is read."""
+    it does not have, with the name of the expectation. Nothing is read."""
     empty = pl.DataFrame(schema=schema.to_polars())
     for rule in rules:
-        schema.require(rule.unique, place=f"expectation {rule.name}")
-        if rule.condition is not None and _holds(empty, rule.condition, schema).dtype != pl.Boolean:
+        try:
+            schema.require(rule.unique)
+            if rule.condition is not None and _holds(empty, rule.condition, schema).dtype != pl.Boolean:
+                raise InvalidRequestError(f"{rule.condition} is no condition", fix="write a comparison")
+        except InvalidRequestError as error:
             raise InvalidRequestError(
-                f"expectation {rule.name}: {rule.condition} is no condition", fix="write a comparison"
-            )
+                f"expectation {rule.name}: {error.message}", fix=error.fix, place=rule.name, kind=error.kind
+            ) from error
 
 
 def failed_rows(rows: pl.DataFrame, condition: str, schema: Schema) -> pl.Series:

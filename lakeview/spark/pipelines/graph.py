@@ -36,13 +36,15 @@ class FlowNode(msgspec.Struct, frozen=True):
 class Graph(msgspec.Struct, frozen=True):
     """A pipeline as its files define it. `sinks`: name -> path, of our format; `sink_options`: name -> the options
     `storage.<name>` of a sink that has any; `input_options`: address -> those of a lakeview table that flows read;
-    `datasets`: tables and views."""
+    `datasets`: tables and materialized views; `has_sql`: SQL files define more of them."""
 
     sinks: dict[str, str] = {}
     datasets: tuple[str, ...] = ()
     flows: tuple[FlowNode, ...] = ()
     sink_options: dict[str, dict[str, str]] = {}
     input_options: dict[str, dict[str, str]] = {}
+    temporary_views: tuple[str, ...] = ()
+    has_sql: bool = False
 
     def access_to(self, sink: str | None) -> StoreAccess:
         """What the table of a sink is opened with."""

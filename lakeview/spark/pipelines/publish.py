@@ -16,13 +16,14 @@ from lakeview.delta.write.merge import Merge, condition_of
 from lakeview.model.addresses import relative_to
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
-from lakeview.model.schema import quoted
+from lakeview.model.schema import Schema, quoted
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.dml import changes
 from lakeview.spark.dml.merge import empty_source, merge
 from lakeview.spark.option_values import as_spark_options
 from lakeview.spark.pipelines import expectations
 from lakeview.spark.pipelines.additions import added_rows
+from lakeview.spark.pipelines.checks import check_no_new_columns, no_such_view, spelled_as_rows
 from lakeview.spark.pipelines.config import Action, Dataset, Mode
 from lakeview.spark.pipelines.graph import FORMAT, Graph
 from lakeview.spark.pipelines.publication import (
@@ -67,7 +68,8 @@ class Publisher:
         """Publish what is new of a dataset, and record it; returns `succeeded` or `unchanged`.
 
         Rows of an earlier run that were quarantined but not published come first, as they were divided then.
-        ConstraintViolationError where an expectation of action fail has failed rows; nothing is published then.
+        InvalidRequestError for columns that the sink does not have, whether or not it has new rows;
+        ConstraintViolationError where an expectation of action fail has failed rows. Nothing is published then.
         """
         self.recover(name)
         sources = self._places(name).sources(dataset, self.graph)
@@ -78,6 +80,9 @@ class Publisher:
             self.step(f"recorded {name}")
         if sources:
             return "succeeded"
+        sink = table_at(self.graph.sinks[dataset.sink or ""], self.graph.access_to(dataset.sink))
+        if sink is not None:
+            spelled_as_rows(dataset, sink.snapshot().schema)
         self._record(name, "publish", "unchanged")
         return "unchanged"
 
@@ -115,13 +120,12 @@ class Publisher:
     def _publish(self, name: str, dataset: Dataset, source: Source) -> None:
         started = self.clock()
         sink_access = self.graph.access_to(dataset.sink)
-        rows = self._rows(source, sink_access)
+        rows = self._rows(name, source, sink_access)
         schema = from_spark(rows.schema)
-        dataset = dataset.spelled_as(schema.names)
+        dataset = spelled_as_rows(dataset, schema)
         rules = dataset.rules
-        expectations.check_rules(rules, schema)
-        schema.require([*dataset.keys, *dataset.order_by], place=name)
-        target = self._target(name, dataset, rows)
+        target = self._target(name, dataset, schema)
+        check_no_new_columns(dataset, schema, target.snapshot().schema, target.address)
         stays = self._rows_of(target) if dataset.publish is Mode.APPEND and target.snapshot().num_files else None
         divided = expectations.mark_failures(rows, rules, stays).persist()
         try:
@@ -142,17 +146,12 @@ class Publisher:
         finally:
             divided.unpersist()
 
-    def _rows(self, source: Source, access: StoreAccess) -> DataFrame:
+    def _rows(self, table: str, source: Source, access: StoreAccess) -> DataFrame:
         if source.view:
             name = source.address
             name = f"{self.namespace}.{name}" if self.namespace and "." not in name else name
             if not self.spark.catalog.tableExists(name):
-                raise InvalidRequestError(
-                    f"the pipeline has no view {source.address}",
-                    fix=f"choose from {', '.join(self.graph.datasets) or 'none'}, or a view of a SQL file",
-                    place=source.address,
-                    kind="no-such-view",
-                )
+                raise no_such_view(table, source.address, self.graph)
             self.spark.catalog.refreshTable(name)  # the session of the flows has written it
             return self.spark.read.table(name)
         reader = self._reader(source.number, access)
@@ -167,13 +166,12 @@ class Publisher:
         reader = self.spark.read.format(FORMAT).options(**as_spark_options(access))
         return reader.option("versionAsOf", str(version))
 
-    def _target(self, name: str, dataset: Dataset, rows: DataFrame) -> DeltaTable:
+    def _target(self, name: str, dataset: Dataset, schema: Schema) -> DeltaTable:
         address = self._address(name)
         table = table_at(address, self.access)
         if table is None:
-            schema = from_spark(rows.schema).to_arrow()
             table = lv.create_table(
-                address, schema, partition_by=dataset.partition_by, properties=dict(dataset.properties),
+                address, schema.to_arrow(), partition_by=dataset.partition_by, properties=dict(dataset.properties),
                 user=self.user, clock=self.clock, storage_options=self.access.options,
             )  # fmt: skip
         return table
@@ -233,8 +231,8 @@ class Publisher:
             plan = Merge(empty_source(good), condition_of(dataset.keys), _elsewhere)
             plan.when_matched_update().when_not_matched_insert()
             merge(
-                self.spark, target, good, plan, application=app, user=self.user, user_metadata=done.user_metadata(),
-                clock=self.clock,
+                self.spark, target, good, plan, merge_schema=dataset.merge_schema, application=app, user=self.user,
+                user_metadata=done.user_metadata(), clock=self.clock,
             )  # fmt: skip
             return
         mode = "overwrite" if dataset.publish is Mode.OVERWRITE else "append"

@@ -131,6 +131,7 @@ class _Run:
         self._id = f"{self._started:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
         self._records = Records(config.output, spec.name, clock, user, config.access)
         self._interrupted: list[tuple[str, datetime]] = []
+        self._fixes: list[str] = []
 
     def run(self, where: Where | Server, lock: int) -> str:
         self._note_interruptions()
@@ -142,7 +143,7 @@ class _Run:
         except LakeviewError as error:
             raise self._failed(error.message, error.fix) from error
         if problems:
-            raise self._failed("; ".join(problems))
+            raise self._failed("; ".join(problems), "; ".join(self._fixes) or None)
         self._records.add({"runs": [self._row("run", "succeeded", self._started)]})
         self._records.pack()
         return self._id
@@ -235,6 +236,7 @@ class _Run:
             problems.append(f"{name}: {message}")
             self._say(f"{name}: {_FAILURES[step]}: {message}")
             if isinstance(error, LakeviewError) and error.fix:
+                self._fixes.append(f"{name}: {error.fix}")
                 self._say(f"{name}: fix: {error.fix}")
             return None
 

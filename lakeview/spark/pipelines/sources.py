@@ -8,6 +8,7 @@ from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import InvalidRequestError, NotATableError
 from lakeview.model.pipelines import FOLDER
 from lakeview.spark.addresses import delta_table
+from lakeview.spark.pipelines.checks import no_such_sink
 from lakeview.spark.pipelines.config import Dataset, Mode
 from lakeview.spark.pipelines.graph import Graph
 from lakeview.spark.pipelines.publication import Read
@@ -103,12 +104,7 @@ class Places:
     def _sink(self, dataset: Dataset, graph: Graph) -> str:
         path = graph.sinks.get(dataset.sink or "")
         if not path:
-            raise InvalidRequestError(
-                f"the pipeline has no sink {dataset.sink} of format lakeview",
-                fix=f"choose from {', '.join(graph.sinks) or 'none: call dp.create_sink'}",
-                place=self.name,
-                kind="no-such-sink",
-            )
+            raise no_such_sink(self.name, dataset.sink, graph)
         return path
 
     def _check_not_itself(self, dataset: Dataset, sink: DeltaTable, published: DeltaTable | None) -> None:

@@ -1,0 +1,81 @@
+"""A configuration to whether it fits the pipeline and the columns of its results, before anything is published."""
+
+from __future__ import annotations
+
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.printable import choices, first_few
+from lakeview.model.schema import Schema
+from lakeview.spark.pipelines.config import FILE, Dataset, PipelineConfig
+from lakeview.spark.pipelines.expectations import check_rules
+from lakeview.spark.pipelines.graph import Graph, same_dataset
+
+_COLUMNS = ("keys", "order_by", "partition_by")
+
+
+def check_results(config: PipelineConfig, graph: Graph) -> None:
+    """InvalidRequestError for a table of a sink or view that the pipeline does not have; a view may be of a SQL file,
+    which is the server's to read."""
+    for name, dataset in config.tables.items():
+        if dataset.sink is not None and not graph.sinks.get(dataset.sink):
+            raise no_such_sink(name, dataset.sink, graph)
+        view = dataset.view
+        if view is None or any(same_dataset(view, each) for each in graph.datasets):
+            continue
+        if any(same_dataset(view, each) for each in graph.temporary_views):
+            raise InvalidRequestError(
+                f"table {name} of {FILE}: {view} is a temporary view, which keeps no rows that could be published",
+                fix="define it with @dp.materialized_view",
+                place=name,
+                kind="no-such-view",
+            )
+        if not graph.has_sql:
+            raise no_such_view(name, view, graph)
+
+
+def no_such_sink(name: str, sink: str | None, graph: Graph) -> InvalidRequestError:
+    """The error for a table of a sink that there is not."""
+    there = choices(sink or "", list(graph.sinks)) if graph.sinks else "call dp.create_sink: the pipeline has none"
+    return InvalidRequestError(
+        f"table {name} of {FILE}: the pipeline has no sink {sink} of format lakeview",
+        fix=there,
+        place=name,
+        kind="no-such-sink",
+    )
+
+
+def no_such_view(name: str, view: str, graph: Graph) -> InvalidRequestError:
+    """The error for a table of a view that there is not."""
+    there = f"{choices(view, graph.datasets)}, or a view of a SQL file" if graph.datasets else "define one"
+    return InvalidRequestError(
+        f"table {name} of {FILE}: the pipeline has no view {view}", fix=there, place=name, kind="no-such-view"
+    )
+
+
+def spelled_as_rows(dataset: Dataset, schema: Schema) -> Dataset:
+    """The dataset with its columns as rows of this schema spell them. InvalidRequestError for a column that they do not
+    have, and for an expectation that they cannot be held against."""
+    dataset = dataset.spelled_as(schema.names)
+    for word in _COLUMNS:
+        unknown = next((name for name in getattr(dataset, word) if name not in schema), None)
+        if unknown is not None:
+            raise InvalidRequestError(
+                f"{word}: there is no column {unknown}",
+                fix=f"{choices(unknown, schema.names)}; correct {word} in {FILE}",
+                place=word,
+                kind="unknown-column",
+            )
+    check_rules(dataset.rules, schema)
+    return dataset
+
+
+def check_no_new_columns(dataset: Dataset, rows: Schema, published: Schema, address: str) -> None:
+    """InvalidRequestError for rows with columns that the published table lacks, unless they are to be added."""
+    own = {name.casefold() for name in published.names}
+    new = [name for name in rows.names if name.casefold() not in own]
+    if new and not dataset.merge_schema:
+        raise InvalidRequestError(
+            f"the rows have new columns that {address} does not have: {first_few(new)}",
+            fix=f"write merge_schema: true in {FILE}, which adds them to the published table; or drop them in the flow",
+            place=address,
+            kind="new-columns",
+        )
