@@ -23,6 +23,10 @@ from lakeview.model.errors import LakeviewError, StoreUnavailableError, error_re
 
 POLL_SECONDS = 0.2
 
+UNFINISHED_JOBS = 4
+"""Cancelled jobs whose threads may go on at the same time without a place: neither Spark's planning of a query nor the
+listing of a log ends early. A further one keeps its place until its thread ends."""
+
 
 class Engine(Protocol):
     """What runs jobs."""
@@ -49,6 +53,7 @@ class _Job:
         self.run = run
         self.step = "starting"
         self.cancelled = threading.Event()
+        self.ended = False
         self.last: Progress | None = None
 
     def on_step(self, step: str) -> None:
@@ -83,6 +88,8 @@ class Worker:
                         job_to_cancel.cancelled.set()
                         # not by the thread that asks for tasks: its calls to a busy JVM may take seconds
                         self._engine.cancel(cancel.id)
+                        if sum(job.cancelled.is_set() for job in list(self._jobs.values())) <= UNFINISHED_JOBS:
+                            self._end(job_to_cancel, Cancelled(cancel.id))
         self._ending.set()
 
     def _run(self, job: _Job) -> None:
@@ -99,7 +106,7 @@ class Worker:
             report = Failure(job_id, error_record(error))
         finally:
             # Spark's own error of a job that was cancelled says nothing else
-            self._send(Cancelled(job_id) if job.cancelled.is_set() else report)
+            self._end(job, Cancelled(job_id) if job.cancelled.is_set() else report)
             del self._jobs[job_id]
             if not self._engine.is_usable():
                 os._exit(1)  # the next job gets a process that can run it
@@ -114,6 +121,13 @@ class Worker:
                 if progress != job.last:
                     job.last = progress
                     self._send(progress)
+
+    def _end(self, job: _Job, report: Report) -> None:
+        """Report the end of a job, once: its place is free then."""
+        with self._lock:
+            has_ended, job.ended = job.ended, True
+        if not has_ended:
+            self._send(report)
 
     def _send(self, report: Report) -> None:
         with self._lock, suppress(BrokenPipeError):  # the program has ended, and this process will

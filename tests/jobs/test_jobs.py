@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
 
 import msgspec
+import polars as pl
 import pytest
 
 from lakeview.jobs import Job, JobCancelledError, Progress, Request, SparkJobs, State
-from lakeview.jobs.messages import Failure, Report, Run
+from lakeview.jobs.messages import Cancel, Cancelled, Failure, Report, Run
 from lakeview.jobs.queue import FairQueue
-from lakeview.jobs.worker import Worker
+from lakeview.jobs.worker import UNFINISHED_JOBS, Worker
 from lakeview.model.errors import InvalidRequestError, LakeviewError, NotATableError
 from tests.jobs.small_worker import Engine
 
@@ -23,6 +24,21 @@ MODULE = "tests.jobs.small_worker"
 WAIT, ROWS = Request("wait", "lake/a"), Request("rows", "lake/a")
 
 pytestmark = pytest.mark.together
+
+
+class DeafEngine(Engine):
+    """Runs jobs that go on, whether or not they are cancelled, until all may end."""
+
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        super().__init__(settings)
+        self.begun, self.goes_on = threading.Semaphore(0), threading.Event()
+
+    def run(self, run: Run, on_step: Callable[[str], None]) -> tuple[pl.DataFrame, dict[str, int]]:
+        on_step("planning")
+        self.begun.release()
+        self.goes_on.wait()
+        on_step("facts")
+        return pl.DataFrame(), {}
 
 
 def drain(queue: FairQueue[str], running: dict[str, int]) -> list[str]:
@@ -135,6 +151,30 @@ def test_progress_and_cancel(jobs: SparkJobs) -> None:
     assert following.result().counts == {"rows": 1}, "its place is free again, in the same process"
     job.cancel()
     assert job.progress.state is State.CANCELLED
+
+
+def test_a_cancelled_job_takes_no_place_while_its_thread_goes_on_unless_there_are_many(tmp_path: Path) -> None:
+    engine, reports = DeafEngine({}), BytesIO()
+
+    def lines() -> Iterator[bytes]:
+        for number in range(UNFINISHED_JOBS + 1):
+            yield msgspec.json.encode(Run(f"j{number}", "ann", WAIT))
+            assert engine.begun.acquire(timeout=30)
+            yield msgspec.json.encode(Cancel(f"j{number}"))
+
+    def cancelled() -> list[str]:
+        parsed = [msgspec.json.decode(line, type=Report) for line in reports.getvalue().splitlines()]
+        return sorted(report.id for report in parsed if isinstance(report, Cancelled))
+
+    names = [f"j{number}" for number in range(UNFINISHED_JOBS + 1)]
+    worker = Worker(engine, reports, tmp_path)
+    worker.serve(lines())
+    assert cancelled() == names[:-1]
+    engine.goes_on.set()
+    for thread in threading.enumerate():
+        if thread.name.startswith("lakeview-job-j"):
+            thread.join()
+    assert cancelled() == names
 
 
 def test_what_the_wait_raises_cancels_the_job(jobs: SparkJobs) -> None:
