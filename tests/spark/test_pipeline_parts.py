@@ -29,9 +29,9 @@ from lakeview.model.schema import Schema
 from lakeview.spark.pipelines import server
 from lakeview.spark.pipelines.checks import check_no_new_columns, check_results, spelled_as_rows
 from lakeview.spark.pipelines.config import Action, Dataset, Mode, find_spec, parse_config, read_config
-from lakeview.spark.pipelines.definitions import Registry, error_of_file
+from lakeview.spark.pipelines.definitions import Registry, error_of_file, with_failed_flow
 from lakeview.spark.pipelines.expectations import check_rules, failures
-from lakeview.spark.pipelines.graph import FlowNode, Graph, Input, inputs_in, lakeview_tables
+from lakeview.spark.pipelines.graph import Answer, FlowNode, Graph, Input, inputs_in, lakeview_tables
 from lakeview.spark.pipelines.lineage import Checkpoints, Span, flow_lineage, span, table_offsets
 from lakeview.spark.pipelines.project import write_project
 from lakeview.spark.pipelines.publication import Publication, Read, Result, publication_in, records_of
@@ -132,6 +132,18 @@ def test_an_error_of_a_task_is_told_by_what_it_raised() -> None:
     text = f"{query}{stack}ValueError: no\n SQLSTATE: 38000\n=== Streaming Query ===\nplan"
     assert first_lines(text) == f"{query}ValueError: no"
     assert first_lines("[A] what\nwhere\nJVM stacktrace:\nx") == "[A] what\nwhere"
+
+
+def test_an_error_of_a_flow_names_it_and_what_it_writes_to() -> None:
+    def event(message: str) -> dict[str, Any]:
+        return {"pipeline_event_result": SimpleNamespace(event=SimpleNamespace(message=message))}
+
+    answer = Answer(graph=Graph({"orders": "/orders"}, flows=(FlowNode("orders", (), (), "load"),)))
+    events = [{"pipeline_command_result": None}, event("Flow load is RUNNING."), event("Flow 'load' has FAILED.\nWhy")]
+    assert list(with_failed_flow(events, answer)) == events
+    assert answer.flow == "flow load to orders"
+    list(with_failed_flow([event("Flow 'spark_catalog.default.totals' has FAILED more than 2 times")], answer))
+    assert answer.flow == "flow totals"
 
 
 def test_a_second_run_of_a_project_is_refused_at_once(tmp_path: Path) -> None:

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import threading
 import traceback
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -40,6 +42,8 @@ from lakeview.spark.pipelines.graph import FORMAT, Answer, FlowNode, Graph, abso
 from lakeview.spark.pipelines.lineage import Checkpoints
 from lakeview.spark.pipelines.records import Records
 from lakeview.spark.pipelines.restarts import are_visible, check_restart
+
+_FAILED_FLOW = re.compile(r"Flow '?`?([^' ]+?)`?'? has FAILED")
 
 
 class Registry(SparkConnectGraphElementRegistry):
@@ -96,7 +100,7 @@ class Registry(SparkConnectGraphElementRegistry):
             versions[address] = lv.open_table(address, storage_options=access.options).latest_version
             self._input_options[address] = as_spark_options(access)
         inputs, datasets = inputs_in(relation, versions)
-        self._flows.append(FlowNode(flow.target, inputs, datasets))
+        self._flows.append(FlowNode(flow.target, inputs, datasets, flow.name))
         planned = SimpleNamespace(_plan=SimpleNamespace(plan=lambda _: relation))
         super().register_flow(replace(flow, func=lambda: cast(Any, planned)))
 
@@ -171,7 +175,19 @@ def _start(spark: SparkSession, path: Path, spec: PipelineSpec, answer: Answer, 
     events = start_run(
         spark, graph_id, full_refresh=None, full_refresh_all=False, refresh=None, dry=dry, storage=spec.storage
     )
-    handle_pipeline_events(events)
+    handle_pipeline_events(with_failed_flow(events, answer))
+
+
+def with_failed_flow(events: Iterable[dict[str, Any]], answer: Answer) -> Iterator[dict[str, Any]]:
+    """The events of a run, which Spark prints; the answer has the flow that failed last, with what it writes to: the
+    error that ends the run does not name it."""
+    for event in events:
+        message = event["pipeline_event_result"].event.message if "pipeline_event_result" in event else ""
+        if match := _FAILED_FLOW.search(message):
+            name = match[1].rpartition(".")[2]
+            targets = {flow.name: flow.target for flow in answer.graph.flows}
+            answer.flow = f"flow {name}" + (f" to {targets[name]}" if targets.get(name, name) != name else "")
+        yield event
 
 
 def main() -> int:
@@ -191,6 +207,8 @@ def main() -> int:
     except PySparkException as error:
         ours = lakeview_error(str(error))
         answer.error, answer.fix = (str(error), None) if ours is None else (ours.message, ours.fix)
+        if answer.flow is not None:
+            answer.error = f"{answer.flow}: {answer.error}"
     options.answer.write_bytes(msgspec.json.encode(answer))
     return 0 if answer.error is None else 1
 

@@ -31,6 +31,7 @@ class FlowNode(msgspec.Struct, frozen=True):
     target: str
     inputs: tuple[Input, ...]
     datasets: tuple[str, ...]
+    name: str = ""
 
 
 class Graph(msgspec.Struct, frozen=True):
@@ -70,12 +71,14 @@ class Graph(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct):
-    """What became of the run: `step`: check or flows, the last that began; `error` and `fix`: of one that failed."""
+    """What became of the run: `step`: check or flows, the last that began; `error` and `fix`: of one that failed;
+    `flow`: the one that failed last, which Spark may have started again."""
 
     step: str = "check"
     graph: Graph = Graph()
     error: str | None = None
     fix: str | None = None
+    flow: str | None = None
 
 
 def same_dataset(one: str, other: str) -> bool:
