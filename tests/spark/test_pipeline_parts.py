@@ -67,11 +67,18 @@ def test_keys_of_a_merge_are_unique_where_no_order_says_which_row_counts() -> No
     [
         ("output: o\ntables: {t: [", "no YAML: .*, line 2"),
         ("output: o\noutput: p", "output is there twice"),
-        ("{output: o, tables: {s: {sink: s}, t: {sink: s, publsh: append}}}", "table t: .* unknown field `publsh`"),
+        (
+            "{output: o, tables: {s: {sink: s}, t: {sink: s, publsh: append}}}",
+            "table t: .* unknown field `publsh`\n  fix: perhaps publish is meant",
+        ),
         ("{output: o, tables: {t: {sink: s, publish: mrege}}}", "publish is append, merge, overwrite"),
         ("{output: o, tables: {t: {sink: s, expectations: [{name: e, condition: a >}]}}}", "expectation e: .* stopped"),
         ("tables: {}", "missing required field `output`"),
-        ("{output: o, colour: red}", "unknown field `colour`"),
+        ("{output: o, table: {}}", "unknown field `table`\n  fix: perhaps tables is meant"),
+        (
+            "{output: o, tables: {t: {sink: s, expectations: [{name: e, uniqe: [a]}]}}}",
+            "table t: .*`uniqe` .*\n  fix: perhaps unique is meant",
+        ),
         ("{output: o, tables: {../t: {sink: s}}}", "no name of a table"),
         ("{output: o, tables: {t: {}}}", "neither a sink nor a view"),
         ("{output: o, tables: {t: {view: v}}}", "publish must be overwrite"),

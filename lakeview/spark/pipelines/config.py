@@ -16,6 +16,7 @@ import yaml
 from lakeview.delta.write.property_checks import check_settable
 from lakeview.model.addresses import normalise
 from lakeview.model.errors import InvalidRequestError
+from lakeview.model.printable import choices
 from lakeview.model.yaml_documents import load_yaml, yaml_problem
 from lakeview.predicates.condition import to_expression
 from lakeview.storage.access import StoreAccess
@@ -154,7 +155,8 @@ def parse_config(text: str, place: str = FILE) -> PipelineConfig:
     try:
         config = msgspec.convert(document, PipelineConfig)
     except msgspec.ValidationError as error:
-        raise _wrong(_located(document, error), place, _CHOICES if "enum" in str(error) else _CORRECT) from error
+        problem = _located(document, error)
+        raise _wrong(problem, place, _fix_of(problem)) from error
     if not config.output:
         raise _wrong("output names no folder", place)
     for name, dataset in config.tables.items():
@@ -253,6 +255,18 @@ def _located(document: Any, error: msgspec.ValidationError) -> str:
     return str(error)
 
 
+def _fix_of(problem: str) -> str:
+    """What to write in place of a word that a configuration does not have, or has a choice for."""
+    if "enum" in problem:
+        return _CHOICES
+    unknown = _UNKNOWN_FIELD.search(problem)
+    if unknown is None:
+        return _CORRECT
+    of_table = Expectation if ".expectations[" in problem else Dataset
+    return choices(unknown[1], (of_table if problem.startswith("table ") else PipelineConfig).__struct_fields__)
+
+
+_UNKNOWN_FIELD = re.compile("unknown field `([^`]*)`")
 _CORRECT = "correct the file"
 _CHOICES = f"publish is {', '.join(Mode)}; action is {', '.join(Action)}"
 
