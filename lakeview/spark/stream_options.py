@@ -26,7 +26,7 @@ class StreamOptions:
     that is read; without them all rows of the latest version come first. `maxFilesPerTrigger`, `maxBytesPerTrigger`: of
     a batch, at least one file. Of commits that take rows away, `skipChangeCommits` reads nothing, `ignoreChanges` what
     they add, and `ignoreDeletes` passes over those that only remove. `failOnDataLoss` false goes on where commits of
-    the log are gone. `access`: of options `storage.<name>`.
+    the log, or data files, are gone. `access`: of options `storage.<name>`.
     """
 
     path: str

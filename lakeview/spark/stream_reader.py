@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.iceberg.table import IcebergTable
-from lakeview.model.errors import UnsupportedTableError
+from lakeview.model.errors import DataFileMissingError, UnsupportedTableError
 from lakeview.spark.addresses import task_access
 from lakeview.spark.reader import FilePartition, file_partitions, partition_rows
 from lakeview.spark.stream_files import StreamFiles
@@ -78,8 +78,20 @@ class LakeviewStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return file_partitions(tasks, task_access(self.files.table))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a partition's files."""
-        return partition_rows(partition, self.schema)
+        """The rows of a partition's files. DataFileMissingError for one that a vacuum deleted before the stream came to
+        it; `failOnDataLoss` false passes over it."""
+        assert isinstance(partition, FilePartition)
+        for task in partition.tasks:
+            try:
+                yield from partition_rows(FilePartition((task,), partition.access), self.schema)
+            except DataFileMissingError as error:
+                if self.options.fail_on_data_loss:
+                    raise DataFileMissingError(
+                        f"data file {task.path} of {task.root} was deleted before the stream has read it",
+                        fix="restore the file, or set failOnDataLoss to false to go on without its rows; vacuum with a "
+                        "retention that is longer than the stream lags behind",
+                        place=task.path,
+                    ) from error
 
 
 def _stream(options: StreamOptions, version: int, columns: list[str]) -> StreamFiles | SnapshotStream:

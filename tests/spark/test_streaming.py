@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.model.data_types import PrimitiveType
-from lakeview.model.errors import InvalidRequestError, LakeviewError, VersionNotFoundError
+from lakeview.model.errors import DataFileMissingError, InvalidRequestError, LakeviewError, VersionNotFoundError
 from lakeview.spark.stream_options import StreamOptions
 from lakeview.spark.stream_reader import LakeviewStreamReader
 from lakeview.spark.stream_writer import LakeviewStreamWriter
@@ -62,6 +63,17 @@ def test_all_rows_come_first_and_then_what_each_commit_adds(table: DeltaTable) -
     table.append(rows(6))
     assert batches(source, end) == [[6]]
     assert batches(source, end, most=100) == [[6]]
+
+
+def test_a_file_that_is_vacuumed_between_two_batches_stops_a_stream_unless_it_is_told(table: DeltaTable) -> None:
+    start = reader(table).latestOffset(reader(table).initialOffset(), ReadAllAvailable())
+    table.append(rows(6))
+    table.optimize()
+    table.vacuum(timedelta(0), dry_run=False, allow_short_retention=True)
+    table.append(rows(7))
+    with pytest.raises(DataFileMissingError, match=r"before the stream has read it\n  fix: .* failOnDataLoss to false"):
+        batches(reader(table), start)
+    assert batches(reader(table, failOnDataLoss="false"), start, most=9) == [[7]]
 
 
 @pytest.mark.parametrize(
