@@ -38,7 +38,7 @@ from lakeview.spark.pipelines.publication import Publication, Read, Result, publ
 from lakeview.spark.pipelines.records import Records
 from lakeview.spark.pipelines.restarts import are_visible, check_restart, flow_mark
 from lakeview.spark.pipelines.run import Spec, _Run, _with_late_workers, first_lines, locked
-from lakeview.spark.pipelines.sources import Places
+from lakeview.spark.pipelines.sources import Places, Source, restored_at
 from lakeview.spark.stream_files import Offset
 from lakeview.spark.stream_snapshots import COMPLETE, SnapshotOffset
 
@@ -536,6 +536,16 @@ def test_a_sink_of_which_an_older_state_was_restored_is_refused(tmp_path: Path) 
     records.add({}, flow_mark(sink), 2)
     with pytest.raises(InvalidRequestError, match=r"an older state of the sink was restored, and rows"):
         check_restart(graph, Checkpoints(storage), records, storage)
+
+
+def test_a_source_names_the_version_that_restored_its_sink(tmp_path: Path) -> None:
+    sink = _table(tmp_path / "sink")
+    for number in (1, 2):
+        sink.append(pl.DataFrame({"id": [number]}))
+    sink.restore(1)
+    assert restored_at(sink, Source(sink.address, 3, (), 2)) == 3
+    assert restored_at(sink, Source(sink.address, 2, (), 1)) is None
+    assert restored_at(sink, Source(sink.address, 3, ())) is None
 
 
 def test_commits_of_another_pipeline_to_the_same_sink_are_not_recorded_as_own(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import msgspec
-import polars as pl
 from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
 from pyspark.sql import functions as f
 
@@ -35,7 +34,7 @@ from lakeview.spark.pipelines.publication import (
     results_of,
 )
 from lakeview.spark.pipelines.records import Records, Row, commits_after, transaction_version
-from lakeview.spark.pipelines.sources import Places, Source, table_at
+from lakeview.spark.pipelines.sources import Places, Source, only_grew, restored_at, table_at
 from lakeview.spark.types import from_spark
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
@@ -63,6 +62,8 @@ class Publisher:
     """The user name of the commits."""
 
     access: StoreAccess = NO_OPTIONS
+    say: Callable[[str], None] = lambda _: None
+    """Called with what a user has to know of a publication."""
 
     def publish(self, name: str, dataset: Dataset) -> str:
         """Publish what is new of a dataset, and record it; returns `succeeded` or `unchanged`.
@@ -138,6 +139,11 @@ class Publisher:
             if counts.refusals:
                 self._refuse(done, target, counts)
             sink = None if source.view else table_at(source.address, sink_access)
+            if sink is not None and (restored := restored_at(sink, source)) is not None:
+                self.say(
+                    f"{name}: version {restored} of the sink restored an older one: rows that are gone from it stay "
+                    "published, and flows do not read them again"
+                )
             app = (self._places(name).application(sink), source.number)
             if counts.quarantined:
                 done = self._set_apart(name, dataset, divided, target, app, done)
@@ -160,7 +166,7 @@ class Publisher:
         difference = reader.option("differenceFrom", str(source.first)).load(source.address)
         sink = delta_table(source.address, "published", "write the sink as Delta", access)
         own = sink.snapshot(source.number).schema.names
-        return added_rows(difference, own, only_grew=_only_grew(sink, source))
+        return added_rows(difference, own, only_grew=only_grew(sink, source))
 
     def _reader(self, version: int, access: StoreAccess) -> DataFrameReader:
         reader = self.spark.read.format(FORMAT).options(**as_spark_options(access))
@@ -278,12 +284,6 @@ def _check_same_rules(quarantine: DeltaTable, digest: str, name: str) -> None:
                 place=name,
                 kind="expectations-changed",
             )
-
-
-def _only_grew(sink: DeltaTable, source: Source) -> bool:
-    """Whether no commit that a source covers removed a file of the sink."""
-    new = sink.history().filter(pl.col("version") > source.first, pl.col("version") <= source.number)
-    return not (new["files_removed"].fill_null(1) > 0).any()
 
 
 def _free(rows: DataFrame, name: str) -> str:

@@ -214,7 +214,7 @@ class _Run:
     def _publish(self, server: Server, graph: Graph) -> list[str]:
         publisher = Publisher(
             server.spark, self._spec.name, self._id, self._config.output, graph, self._records, self._clock, self._step,
-            self._spec.namespace, self._user, self._config.access,
+            self._spec.namespace, self._user, self._config.access, self._say,
         )  # fmt: skip
         problems: list[str] = []
         for name, dataset in self._config.tables.items():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import polars as pl
+
 from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import InvalidRequestError, NotATableError
 from lakeview.model.pipelines import FOLDER
@@ -152,6 +154,23 @@ class Places:
                 place=self.name,
                 kind="other-pipeline",
             )
+
+
+def restored_at(sink: DeltaTable, source: Source) -> int | None:
+    """The last version of those that a source covers by which the sink was restored to an older one; None without."""
+    if source.first is None:
+        return None
+    restores = _commits(sink, source).filter(operation="RESTORE")["version"]
+    return max(restores.to_list(), default=None)
+
+
+def only_grew(sink: DeltaTable, source: Source) -> bool:
+    """Whether no commit that a source covers removed a file of the sink."""
+    return not (_commits(sink, source)["files_removed"].fill_null(1) > 0).any()
+
+
+def _commits(sink: DeltaTable, source: Source) -> pl.DataFrame:
+    return sink.history().filter(pl.col("version") > source.first, pl.col("version") <= source.number)
 
 
 def table_at(address: str, access: StoreAccess) -> DeltaTable | None:
