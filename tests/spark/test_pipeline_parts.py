@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import polars as pl
@@ -29,7 +29,7 @@ from lakeview.model.schema import Schema
 from lakeview.spark.pipelines import server
 from lakeview.spark.pipelines.checks import check_no_new_columns, check_results, spelled_as_rows
 from lakeview.spark.pipelines.config import Action, Dataset, Mode, find_spec, parse_config, read_config
-from lakeview.spark.pipelines.definitions import Registry, error_of_file, with_failed_flow
+from lakeview.spark.pipelines.definitions import Registry, error_of_file, take_error, with_failed_flow
 from lakeview.spark.pipelines.expectations import check_rules, failures
 from lakeview.spark.pipelines.graph import Answer, FlowNode, Graph, Input, inputs_in, lakeview_tables
 from lakeview.spark.pipelines.lineage import Checkpoints, Span, flow_lineage, span, table_offsets
@@ -641,8 +641,30 @@ def test_a_step_that_failed_is_recorded_by_its_name(tmp_path: Path) -> None:
     assert steps.rows() == [("orders", "maintain", "failed", "no space")]
 
 
+LATE = "org.apache.spark.SparkException: Python worker failed to connect back."
+
+
+def test_flows_are_repeated_whose_python_worker_began_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+
+    def run(*_: object) -> Answer:
+        answer = Answer(flow="flow load to orders")
+        if texts:
+            take_error(answer, PySparkException(texts.pop()))
+        return answer
+
+    monkeypatch.setattr(server.Server, "_run", run)
+    there: Any = server.Server(cast(Any, None), "sc://localhost")
+    texts += [LATE] * (server.ATTEMPTS - 1)
+    assert there.run_flows(Path("spec"), 0).error is None
+    texts += [LATE] * server.ATTEMPTS
+    assert there.run_flows(Path("spec"), 0).error.startswith("flow load to orders: a Python worker did not connect")
+    texts += ["[DIVIDE_BY_ZERO] by zero"]
+    assert there.run_flows(Path("spec"), 0).error == "flow load to orders: [DIVIDE_BY_ZERO] by zero"
+
+
 def test_a_step_is_repeated_whose_python_worker_began_too_late() -> None:
-    errors = [f"org.apache.spark.SparkException: {server.LATE_WORKER}."] * server.ATTEMPTS
+    errors = [LATE] * server.ATTEMPTS
 
     def publish() -> str:
         if errors:
@@ -651,7 +673,7 @@ def test_a_step_is_repeated_whose_python_worker_began_too_late() -> None:
 
     with pytest.raises(StoreUnavailableError, match="did not connect"):
         _with_late_workers(publish)
-    errors += [f"org.apache.spark.SparkException: {server.LATE_WORKER}."] * (server.ATTEMPTS - 1)
+    errors += [LATE] * (server.ATTEMPTS - 1)
     assert _with_late_workers(publish) == "succeeded"
 
 

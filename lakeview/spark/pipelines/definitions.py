@@ -202,15 +202,20 @@ def main() -> int:
     answer = Answer()
     try:
         run(options.spec, answer, options.user)
-    except LakeviewError as error:
-        answer.error, answer.fix = error.message, error.fix
-    except PySparkException as error:
-        ours = lakeview_error(str(error))
-        answer.error, answer.fix = (str(error), None) if ours is None else (ours.message, ours.fix)
-        if answer.flow is not None:
-            answer.error = f"{answer.flow}: {answer.error}"
+    except (LakeviewError, PySparkException) as error:
+        take_error(answer, error)
     options.answer.write_bytes(msgspec.json.encode(answer))
     return 0 if answer.error is None else 1
+
+
+def take_error(answer: Answer, error: LakeviewError | PySparkException) -> None:
+    """Put an error that ended the run into the answer, in lakeview's words if it has any, with the flow that failed."""
+    ours = error if isinstance(error, LakeviewError) else lakeview_error(str(error))
+    answer.error = str(error) if ours is None else ours.message
+    if ours is not None:
+        answer.fix, answer.kind = ours.fix, ours.kind
+    if answer.flow is not None:
+        answer.error = f"{answer.flow}: {answer.error}"
 
 
 def _answer_with(

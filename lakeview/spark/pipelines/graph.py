@@ -71,13 +71,14 @@ class Graph(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct):
-    """What became of the run: `step`: check or flows, the last that began; `error` and `fix`: of one that failed;
-    `flow`: the one that failed last, which Spark may have started again."""
+    """What became of the run: `step`: check or flows, the last that began; `error`, `fix` and `kind`: of one that
+    failed; `flow`: the one that failed last, which Spark may have started again."""
 
     step: str = "check"
     graph: Graph = Graph()
     error: str | None = None
     fix: str | None = None
+    kind: str | None = None
     flow: str | None = None
 
 

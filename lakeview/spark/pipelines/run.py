@@ -29,7 +29,7 @@ from lakeview.spark.pipelines.lineage import Checkpoints, flow_lineage, table_id
 from lakeview.spark.pipelines.publish import Publisher, Step
 from lakeview.spark.pipelines.records import Records, Row, commits_after
 from lakeview.spark.pipelines.restarts import flow_mark
-from lakeview.spark.pipelines.server import ATTEMPTS, Server, local_server, remote_server
+from lakeview.spark.pipelines.server import ATTEMPTS, LATE_WORKER, Server, local_server, remote_server
 
 LOCK = ".lakeview-pipeline.lock"
 
@@ -264,7 +264,7 @@ def _with_late_workers(do: Callable[[], T]) -> T:
             with lakeview_errors():
                 return do()
         except StoreUnavailableError as error:
-            if error.kind != "slow-python-worker":
+            if error.kind != LATE_WORKER:
                 raise
     with lakeview_errors():
         return do()

@@ -20,8 +20,8 @@ from lakeview.model.errors import LakeviewError
 from lakeview.spark.pipelines.graph import Answer
 from lakeview.spark.sessions import connect, python_path, require_client, session
 
-LATE_WORKER = "Python worker failed to connect back"
-"""Spark waits a fixed ten seconds for a Python worker to begin; on a busy machine that is not enough."""
+LATE_WORKER = "slow-python-worker"
+"""The kind of the error of a Python worker for which Spark's ten seconds were not enough, on a busy machine."""
 
 ATTEMPTS = 3
 """So often what failed for that reason is done."""
@@ -51,7 +51,7 @@ class Server:
         """
         answer = self._run(spec, lock, user)
         for _ in range(ATTEMPTS - 1):
-            if answer.error is None or LATE_WORKER not in answer.error:
+            if answer.error is None or answer.kind != LATE_WORKER:
                 break
             answer = self._run(spec, lock, user)
         return answer
