@@ -63,9 +63,10 @@ def files(snapshot: Snapshot | Table, *, dark: bool = False, width: int = WIDTH)
 
 def partitions(snapshot: Snapshot | Table, *, dark: bool = False, width: int = WIDTH) -> StackedChart:
     """What each partition holds: rows, its median file, its number of files; of a table also which came late."""
-    sizes = views.partitions.sizes.partition_sizes(_snapshot(snapshot))
+    now = _snapshot(snapshot)
+    sizes, keys = views.partitions.sizes.partition_sizes(now), views.partitions.keys.partition_names(now)
     arrivals = None if isinstance(snapshot, Snapshot) else _arrivals(snapshot)
-    panels = charts.partitions.partition_bars(sizes, arrivals=arrivals, dark=dark)
+    panels = charts.partitions.partition_bars(sizes, keys=keys, arrivals=arrivals, dark=dark)
     return _stacked(panels, "This table has no partitions", dark, width)
 
 
@@ -75,7 +76,8 @@ def partition_writes(table: Table, *, dark: bool = False, width: int = WIDTH) ->
     order = views.partitions.sizes.partition_sizes(snapshot)["partition_text"].drop_nulls().to_list()
     line = views.timeline.commits.timeline(commits, lifetimes)
     writes = views.partitions.writes.partition_writes(snapshot.files, lifetimes, line, partitions=order)
-    panels = charts.partitions.partition_writes(writes, dark=dark)
+    keys = views.partitions.keys.partition_names(snapshot)
+    panels = charts.partitions.partition_writes(writes, keys=keys, dark=dark)
     return _stacked(panels, "The log does not tell when partitions were written", dark, width)
 
 

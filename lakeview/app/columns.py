@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -136,10 +136,12 @@ def metadata_file(label: str, *, of: str) -> Column:
     return Column(st.column_config.TextColumn, label, {}, of, cells, may_be_cut=True)
 
 
-def partition() -> Column:
-    """The partition of a file, `partition_text`; where there are several keys by their values alone, `2026-09/JFK`."""
+def partition(keys: Sequence[str]) -> Column:
+    """The partition of a file, `partition_text`; of several `keys` the values alone, `2026-09/JFK`."""
 
-    cells = views.partitions.keys.short_names
+    def cells(partitions: pl.Series) -> pl.Series:
+        return views.partitions.keys.short_names(partitions, keys)
+
     return Column(st.column_config.TextColumn, "partition", {}, "partition_text", cells, may_be_cut=True)
 
 

@@ -198,7 +198,7 @@ def delete_files(now: OpenTable) -> None:
             {
                 "file": columns.metadata_file("file", of="file"),
                 "kind": columns.text("kind"),
-                "partition": columns.partition(),
+                "partition": columns.partition(views.partitions.keys.partition_names(now.snapshot)),
                 "size": columns.size("size"),
                 "deletes": columns.number("deletes", of="records", help="positions, or values, that it lists"),
                 "modified": columns.timestamp("added, UTC", of="modified"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import altair as alt
@@ -19,9 +20,9 @@ _ROW = 18
 _ARROW = "\N{RIGHTWARDS ARROW}"
 
 
-def partition_diff_chart(diff: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
+def partition_diff_chart(diff: pl.DataFrame, *, keys: Sequence[str] = (), dark: bool = False) -> list[AnyChart]:
     """One bar a side and partition, added right and removed left on a log scale; the _MOST_PARTITIONS with the largest
-    difference, in their order. [] where no file was added or removed."""
+    difference, in their order; labels leave out the names of `keys`. [] where no file was added or removed."""
     size = pl.max_horizontal("files_added", "files_removed")
     top = diff.with_row_index("place").filter(size > 0).sort(-size, "place").head(_MOST_PARTITIONS).sort("place")
     if top.is_empty():
@@ -48,7 +49,7 @@ def partition_diff_chart(diff: pl.DataFrame, *, dark: bool = False) -> list[AnyC
         "partition_text:N",
         sort=None,
         title=None,
-        axis=alt.Axis(labelExpr=short_names(top["partition_text"]), labelLimit=130, minExtent=96, maxExtent=136),
+        axis=alt.Axis(labelExpr=short_names(top["partition_text"], keys), labelLimit=130, minExtent=96, maxExtent=136),
         scale=alt.Scale(domain=names),
     )
     tooltip = tooltips((("partition_text", "partition"), ("figure", "files"), ("size", "bytes")))

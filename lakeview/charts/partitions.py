@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import datetime
 
 import altair as alt
@@ -12,7 +13,7 @@ from lakeview.charts.marks import exact_count, peak, picks, texts, tooltips, who
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, byte_unit, count_unit, finished, layered, time_axis
 from lakeview.model.printable import ELLIPSIS
-from lakeview.views.partitions.keys import KEYS, MOMENT, NO_PARTITION
+from lakeview.views.partitions.keys import MOMENT, NO_PARTITION, key_pattern
 from lakeview.views.thresholds import MIB, SKEW_TIMES, SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW
 from lakeview.views.timeline.loads import BAD_LOAD
 from lakeview.views.units import format_bytes, format_count, format_moment, format_percent, format_range
@@ -26,6 +27,7 @@ MOST_LINES = 60
 def partition_bars(
     sizes: pl.DataFrame,
     *,
+    keys: Sequence[str] = (),
     arrivals: pl.DataFrame | None = None,
     selection: str | None = None,
     dark: bool = False,
@@ -34,7 +36,8 @@ def partition_bars(
 
     Of more than _MOST_BARS partitions those with most bytes and the first missing ones are shown, and the title says
     so. What needs attention is orange: late ones (PARTITION_ARRIVALS) with their lag, missing ones (of no files) with a
-    cross, and those with many times the files of the others. A click picks a partition; that of `selection` stands out.
+    cross, and those with many times the files of the others. Labels leave out the names of `keys`. A click picks
+    a partition; that of `selection` stands out.
     """
     if sizes.is_empty():
         return []
@@ -50,7 +53,7 @@ def partition_bars(
     gaps = visible.height - visible.filter(pl.col("files") > 0).height
     gaps_text = f" and {gaps} missing" if gaps else ""
     more = f"; the {visible.height - gaps} largest{gaps_text} of {sizes.height:,}" if sizes.height > _MOST_BARS else ""
-    x, labelled = (_axis(visible["partition_text"], labels=last) for last in (False, True))
+    x, labelled = (_axis(visible["partition_text"], keys, labels=last) for last in (False, True))
     measure = "bytes" if visible["records"].has_nulls() else "records"
     unit = byte_unit if measure == "bytes" else count_unit
     divisor, title = unit(peak(visible[measure]), "Bytes" if measure == "bytes" else "Rows")
@@ -64,11 +67,11 @@ def partition_bars(
     ]
 
 
-def partition_writes(writes: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
+def partition_writes(writes: pl.DataFrame, *, keys: Sequence[str] = (), dark: bool = False) -> list[AnyChart]:
     """Which partition was written when: a cell a span of time, deeper is more rows; unknown rows are gray.
 
-    The last MOST_LINES partitions; bad loads are named beside theirs, open ones red. [] without writes. A click picks
-    `partition`.
+    The last MOST_LINES partitions; bad loads are named beside theirs, open ones red. [] without writes. Labels leave
+    out the names of `keys`. A click picks `partition`.
     """
     if writes.is_empty():
         return []
@@ -76,7 +79,7 @@ def partition_writes(writes: pl.DataFrame, *, dark: bool = False) -> list[AnyCha
     order = writes["partition_text"].unique(maintain_order=True).tail(MOST_LINES)
     visible = writes.filter(pl.col("partition_text").is_in(order.to_list()))
     ends = (visible["timestamp"].sort().to_list()[0], visible["until"].sort().to_list()[-1])
-    names = short_names(order)
+    names = short_names(order, keys)
     cells = pl.DataFrame(
         {
             "timestamp": visible["timestamp"],
@@ -239,13 +242,13 @@ def _rows(sizes: pl.DataFrame, arrivals: pl.DataFrame | None, p: Palette, *, of:
     )
 
 
-def _axis(partitions: pl.Series, *, labels: bool) -> alt.X:
+def _axis(partitions: pl.Series, keys: Sequence[str], *, labels: bool) -> alt.X:
     domain = partitions.fill_null(NO_PARTITION).to_list()
     axis = alt.Axis(
         title=None,
         labels=labels,
         domain=labels,
-        labelExpr=short_names(partitions),
+        labelExpr=short_names(partitions, keys),
         labelOverlap="greedy",
         labelSeparation=8,
         labelBound=True,  # beyond the end it would make this panel narrower than those above it
@@ -263,13 +266,14 @@ def _choose(where: pl.Series, yes: str, no: str) -> pl.Series:
     return pl.select(pl.when(where).then(pl.lit(yes)).otherwise(pl.lit(no))).to_series()
 
 
-def short_names(partitions: pl.Series) -> str:
-    """An expression for axis labels: the values without their keys, `3` for `month=3`, `3/EWR` for
+def short_names(partitions: pl.Series, keys: Sequence[str]) -> str:
+    """An expression for axis labels: the values without their `keys`, `3` for `month=3`, `3/EWR` for
     `month=3/origin=EWR`, `2026-01-01 21:00` for `at=2026-01-01T21:00:00.000000Z`. Two partitions that would look alike
     keep their keys."""
     texts = partitions.drop_nulls().unique()
-    values = texts.str.replace_all(KEYS, "$1").str.replace_all(MOMENT, " $1$2")
+    pattern = key_pattern(keys)
+    values = texts.str.replace_all(pattern, "$1").str.replace_all(MOMENT, " $1$2")
     if values.n_unique() < texts.len() or (values == "").any():
         return "datum.label"
-    without_keys = f"replace(datum.label, regexp({json.dumps(KEYS)}, 'g'), '$1')"
+    without_keys = f"replace(datum.label, regexp({json.dumps(pattern)}, 'g'), '$1')"
     return f"replace({without_keys}, regexp({json.dumps(MOMENT)}, 'g'), ' $1$2')"

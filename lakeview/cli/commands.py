@@ -279,7 +279,9 @@ def files(address: str, options: dict[str, Any], machine: bool, version: str | N
     frame = now.files if machine else now.files.select(columns)
     if not machine and width() is not None:
         short = views.files.sizes.with_short_paths(now.files, views.files.sizes.common_folder(now.files["path"]))
-        partitions = views.partitions.keys.short_names(short["partition_text"])
+        partitions = views.partitions.keys.short_names(
+            short["partition_text"], views.partitions.keys.partition_names(now)
+        )
         frame = frame.with_columns(short["file"].alias("path"), *([partitions] if now.partition_columns else ()))
     echo_frame(frame, machine, "no files")
 

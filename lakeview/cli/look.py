@@ -92,7 +92,8 @@ def partitions(
         sizes = sizes.select(pl.col(name).alias(head) for name, head in _PARTITIONS.items())
         sizes = sizes.with_columns((pl.col(_PARTITIONS["share"]) * 100).round(1))
         if width() is not None:
-            sizes = sizes.with_columns(views.partitions.keys.short_names(sizes["partition"]))
+            keys = views.partitions.keys.partition_names(now)
+            sizes = sizes.with_columns(views.partitions.keys.short_names(sizes["partition"], keys))
     echo_frame(sizes if now.partition_columns else sizes.clear(), machine, "the table has no partitions")
 
 

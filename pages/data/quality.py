@@ -52,7 +52,7 @@ with errors.messages(here="quality"):
                 if parts.is_empty():
                     nothing("Nothing to compare.", "This table has no partitions.", "files")
                 else:
-                    panels.partition_table(parts)
+                    panels.partition_table(now, parts)
 
     rules = constraints.verdicts(now)
     with card("Constraints", constraints.note(now, rules), key="rules"):
@@ -66,4 +66,4 @@ with errors.messages(here="quality"):
         with card("Files that violate them", constraints.BROKEN_NOTE):
             violations = constraints.violations(now, rules)
             downloads.offer("files that violate constraints", violations)
-            constraints.violations_table(violations)
+            constraints.violations_table(now, violations)

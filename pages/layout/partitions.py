@@ -61,7 +61,9 @@ else:
                 "timeline",
             )
         else:
-            stack(charts.partitions.partition_writes(writes, dark=dark()), key="partition-writes", on_pick=panels.pick)
+            names = views.partitions.keys.partition_names(snapshot)
+            cells = charts.partitions.partition_writes(writes, keys=names, dark=dark())
+            stack(cells, key="partition-writes", on_pick=panels.pick)
     with card(key="one-partition"):
         panels.history(now, sizes)
     with card("Partitions", panels.table_note(sizes)):

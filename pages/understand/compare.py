@@ -43,7 +43,7 @@ with errors.messages(here="compare"):
             downloads.offer("files by partition", partitions)
             if views.compare.versions.has_file_changes(partitions):
                 with halves, card("Files by partition", panels.FILES_NOTE, stretch=True):
-                    panels.partition_picture(partitions)
+                    panels.partition_picture(partitions, pair)
             else:
                 equal.append("the files")
         with errors.messages(here="compare"):

@@ -38,17 +38,26 @@ def test_seconds_of_a_whole_minute_are_left_out_of_timestamps_alone() -> None:
 
 def test_a_partition_of_several_keys_is_shown_by_its_values() -> None:
     texts = pl.Series(["month=2026-05", "month=2026-09/origin=JFK", None])
-    assert columns.partition().cells(texts)[0].to_list() == ["2026-05", "2026-09/JFK", "no partition"]
-    assert columns.partition().cells(texts[:1])[0].to_list() == ["month=2026-05"]
+    column = columns.partition(["month", "origin"])
+    assert column.cells(texts)[0].to_list() == ["2026-05", "2026-09/JFK", "no partition"]
+    assert column.cells(texts[:1])[0].to_list() == ["month=2026-05"]
+
+
+def test_a_partition_value_that_looks_like_a_key_is_whole() -> None:
+    texts = pl.Series(["path=a/day=1/key=b", "path=b/key=c"])
+    assert columns.partition(["path", "key"]).cells(texts)[0].to_list() == ["a/day=1/b", "b/c"]
+    assert columns.partition(["path"]).cells(texts)[0].to_list() == texts.to_list()
+    assert short_name(texts[0], ["path"]) == "a/day=1/key=b"
+    assert short_name("path.to/a=1/day=b", ["to/a"]) == "path.to/a=1/day=b"
 
 
 def test_a_partition_by_moments_is_shown_without_what_is_zero() -> None:
     texts = pl.Series(["at=2026-01-01T21:00:00.000000Z", "at=2026-01-01 21:00:07", "at=2026-01-01T21:00:07.123Z"])
     short = ["at=2026-01-01 21:00", "at=2026-01-01 21:00:07", "at=2026-01-01T21:00:07.123Z"]
-    assert columns.partition().cells(texts)[0].to_list() == short
+    assert columns.partition(["at"]).cells(texts)[0].to_list() == short
     alike = pl.Series(["at=2026-01-01T21:00:00.000000Z", "at=2026-01-01 21:00:00"])
-    assert columns.partition().cells(alike)[0].to_list() == alike.to_list()
-    assert short_name(texts[0]) == "2026-01-01 21:00"
+    assert columns.partition(["at"]).cells(alike)[0].to_list() == alike.to_list()
+    assert short_name(texts[0], ["at"]) == "2026-01-01 21:00"
 
 
 def test_a_metadata_file_is_named_by_the_first_digits_of_its_uuid() -> None:

@@ -70,7 +70,11 @@ def test_files_from_before_a_table_was_partitioned_are_of_no_partition() -> None
     sizes = views.partitions.sizes.partition_sizes(Snapshot(snapshot.metadata, frames={"files": files}))
     skew = views.partitions.sizes.partition_skew(sizes.with_columns(files=pl.Series([1, 2, 90])))
     assert (skew.partitions, skew.most_files, skew.files_ratio) == (2, "key=2", 1.0)
-    assert views.partitions.keys.short_names(sizes["partition_text"]).to_list() == ["key=1", "key=2", "no partition"]
+    assert views.partitions.keys.short_names(sizes["partition_text"], ["key"]).to_list() == [
+        "key=1",
+        "key=2",
+        "no partition",
+    ]
     bars = charts.partitions.partition_bars(sizes)[-1].to_dict()
     assert next(iter(bars["datasets"].values()))[-1]["partition"] == "no partition"
 
@@ -226,3 +230,16 @@ def test_partitions_written_all_at_once_are_not_late() -> None:
     assert not views.partitions.writes.partition_arrivals(sizes, story.files(), story.lifetimes(), commits)[
         "late"
     ].any()
+
+
+def test_labels_leave_out_the_names_of_keys_and_no_part_of_a_value() -> None:
+    story = Story().append(10).append(5, month=2)
+    sizes = views.partitions.sizes.partition_sizes(story.snapshot()).with_columns(
+        partition_text=pl.Series(["path=a/day=1", "path=b"])
+    )
+    labels = {
+        keys: charts.partitions.partition_bars(sizes, keys=keys)[-1].to_dict()["encoding"]["x"]["axis"]["labelExpr"]
+        for keys in ((), ("path",))
+    }
+    assert '"(^)(?:path)="' in labels["path",]
+    assert '"^()$^"' in labels[()]

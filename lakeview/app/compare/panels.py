@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import polars as pl
 import streamlit as st
@@ -174,12 +175,19 @@ def _partitions(address: str, before: int, after: int, branch: str | None) -> pl
     )
 
 
-def partition_picture(rows: pl.DataFrame) -> None:
+def _partition_keys(pair: Pair) -> list[str]:
+    """The keys of the partitions of either version."""
+    names = (views.partitions.keys.partition_names(snapshot) for snapshot in (pair.before, pair.after))
+    return list(dict.fromkeys(chain.from_iterable(names)))
+
+
+def partition_picture(rows: pl.DataFrame, pair: Pair) -> None:
     """Files by partition, and their twin: a table with bytes and rows."""
     if not views.compare.versions.has_file_changes(rows):
         nothing("Both versions have the same files.", "The commits between them did not change data.")
         return
-    pictures = charts.compare.partition_diff_chart(rows, dark=dark())
+    keys = _partition_keys(pair)
+    pictures = charts.compare.partition_diff_chart(rows, keys=keys, dark=dark())
     if pictures:
         stack(pictures, key="partition-diff")
     else:
@@ -189,7 +197,7 @@ def partition_picture(rows: pl.DataFrame) -> None:
     with fold("As a table", "partitions-table"):
         frame(
             rows,
-            {"partition_text": columns.partition(), **counts},
+            {"partition_text": columns.partition(keys), **counts},
             key="partition-rows",
             place=HALF,
             unknown="unknown",

@@ -153,7 +153,7 @@ def listing(now: OpenTable, layout: views.files.sizes.FileLayout, choice: Filter
         order, column = _order(now, names)
     number = page_number(count, PAGE, "files_page")
     rows = _page(now.address, now.version, now.branch, now.latest, now.ref, choice, order, column, number)
-    _table(rows, column, layout)
+    _table(rows, column, layout, views.partitions.keys.partition_names(now.snapshot))
     return rows
 
 
@@ -200,13 +200,15 @@ def _order(now: OpenTable, names: list[str]) -> tuple[str, str | None]:
     return order, None if column == NO_COLUMN else column
 
 
-def _table(rows: pl.DataFrame, name: str | None, layout: views.files.sizes.FileLayout) -> None:
+def _table(
+    rows: pl.DataFrame, name: str | None, layout: views.files.sizes.FileLayout, partition_keys: Sequence[str]
+) -> None:
     below = f"below {escape(layout.folder)}" if layout.folder else ""
     if layout.partitions:
         below = f"{below}, and below its partition's folder".removeprefix(", and ")
     table_columns = {
         "file": columns.text("file", help=below or None),
-        "partition": columns.partition(),
+        "partition": columns.partition(partition_keys),
         "size": columns.size("size"),
         "rows": columns.number("rows", of="records"),
         "deleted": columns.number("deleted", of="deleted_records"),

@@ -27,6 +27,7 @@ def short_name(now: OpenTable) -> str:
 
 def tiles(now: OpenTable, sizes: pl.DataFrame, skew: views.partitions.sizes.Skew) -> None:
     """How many, how even, and which comes next."""
+    names = views.partitions.keys.partition_names(now.snapshot)
     with grid(220):
         half = views.partitions.layout.half_of_the_bytes(sizes.drop_nulls("partition_text"))
         tile(
@@ -40,14 +41,14 @@ def tiles(now: OpenTable, sizes: pl.DataFrame, skew: views.partitions.sizes.Skew
             "Largest",
             views.units.format_bytes(skew.largest_bytes),
             _times(skew.bytes_ratio),
-            note=skew.largest and views.partitions.keys.short_name(skew.largest),
+            note=skew.largest and views.partitions.keys.short_name(skew.largest, names),
             help=f"The partition with the most bytes, against the median: {escape(skew.largest or 'unknown')}.",
         )
         tile(
             "Most files",
             f"{skew.most_files_count:,}",
             _times(skew.files_ratio),
-            note=skew.most_files and views.partitions.keys.short_name(skew.most_files),
+            note=skew.most_files and views.partitions.keys.short_name(skew.most_files, names),
             help=f"The partition with the most files, against the median: {escape(skew.most_files or 'unknown')}.",
         )
         _next_tile(views.partitions.layout.expected_partition(now.snapshot, sizes, now.look.arrivals(), cache.now()))
@@ -75,6 +76,7 @@ def picture(now: OpenTable, sizes: pl.DataFrame) -> None:
     in_time = views.partitions.layout.time_partitions(snapshot, sizes)
     kind = views.partitions.keys.partition_kind(snapshot)
     arrivals, choice = now.look.arrivals(), chosen_partition(sizes)
+    keys = views.partitions.keys.partition_names(snapshot)
     if in_time is not None:
         steps = in_time[1]
         if _is_map(now, sizes):
@@ -85,13 +87,17 @@ def picture(now: OpenTable, sizes: pl.DataFrame) -> None:
             )
             return
         bars = charts.partitions.partition_bars(
-            views.partitions.layout.with_gaps(sizes, steps), arrivals=arrivals, selection=choice, dark=dark()
+            views.partitions.layout.with_gaps(sizes, steps),
+            keys=keys,
+            arrivals=arrivals,
+            selection=choice,
+            dark=dark(),
         )
         stack(bars, key="partition-sizes", on_pick=pick)
     elif kind == "pair":
         cells = views.partitions.layout.partition_cells(snapshot, sizes)
         if cells.is_empty():
-            bars = charts.partitions.partition_bars(sizes, arrivals=arrivals, selection=choice, dark=dark())
+            bars = charts.partitions.partition_bars(sizes, keys=keys, arrivals=arrivals, selection=choice, dark=dark())
             stack(bars, key="partition-sizes", on_pick=pick)
             return
         across = views.partitions.layout.axes(snapshot, sizes)
@@ -105,7 +111,7 @@ def picture(now: OpenTable, sizes: pl.DataFrame) -> None:
     else:
         numbered = views.partitions.layout.number_steps(snapshot, sizes)
         rows = sizes if numbered is None else views.partitions.layout.with_gaps(sizes, numbered)
-        bars = charts.partitions.partition_bars(rows, arrivals=arrivals, selection=choice, dark=dark())
+        bars = charts.partitions.partition_bars(rows, keys=keys, arrivals=arrivals, selection=choice, dark=dark())
         stack(bars, key="partition-sizes", on_pick=pick)
 
 
@@ -265,7 +271,7 @@ def size_table(sizes: pl.DataFrame, snapshot: Snapshot) -> None:
     frame(
         rows,
         {
-            "partition": columns.partition(),
+            "partition": columns.partition(views.partitions.keys.partition_names(snapshot)),
             "mark": columns.bound(),
             "rows": columns.number("rows", of="records"),
             "files": columns.number("files"),

@@ -69,7 +69,7 @@ def violations(now: OpenTable, rules: views.quality.verdicts.ConstraintVerdicts)
     return views.quality.verdicts.violations(rules, now.lifetimes, now.look.timeline())
 
 
-def violations_table(rows: pl.DataFrame) -> None:
+def violations_table(now: OpenTable, rows: pl.DataFrame) -> None:
     """One row a constraint and file, with the commit and the writer to blame."""
     if rows.height > MAX_ROWS:
         st.markdown(f":small[:gray[the first {MAX_ROWS:,} of {rows.height:,} files; the download has all]]")
@@ -81,7 +81,7 @@ def violations_table(rows: pl.DataFrame) -> None:
             "committed": columns.timestamp(),
             "writer": columns.text("writer"),
             "operation": columns.text("operation"),
-            "partition_text": columns.partition(),
+            "partition_text": columns.partition(views.partitions.keys.partition_names(now.snapshot)),
             "records_violating": columns.number("rows violate it, at least"),
             "path": columns.path("file", views.files.sizes.common_folder(rows["path"])),
         },

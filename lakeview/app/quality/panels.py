@@ -250,13 +250,13 @@ def _partition_of(row: Mapping[str, Any]) -> dict[str, str]:
     return selection.link(partition=row["partition_text"])
 
 
-def partition_table(rows: pl.DataFrame) -> None:
+def partition_table(now: OpenTable, rows: pl.DataFrame) -> None:
     """One row a partition."""
     frame(
         rows,
         {
             "unusual": columns.mark({True: "▲"}),
-            "partition_text": columns.partition(),
+            "partition_text": columns.partition(views.partitions.keys.partition_names(now.snapshot)),
             "files": columns.number("files"),
             "records": columns.number("rows"),
             "mark": columns.bound(),

@@ -25,9 +25,6 @@ _KEYED = "key_{}"
 _MOST_STEPS = 4_000
 """A sequence of more steps than this is shown as single partitions, without its gaps."""
 
-KEYS = "(^|/)[^=/]*="
-"""Matches each key of a partition's text and its `=`; the first group is what stays before the value."""
-
 MOMENT = r"[T ](\d\d:\d\d(?::(?:0[1-9]|[1-5]\d))?)(?::00)?(?:\.0+)?Z?(/|$)"
 """Matches the time of day of a timestamp, `T21:00:00.000000Z`; the first group is what is read of it, the second what
 follows."""
@@ -102,6 +99,27 @@ def partition_keys(texts: pl.Series, names: Sequence[str]) -> pl.DataFrame:
     return texts.str.extract_groups(f"(?s)^{'/'.join(parts)}$").struct.unnest().select(columns)
 
 
+def partition_names(snapshot: Snapshot) -> list[str]:
+    """The keys of the partitions that its files are in, which of files of an earlier Iceberg spec are others than new
+    files have; those of new files where none is in a partition."""
+    parts = snapshot.files.schema.get("partition")
+    if not isinstance(parts, pl.Struct):
+        return snapshot.partition_columns
+    texts = snapshot.files["partition_text"].drop_nulls().unique()
+    names = [f.name for f in parts.fields]
+    names = [name for name in names if texts.str.contains(f"(^|/){pl.escape_regex(name)}=").any()]
+    return names or snapshot.partition_columns
+
+
+def key_pattern(names: Sequence[str]) -> str:
+    """A regular expression, of polars and of a browser, of each key of a partition's text and its `=`; the first group
+    is what stays before the value. A value may hold `/x=` too, so that `names` of the keys say what is one."""
+    if not names:
+        return "^()$^"  # matches no text that a partition has
+    longest_first = "|".join(pl.escape_regex(name) for name in sorted(names, key=len, reverse=True))
+    return f"(^{'|/' if len(names) > 1 else ''})(?:{longest_first})="
+
+
 def partition_kind(snapshot: Snapshot) -> _Kind:
     """What picture its partitions make: none, one key of time, one other key, a pair of keys, or many."""
     names = snapshot.partition_columns
@@ -167,16 +185,20 @@ def whole_sequence(texts: pl.Series) -> list[str]:
     return [text(number) for number in range(first, last + 1)]
 
 
-def short_names(partitions: pl.Series) -> pl.Series:
-    """Partitions' texts for a narrow column: where there are several keys their values alone (`2026-09/EWR`), and
-    moments without what is zero (`2026-01-01 21:00`); NO_PARTITION where there is none."""
+def short_names(partitions: pl.Series, names: Sequence[str]) -> pl.Series:
+    """Partitions' texts for a narrow column: where there are several keys (`names`) their values alone (`2026-09/EWR`),
+    and moments without what is zero (`2026-01-01 21:00`); NO_PARTITION where there is none."""
     partitions = partitions.fill_null(NO_PARTITION)
-    texts = partitions.str.replace_all(KEYS, "$1") if partitions.str.contains("/").any() else partitions
+    texts = (
+        partitions.str.replace_all(key_pattern(names), "$1")
+        if len(names) > 1 and partitions.str.contains("/").any()
+        else partitions
+    )
     short = texts.str.replace_all(MOMENT, " $1$2")
     return short if short.n_unique() == partitions.n_unique() else texts
 
 
-def short_name(partition: str) -> str:
+def short_name(partition: str, names: Sequence[str]) -> str:
     """A partition's text for a narrow place: where it is long, its values alone (`2026-09/EWR`, `2026-01-01 21:00`)."""
-    values = re.sub(MOMENT, r" \1\2", re.sub(KEYS, r"\1", partition))
+    values = re.sub(MOMENT, r" \1\2", re.sub(key_pattern(names), r"\1", partition))
     return values if len(partition) > _SHORT and values.strip("/") else partition
