@@ -254,7 +254,7 @@ def _axis(partitions: pl.Series, keys: Sequence[str], *, labels: bool) -> alt.X:
         labelBound=True,  # beyond the end it would make this panel narrower than those above it
         labelAngle=0,
     )
-    return alt.X("partition:N", sort=None, axis=axis, scale=alt.Scale(domain=domain, paddingInner=0.25))
+    return alt.X("partition:N", sort=None, axis=axis, scale=alt.Scale(type="band", domain=domain, paddingInner=0.25))
 
 
 def _median(values: pl.Series) -> float:

@@ -87,7 +87,9 @@ def load_trend_chart(
             .encode(x=x, y=y, text="label:N", color=alt.Color("text_color:N", scale=None))
         )
     layers.append(alt.Chart(rows).mark_rule(opacity=0.001, strokeWidth=7).encode(x=x, tooltip=tooltip))
-    return [finished(layered(*layers), p, height=90, title=title)]
+    # a field without a value has no extent, of which Vega warns in the browser's console
+    visible = [layer for layer in layers if isinstance(layer.data, pl.DataFrame) and not layer.data.is_empty()]
+    return [finished(layered(*visible), p, height=90, title=title)]
 
 
 def _sampled(rows: pl.DataFrame) -> pl.DataFrame:

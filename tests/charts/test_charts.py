@@ -540,3 +540,11 @@ def test_units_of_counts_go_to_the_title(largest: float | None, expected: tuple[
 def test_units_of_bytes_are_binary() -> None:
     assert byte_unit(9_416_691_835, "Live bytes") == (float(1 << 30), "Live bytes, GiB")
     assert byte_unit(100, "Bytes") == (1.0, "Bytes, B")
+
+
+def test_panels_of_partitions_have_one_scale(story: Story) -> None:
+    """Vega-Lite warns of padding between points."""
+    sizes = views.partitions.sizes.partition_sizes(story.snapshot())
+    panels = [panel.to_dict() for panel in charts.partitions.partition_bars(sizes)]
+    scales = [scale for panel in panels for scale in parts(panel, "scale") if scale and "paddingInner" in scale]
+    assert {scale["type"] for scale in scales} == {"band"}

@@ -79,6 +79,12 @@ def test_the_tooltip_of_the_whole_table_has_no_writer_and_no_expected_range() ->
     assert titles == [["load", "committed, UTC", "by", "value", "expected"], ["load", "committed, UTC", "value"]]
 
 
+def test_a_trend_without_anomalies_has_no_layer_without_rows() -> None:
+    """Vega warns of a field that no row has."""
+    (chart,) = charts.quality.load_trend_chart(trend(30).with_columns(outside=pl.lit(value=False)), "x")
+    assert all(chart.to_dict()["datasets"].values())
+
+
 def test_a_band_of_rows_by_the_days_passed_says_so() -> None:
     (chart,) = charts.quality.load_trend_chart(trend(3).with_columns(band_days=pl.Series([None, 61.0, 0.5])), "Rows")
     spec = chart.to_dict()
