@@ -46,6 +46,9 @@ _WAYS_OUT: Mapping[type[errors.LakeviewError], _WayOut] = {
     errors.SharingError: _WayOut("cloud_off", "start", "Choose another table", _OTHER_TABLE, again=True),
     errors.LakeviewError: _WayOut("error", "start", "Start"),
 }
+_PLACES = {"where": "the filter", selection.BASE: "the version compared with"}
+"""What a page calls a parameter that its name does not tell."""
+
 _SHARING = _WayOut("badge", "sharing", "Open the Sharing page", _OTHER_TABLE)
 
 
@@ -77,7 +80,7 @@ def show(error: errors.LakeviewError, *, here: str | None = None) -> None:
     with st.container(border=True, gap="small"):
         st.markdown(f":red[:material/{way_out.icon}:] &ensp; **{escape(_as_typed(_sentence(error.message)))}**")
         if error.place:
-            place = "the filter" if error.place == "where" else error.place  # the parameter's name, said of itself
+            place = _PLACES.get(error.place, error.place)
             st.markdown(f":gray[Where] &ensp; {escape(_as_typed(place))}")
         if fix:
             st.markdown(f":gray[Do] &ensp; {escape(_as_typed(_sentence(fix)))}")
@@ -96,7 +99,7 @@ def _draw_way_out(way_out: _WayOut, place: str | None, here: str | None) -> None
     if way_out.again:
         _try_again()
     # a link to the latest version helps with a version in the link that is none, not with a filter
-    leads_on = way_out.page != "overview" or place == selection.VERSION
+    leads_on = way_out.page != "overview" or place in (selection.VERSION, selection.BASE)
     if leads_on and way_out.page != here and not _is_of_other_table(way_out.page, here):
         link(way_out.page, way_out.label, selection.link(**way_out.changes))
 

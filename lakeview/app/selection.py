@@ -55,7 +55,7 @@ def current() -> Selection:
         return remembered()
     st.session_state[_REMEMBERED] = Selection(parameters[TABLE])
     version, base = (
-        _version(_number(parameters.get(key), parameters[TABLE]), asks)
+        _version(_number(parameters.get(key), parameters[TABLE]), asks, key)
         for key, asks in ((VERSION, "asks for"), (BASE, "compares with"))
     )
     choice = Selection(parameters[TABLE], version, base, parameters.get(REF))
@@ -173,8 +173,8 @@ def _number(text: str | None, table: str) -> str | None:
     return next((str(version) for version in versions if name_of(version) == text), text)
 
 
-def _version(text: str | None, asks: str) -> int | None:
-    """The number in a version of a link, which `asks` for it; InvalidRequestError."""
+def _version(text: str | None, asks: str, place: str) -> int | None:
+    """The number in a version of a link, which `asks` for it by the parameter `place`; InvalidRequestError."""
     if text is None or text in ("", "latest"):
         return None
     digits = text.removeprefix("v")
@@ -188,5 +188,5 @@ def _version(text: str | None, asks: str) -> int | None:
     if wrong is not None:
         excerpt = shorten(text, _MOST_SHOWN)
         fix = "open the latest version, or correct the link"
-        raise InvalidRequestError(f"the link {asks} version {excerpt!r}, {wrong}", fix=fix, place=VERSION)
+        raise InvalidRequestError(f"the link {asks} version {excerpt!r}, {wrong}", fix=fix, place=place)
     return int(digits)

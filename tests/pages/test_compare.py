@@ -102,6 +102,13 @@ def test_kinds_are_counted_among_the_rows_that_are_there_and_say_so(
     assert pills.proto.label == "Show, of the first 2 different rows"
 
 
+@pytest.mark.parametrize("base", ["99", "s99"])
+def test_a_base_that_is_no_version_is_called_the_version_compared_with(good: Path, base: str) -> None:
+    app = open_page("compare", good, version="3", base=base)
+    assert not app.exception
+    assert ":gray[Where] &ensp; the version compared with" in text(app)
+
+
 def test_a_base_may_come_later(good: Path) -> None:
     app = open_page("compare", good, version="1", base="3")
     assert not app.exception

@@ -19,6 +19,7 @@ from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 from lakeview.app.widths import HALF
 from lakeview.inspection.absent_columns import absent_shares
+from lakeview.model.errors import VersionNotFoundError
 from lakeview.model.printable import first_few
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.thresholds import LOOSE_SHIFT_SHARE, SHIFT_SHARE
@@ -48,9 +49,15 @@ class Pair:
 
 def current_pair(now: OpenTable) -> Pair | None:
     """The base, or without one the version before, and the version shown; None where they are one and the same, and
-    where there is none before."""
+    where there is none before. VersionNotFoundError that names the base, where the table has no such version."""
     base = now.compared
-    return None if base is None or base == now.version else Pair(replace(now, version=base).snapshot, now.snapshot)
+    if base is None or base == now.version:
+        return None
+    try:
+        before = replace(now, version=base).snapshot
+    except VersionNotFoundError as error:
+        raise VersionNotFoundError(error.message, fix=error.fix, place=selection.BASE) from error
+    return Pair(before, now.snapshot)
 
 
 def offers(now: OpenTable) -> None:
