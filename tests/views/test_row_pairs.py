@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from lakeview.views.compare.row_pairs import found_key, repeated, row_pairs
+from lakeview.views.compare.row_pairs import found_key, repeated, row_pairs, row_pairs_and_cells
 
 
 def rows(came: list[dict[str, Any]], went: list[dict[str, Any]]) -> pl.DataFrame:
@@ -50,6 +50,14 @@ def test_a_row_stands_as_often_as_it_came_or_went(times: list[int], heights: lis
 def test_an_empty_text_and_the_word_null_are_told_from_null() -> None:
     pairs = row_pairs(rows([{"id": 1, "a": "", "b": None}], [{"id": 1, "a": None, "b": "null"}]), ["id"])
     assert pairs.row(0)[3:] == ('null → ""', '"null" → null')
+
+
+def test_an_arrow_of_a_text_is_no_change() -> None:
+    ways = [{"id": 1, "way": "EWR → JFK", "x": x} for x in (1, 2)]
+    others = [{"id": 3, "way": "JFK → EWR", "x": 3}]
+    pairs, cells = row_pairs_and_cells(rows([ways[0], *others], ways[1:]), ["id"])
+    assert pairs.rows() == [("~", 1, "1", "EWR → JFK", "2 → 1"), ("+", None, "3", "JFK → EWR", "3")]
+    assert cells.rows() == [(False, False, True), (False, False, False)]
 
 
 def test_a_column_of_the_table_may_be_called_as_one_of_the_diff() -> None:

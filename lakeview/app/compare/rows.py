@@ -87,7 +87,7 @@ def rows_table(difference: views.compare.rows.RowDifference, now: OpenTable, pai
             width=420,
         )
         different = views.compare.row_pairs.repeated(difference.rows)
-        pairs = views.compare.row_pairs.row_pairs(different, key)
+        pairs, changed_cells = views.compare.row_pairs.row_pairs_and_cells(different, key)
         counts = dict(pairs[views.compare.row_pairs.CHANGE].value_counts().iter_rows())
         kinds = [kind for kind in _KINDS if counts.get(kind)]
         is_part = different.height < difference.gains + difference.losses
@@ -98,12 +98,13 @@ def rows_table(difference: views.compare.rows.RowDifference, now: OpenTable, pai
             format_func=lambda kind: f"{kind} {_KINDS.get(kind, '')} {counts.get(kind, 0):,}",
             key=linked("kinds", [], kinds, many=True),
         )
-    rows = pairs.filter(pl.col(views.compare.row_pairs.CHANGE).is_in(choice)) if choice else pairs
+    visible = pairs[views.compare.row_pairs.CHANGE].is_in(choice or kinds)
+    rows = pairs.filter(visible)
     if rows.height > MOST_SHOWN:
         st.markdown(f":small[:gray[the first {MOST_SHOWN} of {rows.height:,}; the header's download has all]]")
     after = views.data.changes.first_after(now.look.timeline(), pair.before.version, pair.after.version)
     reasons = answers.reason_columns(now, pair.after.version, pair.before.version if after is None else after)
-    _diff_table(views.timeline.events.columns_first(rows, reasons, after=2))
+    _diff_table(views.timeline.events.columns_first(rows, reasons, after=2), changed_cells.filter(visible))
 
 
 def _counts(difference: views.compare.rows.RowDifference) -> str:
@@ -114,7 +115,7 @@ def _counts(difference: views.compare.rows.RowDifference) -> str:
     return ", ".join([f"{first} {word}", *rest])
 
 
-def _diff_table(pairs: pl.DataFrame) -> None:
+def _diff_table(pairs: pl.DataFrame, changed_cells: pl.DataFrame) -> None:
     """The diff with the sign and the cells that changed in colour.
 
     Not whole rows: the browser looks each cell up in the text of all styles, when it draws the table and again when it
@@ -127,9 +128,8 @@ def _diff_table(pairs: pl.DataFrame) -> None:
     strong = "font-weight: 600; color: " + rows[diff.CHANGE].replace_strict(colours, return_dtype=pl.String)
     plain = pl.Series([""], dtype=pl.String).new_from_index(0, rows.height)
     styles = {diff.CHANGE: strong, diff.COUNT: plain}
-    for name in rows.columns[2:]:
-        changed = rows[name].alias("cell").str.contains(diff.ARROW, literal=True).fill_null(value=False)
-        styles[name] = strong.zip_with(changed & (rows[diff.CHANGE] == diff.CHANGED), plain)
+    for name, shown_name in zip(pairs.columns[2:], rows.columns[2:], strict=True):
+        styles[shown_name] = strong.zip_with(changed_cells[name].head(rows.height), plain)
     # as text: beside rows that came or went, which have none, pandas shows a count as 1.000000
     cells = pandas_rows(rows.with_columns(pl.col(diff.COUNT).cast(pl.String)))
     styled = pandas_rows(pl.DataFrame(styles))

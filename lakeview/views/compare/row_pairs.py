@@ -56,6 +56,12 @@ def row_pairs(rows: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
     """CHANGE, COUNT (null but for changed rows) and the columns of RowDifference.rows as text, `old → new` where a cell
     changed: one row for each that came or went, or for two of them with the same key. A column of the table that is
     called CHANGE or COUNT is suffixed `_`."""
+    return row_pairs_and_cells(rows, key)[0]
+
+
+def row_pairs_and_cells(rows: pl.DataFrame, key: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """`row_pairs`, and for each of its columns of the table whether the cell is `old → new`: a text of the table may hold
+    an arrow of its own."""
     columns, rows = rows.columns, _by_place(rows)
     key = [str(columns.index(name)) for name in key]
     gains, losses = (_numbered(side, key) for side in _sides(rows))
@@ -73,11 +79,15 @@ def row_pairs(rows: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
     for changed in changes.values():
         count = count + changed.cast(pl.Int64)
     both = pl.DataFrame({CHANGE: [CHANGED] * pairs.height, COUNT: count, **texts})
+    alone = gains.height + losses.height - 2 * pairs.height
+    unchanged = pl.Series([False], dtype=pl.Boolean).new_from_index(0, alone)
+    cells = pl.DataFrame({n: pl.concat([changed.cast(pl.Boolean), unchanged]) for n, changed in changes.items()})
     came = _alone(gains, pairs[_OWN[0]], ADDED, names)
     went = _alone(losses, pairs["before"], REMOVED, names)
     diff = pl.concat([both, came, went], how="vertical_relaxed")
-    diff.columns = [CHANGE, COUNT, *names_apart([name for name in columns if name != NET], (CHANGE, COUNT))]
-    return diff
+    cells.columns = names_apart([name for name in columns if name != NET], (CHANGE, COUNT))
+    diff.columns = [CHANGE, COUNT, *cells.columns]
+    return diff, cells
 
 
 def _by_place(rows: pl.DataFrame) -> pl.DataFrame:
