@@ -16,6 +16,9 @@ from lakeview.views.values import without_seconds
 
 BOUND_HELP = "≥ or ≤: a bound; ≈: some files do not count; empty: exact"
 
+_MOST_DECIMALS = 4
+"""Of a column of shares in percent."""
+
 _BOUNDS = "\N{GREATER-THAN OR EQUAL TO} \N{LESS-THAN OR EQUAL TO}"
 
 Format = Callable[[pl.Series], pl.Series]
@@ -165,16 +168,19 @@ def percent(
     bar: bool = False,
     help: str | None = None,  # noqa: A002
 ) -> Column:
-    """A share of one in percent, as `views.units.percent_figure` has it; as a bar with `bar`. The heading names the
-    unit."""
-    fixed = f"%.{decimals}f"
+    """A share of one in percent, as `views.units.percent_figure` has it, all with as many decimals as one needs that is
+    not quite 0 or 100; as a bar with `bar`. The heading names the unit."""
 
     def cells(shares: pl.Series) -> pl.Series:
         figures = [None if share is None else views.units.percent_figure(share, decimals) for share in shares]
+        digits = _decimals(pl.Series(figures, dtype=pl.Float64), decimals)
+        if digits is not None and digits > decimals:  # all of them to as many as one needs: figures stand in a line
+            figures = [None if share is None else views.units.percent_figure(share, digits) for share in shares]
         return pl.Series(figures, dtype=pl.Float64)
 
     def number_format(figures: pl.Series) -> str:
-        return fixed if (figures == figures.round(decimals)).all() else widths.ALL_DIGITS
+        digits = _decimals(figures, decimals)
+        return widths.ALL_DIGITS if digits is None else f"%.{digits}f"
 
     kind = st.column_config.ProgressColumn if bar else st.column_config.NumberColumn
     options = {"help": help} | ({"min_value": 0, "max_value": 100} if bar else {})
@@ -286,6 +292,12 @@ def change(label: str = "change") -> Column:
         {},
         format=lambda values: pl.Series([f"{signs.get(v, '~')} {v}" for v in values], dtype=pl.String),
     )
+
+
+def _decimals(figures: pl.Series, fewest: int) -> int | None:
+    """How many decimals show all the figures; None where that is more than _MOST_DECIMALS."""
+    every = range(fewest, _MOST_DECIMALS + 1)
+    return next((digits for digits in every if (figures == figures.round(digits)).all()), None)
 
 
 def byte_unit(sizes: pl.Series) -> tuple[str, int]:

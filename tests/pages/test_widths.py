@@ -69,9 +69,15 @@ def test_a_metadata_file_is_named_by_the_first_digits_of_its_uuid() -> None:
 def test_a_share_that_is_not_quite_none_or_all_has_digits_enough_to_say_so() -> None:
     percent = columns.percent("null, %")
     cells, _ = percent.cells(pl.Series([0.0, 0.0002, 0.83851, 0.9998, 1.0, None]))
-    assert cells.to_list() == [0.0, 0.02, 83.9, 99.98, 100.0, None]
+    assert cells.to_list() == [0.0, 0.02, 83.85, 99.98, 100.0, None]
+    assert percent.options_for(cells)["format"] == "%.2f"
+    cells, _ = percent.cells(pl.Series([0.000038, 0.02008, 0.83851]))
+    assert cells.to_list() == [0.0038, 2.008, 83.851]
+    assert percent.options_for(cells)["format"] == "%.4f"
+    cells, _ = percent.cells(pl.Series([0.0, 0.00000021, 0.83851]))
+    assert cells.to_list() == [0.0, 0.000021, 83.9]
     assert percent.options_for(cells)["format"] == "%.15g"
-    assert widths.longest(cells[1:4], widths.ALL_DIGITS) == ["0.02", "83.9", "99.98"]
+    assert widths.longest(cells[1:], widths.ALL_DIGITS) == ["2.1e-05", "83.9"]
     cells, _ = percent.cells(pl.Series([0.0, 0.83851, None]))
     assert percent.options_for(cells)["format"] == "%.1f"
 
