@@ -23,6 +23,8 @@ _GLYPHS = {
 _MOST_CELLS = 400
 _NARROW = 0.005
 """A cell of less than this share of the width has no gap beside it."""
+_NARROWEST = 0.003
+"""A cell has this share of the width at least: of commits milliseconds apart, some two pixels."""
 
 
 def ribbon_chart(
@@ -77,7 +79,11 @@ def _cells(ribbon: pl.DataFrame, domain: tuple[datetime, datetime], p: Palette) 
         cells.group_by(run, maintain_order=True).agg(firsts, lasts.name.suffix("_last")).rename({"until_last": "until"})
     )
     cells = cells.filter((pl.col("until") > first) & (pl.col("timestamp") < last)).tail(_MOST_CELLS)
-    rows = cells.with_columns(pl.col("timestamp").clip(first, last), pl.col("until").clip(first, last))
+    least = pl.lit((domain[1] - domain[0]) * _NARROWEST).cast(pl.Duration("ms"))
+    cells = cells.with_columns(pl.max_horizontal("until", pl.col("timestamp") + least))
+    is_wide = pl.col("until") - pl.col("timestamp") > least  # narrow ones lie on top, and broken ones of them on others
+    cells = cells.sort(is_wide, pl.col("state").ne_missing("broken"), descending=True, maintain_order=True)
+    rows = cells.with_columns(pl.col("timestamp").clip(first, last - least), pl.col("until").clip(first, last))
     return pl.DataFrame(
         {
             "timestamp": rows["timestamp"],

@@ -548,3 +548,26 @@ def test_panels_of_partitions_have_one_scale(story: Story) -> None:
     panels = [panel.to_dict() for panel in charts.partitions.partition_bars(sizes)]
     scales = [scale for panel in panels for scale in parts(panel, "scale") if scale and "paddingInner" in scale]
     assert {scale["type"] for scale in scales} == {"band"}
+
+
+def test_a_commit_milliseconds_before_another_has_a_cell_of_the_ribbon() -> None:
+    moments = [datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=300 * n, milliseconds=5 * m) for n, m in SCRIPT]
+    ribbon = pl.DataFrame(
+        {
+            "version": range(len(SCRIPT)),
+            "timestamp": moments,
+            "until": [*moments[1:], None],
+            "state": ["kept", "broken", "kept", "kept", "broken"],
+            "reason": [None] * len(SCRIPT),
+        },
+        schema=views.timeline.readability.RIBBON,
+    )
+    cells = max(charts.ribbon.ribbon_chart(ribbon).to_dict()["datasets"].values(), key=len)
+    spans = [datetime.fromisoformat(row["until"]) - datetime.fromisoformat(row["timestamp"]) for row in cells]
+    assert min(spans) > timedelta(hours=12)
+    versions = [row["versions"] for row in cells]
+    assert versions == ["v2", "v4", "v0", "v3", "v1"], "narrow ones lie on top, and broken ones of them on others"
+
+
+SCRIPT = ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1))
+"""Commits at the begin of two periods: days and milliseconds after the first."""
