@@ -94,6 +94,7 @@ def partitions(
         if width() is not None:
             keys = views.partitions.keys.partition_names(now)
             sizes = sizes.with_columns(views.partitions.keys.short_names(sizes["partition"], keys))
+        sizes = sizes.with_columns(pl.col("partition").fill_null(views.partitions.keys.NO_PARTITION))
     echo_frame(sizes if now.partition_columns else sizes.clear(), machine, "the table has no partitions")
 
 

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 import lakeview as lv
 from lakeview.cli import main
 from lakeview.model.schema import Schema
+from lakeview.views.partitions.sizes import PARTITION_SIZES
 from tests.builders.shares import SharingServer
 
 
@@ -69,6 +70,20 @@ def test_partitions_add_up(address: str) -> None:
     ]  # fmt: skip
     assert sum(float(line[-1]) for line in lines) == pytest.approx(100, abs=0.2)
     assert len(json.loads(run("partitions", address, "--version", "1", "--json").stdout)) == 2
+
+
+def test_files_of_no_partition_are_named_in_a_pipe_as_in_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    sizes = pl.DataFrame(
+        {"partition_text": ["day_of=mon", None], "files": 1, "bytes": 1, "records": 1, "median_size": 1, "share": 0.5},
+        schema=PARTITION_SIZES,
+    )
+    monkeypatch.setattr("lakeview.views.partitions.sizes.partition_sizes", lambda _: sizes)
+    assert [line.split("  ")[0] for line in run("partitions", address).stdout.splitlines()[1:]] == [
+        "day_of=mon", "no partition",
+    ]  # fmt: skip
+    assert json.loads(run("partitions", address, "--json").stdout)[1]["partition_text"] is None
 
 
 def test_compare_is_about_the_last_commit_or_two_versions(address: str) -> None:
