@@ -140,7 +140,7 @@ def _snapshot(value: Snapshot | Table) -> Snapshot:
 def _arrivals(table: Table) -> pl.DataFrame | None:
     """PARTITION_ARRIVALS where partitions can be a sequence in time: those of one key."""
     snapshot = table.snapshot()
-    if len(snapshot.partition_columns) != 1:
+    if views.partitions.keys.sequence_key(snapshot) is None:
         return None
     sizes = views.partitions.sizes.partition_sizes(snapshot)
     return views.partitions.writes.partition_arrivals(sizes, snapshot.files, table.lifetimes(), table.history())

@@ -275,14 +275,13 @@ def files(address: str, options: dict[str, Any], machine: bool, version: str | N
     from lakeview import views
 
     now = snapshot_named(open_address(address, options), version, ref=ref)
-    columns = [c for c in _FILES if c != "partition_text" or now.partition_columns]
+    keys = views.partitions.keys.partition_names(now)
+    columns = [c for c in _FILES if c != "partition_text" or keys]
     frame = now.files if machine else now.files.select(columns)
     if not machine and width() is not None:
         short = views.files.sizes.with_short_paths(now.files, views.files.sizes.common_folder(now.files["path"]))
-        partitions = views.partitions.keys.short_names(
-            short["partition_text"], views.partitions.keys.partition_names(now)
-        )
-        frame = frame.with_columns(short["file"].alias("path"), *([partitions] if now.partition_columns else ()))
+        partitions = views.partitions.keys.short_names(short["partition_text"], keys)
+        frame = frame.with_columns(short["file"].alias("path"), *([partitions] if keys else ()))
     echo_frame(frame, machine, "no files")
 
 

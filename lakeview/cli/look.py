@@ -95,7 +95,7 @@ def partitions(
             keys = views.partitions.keys.partition_names(now)
             sizes = sizes.with_columns(views.partitions.keys.short_names(sizes["partition"], keys))
         sizes = sizes.with_columns(pl.col("partition").fill_null(views.partitions.keys.NO_PARTITION))
-    echo_frame(sizes if now.partition_columns else sizes.clear(), machine, "the table has no partitions")
+    echo_frame(sizes, machine, "the table has no partitions")
 
 
 @command(click.argument("base", required=False), click.argument("version", required=False))

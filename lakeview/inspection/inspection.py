@@ -62,7 +62,7 @@ class Inspection(Answers):
             lifetimes=self.frames.lifetimes,
             log=self.frames.of_log("log files"),
             rules=self.constraints(),
-            arrivals=self.arrivals() if snapshot.partition_columns else None,
+            arrivals=self.arrivals() if views.partitions.keys.partition_names(snapshot) else None,
             loads=self.quality(),
             contradictions=self.contradictions() if self.is_small else None,
         )

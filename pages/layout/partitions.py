@@ -10,7 +10,8 @@ from lakeview.app.partitions import panels
 now = session.current()
 snapshot = now.snapshot
 
-if not snapshot.partition_columns:
+names = views.partitions.keys.partition_names(snapshot)
+if not names:
     with card():
         nothing(
             f"{panels.short_name(now)} is not partitioned.",
@@ -42,11 +43,10 @@ else:
         with card(key="partition-findings"):
             finding_lines(here, here="partitions")
     else:
-        keys = snapshot.partition_columns
-        first_line(views.first_lines.partitions_line(sizes, keys, now.look.arrivals()))
+        first_line(views.first_lines.partitions_line(sizes, names, now.look.arrivals()))
     skew = views.partitions.sizes.partition_skew(sizes)
     panels.tiles(now, sizes, skew)
-    with card(f"By {', '.join(snapshot.partition_columns)}", panels.map_note(now, sizes), key="sizes"):
+    with card(f"By {', '.join(names)}", panels.map_note(now, sizes), key="sizes"):
         panels.picture(now, sizes)
     writes = panels.writes(now)
     with card(
@@ -61,7 +61,6 @@ else:
                 "timeline",
             )
         else:
-            names = views.partitions.keys.partition_names(snapshot)
             cells = charts.partitions.partition_writes(writes, keys=names, dark=dark())
             stack(cells, key="partition-writes", on_pick=panels.pick)
     with card(key="one-partition"):

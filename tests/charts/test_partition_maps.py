@@ -26,12 +26,16 @@ def days(many: int, missing: int = 3) -> pl.DataFrame:
 
 def cells() -> pl.DataFrame:
     snapshot = table(("c", "d"), "c=A/d=1", "c=A/d=2", "c=B/d=1")
-    return views.partitions.layout.partition_cells(snapshot, views.partitions.sizes.partition_sizes(snapshot))
+    return views.partitions.layout.partition_cells(
+        snapshot.partition_columns, views.partitions.sizes.partition_sizes(snapshot)
+    )
 
 
 def rects() -> pl.DataFrame:
     snapshot = table(("a", "b", "c"), "a=1/b=2/c=3", "a=1/b=2/c=4", "a=2/b=2/c=3", sizes=[5, 3, 9])
-    return views.partitions.layout.partition_rects(snapshot, views.partitions.sizes.partition_sizes(snapshot))
+    return views.partitions.layout.partition_rects(
+        snapshot.partition_columns, views.partitions.sizes.partition_sizes(snapshot)
+    )
 
 
 def history() -> pl.DataFrame:
@@ -92,7 +96,7 @@ def test_a_rectangle_says_its_partition_and_share() -> None:
 def test_a_missing_partition_has_a_cross_among_the_bars() -> None:
     snapshot = table(("m",), "m=2024-01", "m=2024-03")
     sizes = views.partitions.sizes.partition_sizes(snapshot)
-    steps = views.partitions.layout.time_partitions(snapshot, sizes)
+    steps = views.partitions.layout.time_partitions(snapshot.partition_columns, sizes)
     assert steps is not None
     panels = charts.partitions.partition_bars(views.partitions.layout.with_gaps(sizes, steps[1]))
     words = {r["partition"]: r["words"] for r in rows_of(panels[0]) if "words" in r}
@@ -104,7 +108,7 @@ def test_a_missing_partition_has_a_cross_among_the_bars() -> None:
 def test_missing_partitions_are_among_the_bars_of_very_many() -> None:
     snapshot = table(("n",), *(f"n={i}" for i in range(300) if i != 150))
     sizes = views.partitions.sizes.partition_sizes(snapshot)
-    steps = views.partitions.layout.number_steps(snapshot, sizes)
+    steps = views.partitions.layout.number_steps(snapshot.partition_columns, sizes)
     assert steps is not None
     panels = charts.partitions.partition_bars(views.partitions.layout.with_gaps(sizes, steps))
     words = {r["partition"]: r["words"] for r in rows_of(panels[0]) if "words" in r}

@@ -82,13 +82,13 @@ def test_a_key_of_time_is_told_by_how_it_is_written(texts: list[str], grain: str
     ],
 )
 def test_the_picture_goes_by_the_number_of_keys(snapshot: Snapshot, kind: str) -> None:
-    assert views.partitions.keys.partition_kind(snapshot) == kind
+    assert views.partitions.keys.partition_kind(snapshot.partition_columns, snapshot.files["partition_text"]) == kind
 
 
 def test_steps_in_time_show_what_is_missing() -> None:
     snapshot = table(("ts_month",), "ts_month=2023-11", "ts_month=2024-02", "ts_month=null")
     sizes = views.partitions.sizes.partition_sizes(snapshot)
-    layout = views.partitions.layout.time_partitions(snapshot, sizes)
+    layout = views.partitions.layout.time_partitions(snapshot.partition_columns, sizes)
     assert layout is not None
     grain, steps = layout
     assert grain == "month"
@@ -105,7 +105,7 @@ def test_steps_in_time_show_what_is_missing() -> None:
 def test_steps_in_number_show_what_is_missing() -> None:
     snapshot = table(("hour",), "hour=9", "hour=12", "hour=10", "hour=null")
     sizes = views.partitions.sizes.partition_sizes(snapshot)
-    steps = views.partitions.layout.number_steps(snapshot, sizes)
+    steps = views.partitions.layout.number_steps(snapshot.partition_columns, sizes)
     assert steps is not None
     rows = views.partitions.layout.with_gaps(sizes, steps)
     assert rows["partition_text"].to_list() == ["hour=9", "hour=10", "hour=11", "hour=12", "hour=null"]
@@ -123,17 +123,25 @@ def test_steps_in_number_show_what_is_missing() -> None:
 )
 def test_what_is_no_sequence_of_numbers_has_no_steps(texts: tuple[str, ...]) -> None:
     snapshot = table(("c",), *texts)
-    assert views.partitions.layout.number_steps(snapshot, views.partitions.sizes.partition_sizes(snapshot)) is None
+    assert (
+        views.partitions.layout.number_steps(
+            snapshot.partition_columns, views.partitions.sizes.partition_sizes(snapshot)
+        )
+        is None
+    )
 
 
 def test_a_sequence_without_end_has_no_steps() -> None:
     snapshot = table(("h",), "h=1900-01-01-00", "h=2024-01-01-00")
-    assert views.partitions.layout.time_partitions(snapshot, views.partitions.sizes.partition_sizes(snapshot)) is None
-    assert views.partitions.sizes.missing_partitions(snapshot) == []
     assert (
         views.partitions.layout.time_partitions(
-            table(("c",), "c=x"), views.partitions.sizes.partition_sizes(table(("c",), "c=x"))
+            snapshot.partition_columns, views.partitions.sizes.partition_sizes(snapshot)
         )
+        is None
+    )
+    assert views.partitions.sizes.missing_partitions(snapshot) == []
+    assert (
+        views.partitions.layout.time_partitions(["c"], views.partitions.sizes.partition_sizes(table(("c",), "c=x")))
         is None
     )
 
@@ -186,20 +194,28 @@ def test_how_many_partitions_hold_half_of_the_bytes(sizes: list[int], half: int)
 
 def test_two_keys_make_a_grid_with_the_longer_one_across() -> None:
     snapshot = table(("c", "d"), "c=A/d=1", "c=A/d=2", "c=A/d=3", "c=B/d=1", "other=1")
-    cells = views.partitions.layout.partition_cells(snapshot, views.partitions.sizes.partition_sizes(snapshot))
+    cells = views.partitions.layout.partition_cells(
+        snapshot.partition_columns, views.partitions.sizes.partition_sizes(snapshot)
+    )
     assert cells.schema == views.partitions.layout.PARTITION_CELLS
     assert sorted(cells.select("x", "y").rows()) == [("1", "A"), ("1", "B"), ("2", "A"), ("3", "A")]
     evolved = table(("c", "d"), "c=A", "c=B/d=1", "d=2")  # partitioned by c, by both, and by d
-    cells = views.partitions.layout.partition_cells(evolved, views.partitions.sizes.partition_sizes(evolved))
+    cells = views.partitions.layout.partition_cells(
+        evolved.partition_columns, views.partitions.sizes.partition_sizes(evolved)
+    )
     assert sorted(cells.select("x", "y").rows()) == [("A", "no d"), ("B", "1"), ("no c", "2")]
     one = table(("c",), "c=A")
-    assert views.partitions.layout.partition_cells(one, views.partitions.sizes.partition_sizes(one)).is_empty()
+    assert views.partitions.layout.partition_cells(
+        one.partition_columns, views.partitions.sizes.partition_sizes(one)
+    ).is_empty()
 
 
 def test_a_grid_keeps_the_largest_values_of_each_key() -> None:
     texts = [f"c={c}/d={d}" for c in range(80) for d in range(70)]
     snapshot = table(("c", "d"), *texts, sizes=[i + 1 for i in range(len(texts))])
-    cells = views.partitions.layout.partition_cells(snapshot, views.partitions.sizes.partition_sizes(snapshot))
+    cells = views.partitions.layout.partition_cells(
+        snapshot.partition_columns, views.partitions.sizes.partition_sizes(snapshot)
+    )
     assert (cells["x"].n_unique(), cells["y"].n_unique()) == (60, 60)
     assert "79" in cells["x"].to_list()
 
@@ -207,7 +223,9 @@ def test_a_grid_keeps_the_largest_values_of_each_key() -> None:
 def test_rectangles_fill_the_square_by_their_bytes_and_do_not_overlap() -> None:
     texts = [f"r={r}/c={c}/z={z}" for r in "nse" for c in "AB" for z in range(4)]
     snapshot = table(("r", "c", "z"), *texts, sizes=[(i * 37) % 91 + 1 for i in range(len(texts))])
-    rects = views.partitions.layout.partition_rects(snapshot, views.partitions.sizes.partition_sizes(snapshot))
+    rects = views.partitions.layout.partition_rects(
+        snapshot.partition_columns, views.partitions.sizes.partition_sizes(snapshot)
+    )
     assert rects.schema == views.partitions.layout.PARTITION_RECTS
     area = (rects["x1"] - rects["x0"]) * (rects["y1"] - rects["y0"])
     assert area.sum() == pytest.approx(1)
@@ -224,7 +242,7 @@ def test_very_many_partitions_are_a_bounded_number_of_rectangles() -> None:
     texts = [f"r={i % 3000}/c={i}/z=1" for i in range(9000)]
     snapshot = table(("r", "c", "z"), *texts, sizes=[i + 1 for i in range(9000)])
     sizes = views.partitions.sizes.partition_sizes(snapshot)
-    rects = views.partitions.layout.partition_rects(snapshot, sizes)
+    rects = views.partitions.layout.partition_rects(snapshot.partition_columns, sizes)
     assert rects.height <= 2 * 1200 + 1
     assert (rects["partitions"].sum(), rects["bytes"].sum()) == (9000, sizes["bytes"].sum())
 

@@ -79,6 +79,17 @@ def test_files_from_before_a_table_was_partitioned_are_of_no_partition() -> None
     assert next(iter(bars["datasets"].values()))[-1]["partition"] == "no partition"
 
 
+def test_a_version_from_before_a_table_was_no_longer_partitioned_has_its_partitions() -> None:
+    now = table([1, 2, 4], pl.Int64())
+    metadata = TableMetadata("memory://t", "iceberg", 0, None, Schema())
+    before = Snapshot(metadata, frames={"files": now.files})
+    assert views.partitions.keys.partition_names(before) == ["key"]
+    assert views.partitions.sizes.partition_sizes(before).equals(views.partitions.sizes.partition_sizes(now))
+    assert views.partitions.sizes.missing_partitions(before) == ["key=3"]
+    files = now.files.with_columns(partition_text=pl.lit(None, pl.String))
+    assert views.partitions.keys.partition_names(Snapshot(metadata, frames={"files": files})) == []
+
+
 def test_files_of_no_partition_are_not_counted_as_one() -> None:
     before, after = (
         Snapshot(s.metadata, frames={"files": s.files.with_columns(pl.col("partition_text").replace("key=null", None))})

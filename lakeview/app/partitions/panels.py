@@ -73,10 +73,10 @@ def _next_tile(expected: views.partitions.layout.Expected | None) -> None:
 def picture(now: OpenTable, sizes: pl.DataFrame) -> None:
     """The partitions by how many keys they have: a calendar, bars with gaps, a heatmap or a treemap."""
     snapshot = now.snapshot
-    in_time = views.partitions.layout.time_partitions(snapshot, sizes)
-    kind = views.partitions.keys.partition_kind(snapshot)
-    arrivals, choice = now.look.arrivals(), chosen_partition(sizes)
     keys = views.partitions.keys.partition_names(snapshot)
+    in_time = views.partitions.layout.time_partitions(keys, sizes)
+    kind = views.partitions.keys.partition_kind(keys, sizes["partition_text"])
+    arrivals, choice = now.look.arrivals(), chosen_partition(sizes)
     if in_time is not None:
         steps = in_time[1]
         if _is_map(now, sizes):
@@ -95,21 +95,21 @@ def picture(now: OpenTable, sizes: pl.DataFrame) -> None:
         )
         stack(bars, key="partition-sizes", on_pick=pick)
     elif kind == "pair":
-        cells = views.partitions.layout.partition_cells(snapshot, sizes)
+        cells = views.partitions.layout.partition_cells(keys, sizes)
         if cells.is_empty():
             bars = charts.partitions.partition_bars(sizes, keys=keys, arrivals=arrivals, selection=choice, dark=dark())
             stack(bars, key="partition-sizes", on_pick=pick)
             return
-        across = views.partitions.layout.axes(snapshot, sizes)
+        across = views.partitions.layout.axes(keys, sizes)
         bounded = views.partitions.sizes.with_row_bounds(cells, snapshot)
         heatmap = charts.partition_maps.partition_heatmap(bounded, across, selection=choice, dark=dark())
         stack(heatmap, key="partition-map", on_pick=pick)
     elif kind == "many":
-        rects = views.partitions.layout.partition_rects(snapshot, sizes)
+        rects = views.partitions.layout.partition_rects(keys, sizes)
         treemap = charts.partition_maps.partition_treemap(rects, selection=choice, dark=dark())
         stack(treemap, key="partition-map", on_pick=pick)
     else:
-        numbered = views.partitions.layout.number_steps(snapshot, sizes)
+        numbered = views.partitions.layout.number_steps(keys, sizes)
         rows = sizes if numbered is None else views.partitions.layout.with_gaps(sizes, numbered)
         bars = charts.partitions.partition_bars(rows, keys=keys, arrivals=arrivals, selection=choice, dark=dark())
         stack(bars, key="partition-sizes", on_pick=pick)
@@ -143,13 +143,12 @@ def map_note(now: OpenTable, sizes: pl.DataFrame) -> str:
 
 def _is_map(now: OpenTable, sizes: pl.DataFrame) -> bool:
     """Whether the picture is a calendar, a heatmap or a treemap, and no row of bars."""
-    kind = views.partitions.keys.partition_kind(now.snapshot)
-    in_time = views.partitions.layout.time_partitions(now.snapshot, sizes)
+    keys = views.partitions.keys.partition_names(now.snapshot)
+    kind = views.partitions.keys.partition_kind(keys, sizes["partition_text"])
+    in_time = views.partitions.layout.time_partitions(keys, sizes)
     if in_time is not None:
         return in_time[0] == "day" and in_time[1].height > MOST_DAY_BARS
-    return kind == "many" or (
-        kind == "pair" and not views.partitions.layout.partition_cells(now.snapshot, sizes).is_empty()
-    )
+    return kind == "many" or (kind == "pair" and not views.partitions.layout.partition_cells(keys, sizes).is_empty())
 
 
 def history(now: OpenTable, sizes: pl.DataFrame) -> None:

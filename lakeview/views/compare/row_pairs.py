@@ -60,8 +60,8 @@ def row_pairs(rows: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
 
 
 def row_pairs_and_cells(rows: pl.DataFrame, key: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """`row_pairs`, and for each of its columns of the table whether the cell is `old → new`: a text of the table may hold
-    an arrow of its own."""
+    """`row_pairs`, and for each of its columns of the table whether the cell is `old → new`: a text of the table may
+    hold an arrow of its own."""
     columns, rows = rows.columns, _by_place(rows)
     key = [str(columns.index(name)) for name in key]
     gains, losses = (_numbered(side, key) for side in _sides(rows))

@@ -15,7 +15,7 @@ from lakeview.views.compare.versions import (
     file_difference,
     settings_difference,
 )
-from lakeview.views.partitions.keys import NO_PARTITION
+from lakeview.views.partitions.keys import NO_PARTITION, partition_names
 from lakeview.views.schema.diff import diff_schemas
 from lakeview.views.sums import rows_text
 from lakeview.views.units import (
@@ -137,7 +137,7 @@ def difference_tiles(before: Snapshot, after: Snapshot, partitions: pl.DataFrame
         ),
         ("Columns", str(len(after.schema)), columns or (f"{len(schema)} changed" if schema else None)),
     ]
-    if after.partition_columns:
+    if partition_names(after):
         count = after.files["partition_text"].drop_nulls().n_unique()
         inside = partitions.filter(~pl.col("partition_text").is_in([NO_PARTITION, ALL_FILES]))
         touched = inside.filter(pl.any_horizontal(pl.exclude("partition_text") > 0)).height

@@ -11,6 +11,7 @@ from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.health.kinds import EMPTIED, UNREADABLE, finding
+from lakeview.views.partitions.keys import sequence_key
 from lakeview.views.partitions.sizes import partition_sizes
 from lakeview.views.partitions.writes import partition_arrivals
 from lakeview.views.retention.remedies import command
@@ -103,7 +104,7 @@ def sequence_arrivals(
     snapshot: Snapshot, lifetimes: pl.DataFrame | None, commits: pl.DataFrame, arrivals: pl.DataFrame | None
 ) -> pl.DataFrame | None:
     """PARTITION_ARRIVALS, these or computed ones; None unless partitions can be a sequence: one key, three or more."""
-    if lifetimes is None or len(snapshot.partition_columns) != 1:
+    if lifetimes is None or sequence_key(snapshot) is None:
         return None
     sizes = partition_sizes(snapshot)
     if sizes.height < 3:

@@ -9,6 +9,7 @@ import polars as pl
 
 from lakeview.model.schema import leaf_name
 from lakeview.model.snapshot import Snapshot
+from lakeview.views.partitions.keys import partition_names
 from lakeview.views.schema.births import absent_shares
 from lakeview.views.schema.columns import schema_tree
 from lakeview.views.thresholds import is_unusual_share
@@ -50,7 +51,7 @@ def partition_column(
     """
     files = snapshot.files
     leaves = {leaf_name(path) for path, _ in snapshot.schema.leaves()}
-    if not snapshot.partition_columns or column not in statistics.columns or column not in leaves:
+    if not partition_names(snapshot) or column not in statistics.columns or column not in leaves:
         return pl.DataFrame(schema=PARTITION_COLUMN)
     ordered = files.sort("partition", nulls_last=True, maintain_order=True) if "partition" in files.columns else files
     # a column of the table may be called path too

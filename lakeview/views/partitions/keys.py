@@ -111,6 +111,13 @@ def partition_names(snapshot: Snapshot) -> list[str]:
     return names or snapshot.partition_columns
 
 
+def sequence_key(snapshot: Snapshot) -> str | None:
+    """The only key of the partitions that its files are in, or of those that new files are in; None where these have
+    several or none."""
+    keys = (partition_names(snapshot), snapshot.partition_columns)
+    return next((names[0] for names in keys if len(names) == 1), None)
+
+
 def key_pattern(names: Sequence[str]) -> str:
     """A regular expression, of polars and of a browser, of each key of a partition's text and its `=`; the first group
     is what stays before the value. A value may hold `/x=` too, so that `names` of the keys say what is one."""
@@ -120,13 +127,11 @@ def key_pattern(names: Sequence[str]) -> str:
     return f"(^{'|/' if len(names) > 1 else ''})(?:{longest_first})="
 
 
-def partition_kind(snapshot: Snapshot) -> _Kind:
-    """What picture its partitions make: none, one key of time, one other key, a pair of keys, or many."""
-    names = snapshot.partition_columns
+def partition_kind(names: Sequence[str], texts: pl.Series) -> _Kind:
+    """What picture partitions of these keys make: none, one key of time, one other key, a pair of keys, or many."""
     if not names:
         return "none"
     if len(names) == 1:
-        texts = snapshot.files["partition_text"].drop_nulls().unique()
         return "time" if time_key(partition_keys(texts, names).to_series(0)) is not None else "one"
     return "pair" if len(names) == 2 else "many"
 

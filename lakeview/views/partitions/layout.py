@@ -3,6 +3,7 @@ rectangles for more; and what comes next."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -10,7 +11,7 @@ import polars as pl
 
 from lakeview.model.column_values import formatted
 from lakeview.model.snapshot import Snapshot
-from lakeview.views.partitions.keys import NO_PARTITION, Grain, partition_keys, time_key, whole_sequence
+from lakeview.views.partitions.keys import NO_PARTITION, Grain, partition_keys, sequence_key, time_key, whole_sequence
 from lakeview.views.partitions.sizes import PARTITION_SIZES
 from lakeview.views.thresholds import LATE_PARTITION_STEPS
 
@@ -74,9 +75,9 @@ class Expected:
     overdue: timedelta | None
 
 
-def time_partitions(snapshot: Snapshot, sizes: pl.DataFrame) -> tuple[Grain, pl.DataFrame] | None:
-    """The grain and TIME_PARTITIONS of a table with one key of time; None for others, and for endless sequences."""
-    names = snapshot.partition_columns
+def time_partitions(names: Sequence[str], sizes: pl.DataFrame) -> tuple[Grain, pl.DataFrame] | None:
+    """The grain and TIME_PARTITIONS of partitions by one key (`names`), of time; None for others, and for endless
+    sequences."""
     if len(names) != 1 or sizes.is_empty():
         return None
     texts = partition_keys(sizes["partition_text"], names).to_series(0)
@@ -100,10 +101,9 @@ def time_partitions(snapshot: Snapshot, sizes: pl.DataFrame) -> tuple[Grain, pl.
     return key.grain, partitions.select(TIME_PARTITIONS.names()).cast(TIME_PARTITIONS)
 
 
-def number_steps(snapshot: Snapshot, sizes: pl.DataFrame) -> pl.DataFrame | None:
-    """`partition_text` of every step from the first partition to the last, of a table with one key of whole numbers or
-    buckets; None for others, and where more than half of the steps is missing."""
-    names = snapshot.partition_columns
+def number_steps(names: Sequence[str], sizes: pl.DataFrame) -> pl.DataFrame | None:
+    """`partition_text` of every step from the first partition to the last, of partitions by one key (`names`) of whole
+    numbers or buckets; None for others, and where more than half of the steps is missing."""
     if len(names) != 1 or sizes.is_empty():
         return None
     every = whole_sequence(partition_keys(sizes["partition_text"], names).to_series(0))
@@ -133,11 +133,11 @@ def expected_partition(
     It is due one usual step (the median between first writes) after the last one came, and overdue half a step later.
     Steps shorter than half of what a partition spans are those of a backfill, and tell no cadence.
     """
-    names = snapshot.partition_columns
+    name = sequence_key(snapshot)
     first_writes = arrivals["first_written"].drop_nulls().sort()
-    if len(names) != 1 or first_writes.len() < 3:
+    if name is None or first_writes.len() < 3:
         return None
-    texts = partition_keys(sizes["partition_text"], names).to_series(0)
+    texts = partition_keys(sizes["partition_text"], [name]).to_series(0)
     key = time_key(texts)
     if key is None:
         return None
@@ -152,7 +152,7 @@ def expected_partition(
     due = first_writes[-1] + usual
     late = now - due
     overdue = late if late > usual * (LATE_PARTITION_STEPS - 1) else None
-    return Expected(f"{names[0]}={key.text(following)}", due, overdue)
+    return Expected(f"{name}={key.text(following)}", due, overdue)
 
 
 def half_of_the_bytes(sizes: pl.DataFrame) -> int:
@@ -163,12 +163,12 @@ def half_of_the_bytes(sizes: pl.DataFrame) -> int:
     return 0 if not shares.len() or not shares[-1] else int((shares < shares[-1] / 2).sum()) + 1
 
 
-def partition_cells(snapshot: Snapshot, sizes: pl.DataFrame) -> pl.DataFrame:
-    """PARTITION_CELLS of a table with two keys: of each the values with most bytes, MOST_ACROSS and MOST_DOWN of them.
+def partition_cells(names: Sequence[str], sizes: pl.DataFrame) -> pl.DataFrame:
+    """PARTITION_CELLS of partitions by two keys, `names`: of each the values with most bytes, MOST_ACROSS and
+    MOST_DOWN of them.
 
     A partition from before a key was added, or after it was dropped, is at `no <key>`; without both it is left out.
     """
-    names = snapshot.partition_columns
     if len(names) != 2:
         return pl.DataFrame(schema=PARTITION_CELLS)
     texts = sizes["partition_text"]
@@ -188,13 +188,12 @@ def partition_cells(snapshot: Snapshot, sizes: pl.DataFrame) -> pl.DataFrame:
     return cells.rename({across: "x", down: "y"}).select(PARTITION_CELLS.names()).cast(PARTITION_CELLS)
 
 
-def partition_rects(snapshot: Snapshot, sizes: pl.DataFrame) -> pl.DataFrame:
-    """PARTITION_RECTS of partitions that have bytes.
+def partition_rects(names: Sequence[str], sizes: pl.DataFrame) -> pl.DataFrame:
+    """PARTITION_RECTS of partitions by the keys `names` that have bytes.
 
     Values of the first key are laid out in rows, the partitions of each in rows inside its rectangle, largest first,
     with as many rows as make them nearly square.
     """
-    names = snapshot.partition_columns
     keys = partition_keys(sizes["partition_text"], names)
     if not names or sizes.is_empty():
         return pl.DataFrame(schema=PARTITION_RECTS)
@@ -274,10 +273,10 @@ def most_files(sizes: pl.DataFrame) -> str:
     return str(sizes.drop_nulls("partition_text").sort("files", descending=True)["partition_text"][0])
 
 
-def axes(snapshot: Snapshot, sizes: pl.DataFrame) -> tuple[str, str]:
-    """The columns of a table partitioned by two: first the one of more values, which is drawn across."""
-    keys = partition_keys(sizes["partition_text"], snapshot.partition_columns)
-    first, second = snapshot.partition_columns
+def axes(names: Sequence[str], sizes: pl.DataFrame) -> tuple[str, str]:
+    """Two keys: first the one of more values, which is drawn across."""
+    keys = partition_keys(sizes["partition_text"], names)
+    first, second = names
     return (first, second) if keys["key_0"].n_unique() >= keys["key_1"].n_unique() else (second, first)
 
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from lakeview.model.column_values import least_records, live_records
 from lakeview.model.snapshot import Snapshot
-from lakeview.views.partitions.keys import partition_keys, whole_sequence
+from lakeview.views.partitions.keys import partition_keys, partition_names, sequence_key, whole_sequence
 from lakeview.views.sums import total
 
 PARTITION_SIZES = pl.Schema(
@@ -45,9 +45,9 @@ class Skew:
 
 
 def partition_sizes(snapshot: Snapshot) -> pl.DataFrame:
-    """PARTITION_SIZES of a snapshot; empty when it is not partitioned."""
+    """PARTITION_SIZES of a snapshot; empty when it is not partitioned, and none of its files is in a partition."""
     files = snapshot.files
-    if not snapshot.partition_columns:
+    if not partition_names(snapshot):
         return pl.DataFrame(schema=PARTITION_SIZES)
     typed = _typed_values(files)
     live = live_records()
@@ -134,9 +134,9 @@ def missing_partitions(snapshot: Snapshot) -> list[str]:
     Keys are taken as their texts tell them (`partition_keys`). Nothing is called missing where more than half of the
     sequence is: then it is none. At most _MOST_MISSING.
     """
-    if len(snapshot.partition_columns) != 1 or snapshot.files.is_empty():
+    name = sequence_key(snapshot)
+    if name is None or snapshot.files.is_empty():
         return []
-    name = snapshot.partition_columns[0]
     texts = partition_keys(snapshot.files["partition_text"].drop_nulls().unique(), [name]).to_series(0)
     there = set(texts.drop_nulls())
     missing = [text for text in whole_sequence(texts) if text not in there]
