@@ -109,3 +109,33 @@ def test_a_table_that_has_only_files_from_before_it_was_partitioned_says_so(tmp_
     app = open_page("partitions", history.address)
     assert not app.exception
     assert "is in a partition.** :gray[It is partitioned by id since the last of them was written." in text(app)
+
+
+def by_months_and_then(root: Path, *spec: tuple[int, str, str]) -> IcebergHistory:
+    """Rows of two months, partitioned by month, and a table that is then partitioned otherwise."""
+    fields = [
+        {"id": 1, "name": "id", "required": False, "type": "long"},
+        {"id": 2, "name": "day", "required": False, "type": "date"},
+    ]
+    history = IcebergHistory(root, fields, [(2, "month", "day_month")])
+    for month in (1, 2):
+        history.append(f"f{month}", [{"id": month, "day": date(2024, month, 3)}])
+    history.partition_by(*spec).evolve(fields)
+    return history
+
+
+def test_a_version_under_an_earlier_spec_has_the_partitions_of_its_files(tmp_path: Path) -> None:
+    history = by_months_and_then(tmp_path / "notes")
+    app = open_page("partitions", history.address)
+    assert not app.exception
+    assert "**By day_month**" in text(app)
+    assert table_with(app, "share")["partition"].to_list() == ["day_month=2024-01", "day_month=2024-02"]
+
+
+def test_partitions_of_two_specs_are_two_pictures(tmp_path: Path) -> None:
+    history = by_months_and_then(tmp_path / "notes", (2, "day", "on"))
+    history.append("f3", [{"id": 3, "day": date(2024, 3, 3)}])
+    app = open_page("partitions", history.address)
+    assert not app.exception
+    assert [note in text(app) for note in ("by day_month]]", "by on]]")] == [True, True]
+    assert len(table_with(app, "share")) == 3

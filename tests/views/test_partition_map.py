@@ -210,6 +210,20 @@ def test_two_keys_make_a_grid_with_the_longer_one_across() -> None:
     ).is_empty()
 
 
+def test_partitions_of_specs_without_a_key_in_common_are_apart() -> None:
+    texts = ("m=2026-01", "m=2026-02", "h=2026-03-01-05", "h=2026-03-01-07", None, "m=2026-02/o=EWR")
+    sizes = views.partitions.sizes.partition_sizes(table(("h",), *texts))
+    (months, part), (hours, rest) = views.partitions.layout.by_keys(["m", "o", "h"], sizes)
+    assert (months, hours) == (["m", "o"], ["h"])
+    assert part["partition_text"].to_list() == ["m=2026-01", "m=2026-02", "m=2026-02/o=EWR"]
+    assert rest["partition_text"].to_list() == ["h=2026-03-01-05", "h=2026-03-01-07", None]
+    steps = views.partitions.layout.time_partitions(hours, rest)
+    assert steps is not None
+    assert steps[1]["label"].to_list() == ["2026-03-01-05", "2026-03-01-06", "2026-03-01-07"]
+    ((keys, whole),) = views.partitions.layout.by_keys(["h"], sizes)
+    assert (keys, whole.height) == (["h"], 6)
+
+
 def test_a_grid_keeps_the_largest_values_of_each_key() -> None:
     texts = [f"c={c}/d={d}" for c in range(80) for d in range(70)]
     snapshot = table(("c", "d"), *texts, sizes=[i + 1 for i in range(len(texts))])

@@ -13,7 +13,7 @@ from lakeview.model.frames import FILES
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot
 from lakeview.model.table_metadata import TableMetadata
-from tests.views.story import MIB, Story, flights
+from tests.views.story import MIB, START, Story, flights
 
 
 def table(values: list[Any], dtype: pl.DataType, name: str = "key", **columns: Any) -> Snapshot:
@@ -164,6 +164,15 @@ def test_writes_are_bucketed_and_say_which_commits() -> None:
     assert spans == [timedelta(days=14)]
     last = views.partitions.writes.partition_writes(story.files(), story.lifetimes(), line, partitions=months, limit=5)
     assert last.equals(writes.tail(5)), "of many partitions the last ones are drawn"
+
+
+def test_partitions_written_within_seconds_are_in_spans_of_a_second() -> None:
+    story = Story().append(10).append(20, month=2)
+    moments = [START, START + timedelta(seconds=5)]
+    commits = story.frame().with_columns(timestamp=pl.Series(moments, dtype=pl.Datetime("ms", "UTC")))
+    writes = views.partitions.writes.partition_writes(story.files(), story.lifetimes(), commits)
+    assert writes["timestamp"].sort().to_list() == moments
+    assert (writes["until"] - writes["timestamp"]).unique().to_list() == [timedelta(seconds=1)]
 
 
 def test_files_of_unknown_partitions_are_left_out_of_writes() -> None:

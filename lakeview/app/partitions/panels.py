@@ -71,18 +71,29 @@ def _next_tile(expected: views.partitions.layout.Expected | None) -> None:
 
 
 def picture(now: OpenTable, sizes: pl.DataFrame) -> None:
-    """The partitions by how many keys they have: a calendar, bars with gaps, a heatmap or a treemap."""
-    snapshot = now.snapshot
-    keys = views.partitions.keys.partition_names(snapshot)
+    """The partitions by how many keys they have; those of Iceberg specs that share none apart."""
+    parts = _by_keys(now, sizes)
+    for place, (keys, part) in enumerate(parts):
+        if len(parts) > 1:
+            st.markdown(f":small[:gray[by {escape(', '.join(keys))}]]")
+        _picture(now, keys, part, f"-{place}" if place else "")
+
+
+def _by_keys(now: OpenTable, sizes: pl.DataFrame) -> list[tuple[list[str], pl.DataFrame]]:
+    return views.partitions.layout.by_keys(views.partitions.keys.partition_names(now.snapshot), sizes)
+
+
+def _picture(now: OpenTable, keys: list[str], sizes: pl.DataFrame, suffix: str) -> None:
+    """A calendar, bars with gaps, a heatmap or a treemap, by how many keys there are; `suffix` of the chart's key."""
     in_time = views.partitions.layout.time_partitions(keys, sizes)
     kind = views.partitions.keys.partition_kind(keys, sizes["partition_text"])
     arrivals, choice = now.look.arrivals(), chosen_partition(sizes)
     if in_time is not None:
         steps = in_time[1]
-        if _is_map(now, sizes):
+        if _is_map(keys, sizes):
             stack(
                 charts.partition_maps.partition_calendar(steps, selection=choice, dark=dark()),
-                key="partition-map",
+                key=f"partition-map{suffix}",
                 on_pick=pick,
             )
             return
@@ -93,26 +104,26 @@ def picture(now: OpenTable, sizes: pl.DataFrame) -> None:
             selection=choice,
             dark=dark(),
         )
-        stack(bars, key="partition-sizes", on_pick=pick)
+        stack(bars, key=f"partition-sizes{suffix}", on_pick=pick)
     elif kind == "pair":
         cells = views.partitions.layout.partition_cells(keys, sizes)
         if cells.is_empty():
             bars = charts.partitions.partition_bars(sizes, keys=keys, arrivals=arrivals, selection=choice, dark=dark())
-            stack(bars, key="partition-sizes", on_pick=pick)
+            stack(bars, key=f"partition-sizes{suffix}", on_pick=pick)
             return
         across = views.partitions.layout.axes(keys, sizes)
-        bounded = views.partitions.sizes.with_row_bounds(cells, snapshot)
+        bounded = views.partitions.sizes.with_row_bounds(cells, now.snapshot)
         heatmap = charts.partition_maps.partition_heatmap(bounded, across, selection=choice, dark=dark())
-        stack(heatmap, key="partition-map", on_pick=pick)
+        stack(heatmap, key=f"partition-map{suffix}", on_pick=pick)
     elif kind == "many":
         rects = views.partitions.layout.partition_rects(keys, sizes)
         treemap = charts.partition_maps.partition_treemap(rects, selection=choice, dark=dark())
-        stack(treemap, key="partition-map", on_pick=pick)
+        stack(treemap, key=f"partition-map{suffix}", on_pick=pick)
     else:
         numbered = views.partitions.layout.number_steps(keys, sizes)
         rows = sizes if numbered is None else views.partitions.layout.with_gaps(sizes, numbered)
         bars = charts.partitions.partition_bars(rows, keys=keys, arrivals=arrivals, selection=choice, dark=dark())
-        stack(bars, key="partition-sizes", on_pick=pick)
+        stack(bars, key=f"partition-sizes{suffix}", on_pick=pick)
 
 
 def pick(key: str) -> None:
@@ -136,14 +147,13 @@ def map_note(now: OpenTable, sizes: pl.DataFrame) -> str:
     """What the picture counts, and what a click does."""
     missing = len(views.partitions.sizes.missing_partitions(now.snapshot))
     gaps = f"{missing:,} missing in between; " if missing else ""
-    if not _is_map(now, sizes):
+    if not all(_is_map(*part) for part in _by_keys(now, sizes)):
         return f"{gaps}{views.partitions.layout.sizes_note(sizes)}; a click opens the partition's history below"
     return f"{gaps}bytes, from the log; a click opens the partition's history below"
 
 
-def _is_map(now: OpenTable, sizes: pl.DataFrame) -> bool:
+def _is_map(keys: list[str], sizes: pl.DataFrame) -> bool:
     """Whether the picture is a calendar, a heatmap or a treemap, and no row of bars."""
-    keys = views.partitions.keys.partition_names(now.snapshot)
     kind = views.partitions.keys.partition_kind(keys, sizes["partition_text"])
     in_time = views.partitions.layout.time_partitions(keys, sizes)
     if in_time is not None:

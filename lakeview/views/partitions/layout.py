@@ -75,6 +75,21 @@ class Expected:
     overdue: timedelta | None
 
 
+def by_keys(names: Sequence[str], sizes: pl.DataFrame) -> list[tuple[list[str], pl.DataFrame]]:
+    """PARTITION_SIZES apart by the first of their keys, each with the keys that it has: months and hours of two Iceberg
+    specs have no axis in common. Files of no partition are with the last."""
+    parts = []
+    for name in names:
+        part = sizes.filter(pl.col("partition_text").str.starts_with(f"{name}="))
+        texts = part["partition_text"]
+        own = [n for n in names if n == name or texts.str.contains(f"/{pl.escape_regex(n)}=").any()]
+        parts += [] if part.is_empty() else [(own, part)]
+    if len(parts) < 2:
+        return [(list(names), sizes)]
+    keys, last = parts[-1]
+    return [*parts[:-1], (keys, pl.concat([last, sizes.filter(pl.col("partition_text").is_null())]))]
+
+
 def time_partitions(names: Sequence[str], sizes: pl.DataFrame) -> tuple[Grain, pl.DataFrame] | None:
     """The grain and TIME_PARTITIONS of partitions by one key (`names`), of time; None for others, and for endless
     sequences."""

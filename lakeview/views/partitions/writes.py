@@ -46,8 +46,21 @@ PARTITION_ARRIVALS = pl.Schema(
 """One row a partition, in order. `lag`: how long after the first later partition it was first written, null when it
 came before them all; `note` of a late one: how long after it was due, one usual step after those before it."""
 
-_SPANS = ("1h", "6h", "1d", "1w", "2w", "1mo", "3mo", "1y")
-_SPAN_LENGTHS = tuple(timedelta(hours=h) for h in (1, 6, 24, 168, 336, 730, 2190, 8760))
+_SPANS = {
+    "1s": timedelta(seconds=1),
+    "10s": timedelta(seconds=10),
+    "1m": timedelta(minutes=1),
+    "10m": timedelta(minutes=10),
+    "1h": timedelta(hours=1),
+    "6h": timedelta(hours=6),
+    "1d": timedelta(days=1),
+    "1w": timedelta(days=7),
+    "2w": timedelta(days=14),
+    "1mo": timedelta(hours=730),
+    "3mo": timedelta(hours=2190),
+    "1y": timedelta(days=365),
+}
+"""Spans that polars truncates to, and their lengths."""
 _MOST_SPANS = 28
 
 
@@ -184,7 +197,4 @@ def _median(values: pl.Series) -> float:
 
 def _span(moments: pl.Series) -> str:
     first, last = moments.sort().to_list()[0], moments.sort().to_list()[-1]
-    for span, length in zip(_SPANS, _SPAN_LENGTHS, strict=True):
-        if (last - first) / length <= _MOST_SPANS:
-            return span
-    return _SPANS[-1]
+    return next((span for span, length in _SPANS.items() if (last - first) / length <= _MOST_SPANS), "1y")
