@@ -2,8 +2,7 @@
 
 The answer is text on the screen; what it must be is computed from the rows or the log by other readers. On one format
 only: branches and tags, which Delta has not, and constraints in the table, which Iceberg has not (a rule that is typed
-is on both). Tasks of one page are done in one visit where their clicks are the same. The two that cost most are done on
-one format by `make test`, and on the other by `make breadth`: pages know no format.
+is on both). Tasks of one page are done in one visit where their clicks are the same.
 """
 
 from __future__ import annotations
@@ -27,15 +26,9 @@ from tests.builders.history import DeltaHistory
 pytestmark = pytest.mark.browser
 
 
-def formats(*suite: str) -> pytest.MarkDecorator:
-    """The tables of the suite, and any other in breadth."""
-    tables = {"flights": "Delta", "departures": "Iceberg"}
-    marks = {name: () if name in suite else pytest.mark.breadth for name in tables}
-    of_each = [pytest.param(name, id=label, marks=marks[name]) for name, label in tables.items()]
-    return pytest.mark.parametrize("table", of_each, indirect=True)
-
-
-ON_BOTH, ON_DELTA, ON_ICEBERG = formats("flights", "departures"), formats("flights"), formats("departures")
+ON_BOTH = pytest.mark.parametrize(
+    "table", [pytest.param("flights", id="Delta"), pytest.param("departures", id="Iceberg")], indirect=True
+)
 BAD_LOAD = {"flights": ("v75", "visibility"), "departures": ("s12", "arrival_delay")}
 """The load that brought nulls, and their column: Delta's is on the first line of the overview."""
 SMALL = 1 << 20
@@ -120,7 +113,7 @@ def test_3_and_8_the_data_before_a_bad_load_and_rows_that_break_a_rule(hand: Han
 
 
 @ON_BOTH
-def test_4_why_it_is_slow(hand: Hand, table: Independent) -> None:
+def test_4_and_14_why_it_is_slow_and_the_rows_of_an_added_file(hand: Hand, table: Independent) -> None:
     live = table.commits[-1].live
     small = live.filter(pl.col("size") < SMALL)
     most, files = live["partition"].value_counts(sort=True).row(0)
@@ -132,6 +125,15 @@ def test_4_why_it_is_slow(hand: Hand, table: Independent) -> None:
             f"{small.height} of {live.height} files are smaller than 1 MiB",
             f"{files} of the {live.height} are in {most}",
         )
+    hand.choose("order", "newest first")
+    newest = hand.rows("files")[0]
+    hand.press_row("files", 0)
+    hand.reads("Its rows")
+    added = table.added(number(table, newest["added by"]))
+    (path,) = added.filter(pl.col("path").str.ends_with(newest["file"]))["path"]
+    real = table.rows_of_paths([path])
+    rows = [{name: row[name] for name in row if name in real.columns} for row in hand.rows("own-columns-file-rows")]
+    assert strangers(rows, real) == []
 
 
 def test_5_whether_a_vacuum_is_safe_on_delta(visitor: Visitor, flights: DeltaLog) -> None:
@@ -280,21 +282,7 @@ def test_13_the_columns_of_the_lake_with_many_nulls(visitor: Visitor, demo_lake:
     assert {(row["table"], row["column"]) for row in hand.rows("lake-columns")} == many
 
 
-@ON_ICEBERG
-def test_14_the_rows_of_an_added_file(hand: Hand, table: Independent) -> None:
-    hand.go("Files")
-    hand.choose("order", "newest first")
-    newest = hand.rows("files")[0]
-    hand.press_row("files", 0)
-    hand.reads("Its rows")
-    added = table.added(number(table, newest["added by"]))
-    (path,) = added.filter(pl.col("path").str.ends_with(newest["file"]))["path"]
-    real = table.rows_of_paths([path])
-    rows = [{name: row[name] for name in row if name in real.columns} for row in hand.rows("own-columns-file-rows")]
-    assert strangers(rows, real) == []
-
-
-@ON_DELTA
+@ON_BOTH
 def test_15_the_distribution_of_a_column(hand: Hand, table: Independent) -> None:
     rows = table.rows(len(table.commits) - 1)
     hand.go("Data")
