@@ -63,6 +63,9 @@ def test_the_next_partition_is_expected_by_the_cadence(tmp_path: Path) -> None:
     tile = next(m for m in app.metric if m.label == "Next partition")
     assert tile.value == "2024-01-06"
     assert "overdue" in tile.delta
+    earlier = open_page("partitions", tmp_path / "t", version="4")
+    assert not earlier.exception
+    assert "Next partition" not in [metric.label for metric in earlier.metric], "what came next is in later versions"
 
 
 def test_one_partition_is_linked_to_and_chosen(good: Path) -> None:

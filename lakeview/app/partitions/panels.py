@@ -51,7 +51,15 @@ def tiles(now: OpenTable, sizes: pl.DataFrame, skew: views.partitions.sizes.Skew
             note=skew.most_files and views.partitions.keys.short_name(skew.most_files, names),
             help=f"The partition with the most files, against the median: {escape(skew.most_files or 'unknown')}.",
         )
-        _next_tile(views.partitions.layout.expected_partition(now.snapshot, sizes, now.look.arrivals(), cache.now()))
+        if _gets_partitions(now):
+            expected = views.partitions.layout.expected_partition
+            _next_tile(expected(now.snapshot, sizes, now.look.arrivals(), cache.now()))
+
+
+def _gets_partitions(now: OpenTable) -> bool:
+    """Whether rows still come to what is shown: neither to an earlier version nor to a tag."""
+    kinds = dict(now.refs.select("name", "kind").iter_rows())
+    return now.version == now.latest and kinds.get(now.ref) != "tag"
 
 
 def _next_tile(expected: views.partitions.layout.Expected | None) -> None:
