@@ -59,6 +59,7 @@ def test_every_answer_has_the_declared_columns(look: Inspection) -> None:
         "schema_changes": (look.schema_changes(), SCHEMA_CHANGES),
         "partitions": (look.partitions(), views.partitions.sizes.PARTITION_SIZES),
         "pruning": (look.pruning(where), PLAN),
+        "file_verdicts": (look.file_verdicts(where), views.pruning.plan.FILE_VERDICTS),
         "compare": (look.compare(versions[-1], versions[0]), views.compare.summary.COMPARISON),
         "quality": (look.quality(), views.quality.column_loads.SUDDEN),
         "retention": (look.retention(days=7), views.timeline.readability.RIBBON),

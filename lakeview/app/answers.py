@@ -40,7 +40,8 @@ def schemas_up_to(now: OpenTable) -> pl.DataFrame:
     """SCHEMAS up to the version shown, oldest first: by the order of versions, whose numbers may be random."""
     newest_first = now.versions["version"]
     place = newest_first.index_of(now.version)
-    return now.schemas if place is None else now.schemas.filter(pl.col("version").is_in(newest_first[place:].implode()))
+    schemas = now.frames.schemas
+    return schemas if place is None else schemas.filter(pl.col("version").is_in(newest_first[place:].implode()))
 
 
 def versions(now: OpenTable) -> pl.DataFrame:

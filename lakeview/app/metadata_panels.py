@@ -40,7 +40,7 @@ def branches(now: OpenTable) -> None:
         graph = views.timeline.branches.branch_graph(now.history, now.refs)
         stack(charts.lanes.branch_graph_chart(graph, dark=dark()), key="branch-graph", on_pick=_open_commit)
         _branch_table(refs)
-        log = now.snapshot_log
+        log = now.frames.of_log("snapshot log")
         if not log.is_empty():
             label = f"Log of current versions: {views.units.count_text(log.height, 'entry', 'entries')}"
             with fold(label, "times", icon=":material/swap_vert:"):
@@ -105,10 +105,10 @@ def _log_table(log: pl.DataFrame) -> None:
 
 def partition_specs(now: OpenTable) -> None:
     """Draws the card of the table's partition specs, if any of them has fields."""
-    specs = now.partition_specs
+    specs = now.frames.of_log("partition specs")
     if not views.files.manifests.is_partitioned(specs):
         return
-    use = views.files.manifests.spec_use(specs, now.manifests)
+    use = views.files.manifests.spec_use(specs, now.frames.manifests(now.version))
     downloads.offer("partition specs", use.drop("fields"))
     specs_text = views.units.count_text(use.height, "partition spec")
     note = f"{specs_text} · files keep the spec they were written with · rows before deletes"
@@ -135,7 +135,7 @@ def partition_specs(now: OpenTable) -> None:
 
 def manifests(now: OpenTable) -> None:
     """Draws the card of the version's manifests, if it has any."""
-    rows = now.manifests
+    rows = now.frames.manifests(now.version)
     if rows.is_empty():
         return
     downloads.offer("manifests", rows)
@@ -210,7 +210,7 @@ def delete_files(now: OpenTable) -> None:
 
 def sort_orders(now: OpenTable) -> None:
     """Draws the card of the sort orders that writers are asked to use inside files, if there are any."""
-    orders = now.sort_orders
+    orders = now.frames.of_log("sort orders")
     if orders.is_empty():
         return
     with card("Sort orders", "of rows inside files, as declared for writers", key="sort-orders"):

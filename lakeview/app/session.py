@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -61,11 +61,6 @@ class OpenTable:
         return self.look.snapshot
 
     @property
-    def newest(self) -> Snapshot:
-        """The newest version of the line that is shown."""
-        return replace(self, version=self.latest).snapshot
-
-    @property
     def base_snapshot(self) -> Snapshot | None:
         """The table at the version compared with, None without a comparison."""
         return None if self.base is None else replace(self, version=self.base).snapshot
@@ -88,44 +83,9 @@ class OpenTable:
         return self.frames.of_log("versions")
 
     @property
-    def schemas(self) -> pl.DataFrame:
-        """SCHEMAS of the line that is shown, oldest first."""
-        return self.frames.schemas
-
-    @property
-    def lifetimes(self) -> pl.DataFrame:
-        """LIFETIMES."""
-        return self.frames.lifetimes
-
-    @property
     def refs(self) -> pl.DataFrame:
         """REFS, the default branch first."""
         return self.frames.refs
-
-    @property
-    def snapshot_log(self) -> pl.DataFrame:
-        """SNAPSHOT_LOG."""
-        return self.frames.of_log("snapshot log")
-
-    @property
-    def partition_specs(self) -> pl.DataFrame:
-        """PARTITION_SPECS."""
-        return self.frames.of_log("partition specs")
-
-    @property
-    def sort_orders(self) -> pl.DataFrame:
-        """SORT_ORDERS."""
-        return self.frames.of_log("sort orders")
-
-    @property
-    def statistics_files(self) -> pl.DataFrame:
-        """STATISTICS_FILES."""
-        return self.frames.of_log("statistics files")
-
-    @property
-    def manifests(self) -> pl.DataFrame:
-        """MANIFESTS of the version shown."""
-        return self.frames.manifests(self.version)
 
     @property
     def branch(self) -> str | None:
@@ -134,15 +94,11 @@ class OpenTable:
 
     def snapshot_of(self, version: int) -> Snapshot:
         """The table at another version."""
-        return cache.snapshot(self.address, version)
+        return self.frames.snapshot(version)
 
     def check_readable(self) -> None:
         """Raises what keeps the version shown from being read; its log may be there all the same."""
         _ = self.snapshot
-
-    def statistics_of(self, columns: Sequence[str], version: int | None = None) -> pl.DataFrame:
-        """STATISTICS of some columns, at the version shown or another."""
-        return cache.statistics(self.address, self.version if version is None else version, tuple(columns))
 
 
 def look_at(name: str, version: int | None = None, base: int | None = None, ref: str | None = None) -> OpenTable:

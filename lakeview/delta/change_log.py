@@ -66,11 +66,11 @@ class ChangeLog:
 
     def metadata(self, start: int, end: int) -> dict[int, Metadata]:
         """The metaData in force at `start`, and each later one up to `end`, by version."""
-        return {start: self._table.state(start).metadata, **_between(self._history.properties(), start, end)}
+        return {start: self._table.state(start).metadata, **_between(self._history.definitions.metadata(), start, end)}
 
     def protocols(self, start: int, end: int) -> dict[int, Protocol]:
         """The protocol in force at `start`, and each later one up to `end`, by version."""
-        return {start: self._table.state(start).protocol, **_between(self._history.protocols(), start, end)}
+        return {start: self._table.state(start).protocol, **_between(self._history.definitions.protocols(), start, end)}
 
     def schema(self, metadata: Metadata, protocol: Protocol) -> Schema:
         """The schema of a metaData action under a protocol."""

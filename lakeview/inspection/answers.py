@@ -12,6 +12,9 @@ from lakeview.inspection.statistics import ClusteringAnswers, ColumnAnswers, clu
 from lakeview.model.arguments import days_of, integer_of
 from lakeview.model.errors import LakeviewError
 from lakeview.model.snapshot import Snapshot
+from lakeview.model.snapshot_sources import as_declared
+from lakeview.predicates import predicate
+from lakeview.predicates.expressions import conjuncts
 
 MAX_FILES_AT_A_GLANCE = 200_000
 """Of more files the statistics of all columns take seconds: they are read on Schema, Pruning and Quality only."""
@@ -161,6 +164,23 @@ class Answers:
     def pruning(self, where: str | pl.Expr) -> pl.DataFrame:
         """PLAN of this version: which files a filter (SQL or polars) would read, and why not the others."""
         return self.frames.plan(where, self.version)
+
+    def file_verdicts(self, where: str, part: int | None = None) -> pl.DataFrame:
+        """FILE_VERDICTS of this version for a filter in SQL, or for one of the conditions that it joins by AND."""
+
+        def compute() -> pl.DataFrame:
+            snapshot = self.frames.snapshot(self.version)
+            condition = predicate(where, snapshot.schema)
+            views.pruning.plan.check_condition(condition, snapshot.schema)
+            if part is not None:
+                condition = conjuncts(condition)[part]
+            table = self.frames.table
+            plan = table.plan(where if part is None else condition, as_declared(table, self.version))
+            columns = views.pruning.plan.filter_columns(condition, snapshot.schema)
+            recorded = absent_columns.complete_statistics(self.frames, self.version, columns)
+            return views.pruning.plan.file_verdicts(plan, condition, recorded, snapshot.files)
+
+        return self.frames.cached("file verdicts", compute, self.version, where, part, entries=64)
 
     def compare(self, before: int, after: int) -> pl.DataFrame:
         """COMPARISON: what differs between two versions in totals, columns, settings and partitions."""

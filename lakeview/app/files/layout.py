@@ -93,7 +93,7 @@ def _facts(now: OpenTable, file: PhysicalFile, chunks: pl.DataFrame) -> dict[str
     """The file as a whole, from the log and from its footer."""
     return {
         "file": file.path,
-        **views.files.layout.logged_facts(now.snapshot, now.lifetimes, file.path),
+        **views.files.layout.logged_facts(now.snapshot, now.frames.lifetimes, file.path),
         "rows, by its footer": f"{file.records:,}",
         "row groups": f"{file.row_groups:,}",
         "footer": views.units.format_bytes(file.footer_size),

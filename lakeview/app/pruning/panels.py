@@ -9,13 +9,13 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import cache, columns, downloads, errors, selection
-from lakeview.app.cache import cached
+from lakeview.app import columns, downloads, errors, selection
 from lakeview.app.components import dark, escape, frame, grid, nothing, stack, tile
 from lakeview.app.pruning import clustering
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked, page_number
+from lakeview.inspection.inspection import Inspection
 from lakeview.model.errors import InvalidRequestError, LakeviewError
 from lakeview.predicates import predicate
 from lakeview.predicates.expressions import conjuncts
@@ -75,28 +75,13 @@ def plans(now: OpenTable, where: str) -> list[FilterPlan]:
 
     Raises InvalidRequestError where it is invalid at the version shown; at the other one the error is in its plan.
     """
-    current = FilterPlan(now.version, _verdicts(now.address, now.version, where))
+    current = FilterPlan(now.version, now.look.file_verdicts(where))
     if now.base is None or now.base == now.version:
         return [current]
     try:
-        return [FilterPlan(now.base, _verdicts(now.address, now.base, where)), current]
+        return [FilterPlan(now.base, Inspection(now.frames, now.base).file_verdicts(where)), current]
     except LakeviewError as error:  # the column may be younger than that version
         return [FilterPlan(now.base, None, error), current]
-
-
-@cached(64)
-def _verdicts(address: str, version: int, where: str, part: int | None = None) -> pl.DataFrame:
-    """FILE_VERDICTS of a filter, or of one of the conditions that it joins by AND."""
-    snapshot = cache.snapshot(address, version)
-    condition = predicate(where, snapshot.schema)
-    views.pruning.plan.check_condition(condition, snapshot.schema)
-    if part is not None:
-        condition = conjuncts(condition)[part]
-    plan = cache.frames(address, version).plan(where if part is None else condition, version)
-    statistics = cache.statistics(
-        address, version, tuple(views.pruning.plan.filter_columns(condition, snapshot.schema))
-    )
-    return views.pruning.plan.file_verdicts(plan, condition, statistics, snapshot.files)
 
 
 def bad_filter(now: OpenTable, error: InvalidRequestError) -> None:
@@ -171,7 +156,7 @@ def parts(now: OpenTable, where: str) -> pl.DataFrame:
     if not 1 < len(conditions) <= _MOST_PARTS:
         conditions = []
     return views.pruning.plan.filter_parts(
-        [(part, _verdicts(now.address, now.version, where, place)) for place, part in enumerate(conditions)]
+        [(part, now.look.file_verdicts(where, place)) for place, part in enumerate(conditions)]
     )
 
 

@@ -66,7 +66,7 @@ def find_links(rules: pl.DataFrame) -> None:
 
 def violations(now: OpenTable, rules: views.quality.verdicts.ConstraintVerdicts) -> pl.DataFrame:
     """VIOLATIONS: the files that violate a constraint, and the commits that wrote them."""
-    return views.quality.verdicts.violations(rules, now.lifetimes, now.look.timeline())
+    return views.quality.verdicts.violations(rules, now.frames.lifetimes, now.look.timeline())
 
 
 def violations_table(now: OpenTable, rows: pl.DataFrame) -> None:

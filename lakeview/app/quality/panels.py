@@ -28,7 +28,7 @@ from lakeview.app.pages import QUALITY_WHOLE_TABLE
 from lakeview.app.row_links import picked_marks, row_link
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import choice
-from lakeview.inspection.absent_columns import first_versions
+from lakeview.inspection.absent_columns import complete_statistics, first_versions
 from lakeview.model.findings import Finding
 
 TABS = ("Each load", QUALITY_WHOLE_TABLE, "By partition")
@@ -130,7 +130,7 @@ def heatmap(now: OpenTable, loads: pl.DataFrame, column: str) -> None:
     odd_first = loads.select("column", odd=pl.col("sudden")).sort("odd", descending=True, maintain_order=True)
     names = odd_first["column"].unique(maintain_order=True).head(MOST_COLUMNS)
     few = loads.filter(pl.col("column").is_in(names.implode()))
-    first = first_versions(now.look.frames, now.newest)
+    first = first_versions(now.look.frames, now.look.newest)
     order = now.look.timeline()["version"]
     most = min(MOST_CELLS // max(1, names.len()), MOST_LOADS)
     shares = views.quality.column_loads.null_shares_by_load(few, most, first, order)
@@ -239,7 +239,7 @@ def by_partition(now: OpenTable, column: str) -> pl.DataFrame:
     frames = now.look.frames
     return views.partitions.columns.partition_column(
         now.snapshot,
-        now.statistics_of([column]),
+        complete_statistics(now.frames, now.version, [column]),
         column,
         recorded=frames.recorded_statistics(now.version, [column]),
         first=first_versions(frames, now.snapshot),

@@ -45,7 +45,7 @@ def tree(now: OpenTable) -> pl.DataFrame:
     """COLUMN_TREE of the version shown: types, statistics, rules and estimated distinct values."""
     rules = views.schema.columns.column_rules(now.snapshot.rules)
     versions = views.timeline.branches.line(now.history, now.version)
-    distinct = views.files.manifests.distinct_values(now.statistics_files, versions)
+    distinct = views.files.manifests.distinct_values(now.frames.of_log("statistics files"), versions)
     return views.schema.tree.column_tree(now.look.columns().tree, rules, distinct)
 
 

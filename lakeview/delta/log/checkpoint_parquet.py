@@ -95,29 +95,25 @@ class ParquetActions:
         parts.
         """
         with readable(self.name, self.parent):
-            return self._read(kind, names, consume or dict, narrowed or {})
+            footer = self.footer
+            footer.require_structs([kind])
+            footer.require_paths(kind)
+            present = [w for w in names if footer.has(f"{kind}.{w}")]
+            groups = footer.groups(f"{kind}.path")
+            if "path" not in present or not groups:
+                return {}, 0
+            parts = {w: [f"{w}.{part}" for part in (narrowed or {}).get(w, ())] or [w] for w in present}
+            columns = [f"{kind}.{leaf}" for w in present for leaf in parts[w]]
 
-    def _read(
-        self, kind: str, names: Sequence[str], consume: Consumer, narrowed: Mapping[str, Sequence[str]]
-    ) -> tuple[Arrays, int]:
-        footer = self.footer
-        footer.require_structs([kind])
-        footer.require_paths(kind)
-        present = [w for w in names if footer.has(f"{kind}.{w}")]
-        groups = footer.groups(f"{kind}.path")
-        if "path" not in present or not groups:
-            return {}, 0
-        parts = {w: [f"{w}.{part}" for part in narrowed.get(w, ())] or [w] for w in present}
-        columns = [f"{kind}.{leaf}" for w in present for leaf in parts[w]]
+            def take(batch: pa.RecordBatch) -> Mapping[str, Piece]:
+                arrays = {leaf: _field(batch.column(0), leaf) for leaf in present}
+                return arrays if consume is None else consume(arrays)
 
-        def take(batch: pa.RecordBatch) -> Mapping[str, Piece]:
-            return consume({leaf: _field(batch.column(0), leaf) for leaf in present})
-
-        size = _BATCH_ROWS
-        if "stats" in present:
-            size = _WIDE_BATCH_ROWS if footer.rows(groups) > _WIDE_ROWS else _STREAMED_ROWS
-        pieces = self._halves(groups, columns, size, take)
-        return _joined(piece for _, piece in pieces), sum(rows for rows, _ in pieces)
+            size = _BATCH_ROWS
+            if "stats" in present:
+                size = _WIDE_BATCH_ROWS if footer.rows(groups) > _WIDE_ROWS else _STREAMED_ROWS
+            pieces = self._halves(groups, columns, size, take)
+            return _joined(piece for _, piece in pieces), sum(rows for rows, _ in pieces)
 
     def each_batch(self, kind: str, names: Sequence[str]) -> Iterator[dict[str, pa.Array]]:
         """What `leaves` gives, a batch at a time in the order of the file: for who retains none of them."""

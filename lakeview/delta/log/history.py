@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 
 import polars as pl
 
-from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.commit_rows import HEADS, SUMS, TOTALS, CommitHeads, totals
 from lakeview.delta.log.definitions import Definitions, begins_at_zero, read_bases
 from lakeview.delta.log.earlier_files import KNOWN_FILES, before, in_checkpoint
@@ -204,14 +203,6 @@ class History:
         rows = self.definitions.schema_texts()
         frame = pl.DataFrame(rows, schema={"version": pl.Int64(), "schema": pl.String()}, orient="row")
         return frame.join(self.times(), on="version", how="left", maintain_order="left").select(SCHEMAS.names())
-
-    def protocols(self) -> dict[int, Protocol]:
-        """Every protocol action of the commits, by version."""
-        return self.definitions.protocols()
-
-    def properties(self) -> dict[int, Metadata]:
-        """Every metaData action of the commits, by version."""
-        return self.definitions.metadata()
 
     # -- frames of everything that was read, made once for each state of the log
 
