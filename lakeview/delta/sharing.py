@@ -53,7 +53,7 @@ from lakeview.model.schema import Schema
 from lakeview.model.table import Table
 from lakeview.model.table_metadata import TableProtocol
 from lakeview.model.type_tree import fields_below, nodes
-from lakeview.rows.casts import Match
+from lakeview.rows.field_places import Match
 
 __all__ = [
     "CLIENT_FEATURES", "LOG_FOLDER", "Action", "AddCDCFile", "AddFile", "ChangeLog", "ChangeScan", "ChangedFile",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,10 +20,9 @@ from lakeview.model.data_types import (
     StructType,
 )
 from lakeview.model.errors import UnsupportedTableError
+from lakeview.rows.field_places import Match, located
+from lakeview.rows.plain_arrays import plain, rebuilt, whole
 from lakeview.rows.variant import is_variant, stored_variants, variant_text
-
-Match = Literal["name", "id"]
-"""How the fields of a schema are found in a file: by (physical) name, or by the field id that Parquet records."""
 
 _KINDS = (
     ("integer", pa.types.is_integer),
@@ -62,52 +60,6 @@ _SOURCES = {
     "time": {"time"},
 }
 _LONG_DIGITS, _MOST_DIGITS = 19, 38
-
-
-def located(file_fields: Sequence[pa.Field], table_fields: Sequence[Field], match: Match = "name") -> list[int | None]:
-    """Where in a file, or in one of its structs, each field lies; None for one that is not there.
-
-    By name: exactly, else ignoring case ("unique ignoring case"). A physical name that column mapping made up is only
-    matched exactly. By id: the Parquet field id; a column of the format's own has none and goes by its name.
-    ArrowInvalid for one that is there twice, and for fields without ids ("readers must refuse to read that file or
-    return nulls for each column": nulls would pass for data).
-    """
-    if match == "id":
-        return _by_id(file_fields, table_fields)
-    exact = {f.name: i for i, f in enumerate(file_fields)}
-    folded: dict[str, int] = {}
-    for i, f in enumerate(file_fields):
-        folded.setdefault(f.name.casefold(), i)
-    name_counts = Counter(f.name for f in file_fields)
-    folded_counts = Counter(name.casefold() for name in name_counts)
-    places = []
-    for field in table_fields:
-        name = field.stored_name
-        place = exact.get(name)
-        if place is None and name == field.name:
-            place = folded.get(name.casefold())
-            if folded_counts[name.casefold()] > 1:
-                raise pa.ArrowInvalid(f"it holds {folded_counts[name.casefold()]} columns called {name}, case aside")
-        if place is not None and name_counts[file_fields[place].name] > 1:
-            name = file_fields[place].name
-            raise pa.ArrowInvalid(f"it holds {name_counts[name]} columns called {name}")
-        places.append(place)
-    return places
-
-
-def _by_id(file_fields: Sequence[pa.Field], table_fields: Sequence[Field]) -> list[int | None]:
-    ids: dict[int, int] = {}
-    for i, f in enumerate(file_fields):
-        number = (f.metadata or {}).get(b"PARQUET:field_id", b"")
-        if not number.isdigit():
-            continue
-        if int(number) in ids:
-            raise pa.ArrowInvalid(f"it holds two columns with the field id {int(number)}")
-        ids[int(number)] = i
-    if file_fields and not ids and any(f.id is not None for f in table_fields):
-        raise pa.ArrowInvalid("it has no field ids, by which column mapping finds its columns")
-    names = {f.name: i for i, f in enumerate(file_fields)}
-    return [names.get(f.stored_name) if f.id is None else ids.get(f.id) for f in table_fields]
 
 
 class ConformRules(Protocol):
@@ -180,7 +132,7 @@ def conform(array: pa.Array, column_type: DataType, target: pa.DataType, path: s
 
     `path` names the column, and below it fields, `element`, `key` and `value`. What lies below a null is left out.
     """
-    array = _plain(array)
+    array = plain(array)
     source_type = array.type
     if pa.types.is_null(source_type):
         return pa.nulls(len(array), target)
@@ -192,7 +144,7 @@ def conform(array: pa.Array, column_type: DataType, target: pa.DataType, path: s
             values = conform(array.values, column_type.element, target.value_type, f"{path}.element", rules)
         except ValueMisfitError as misfit:
             raise _in_list(misfit, array) from misfit.error
-        return _rebuilt(array, target, values)
+        return rebuilt(array, target, values)
     if isinstance(column_type, MapType) and pa.types.is_map(source_type):
         array = whole(array)
         try:
@@ -200,7 +152,7 @@ def conform(array: pa.Array, column_type: DataType, target: pa.DataType, path: s
             items = conform(array.items, column_type.value, target.item_type, f"{path}.value", rules)
         except ValueMisfitError as misfit:
             raise _in_list(misfit, array) from misfit.error
-        return _rebuilt(
+        return rebuilt(
             array, target, pa.StructArray.from_arrays([keys, items], fields=[target.key_field, target.item_field])
         )
     return rules.leaf(array, column_type, target, path)
@@ -240,75 +192,6 @@ def _cast(array: pa.Array, column_type: DataType, target: pa.DataType, place: st
         return array.cast(options=pc.CastOptions(target_type=target, allow_time_truncate=True))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise _refused(place, array.type, column_type, str(error).splitlines()[0]) from error
-
-
-def _plain(array: pa.Array) -> pa.Array:
-    """Without the wrappings a file may ask for: extension types, dictionaries, other kinds of lists."""
-    if isinstance(array, pa.ExtensionArray):
-        return _plain(array.storage)
-    source_type = array.type
-    if pa.types.is_dictionary(source_type):
-        return array.dictionary_decode()
-    if pa.types.is_list_view(source_type) or pa.types.is_large_list_view(source_type):
-        return _list_of_views(array)
-    if pa.types.is_large_list(source_type) or pa.types.is_fixed_size_list(source_type):
-        return array.cast(pa.list_(source_type.value_field))
-    return array
-
-
-def without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with text and bytes in place of their views, which files of delta-rs ask for: Arrow (pyarrow 26.0)
-    filters no views."""
-    schema = pa.schema(map(_field_without_views, batch.schema), batch.schema.metadata)
-    return batch if schema == batch.schema else batch.cast(schema)
-
-
-def _field_without_views(field: pa.Field) -> pa.Field:
-    return field.with_type(_type_without_views(field.type))
-
-
-def _type_without_views(type_: pa.DataType) -> pa.DataType:
-    if pa.types.is_string_view(type_):
-        return pa.string()
-    if pa.types.is_binary_view(type_):
-        return pa.binary()
-    if pa.types.is_struct(type_):
-        return pa.struct([_field_without_views(field) for field in type_])
-    if pa.types.is_list(type_):
-        return pa.list_(_field_without_views(type_.value_field))
-    if pa.types.is_large_list(type_):  # of polars, which delta-rs writes as it comes
-        return pa.large_list(_field_without_views(type_.value_field))
-    if pa.types.is_map(type_):
-        return pa.map_(_field_without_views(type_.key_field), _field_without_views(type_.item_field))
-    return type_
-
-
-def _list_of_views(array: pa.Array) -> pa.Array:
-    """A list view as a list. Arrow's own cast (pyarrow 26.0) loses elements that follow a null."""
-    lengths = pc.fill_null(pc.list_value_length(array), 0).cast(pa.int64())
-    ends = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(lengths)]).cast(pa.int32())
-    lists = pa.ListArray.from_arrays(ends, array.flatten(), type=pa.list_(array.type.value_field))
-    return pc.if_else(array.is_valid(), lists, pa.scalar(None, lists.type)) if array.null_count else lists
-
-
-def whole(array: pa.Array) -> pa.Array:
-    """The same values, not a part of a longer array, and no more: buffers and children begin where it begins.
-
-    Of lists and maps, children hold the elements of those that are not null, and no others.
-    """
-    if array.offset:
-        array = pa.concat_arrays([array, array.slice(0, 0)])
-    if pa.types.is_list(array.type) or pa.types.is_map(array.type):
-        lengths = pc.subtract(array.offsets.slice(1), array.offsets.slice(0, len(array)))
-        count = pc.sum(lengths.filter(array.is_valid()) if array.null_count else lengths).as_py() or 0
-        if count != len(array.values):
-            return array.cast(_type_without_views(array.type)).take(pa.arange(0, len(array)))
-    return array
-
-
-def _rebuilt(array: pa.Array, target: pa.DataType, child: pa.Array) -> pa.Array:
-    """A list or map with another child, its nulls and offsets as they were."""
-    return pa.Array.from_buffers(target, len(array), array.buffers()[:2], array.null_count, children=[child])
 
 
 def _refused(column: str, file_type: pa.DataType, column_type: DataType, why: str) -> UnsupportedTableError:

@@ -14,7 +14,7 @@ from lakeview.model.errors import CorruptTableError, DataFileMissingError, Inval
 from lakeview.model.physical import PHYSICAL, PhysicalFile
 from lakeview.model.printable import shorten
 from lakeview.model.schema import Schema
-from lakeview.rows.casts import Match, located
+from lakeview.rows.field_places import Match, located
 from lakeview.rows.footer_reader import FIRST_READ, MAGIC, footer_of
 from lakeview.storage import Storage
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from lakeview.model.arrow_types import arrow_type
 from lakeview.model.data_types import VARIANT, ArrayType, DataType, Field, MapType, PrimitiveType, StructType
 from lakeview.model.type_tree import nodes
-from lakeview.rows.casts import Match, located
+from lakeview.rows.field_places import Match, located
 from lakeview.rows.tasks import FileTask, RowSource
 
 Layout: TypeAlias = tuple[str | None, ...]

@@ -18,7 +18,9 @@ from lakeview.model.config import task_settings
 from lakeview.model.data_types import Field
 from lakeview.model.errors import CorruptTableError, DataFileMissingError, LakeviewError, UnsupportedTableError
 from lakeview.rows.arrays import numpy_to_arrow, values_to_arrow
-from lakeview.rows.casts import conformed, located, without_views
+from lakeview.rows.casts import conformed
+from lakeview.rows.field_places import located
+from lakeview.rows.plain_arrays import without_views
 from lakeview.rows.tasks import Fallback, FileTask
 from lakeview.storage import Storage, open_storage
 

@@ -13,7 +13,7 @@ import pyroaring
 from lakeview.model.arguments import names_of
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema
-from lakeview.rows.casts import Match
+from lakeview.rows.field_places import Match
 from lakeview.storage import Storage
 
 

@@ -19,8 +19,8 @@ from lakeview.model.table_body import TableBody
 from lakeview.rows.parquet import read_task
 from lakeview.rows.tasks import FileTask
 from lakeview.spark.addresses import task_access
+from lakeview.spark.known_options import known_options
 from lakeview.spark.option_values import access_of, flag, moment, number, path_of
-from lakeview.spark.options import known_options
 from lakeview.spark.reader import pack
 from lakeview.spark.types import arrow_schema, check_schema
 from lakeview.storage.access import NO_OPTIONS, StoreAccess

@@ -13,7 +13,7 @@ from pyarrow import types as arrow
 from pyspark.sql import types as spark_types
 
 from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
-from lakeview.rows.casts import Match, located
+from lakeview.rows.field_places import Match, located
 from lakeview.spark.types import PRIMITIVES
 
 INT96_UNIT = "s"

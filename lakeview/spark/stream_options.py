@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lakeview.model.errors import InvalidRequestError
+from lakeview.spark.known_options import known_options
 from lakeview.spark.option_values import access_of, flag, moment, number, path_of, positive
-from lakeview.spark.options import known_options
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
 NAMES = (

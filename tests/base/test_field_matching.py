@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from lakeview.model.data_types import ArrayType, DataType, Field, MapType, PrimitiveType, StructType
 from lakeview.model.schema import Schema
-from lakeview.rows.casts import Match, conformed
+from lakeview.rows.casts import conformed
+from lakeview.rows.field_places import Match
 
 LONG, TEXT = PrimitiveType("long"), PrimitiveType("string")
 

@@ -23,7 +23,7 @@ from lakeview.delta.log.times import CommitTimes, first_version_from, in_commit_
 from lakeview.model.errors import CorruptTableError, InvalidRequestError, VersionNotFoundError
 from lakeview.model.schema import Schema
 from lakeview.model.table_metadata import TableProtocol
-from lakeview.rows.casts import Match
+from lakeview.rows.field_places import Match
 
 StateOf = Callable[[int], Replay]
 _CHUNK = 256

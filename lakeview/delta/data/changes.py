@@ -20,8 +20,8 @@ from lakeview.model.table import RangeTasks
 from lakeview.predicates.bounds import Bounds, may_match
 from lakeview.predicates.expressions import parse
 from lakeview.predicates.tree import Path
-from lakeview.rows.casts import Match
 from lakeview.rows.difference import Without
+from lakeview.rows.field_places import Match
 from lakeview.rows.lazy import lazy_rows
 from lakeview.rows.parquet import read_task
 from lakeview.rows.tasks import FileTask, RowPositions

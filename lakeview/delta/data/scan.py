@@ -22,7 +22,7 @@ from lakeview.model.schema import Schema
 from lakeview.predicates.bounds import Bounds, may_match
 from lakeview.predicates.expressions import parse
 from lakeview.predicates.tree import Node, Path, paths
-from lakeview.rows.casts import Match
+from lakeview.rows.field_places import Match
 from lakeview.rows.tasks import FileTask
 
 

@@ -9,13 +9,13 @@ import msgspec
 
 from lakeview.delta.log.commits import json_text
 from lakeview.delta.write.definition_operations import DefinitionOperations, WritableTable
+from lakeview.delta.write.retries import until_made
 from lakeview.delta.write.target import Progress, Target
 from lakeview.model.arguments import duration_of, flag_of, integer_of, integers_of, names_of, text_of
-from lakeview.model.errors import CommitConflictError
 from lakeview.model.table_body import check_point
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime, timedelta
 
     import polars as pl
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from lakeview.delta.write.transaction import Transaction
     from lakeview.model.clock import Clock
     from lakeview.rows.batches import Frame
-
-_ATTEMPTS = 5
 
 
 class Operations(DefinitionOperations):
@@ -175,7 +173,7 @@ class Operations(DefinitionOperations):
         return txn.version
 
     def clone(
-        self: WritableTable,
+        self: Target,
         address: str,
         *,
         clock: Clock | None = None,
@@ -208,7 +206,7 @@ class Operations(DefinitionOperations):
 
     # -- maintenance
 
-    def checkpoint(self: WritableTable, version: int | None = None, *, parts: int | None = None) -> int:
+    def checkpoint(self: Target, version: int | None = None, *, parts: int | None = None) -> int:
         """Write the checkpoint of a version, the latest without one; returns the version.
 
         V2 where the table's policy says so, else in one file, or in so many `parts`. InvalidRequestError for parts
@@ -219,7 +217,7 @@ class Operations(DefinitionOperations):
         return write_checkpoint(self, version, parts=None if parts is None else integer_of(parts, "parts"))
 
     def vacuum(
-        self: WritableTable,
+        self: Target,
         retention: timedelta | None = None,
         *,
         dry_run: bool = True,
@@ -250,7 +248,7 @@ class Operations(DefinitionOperations):
         )
 
     def clean_log(
-        self: WritableTable,
+        self: Target,
         retention: timedelta | None = None,
         *,
         dry_run: bool = True,
@@ -275,14 +273,14 @@ class Operations(DefinitionOperations):
             clock=clock or system_clock,
         )
 
-    def write_checksum(self: WritableTable, version: int | None = None) -> bool:
+    def write_checksum(self: Target, version: int | None = None) -> bool:
         """Write the version checksum file of a version, the latest without one, unless there is one; costs a listing of
         its live files. True if it was written."""
         from lakeview.delta.write.checksum import write_checksum
 
         return write_checksum(self, version, replay=True)
 
-    def compact_log(self: WritableTable, start: int, end: int) -> str:
+    def compact_log(self: Target, start: int, end: int) -> str:
         """Write one file that holds what the commits `start` to `end` add up to; returns its name in the log.
 
         InvalidRequestError for a range that is not in the log, or of less than two commits.
@@ -290,20 +288,6 @@ class Operations(DefinitionOperations):
         from lakeview.delta.write.log_compaction import compact_log
 
         return compact_log(self, integer_of(start, "start"), integer_of(end, "end"))
-
-
-def until_made(attempt: Callable[[], int | None]) -> int | None:
-    """What an operation gives, done again from the table as it is now where another writer's commit collided with it.
-
-    What it decides follows from the rows that it finds: done again, it is the operation after that commit.
-    """
-    for _ in range(_ATTEMPTS - 1):
-        try:
-            return attempt()
-        except CommitConflictError as conflict:
-            if conflict.kind == "too-many-attempts":
-                raise
-    return attempt()
 
 
 def predicates(where: str | pl.Expr | None) -> str:

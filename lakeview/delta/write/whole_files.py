@@ -11,7 +11,7 @@ from lakeview.delta.log.actions import AddFile
 from lakeview.delta.log.file_actions import PARTITION_VALUES
 from lakeview.delta.log.paths import canonical
 from lakeview.delta.properties import value
-from lakeview.delta.write.definition_changes import DefinitionChanges
+from lakeview.delta.write.column_changes import ColumnChanges
 from lakeview.delta.write.file_changes import REMOVAL_COLUMNS
 from lakeview.delta.write.partition_conditions import one_of, partition_condition, selected
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
@@ -21,7 +21,7 @@ EVERY = pl.lit(value=True)
 """The condition that is true of every row."""
 
 
-class WholeFiles(DefinitionChanges):
+class WholeFiles(ColumnChanges):
     """The files that a commit adds and removes; no data file is read."""
 
     def replace_partitions(self, adds: Sequence[AddFile]) -> int:

@@ -13,7 +13,7 @@ from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.file_changes import FileChanges
 from lakeview.delta.write.live_files import LiveFile
 from lakeview.delta.write.moved_rows import Rearrangement
-from lakeview.delta.write.operations import predicates, until_made
+from lakeview.delta.write.operations import predicates
 from lakeview.delta.write.optimize import (
     TARGET_BYTES,
     groups_of,
@@ -21,6 +21,7 @@ from lakeview.delta.write.optimize import (
     order_columns,
     rewrite,
 )
+from lakeview.delta.write.retries import until_made
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_operations import change_files
 from lakeview.delta.write.row_work import RowOutcome, RowWork

@@ -20,7 +20,7 @@ from lakeview.delta.write.live_files import LiveFile
 from lakeview.delta.write.merge import Merge
 from lakeview.delta.write.merge_rows import MergeRows, merge_metrics
 from lakeview.delta.write.moved_rows import Rearrangement
-from lakeview.delta.write.operations import until_made
+from lakeview.delta.write.retries import until_made
 from lakeview.delta.write.row_changes import PACKED_BYTES, RowChanges
 from lakeview.delta.write.row_work import RowOutcome, RowWork
 from lakeview.delta.write.transaction import Transaction

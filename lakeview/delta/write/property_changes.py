@@ -1,0 +1,141 @@
+"""Changes of what a table is beside its columns: properties, constraints, protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import polars as pl
+
+from lakeview.delta.properties import PROPERTIES, Effect
+from lakeview.delta.write.existing_rows import HasValue, Satisfies, check_rows, condition_of_rule, counterexamples
+from lakeview.delta.write.file_changes import LIVE_COLUMNS
+from lakeview.delta.write.file_selection import live_files
+from lakeview.delta.write.live_statistics import with_documents
+from lakeview.delta.write.pending_commit import PendingCommit
+from lakeview.delta.write.property_checks import check_settable, check_statistics_columns
+from lakeview.delta.write.row_rules import Expression
+from lakeview.delta.write.rules import properties_of, property_features, supported_features
+from lakeview.model.arguments import text_of
+from lakeview.model.errors import InvalidRequestError
+from lakeview.predicates.tree import Node
+
+_CONSTRAINT = "delta.constraints."
+
+
+class PropertyChanges(PendingCommit):
+    """The part of a transaction that changes properties, constraints and protocol.
+
+    Whatever a change needs of the protocol, the commit upgrades it to; a constraint that rows violate is refused
+    before anything is written.
+    """
+
+    def set_properties(self, properties: Mapping[str, str]) -> None:
+        """Set table properties; the others stay. What a property needs of the protocol, the commit upgrades it to.
+
+        InvalidRequestError for an unknown `delta.*` property or a value that cannot be meant, UnsupportedTableError for
+        one that would not be honoured.
+        """
+        check_settable(properties)
+        check_statistics_columns(self.definition.schema, properties)
+        for name in properties:
+            if name.startswith(_CONSTRAINT):
+                raise InvalidRequestError(
+                    f"{name} is a constraint, which the rows there are have to satisfy first",
+                    fix="add it with add_constraint()",
+                    place=name,
+                    kind="constraint-as-property",
+                )
+        self._change_properties(dict(properties))
+
+    def unset_properties(self, names: Collection[str]) -> None:
+        """Remove table properties. InvalidRequestError for one that is not set."""
+        properties = self.definition.properties
+        for name in names:
+            if name not in properties:
+                raise InvalidRequestError(
+                    f"the table has no property {name}", fix=f"choose from {', '.join(sorted(properties)[:20])}",
+                    place=name, kind="unknown-property",
+                )  # fmt: skip
+            if name in PROPERTIES and PROPERTIES[name].effect is Effect.ENGINE:
+                raise InvalidRequestError(
+                    f"{name} is what writers keep for themselves: files could not be read right without it",
+                    fix="leave it as it is",
+                    place=name,
+                    kind="property-of-writers",
+                )
+        self._change_properties(dict.fromkeys(names))
+
+    def add_constraint(self, name: str, expression: str) -> None:
+        """Add a CHECK constraint, in Spark's SQL, once all rows satisfy it: null does not.
+
+        Files are read only where statistics do not prove it. ConstraintViolationError tells how many rows do not, and
+        one of them; UnsupportedTableError an expression that cannot be evaluated here.
+        """
+        if not text_of(name, "name").strip():
+            raise InvalidRequestError("a constraint needs a name", fix="give one", kind="constraint-name")
+        if any(key.lower() == f"{_CONSTRAINT}{name}".lower() for key in self.definition.properties):
+            raise InvalidRequestError(
+                f"the table has a constraint {name} already", fix="drop it first, or choose another name", place=name,
+                kind="constraint-exists",
+            )  # fmt: skip
+        self._change_properties({f"{_CONSTRAINT}{name}": text_of(expression, "expression")})
+
+    def drop_constraint(self, name: str) -> None:
+        """Remove a CHECK constraint. InvalidRequestError if there is none of that name."""
+        name = text_of(name, "name")
+        keys = [k for k in self.definition.properties if k.lower() == f"{_CONSTRAINT}{name}".lower()]
+        if not keys:
+            constraints = [k.removeprefix(_CONSTRAINT) for k in self.definition.properties if k.startswith(_CONSTRAINT)]
+            raise InvalidRequestError(
+                f"the table has no constraint {name}", fix=f"choose from {', '.join(constraints) or 'none'}",
+                place=name, kind="unknown-constraint",
+            )  # fmt: skip
+        self._change_properties(dict.fromkeys(keys))
+
+    def upgrade_protocol(self, features: Collection[str]) -> None:
+        """Let the protocol name more table features. UnsupportedTableError for one that is not written here."""
+        if properties := self._properties_without_force(features):
+            self._change_properties(properties)
+        self.definition.support(features)
+        self._touched = self._touched or self.definition.is_changed
+
+    # -- inside
+
+    def _change_properties(self, properties: Mapping[str, str | None]) -> None:
+        features = set(property_features({name: text for name, text in properties.items() if text is not None}))
+        properties = {**self._properties_without_force(features), **properties}
+        for name, text in properties.items():
+            if name.startswith(_CONSTRAINT) and text is not None:
+                self._check_constraint(name.removeprefix(_CONSTRAINT), text)
+        self.definition.change_properties(properties)
+        self.definition.check_writable()
+        self._touched = self._touched or self.definition.is_changed
+        if self.definition.starts_row_tracking():
+            # "all existing files must be assigned row ids": added again, they get them with the commit
+            self.reads(pl.lit(value=True))
+            settled = self.files.removed_paths | self.files.live_again
+            for row in with_documents(self._base.adds(LIVE_COLUMNS), self._base).iter_rows(named=True):
+                has_ids = None not in (row["base_row_id"], row["default_row_commit_version"])
+                if not has_ids and row["key"] not in settled:
+                    self.files.add_again(row, row["stats"])
+
+    def _properties_without_force(self, features: Collection[str]) -> dict[str, str]:
+        """The properties that are there without their feature, and get their force with these features."""
+        new_features = set(features) - supported_features(self.definition.protocol)
+        return properties_of(new_features, self.definition.properties)
+
+    def _check_constraint(self, name: str, expression: str) -> None:
+        condition = condition_of_rule(Expression(name, expression), self.definition.schema)
+        rule = Satisfies(condition, f"the constraint {name} ({expression})")
+        self._check_existing(rule, counterexamples(condition))
+
+    def _check_existing(self, rule: Satisfies | HasValue, against: Node) -> None:
+        if self.files.adds:
+            raise InvalidRequestError(
+                f"this transaction has written rows already, which were not held against {rule.subject}",
+                fix="change the table first, then write, or do it in two transactions",
+                kind="rule-after-rows",
+            )
+        self.reads(pl.lit(value=True))
+        files = live_files(self._base, self.definition, self._storage, against)
+        check_rows(files, self._storage, rule)
