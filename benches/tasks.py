@@ -125,7 +125,7 @@ def _ours_quality(address: str) -> list[pl.DataFrame]:
     lifetimes = table.lifetimes([column.name for column in trips.COLUMNS])
     timeline = views.timeline.commits.timeline(table.history(), table.lifetimes())
     loads = views.quality.column_loads.column_loads(lifetimes, timeline)
-    changes = views.quality.column_loads.sudden_changes(loads)
+    changes = views.quality.sudden_changes.sudden_changes(loads)
     return [
         views.quality.column_states.column_states(lifetimes, timeline),
         changes,

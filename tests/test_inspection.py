@@ -61,7 +61,7 @@ def test_every_answer_has_the_declared_columns(look: Inspection) -> None:
         "pruning": (look.pruning(where), PLAN),
         "file_verdicts": (look.file_verdicts(where), views.pruning.plan.FILE_VERDICTS),
         "compare": (look.compare(versions[-1], versions[0]), views.compare.summary.COMPARISON),
-        "quality": (look.quality(), views.quality.column_loads.SUDDEN),
+        "quality": (look.quality(), views.quality.sudden_changes.SUDDEN),
         "retention": (look.retention(days=7), views.timeline.readability.RIBBON),
         "readability": (look.readability(), views.timeline.readability.RIBBON),
         "engines": (look.engines(), views.engines.compatibility.COMPATIBILITY),

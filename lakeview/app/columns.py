@@ -236,12 +236,12 @@ def age(
     help: str | None = None,  # noqa: A002
 ) -> Column:
     """A duration in milliseconds, in two units."""
-    return Column(st.column_config.TextColumn, label, {"help": help}, of, _ages)
+    return Column(st.column_config.TextColumn, label, {"help": help}, of, lambda ms: _texts(ms, _age))
 
 
 def duration(label: str) -> Column:
     """A duration in milliseconds, in two units; below a second in milliseconds."""
-    return Column(st.column_config.TextColumn, label, {}, None, _durations)
+    return Column(st.column_config.TextColumn, label, {}, None, lambda ms: _texts(ms, views.units.format_duration))
 
 
 def version(
@@ -306,11 +306,9 @@ def byte_unit(sizes: pl.Series) -> tuple[str, int]:
     return views.units.byte_unit(max(middle, 1 << 10) if isinstance(middle, int | float) else 1 << 10)
 
 
-def _durations(milliseconds: pl.Series) -> pl.Series:
-    texts = [None if ms is None else views.units.format_duration(ms) for ms in milliseconds]
-    return pl.Series(texts, dtype=pl.String)
+def _texts(milliseconds: pl.Series, text: Callable[[int], str]) -> pl.Series:
+    return pl.Series([None if ms is None else text(ms) for ms in milliseconds], dtype=pl.String)
 
 
-def _ages(milliseconds: pl.Series) -> pl.Series:
-    texts = [None if ms is None else views.units.format_age(timedelta(milliseconds=ms)) for ms in milliseconds]
-    return pl.Series(texts, dtype=pl.String)
+def _age(milliseconds: int) -> str:
+    return views.units.format_age(timedelta(milliseconds=milliseconds))

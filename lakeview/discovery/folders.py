@@ -68,7 +68,7 @@ def find_tables(
     refuse_catalog(catalog)
     if not address_of(root).endswith(".share") or os.path.isdir(address_of(root)):
         return _tables_in_folder(root, storage_options, config, depth)
-    from lakeview.sharing.client.table import find_shared
+    from lakeview.sharing.client.opening import find_shared
 
     try:
         return find_shared(root, storage_options=storage_options, config=config).cast(TABLES)

@@ -45,7 +45,7 @@ def open_table(
 ) -> DeltaTable | IcebergTable | SharedTable:
     """The table at an address: a folder or a URL that fsspec knows, one metadata file of an Iceberg table,
     `catalog://<catalog>/<namespace>.<table>` in a configured Iceberg catalog, or
-    `<profile>#<share>.<schema>.<table>` (`lakeview.sharing.client.table.open_shared` says what may be wrong with that).
+    `<profile>#<share>.<schema>.<table>` (`open_shared` of `lakeview/sharing/client` says what may be wrong with that).
 
     `relocate`: recorded prefixes to where they lie now, for files of an Iceberg table that were moved apart from it.
     `catalog`: properties of that catalog, over what is configured.
@@ -62,7 +62,7 @@ def open_table(
         )
     refuse_catalog(catalog)
     if parse_address(address_of(address)) is not None:
-        from lakeview.sharing.client.table import open_shared
+        from lakeview.sharing.client.opening import open_shared
 
         return open_shared(address, storage_options=storage_options, config=config)
     storage = open_storage(address, options=storage_options, config=config, decode=True)

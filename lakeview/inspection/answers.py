@@ -216,7 +216,7 @@ class Answers:
     def _quality(self) -> pl.DataFrame:
         lifetimes = self.frames.column_lifetimes(self.load_columns()[0])
         loads = views.quality.column_loads.column_loads(lifetimes, history.commit_timeline(self.frames))
-        return views.quality.column_loads.sudden_changes(loads)
+        return views.quality.sudden_changes.sudden_changes(loads)
 
     def column_states(self) -> pl.DataFrame:
         """COLUMN_STATES of every version."""

@@ -13,8 +13,9 @@ import lakeview as lv
 from lakeview.model.errors import AccessDeniedError, NotATableError, SharingError, VersionNotFoundError
 from lakeview.sharing.client import earliest_version
 from lakeview.sharing.client.endpoints import SharingClient
+from lakeview.sharing.client.opening import open_shared
 from lakeview.sharing.client.profile import read_profile
-from lakeview.sharing.client.table import SharedTable, open_shared
+from lakeview.sharing.client.table import SharedTable
 from tests.server.conftest import RunningServer
 
 TABLES = ("months", "fed", "vectors", "mapped", "empty")

@@ -17,9 +17,9 @@ from lakeview.sharing.client.answers import read_answer
 from lakeview.sharing.client.endpoints import SharingClient
 from lakeview.sharing.client.file_lines import read_file_lines
 from lakeview.sharing.client.limits import Limits
+from lakeview.sharing.client.opening import open_shared
 from lakeview.sharing.client.profile import TableName, parse_profile
 from lakeview.sharing.client.refusals import retry_after
-from lakeview.sharing.client.table import open_shared
 from lakeview.sharing.protocol.messages import QueryRequest
 from tests.builders.shares import TOKEN, SharingServer
 

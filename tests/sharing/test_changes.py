@@ -17,7 +17,8 @@ from lakeview.model.errors import InvalidRequestError, LakeviewError, SharingErr
 from lakeview.model.frames import CHANGES_PLAN
 from lakeview.rows.parquet import read_task
 from lakeview.sharing.client.file_lines import read_file_lines
-from lakeview.sharing.client.table import SharedTable, open_shared
+from lakeview.sharing.client.opening import open_shared
+from lakeview.sharing.client.table import SharedTable
 from lakeview.sharing.protocol.messages import DeltaSingleAction, FileLine
 from tests.builders.actions import schema_string
 from tests.builders.mapped import field, mapped

@@ -33,8 +33,9 @@ from lakeview.model.table import Table
 from lakeview.rows.parquet import read_task
 from lakeview.sharing.client.answers import Kind
 from lakeview.sharing.client.file_lines import read_file_lines, read_version_files
+from lakeview.sharing.client.opening import open_shared
 from lakeview.sharing.client.portable_tasks import SignedRows
-from lakeview.sharing.client.table import SharedTable, open_shared
+from lakeview.sharing.client.table import SharedTable
 from lakeview.sharing.protocol.messages import DeltaSingleAction, FileLine
 from lakeview.sharing.server.config_file import folder_settings
 from tests.builders.mapped import field, physical, stored_field, struct

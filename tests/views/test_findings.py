@@ -16,7 +16,7 @@ from lakeview.model.frames import FILES
 from lakeview.model.snapshot import Snapshot
 from lakeview.model.table_metadata import TableMetadata
 from lakeview.views.health.findings import Evidence
-from lakeview.views.quality.column_loads import SUDDEN
+from lakeview.views.quality.sudden_changes import SUDDEN
 from tests.views.story import FLIGHTS, MIB, Story, flights
 from tests.views.test_columns import statistics
 

@@ -57,7 +57,7 @@ def history_of(loads: Sequence[dict[str, Any]]) -> tuple[pl.DataFrame, pl.DataFr
 
 def claims(loads: Sequence[dict[str, Any]]) -> list[tuple[Severity, str]]:
     lifetimes, timeline = history_of(loads)
-    changes = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
+    changes = views.quality.sudden_changes.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
     anomaly_rows = views.quality.anomalies.anomalies(timeline, changes)
     assert anomaly_rows.schema == views.quality.anomalies.ANOMALIES
     bad = views.quality.anomalies.anomaly_findings(anomaly_rows, START)
@@ -161,7 +161,7 @@ def test_infinite_values_are_outside_a_finite_range(infinite: Sequence[int], exp
     high = pl.when(pl.col("added").is_in(list(infinite))).then(float("inf")).otherwise(pl.col("x").struct["max"])
     x = lifetimes.unnest("statistics").select(x=pl.col("x").struct.with_fields(max=high, min=100.0 - high))
     lifetimes = lifetimes.with_columns(statistics=x.to_struct("statistics"))
-    changes = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
+    changes = views.quality.sudden_changes.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
     assert views.quality.anomalies.anomalies(timeline, changes).select("version", "reasons").rows() == expected
 
 
@@ -181,7 +181,7 @@ def test_a_load_that_rewrites_files_is_judged_by_what_it_adds(
     lifetimes, timeline = history_of([*USUAL, earlier, rewritten])
     lifetimes = lifetimes.with_columns(removed=pl.when(pl.col("added") == 12).then(13))
     timeline = timeline.with_columns(lane=pl.when(pl.col("version") == 13).then(pl.lit("change")).otherwise("lane"))
-    changes = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
+    changes = views.quality.sudden_changes.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
     last = changes.filter(pl.col("version") == 13).row(0, named=True)
     assert (last["sudden"] or last["sudden_range"]) is expected
 
@@ -194,7 +194,7 @@ def test_columns_that_cannot_be_judged_are_not_counted_as_normal() -> None:
 
 def test_a_finding_names_the_writer_and_what_repaired_it() -> None:
     lifetimes, timeline = history_of([*USUAL, {"nulls": 900}, {"takes_back": 12}, *USUAL])
-    changes = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
+    changes = views.quality.sudden_changes.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
     now = START + timedelta(days=14)
     anomaly_rows = views.quality.anomalies.anomalies(timeline, changes)
     (repaired,) = views.quality.anomalies.anomaly_findings(anomaly_rows, now)
@@ -214,7 +214,7 @@ def test_a_finding_names_the_writer_and_what_repaired_it() -> None:
 
 def test_a_finding_about_the_rows_of_a_load_is_about_no_column() -> None:
     lifetimes, timeline = history_of([*USUAL, {"rows": 50, "nulls": 1}])
-    changes = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
+    changes = views.quality.sudden_changes.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
     findings = views.quality.anomalies.anomaly_findings(views.quality.anomalies.anomalies(timeline, changes), START)
     assert [(each.commit, each.column) for each in findings] == [(12, None)]
 
@@ -222,7 +222,7 @@ def test_a_finding_about_the_rows_of_a_load_is_about_no_column() -> None:
 def test_the_loads_that_a_table_ends_with_are_restored_to_the_version_before_them() -> None:
     def command(loads: Sequence[dict[str, Any]]) -> str | None:
         lifetimes, timeline = history_of(loads)
-        changes = views.quality.column_loads.sudden_changes(
+        changes = views.quality.sudden_changes.sudden_changes(
             views.quality.column_loads.column_loads(lifetimes, timeline)
         )
         anomaly_rows = views.quality.anomalies.anomalies(timeline, changes)
@@ -309,14 +309,14 @@ def test_a_reverted_load_that_is_unusual_is_an_anomaly_everywhere() -> None:
     loads: list[dict[str, Any]] = [USUAL[0], {"nulls": 120}, *USUAL[2:], unusual, {**USUAL[0], "takes_back": 12}]
     lifetimes, timeline = history_of(loads)
     q = views.quality
-    changes = q.column_loads.sudden_changes(q.column_loads.column_loads(lifetimes, timeline))
+    changes = q.sudden_changes.sudden_changes(q.column_loads.column_loads(lifetimes, timeline))
     anomaly_rows = q.anomalies.anomalies(timeline, changes)
     assert anomaly_rows.filter(version=12)["reasons"].to_list() == [
         ["x is null in 14.5 % of 1,000 rows, expected 1.2 %"]
     ]
-    shares = q.column_loads.null_shares_by_load(changes, 100, {}, timeline["version"])
+    shares = q.sudden_changes.null_shares_by_load(changes, 100, {}, timeline["version"])
     for marked in (
-        q.column_loads.newest_first(changes, "x").filter("anomaly"),
+        q.sudden_changes.newest_first(changes, "x").filter("anomaly"),
         shares.filter("unusual"),
         q.trends.null_trend(changes, "x").filter("outside"),
     ):
@@ -337,12 +337,12 @@ def test_a_reverted_load_that_is_unusual_is_an_anomaly_everywhere() -> None:
 
 def test_loads_before_a_column_are_left_out_and_unknown_ones_are_not() -> None:
     lifetimes, timeline = history_of([{"nulls": None}, *USUAL])
-    loads = views.quality.column_loads
-    changes = loads.sudden_changes(loads.column_loads(lifetimes, timeline))
+    changes = views.quality.sudden_changes.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
     every = timeline["version"]
 
     def versions(first: dict[str, int | None]) -> list[int]:
-        return loads.null_shares_by_load(changes, 100, first, every).filter(column="x")["version"].to_list()
+        shares = views.quality.sudden_changes.null_shares_by_load(changes, 100, first, every)
+        return shares.filter(column="x")["version"].to_list()
 
     assert versions({}) == every.to_list()
     assert versions({"x": every[2]}) == every.to_list()[2:]
@@ -375,7 +375,7 @@ def test_a_load_that_adds_a_column_is_one_of_the_loads() -> None:
 
 def test_trends_mark_only_what_falls_out() -> None:
     lifetimes, timeline = history_of([*USUAL, {"nulls": 900, "max": 6000, "rows": 1000}])
-    changes = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
+    changes = views.quality.sudden_changes.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
     for trend in (views.quality.trends.null_trend(changes, "x"), views.quality.trends.max_trend(changes, "x")):
         assert trend.schema == views.quality.trends.LOAD_TREND
         assert trend.filter("outside")["version"].to_list() == [12]
@@ -437,7 +437,7 @@ def test_how_late_the_data_is(loads: list[tuple[Any, ...]], text: str) -> None:
         "newest": [None if load[1] is None else start + timedelta(days=load[1]) for load in loads],
         "taken_back_by": [load[2] if len(load) > 2 else None for load in loads],
     }
-    schema = {name: views.quality.column_loads.SUDDEN[name] for name in rows}
+    schema = {name: views.quality.sudden_changes.SUDDEN[name] for name in rows}
     changes = pl.DataFrame({**rows, "column": ["day"] * len(loads)}, schema=schema)
     assert views.quality.lateness.data_lateness(changes) == text
 
@@ -461,7 +461,7 @@ def test_loads_without_newer_events_need_attention(newest: list[int], claims: li
         "newest": [start + timedelta(days=day) for day in newest],
         "taken_back_by": [None] * len(newest),
     }
-    changes = pl.DataFrame(rows, schema={name: views.quality.column_loads.SUDDEN[name] for name in rows})
+    changes = pl.DataFrame(rows, schema={name: views.quality.sudden_changes.SUDDEN[name] for name in rows})
     assert [each.claim for each in views.quality.lateness.lateness_findings(changes)] == claims
 
 
@@ -493,7 +493,7 @@ def test_a_load_that_brings_the_rows_of_another_again_is_named(
     timeline = timeline.with_columns(records_removed=deleted)
     x = lifetimes["statistics"].struct.field("x")
     wide = lifetimes.with_columns(pl.DataFrame([x.alias(name) for name in "xyz"]).to_struct("statistics"))
-    changes = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(wide, timeline))
+    changes = views.quality.sudden_changes.sudden_changes(views.quality.column_loads.column_loads(wide, timeline))
     assert views.quality.loads.repeated_loads(changes, timeline).rows() == expected
     reasons = views.quality.anomalies.anomalies(timeline, changes).filter(pl.col("version") == 6)["reasons"].to_list()
     words = "the same 1,000 rows as v5, it seems: nulls, min and max are equal in 3 columns"
@@ -515,7 +515,7 @@ def test_events_far_beyond_the_commit_are_an_anomaly_and_hide_no_later_one() -> 
         "range_exact": [True] * len(days),
         "taken_back_by": [None] * len(days),
     }
-    changes = pl.DataFrame(rows, schema={name: views.quality.column_loads.SUDDEN[name] for name in rows})
+    changes = pl.DataFrame(rows, schema={name: views.quality.sudden_changes.SUDDEN[name] for name in rows})
     trend = views.quality.trends.lag_trend(changes, "at")
     assert trend.filter("outside")["version"].to_list() == [12, 14]
     timeline = pl.DataFrame({"version": [], "label": []}, schema={"version": pl.Int64(), "label": pl.String()})
@@ -537,7 +537,7 @@ def test_events_of_another_year_are_an_anomaly_where_the_newest_is_as_expected()
         }
         for day in range(12)
     ]  # fmt: skip
-    changes = pl.DataFrame(rows, schema=views.quality.column_loads.SUDDEN)
+    changes = pl.DataFrame(rows, schema=views.quality.sudden_changes.SUDDEN)
     assert views.quality.trends.far_back(changes, "at").rows() == [(7, pytest.approx(36_527, abs=1))]
     timeline = pl.DataFrame({"version": [], "label": []}, schema={"version": pl.Int64(), "label": pl.String()})
     assert [load for load, _ in views.quality.anomalies._lags(changes, timeline)] == [10, 7]
@@ -556,7 +556,7 @@ def test_many_loads_of_many_columns_are_compared_each_with_its_own() -> None:
     lifetimes, timeline = history_of([{"nulls": i % 9} for i in range(500)])
     x = lifetimes["statistics"].struct.field("x")
     wide = lifetimes.with_columns(pl.DataFrame([x.alias(f"c{i}") for i in range(200)]).to_struct("statistics"))
-    loads = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(wide, timeline))
+    loads = views.quality.sudden_changes.sudden_changes(views.quality.column_loads.column_loads(wide, timeline))
     assert loads.height == 500 * 200
     assert loads["sudden"].sum() == 0
 

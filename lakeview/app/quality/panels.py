@@ -133,7 +133,7 @@ def heatmap(now: OpenTable, loads: pl.DataFrame, column: str) -> None:
     first = first_versions(now.look.frames, now.look.newest)
     order = now.look.timeline()["version"]
     most = min(MOST_CELLS // max(1, names.len()), MOST_LOADS)
-    shares = views.quality.column_loads.null_shares_by_load(few, most, first, order)
+    shares = views.quality.sudden_changes.null_shares_by_load(few, most, first, order)
     if shares["null_share"].is_null().all():
         nothing("No null share is known.", "The writers left statistics out.", "files")
     else:
@@ -171,7 +171,7 @@ def _pick_cell(chart: str) -> None:
 
 def load_table(loads: pl.DataFrame, column: str) -> None:
     """The twin of the charts: one row a load of the column, newest first."""
-    rows = views.quality.column_loads.newest_first(loads, column)
+    rows = views.quality.sudden_changes.newest_first(loads, column)
     if rows.height > MAX_ROWS:
         st.markdown(f":small[:gray[the newest {MAX_ROWS:,} of {rows.height:,} loads; the download has all]]")
     table_columns = {

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from lakeview.iceberg.metadata.documents import inflated
 from lakeview.iceberg.metadata.errors import corrupt, invalid
 from lakeview.iceberg.metadata.partition_fields import PartitionSpec, is_id, parse_spec
 from lakeview.iceberg.metadata.snapshots import (
@@ -22,7 +22,6 @@ from lakeview.iceberg.metadata.snapshots import (
     SnapshotReference,
 )
 from lakeview.iceberg.metadata.types import parse_schema
-from lakeview.model import limits
 from lakeview.model.errors import LakeviewError, UnsupportedTableError
 from lakeview.model.printable import count_text
 from lakeview.model.schema import Schema
@@ -121,38 +120,10 @@ def parse_metadata(data: bytes, path: str, max_depth: int = 64) -> Metadata:
     version this reader does not know.
     """
     try:
-        return _checked(_decoded(_inflated(data, path), path), path, max_depth)
+        return _checked(_decoded(inflated(data, path), path), path, max_depth)
     except LakeviewError as error:
         error.place = error.place or path
         raise
-
-
-def metadata_document(data: bytes, path: str) -> dict[str, Any]:
-    """A metadata file as the JSON object that it is, with the fields that are not known here. CorruptTableError."""
-    try:
-        return msgspec.json.decode(_inflated(data, path), type=dict[str, Any])
-    except msgspec.DecodeError as error:
-        raise corrupt(path, str(error)) from error
-
-
-def _inflated(data: bytes, path: str) -> bytes:
-    if not data.startswith(b"\x1f\x8b"):  # the name is no witness: both spellings and wrong ones occur
-        return data
-    inflator = zlib.decompressobj(31)
-    try:
-        text = inflator.decompress(data, limits.METADATA_BYTES)
-    except zlib.error as error:
-        raise corrupt(path, f"its gzip stream is broken: {error}") from error
-    if inflator.unconsumed_tail:
-        raise UnsupportedTableError(
-            f"{path} inflates to more than {limits.METADATA_BYTES:,} bytes",
-            fix="have the table's old snapshots expired",
-            place=path,
-            kind="too-large",
-        )
-    if not inflator.eof:
-        raise corrupt(path, "its gzip stream is cut off")
-    return text
 
 
 def _decoded(text: bytes, path: str) -> _Recorded:

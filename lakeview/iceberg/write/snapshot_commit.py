@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from lakeview.iceberg.metadata.documents import metadata_document
 from lakeview.iceberg.metadata.locate import FOLDER, read_metadata
 from lakeview.iceberg.metadata.snapshots import SnapshotEntry
 from lakeview.iceberg.metadata.summaries import whole
-from lakeview.iceberg.metadata.table_metadata import metadata_document
 from lakeview.iceberg.state import State
 from lakeview.iceberg.write.commits import Target, commits_of
 from lakeview.iceberg.write.context import WriteContext, recorded_location

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NoReturn
 
 import polars as pl
 
 from lakeview.delta.sharing import live_lifetimes
-from lakeview.model.arguments import address_of
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.config import Config, settings
-from lakeview.model.errors import InvalidRequestError, UnsupportedTableError, VersionNotFoundError
+from lakeview.model.errors import UnsupportedTableError, VersionNotFoundError
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.frames import ACTIONS, COMMITS, SCHEMAS
 from lakeview.model.physical import PhysicalFile
@@ -26,55 +24,14 @@ from lakeview.rows.tasks import FileTask, of_files, select_columns
 from lakeview.sharing.client.answers import Head
 from lakeview.sharing.client.changes import check_range, range_after, shared_changes
 from lakeview.sharing.client.earliest_version import history_findings, shared_versions
-from lakeview.sharing.client.endpoints import TABLES, SharingClient
+from lakeview.sharing.client.endpoints import SharingClient
 from lakeview.sharing.client.limits import Limits
 from lakeview.sharing.client.portable_tasks import portable_task, reach
-from lakeview.sharing.client.profile import Profile, TableName, parse_address, read_profile
+from lakeview.sharing.client.profile import Profile, TableName
 from lakeview.sharing.client.range_file import block_cache
 from lakeview.sharing.client.state import SharedState, head_of
 
 _MAX_STATES = 4
-
-
-def open_shared(
-    address: str | os.PathLike[str],
-    *,
-    storage_options: Mapping[str, Any] | None = None,
-    config: Config | None = None,
-    clock: Clock = system_clock,
-) -> SharedTable:
-    """The table at `<profile>#<share>.<schema>.<table>`; `storage_options` are those of the profile's store.
-
-    InvalidRequestError for another address, NotATableError if profile or table are not there, AccessDeniedError if the
-    profile has expired or the server refuses it, StoreUnavailableError, SharingError.
-    """
-    parts = parse_address(address_of(address))
-    if parts is None:
-        raise InvalidRequestError(
-            f"{address_of(address)} is no address of a shared table",
-            fix="write it as profile.share#share.schema.table",
-            kind="bad-address",
-        )
-    profile = read_profile(parts[0], config=config, **dict(storage_options or {}))
-    return SharedTable(profile, parts[1], config=config, clock=clock)
-
-
-def find_shared(
-    profile: str | os.PathLike[str],
-    *,
-    storage_options: Mapping[str, Any] | None = None,
-    config: Config | None = None,
-) -> pl.DataFrame:
-    """`address`, `format` and `name` (share.schema.table) of all tables of a server. Errors as `open_shared`."""
-    client = SharingClient(
-        read_profile(profile, config=config, **dict(storage_options or {})), limits=reach(config or settings())
-    )
-    tables = [client.all_tables(share) for share in client.shares()["share"]]
-    return pl.concat([pl.DataFrame(schema=TABLES), *tables]).select(
-        "address",
-        pl.lit("sharing").alias("format"),
-        pl.concat_str("share", "schema", "table", separator=".").alias("name"),
-    )
 
 
 class SharedTable(OneLine):

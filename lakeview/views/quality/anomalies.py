@@ -12,8 +12,8 @@ from lakeview.model.findings import Finding, Severity
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.model.printable import first_few
 from lakeview.views.health.kinds import finding
-from lakeview.views.quality.column_loads import SUDDEN
 from lakeview.views.quality.loads import repeated_loads, row_losses
+from lakeview.views.quality.sudden_changes import SUDDEN
 from lakeview.views.quality.trends import event_column, far_back, lag_trend, rows_trend
 from lakeview.views.timeline.commits import up_to
 from lakeview.views.timeline.events import repair_text

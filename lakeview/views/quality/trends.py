@@ -5,7 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
-from lakeview.views.quality.column_loads import LOAD_LANES, around
+from lakeview.views.quality.column_loads import LOAD_LANES
+from lakeview.views.quality.sudden_changes import around
 from lakeview.views.thresholds import (
     BAND_SPREADS,
     GAP_DAYS,

@@ -1,0 +1,41 @@
+"""Metadata files as the JSON that they hold, gzip or not."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import msgspec
+
+from lakeview.iceberg.metadata.errors import corrupt
+from lakeview.model import limits
+from lakeview.model.errors import UnsupportedTableError
+
+
+def metadata_document(data: bytes, path: str) -> dict[str, Any]:
+    """A metadata file as the JSON object that it is, with the fields that are not known here. CorruptTableError."""
+    try:
+        return msgspec.json.decode(inflated(data, path), type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise corrupt(path, str(error)) from error
+
+
+def inflated(data: bytes, path: str) -> bytes:
+    """The text of a metadata file. CorruptTableError, and UnsupportedTableError for one that inflates to too much."""
+    if not data.startswith(b"\x1f\x8b"):  # the name is no witness: both spellings and wrong ones occur
+        return data
+    inflator = zlib.decompressobj(31)
+    try:
+        text = inflator.decompress(data, limits.METADATA_BYTES)
+    except zlib.error as error:
+        raise corrupt(path, f"its gzip stream is broken: {error}") from error
+    if inflator.unconsumed_tail:
+        raise UnsupportedTableError(
+            f"{path} inflates to more than {limits.METADATA_BYTES:,} bytes",
+            fix="have the table's old snapshots expired",
+            place=path,
+            kind="too-large",
+        )
+    if not inflator.eof:
+        raise corrupt(path, "its gzip stream is cut off")
+    return text
