@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-
-EXCEPTIONS: Mapping[tuple[str, str], str] = {}
-"""(module, module that it imports) -> why this one import may close a circle."""
 
 
 def modules() -> dict[str, Path]:
@@ -48,25 +44,10 @@ def circle(imports: Mapping[str, set[str]]) -> list[str]:
     return []
 
 
-@cache
-def imports_of_lakeview() -> dict[str, set[str]]:
-    """Module -> the modules that it imports."""
-    own = modules()
-    return {name: set(imported_modules(path.read_text(encoding="utf-8"), own)) for name, path in own.items()}
-
-
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    imports = {
-        name: {other for other in others if (name, other) not in EXCEPTIONS}
-        for name, others in imports_of_lakeview().items()
-    }
+    own = modules()
+    imports = {name: set(imported_modules(path.read_text(encoding="utf-8"), own)) for name, path in own.items()}
     assert " -> ".join(circle(imports)) == ""
-
-
-def test_an_exception_is_an_import_that_closes_a_circle() -> None:
-    imports = imports_of_lakeview()
-    assert [(name, other) for name, other in EXCEPTIONS if other not in imports[name]] == []
-    assert [pair for pair, reason in EXCEPTIONS.items() if not reason] == []
 
 
 @pytest.mark.parametrize(
