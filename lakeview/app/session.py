@@ -92,10 +92,6 @@ class OpenTable:
         """The ref whose newest version is shown, None at any other version and where the table has no refs."""
         return self.look.branch
 
-    def snapshot_of(self, version: int) -> Snapshot:
-        """The table at another version."""
-        return self.frames.snapshot(version)
-
     def check_readable(self) -> None:
         """Raises what keeps the version shown from being read; its log may be there all the same."""
         _ = self.snapshot

@@ -8,7 +8,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import datetime
@@ -18,7 +18,6 @@ from pathlib import Path
 from threading import Event
 
 import polars as pl
-from pyspark.sql import SparkSession
 
 import lakeview as lv
 from lakeview.demo.calendar import Calendar
@@ -81,7 +80,9 @@ def build(path: str | Path, *, now: datetime, progress: Progress = lambda _: Non
             # not before: a start sets variables of this process, and native code that reads one meanwhile may crash
             flights = thread.submit(read_flights, calendar.shift)
             writes = [thread.submit(write, *_claims(folder, calendar))]
-            tables = _iceberg_tables(server.spark, place, folder, calendar)
+            from lakeview.demo.iceberg import iceberg_tables  # as in _claims
+
+            tables = iceberg_tables(server.spark, place, folder, calendar)
             writes += [thread.submit(write, name, commits) for name, commits in tables]
             source = to_spark(server.spark, flights.result(), Path(scratch))
             say(f"{flights.result().height:,} flights read")
@@ -107,22 +108,14 @@ def _check_extra() -> None:
         )
 
 
-# These import when they are called: half a second that only a build has to take. Each gives a name, and what writes the
-# table, commit by commit: who stops in between has not long to wait.
+# It imports when it is called: half a second that only a build has to take. It gives a name, and what writes the table,
+# commit by commit: who stops in between has not long to wait.
 
 
 def _claims(folder: Path, calendar: Calendar) -> tuple[str, Iterator[None]]:
     from lakeview.demo.claims import write_claims
 
     return "claims", write_claims(folder, calendar)
-
-
-def _iceberg_tables(
-    spark: SparkSession, recorded: Path, folder: Path, calendar: Calendar
-) -> Sequence[tuple[str, Iterator[None]]]:
-    from lakeview.demo.iceberg import iceberg_tables
-
-    return iceberg_tables(spark, recorded, folder, calendar)
 
 
 def date_files(folder: Path) -> None:

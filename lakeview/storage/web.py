@@ -234,9 +234,6 @@ class WebStorage(Storage):
     def put(self, path: str, data: bytes) -> None:  # noqa: ARG002 (nothing is written)
         self._refuse(path)
 
-    def delete(self, path: str) -> None:
-        self._refuse(path)
-
     def _refuse(self, path: str) -> NoReturn:
         raise UnsupportedTableError(
             "a web server is only read",
@@ -244,6 +241,8 @@ class WebStorage(Storage):
             place=path,
             kind="unsupported-store",
         )
+
+    delete = _refuse
 
 
 def _known_options(options: Mapping[str, Any]) -> dict[str, Any]:

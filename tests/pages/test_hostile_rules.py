@@ -139,7 +139,7 @@ def test_pages(page: str, trap: Trap) -> None:
 def test_the_lake_page(trap: Trap) -> None:
     root = str(trap.root / "lake")
     app = open_page("lake", root=root)
-    assert survey.table_survey(root, 200).wait(30)
+    assert survey.table_survey(root, 200).done.wait(30)
     app.run()
     assert not app.exception
     trap.check(text(app) + "".join(str(frame.value) for frame in app.dataframe))

@@ -32,7 +32,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def read(root: Path | str, **parameters: str) -> AppTest:
     """The page once all logs are read."""
     app = open_page("lake", root=str(root), **parameters)
-    assert survey.table_survey(str(root), int(parameters.get("read-at-most", "200"))).wait(30)
+    assert survey.table_survey(str(root), int(parameters.get("read-at-most", "200"))).done.wait(30)
     return app.run()
 
 
@@ -96,7 +96,7 @@ def test_a_share_of_small_files_just_below_all_is_not_all(tmp_path: Path) -> Non
 
 def test_an_unreadable_table_says_why(root: Path) -> None:
     rows = survey.Survey(str(root), 200, survey.read_table)
-    assert rows.wait(30)
+    assert rows.done.wait(30)
     verdicts = dict(survey.tables_of(rows).select("name", "verdict").iter_rows())
     assert "timeTurner" in verdicts["silver/unsupported"]
     assert verdicts["silver/corrupt"]
@@ -104,7 +104,7 @@ def test_an_unreadable_table_says_why(root: Path) -> None:
 
 def test_only_so_many_logs_are_read(root: Path) -> None:
     survey_found = survey.Survey(str(root), 2, survey.read_table)
-    assert survey_found.wait(30)
+    assert survey_found.done.wait(30)
     assert survey_found.pending == 0
     assert survey.tables_of(survey_found)["state"].to_list().count("not read") == 3
 
@@ -125,7 +125,7 @@ def test_a_chosen_table_links_into_every_page(root: Path) -> None:
 
 def test_the_columns_of_all_tables_are_searched(root: Path) -> None:
     app = open_page("lake", root=str(root), tab="Columns")
-    assert survey.column_survey(str(root), 200).wait(30)
+    assert survey.column_survey(str(root), 200).done.wait(30)
     app.run()
     assert not app.exception
     every = app.dataframe[0].value

@@ -322,7 +322,7 @@ def test_a_folder_of_tables_lists_those_in_its_folders_and_leads_to_the_list_of_
     assert list(app.dataframe[0].value["name"]) == ["orders"]
     (below,) = [link for link in app.page_link if "List all tables below it" in link.label]
     rows = open_page("lake", **dict(parse_qsl(below.proto.query_string)))
-    assert survey.table_survey(str(tmp_path / "silver"), 200).wait(30)
+    assert survey.table_survey(str(tmp_path / "silver"), 200).done.wait(30)
     assert list(rows.run().dataframe[0].value["name"]) == ["orders"]
 
 

@@ -80,7 +80,7 @@ def with_schema(profile: pl.DataFrame, request: Request, reading: Reading, now: 
     look = Inspection(now.look.frames, request.version)
     is_whole = request.where is None and reading.paths is None and look.is_small
     tree = look.columns().tree if is_whole else views.schema.columns.schema_tree(look.snapshot.schema)
-    types = {field.name: str(field.type) for field in now.snapshot_of(request.version).schema.fields}
+    types = {field.name: str(field.type) for field in now.frames.snapshot(request.version).schema.fields}
     profile = profile.with_columns(type=pl.col("column").replace_strict(types, default=pl.col("type")))
     return views.schema.tree.with_absent_shares(profile, tree)
 

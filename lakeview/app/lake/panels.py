@@ -63,9 +63,9 @@ def chosen_tables(root: str, answer: DeltaGenerator) -> None:
 
 def progressive(survey: Survey[_Read], draw: Callable[[Survey[_Read]], None]) -> None:
     """What is read so far, after a short wait, drawn again every second until all is."""
-    if not survey.wait(0):
+    if not survey.done.wait(0):
         with st.spinner("Reading logs"):
-            survey.wait(PATIENCE)
+            survey.done.wait(PATIENCE)
 
     @st.fragment(run_every=None if survey.pending == 0 else 1.0)
     def draw_progress() -> None:

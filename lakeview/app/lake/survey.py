@@ -35,17 +35,13 @@ class Survey(Generic[_Read]):
         self._counting = threading.Lock()
         self.pending = min(len(self.entries), most)
         self.reads = self.pending
-        self._done = threading.Event()
+        self.done = threading.Event()
         if not self.pending:
-            self._done.set()
+            self.done.set()
         pool = ThreadPoolExecutor(READ_AT_ONCE, thread_name_prefix="lake")
         for position in range(self.pending):
             pool.submit(self._read_one, position)
         pool.shutdown(wait=False)
-
-    def wait(self, seconds: float) -> bool:
-        """Waits for the end of the reading, at most so long; whether it has ended."""
-        return self._done.wait(seconds)
 
     def _read_one(self, position: int) -> None:
         try:
@@ -54,7 +50,7 @@ class Survey(Generic[_Read]):
             with self._counting:
                 self.pending -= 1
             if not self.pending:
-                self._done.set()
+                self.done.set()
 
 
 def read_table(entry: views.lake.LakeEntry, now: datetime) -> views.lake.LakeEntry:

@@ -22,15 +22,12 @@ class Answer(NamedTuple):
 
 
 class _Part:
-    """What was read so far. `seconds_to_answer`: that its answer takes."""
+    """What was read so far. `first_rows`: set once there are rows, or a column of a profile; `seconds_to_answer`: that
+    its answer takes."""
 
     def __init__(self) -> None:
-        self._any = threading.Event()
+        self.first_rows = threading.Event()
         self.seconds_to_answer = 0.0
-
-    def wait(self, seconds: float) -> bool:
-        """Waits for the first rows, or the first column of a profile, `seconds` at most; True if there are any."""
-        return self._any.wait(seconds)
 
 
 class RowsSoFar(_Part):
@@ -50,7 +47,7 @@ class RowsSoFar(_Part):
                 self._batches.append(batch.head(self._room))
                 self._room -= self._batches[-1].height
             if not batch.is_empty():
-                self._any.set()
+                self.first_rows.set()
 
     def answer(self) -> Answer | None:
         """The rows, called a part; None before the first batch."""
@@ -68,7 +65,7 @@ class ProfileSoFar(_Part):
     def add(self, columns: Sequence[pl.DataFrame], rows: int) -> None:
         """Takes the PROFILE of so many rows, as far as it is known, a frame a column, for the last one."""
         self._part = columns, rows
-        self._any.set()
+        self.first_rows.set()
 
     def answer(self) -> Answer | None:
         """The PROFILE, called a part; None before the first column was read."""
@@ -104,13 +101,13 @@ class DifferenceSoFar(_Part):
         with self._lock:
             if self._sum is not None:
                 self._sum.add(batch)
-                self._any.set()
+                self.first_rows.set()
         self.seconds_to_answer = max(self.seconds_to_answer, 2 * (monotonic() - began))
 
     def answer(self) -> Answer | None:
         """The rows that certainly differ, called a part; None before a row was read."""
         with self._lock:
-            if self._sum is None or not self._any.is_set():
+            if self._sum is None or not self.first_rows.is_set():
                 return None
             return _answer_of(self._sum.part(self._kind), stopped=1)
 

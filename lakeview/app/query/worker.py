@@ -95,7 +95,7 @@ def _give_part(
     runner ends this process when its patience is over."""
     while (seconds := deadline - partial.seconds_to_answer - monotonic()) > 0 and not cancelled.is_set():
         cancelled.wait(min(seconds, _STEP))
-    while not (cancelled.is_set() or partial.wait(_STEP)):
+    while not (cancelled.is_set() or partial.first_rows.wait(_STEP)):
         pass
     part = partial.answer()
     if answering.acquire(blocking=False):

@@ -136,7 +136,7 @@ def compared(now: OpenTable) -> tuple[Snapshot, Snapshot]:
     base = now.base_snapshot
     if base is not None:
         return base, after
-    return now.snapshot_of(_before_last_change(now)), after
+    return now.frames.snapshot(_before_last_change(now)), after
 
 
 def _before_last_change(now: OpenTable) -> int:
@@ -146,7 +146,7 @@ def _before_last_change(now: OpenTable) -> int:
         place = newest_first.index_of(change)
         for version in newest_first.slice(0 if place is None else place + 1, 0 if place is None else 1):
             try:
-                now.snapshot_of(version)
+                now.frames.snapshot(version)
             except LakeviewError:  # its log is gone: there is no schema to compare with
                 continue
             return int(version)

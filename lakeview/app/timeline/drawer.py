@@ -92,7 +92,9 @@ def _commit_facts(commit: Mapping[str, Any]) -> dict[str, str | None]:
 def _schema_change(now: OpenTable, before: int, version: int) -> None:
     """What the commit changed of the schema, the first few changes in words, and a link to all of them."""
     try:
-        changes = views.schema.diff.diff_schemas(now.snapshot_of(before).schema, now.snapshot_of(version).schema)
+        changes = views.schema.diff.diff_schemas(
+            now.frames.snapshot(before).schema, now.frames.snapshot(version).schema
+        )
     except LakeviewError as error:  # one of the two cannot be rebuilt
         st.markdown(f":small[:gray[Its schema change is unknown: {escape(errors.public_text(error.message))}]]")
         return

@@ -28,7 +28,7 @@ def column(frame: pl.DataFrame, recorded: str, name: str, dtype: pl.DataType, pa
     """A column by its id in the declared type; nulls where the file does not have it. CorruptTableError for a column of
     a type from which there is no way."""
     if recorded not in frame.columns:
-        return _nothing(name, dtype).clear(frame.height)
+        return _nothing(name, dtype=dtype).clear(frame.height)
     series = frame[recorded].alias(name)
     if series.dtype == dtype:
         return series
@@ -38,10 +38,8 @@ def column(frame: pl.DataFrame, recorded: str, name: str, dtype: pl.DataType, pa
         raise corrupt(path, f"its field {recorded.removeprefix('f')} is {series.dtype}, not {dtype}") from error
 
 
-@cache
-def _nothing(name: str, dtype: pl.DataType) -> pl.Series:
-    """An empty column, to be made as many nulls as it takes: small manifests are mostly these."""
-    return pl.Series(name, dtype=dtype)
+_nothing = cache(pl.Series)
+"""An empty column, to be made as many nulls as it takes: small manifests are mostly these."""
 
 
 def _shaped(series: pl.Series, dtype: pl.DataType) -> pl.Series:

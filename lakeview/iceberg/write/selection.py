@@ -132,9 +132,7 @@ class ByPartition:
         mask = [tuple(map(repr, each)) in tuples for each in partition_tuples(entries, self.context)]
         return pl.Series(mask, dtype=pl.Boolean)
 
-    def whole_files(self, state: State, entries: pl.DataFrame) -> pl.Series:
-        """As `Selection`."""
-        return self.files(state, entries)
+    whole_files = files
 
 
 def check_inside(where: str | pl.Expr, schema: Schema) -> Callable[[pa.RecordBatch], None]:
