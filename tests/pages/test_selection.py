@@ -177,47 +177,6 @@ def test_refresh_without_a_new_commit_says_so(good: Path) -> None:
     assert "v6 is still the latest" in text(app)
 
 
-STATE_SCRIPT = """
-import streamlit as st
-from lakeview.app import selection
-
-write = selection.hold("lanes", [], ["a", "b"])
-st.pills("Lanes", ["a", "b"], format_func=str.title, selection_mode="multi", key="lanes", on_change=write)
-write = selection.hold("writer", "all", ["all", "li"])
-st.selectbox("Writer", ["all", "li"], key="writer", on_change=write)
-"""
-
-
-def test_states_that_are_not_their_labels_are_held_in_the_link() -> None:
-    app = AppTest.from_string(STATE_SCRIPT).run()
-    assert dict(app.query_params) == {}
-    app.selectbox(key="writer").set_value("li").run()
-    app.pills(key="lanes").set_value(["b"]).run()
-    assert not app.exception
-    assert dict(app.query_params) == {"lanes": "b", "writer": "li"}
-    app.selectbox(key="writer").set_value("all").run()
-    assert "writer" not in app.query_params
-
-
-@pytest.mark.parametrize(
-    ("parameters", "lanes", "writer"),
-    [
-        ({"lanes": ["a", "b"], "writer": ["li"]}, ["a", "b"], "li"),
-        ({"lanes": ["c"], "writer": ["nobody"]}, [], "all"),
-        ({"lanes": ["b", "c"]}, ["b"], "all"),
-    ],
-    ids=["what the link says", "what is no option is left out", "the rest stands"],
-)
-def test_a_link_sets_the_states_it_holds(parameters: dict[str, list[str]], lanes: list[str], writer: str) -> None:
-    app = AppTest.from_string(STATE_SCRIPT)
-    for key, values in parameters.items():
-        app.query_params[key] = values
-    app.run()
-    assert not app.exception
-    assert app.pills(key="lanes").value == lanes
-    assert app.selectbox(key="writer").value == writer
-
-
 WIDGET_SCRIPT = """
 import streamlit as st
 from lakeview.app.widget_state import begin, linked
