@@ -6,7 +6,7 @@ import polars as pl
 
 from lakeview.views.compare.rows import MOST_ROWS, RowDifference, RowDifferenceSum
 from lakeview.views.data.aggregates import PolarsAggregates
-from lakeview.views.data.distributions import DISTRIBUTIONS, column_distribution
+from lakeview.views.data.profile import DISTRIBUTIONS, column_distribution
 
 
 def row_difference(changes: pl.LazyFrame, limit: int = MOST_ROWS) -> RowDifference:

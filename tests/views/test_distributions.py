@@ -37,7 +37,7 @@ SAMPLE = pl.DataFrame(COLUMNS)
 @pytest.mark.parametrize("name", COLUMNS)
 def test_every_row_is_counted_once_and_found_again_by_its_condition(name: str) -> None:
     spread = distributions(SAMPLE.select(name))
-    assert spread.schema == views.data.distributions.DISTRIBUTIONS
+    assert spread.schema == views.data.profile.DISTRIBUTIONS
     assert int(spread["count"].sum()) == N
     assert math.isclose(float(spread["share"].sum()), 1.0)
     for condition, count in spread.drop_nulls("condition").select("condition", "count").iter_rows():
@@ -79,7 +79,7 @@ def test_a_blank_text_is_seen_between_quotes() -> None:
 
 @pytest.mark.parametrize("sample", [pl.DataFrame(), pl.DataFrame(schema={"x": pl.Int64()})])
 def test_no_rows_have_no_distribution(sample: pl.DataFrame) -> None:
-    assert distributions(sample).equals(pl.DataFrame(schema=views.data.distributions.DISTRIBUTIONS))
+    assert distributions(sample).equals(pl.DataFrame(schema=views.data.profile.DISTRIBUTIONS))
 
 
 @pytest.mark.parametrize("dark", [False, True])

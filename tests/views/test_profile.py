@@ -10,7 +10,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from lakeview.views.data import profile, sampling
-from lakeview.views.data.distributions import DISTRIBUTIONS
+from lakeview.views.data.profile import DISTRIBUTIONS
 from tests.views.at_once import distributions
 
 ROWS = pl.DataFrame({"^x$": [1, 2, None], "x": ["b", "a", "a"], "l": [[1], None, [2]], "n": [None] * 3, "": [1.5] * 3})
