@@ -54,7 +54,9 @@ def lake_bars(tables: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
     labels = [str(name) for name in rows["short"]]
     y = alt.Y(
         "position:O",
-        axis=alt.Axis(title=None, labelExpr=f"{_array(labels)}[datum.value]", minExtent=190, maxExtent=190),
+        axis=alt.Axis(
+            title=None, labelExpr=f"{json.dumps(labels, ensure_ascii=False)}[datum.value]", minExtent=190, maxExtent=190
+        ),
     )
     x = alt.X("value:Q", axis=alt.Axis(title=None, labels=False, grid=False, domain=False))
     tooltip = [alt.Tooltip(f"{n}:N", title=n) for n in ("table", "rows", "files", "age", "verdict")]
@@ -76,8 +78,3 @@ def lake_bars(tables: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
 
 def _short(name: str) -> str:
     return name if len(name) <= _MOST_CHARACTERS else f"{ELLIPSIS}{name[1 - _MOST_CHARACTERS :]}"
-
-
-def _array(texts: list[str]) -> str:
-    """Texts as an array in Vega's expressions, which read JSON."""
-    return json.dumps(texts, ensure_ascii=False)
