@@ -191,4 +191,3 @@ def test_two_versions_differ_by_what_looking_up_every_file_says() -> None:
             assert differences.rows is None, seed
         else:
             assert differences.rows == whole[5] - whole[6], seed
-        assert differences.same == len(after) - differences.added - differences.redeleted

@@ -49,7 +49,7 @@ class Http:
             trust_env=limits.private,
             headers={"User-Agent": USER_AGENT, "Accept-Encoding": "gzip"},
         )
-        self._close = weakref.finalize(self, self._client.close)  # a table is opened and forgotten, never closed
+        weakref.finalize(self, self._client.close)  # a table is opened and forgotten, never closed
         self._transport_errors: tuple[type[Exception], ...] = (httpx.TransportError, httpx.DecodingError)
         self._bad_url = httpx.InvalidURL
 
@@ -174,10 +174,6 @@ class Http:
                 fix="ask the operator of the server",
                 kind="answer-too-large",
             )
-
-    def close(self) -> None:
-        """Close every connection."""
-        self._close()
 
 
 def _decompress(response: httpx.Response) -> Iterator[bytes]:

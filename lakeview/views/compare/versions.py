@@ -45,7 +45,6 @@ class FileDifference:
     added: int
     removed: int
     redeleted: int
-    same: int
     bytes_added: int | None
     bytes_removed: int | None
     rows: int | None
@@ -66,11 +65,10 @@ def file_difference(before: Snapshot, after: Snapshot, partitions: pl.DataFrame 
     # what the files of both have deleted is not known, and is the same if the same files delete
     elif not redeleted and None not in (totals["records_added"], totals["records_removed"]) and old.equals(new):
         rows = totals["records_added"] - totals["records_removed"]
-    same = after.num_files - added - redeleted
     sizes = (totals["bytes_added"], totals["bytes_removed"])
     deletes = (_without(new, old).height, _without(old, new).height)
     bounds = row_change_bounds(before, after) if rows is None else None
-    return FileDifference(added, removed, redeleted, same, *sizes, rows, *deletes, bounds)
+    return FileDifference(added, removed, redeleted, *sizes, rows, *deletes, bounds)
 
 
 def partition_difference(before: Snapshot, after: Snapshot) -> pl.DataFrame:
