@@ -148,6 +148,9 @@ def _plain(value: Any) -> str | None:
         number = Decimal(value)
     except InvalidOperation:
         return None
+    text = str(number)
+    if "E" not in text and len(text) <= limits.NUMBER_DIGITS and number.is_finite():
+        return text  # as nearly all are written
     _, digits, exponent = number.as_tuple()
     if not isinstance(exponent, int) or len(digits) > limits.NUMBER_DIGITS or abs(exponent) > limits.NUMBER_DIGITS:
         return None
