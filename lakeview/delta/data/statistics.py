@@ -231,8 +231,10 @@ def _was_float(field: Field) -> bool:
 
 def _units(texts: pl.Series) -> pl.Series:
     """The length of texts in UTF-16 units: characters beyond the basic plane, four bytes in UTF-8, are two."""
-    beyond = texts.str.count_matches(r"[\x{10000}-\x{10FFFF}]")
-    return texts.str.len_chars() + beyond
+    characters = texts.str.len_chars()
+    if (characters == texts.str.len_bytes()).all():  # ASCII, as most are
+        return characters
+    return characters + texts.str.count_matches(r"[\x{10000}-\x{10FFFF}]")
 
 
 def _raised(highest: pl.Series, sure: pl.Series) -> pl.Series:

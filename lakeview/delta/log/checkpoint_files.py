@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import polars as pl
@@ -165,10 +166,11 @@ def _all_plain(paths: pa.Array) -> bool:
         return True
     first, last = (int.from_bytes(offsets[4 * i : 4 * i + 4], "little") for i in (paths.offset, _end(paths)))
     data = bytes(memoryview(texts)[first:last])
-    return not pl.Series(paths).str.contains("^[./]").any() and not any(odd in data for odd in _ODD_BYTES)
+    odd = b"%" in data or b":" in data or _ODD_SLASH.search(data) is not None
+    return not odd and not pl.Series(paths).str.contains("^[./]").any()
 
 
-_ODD_BYTES = (b"%", b":", b"//", b"/.")
+_ODD_SLASH = re.compile(rb"/[/.]")
 
 
 def _end(array: pa.Array) -> int:
