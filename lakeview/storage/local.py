@@ -90,28 +90,20 @@ class LocalStorage(Storage):
             os.close(descriptor)
 
     def _read_in(self, descriptor: int, folder: str, name: str) -> bytes:
-        path = f"{folder}/{name}"
-        try:
-            # no link is followed, and no pipe waited for: what is no plain file takes the way of every other path
+        with suppress(OSError):
+            # no link is followed, and no pipe waited for
             file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=descriptor)
-        except OSError:
-            return self.read(path)
-        try:
-            with Translated(path):
+            try:
                 stat = os.fstat(file)
-                if not S_ISREG(stat.st_mode):
-                    return self.read(path)
-                refuse_oversized(path, stat.st_size, self.config)
-                # not by a file object: of many small files, making one is a third of the time
-                data = os.read(file, stat.st_size + 1)
-                if len(data) == stat.st_size:
-                    return data
-                parts = [data]
-                while parts[-1]:
-                    parts.append(os.read(file, 1 << 20))
-                return b"".join(parts)
-        finally:
-            os.close(file)
+                if S_ISREG(stat.st_mode) and stat.st_size <= self.config.max_log_file_bytes:
+                    # not by a file object: of many small files, making one is a third of the time
+                    data = os.read(file, stat.st_size + 1)
+                    if len(data) == stat.st_size:
+                        return data
+            finally:
+                os.close(file)
+        # no plain file, one that is too large or grows, or an error: the way of every other path says what is wrong
+        return self.read(f"{folder}/{name}")
 
     def walk(self) -> pl.DataFrame:
         self.count("list")
