@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import IO
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -40,43 +40,57 @@ def read_task(task: FileTask, storage: Storage | None = None, batch_rows: int = 
     UnsupportedTableError for a type that has no rows.
     """
     store = storage or task_storage(task)
+    if task.source is None:
+        for columns, rows, positions in stored_batches(task, store, batch_rows):
+            yield columns.conform(task, rows, positions)
+        return
     live = LiveRows(task, store)
     if live.nothing:
         return
     with _errors_of(task):
-        if task.source is None:
-            yield from _parquet_batches(task, store, live, batch_rows)
-        else:
-            for batch in task.source.batches(task, store, batch_rows):
-                yield live.of(batch)[0]
+        for batch in task.source.batches(task, store, batch_rows):
+            yield live.of(batch)[0]
 
 
-def _parquet_batches(task: FileTask, storage: Storage, live: LiveRows, batch_rows: int) -> Iterator[pa.RecordBatch]:
-    target = task.schema.relaxed().to_arrow()
-    # INT96 through nanoseconds would wrap years before 1677 and after 2262
+class StoredRows(NamedTuple):
+    """Live rows of a Parquet file as it stores them, their positions, and what makes the task's columns of them."""
+
+    columns: Columns
+    rows: pa.RecordBatch
+    positions: npt.NDArray[np.int64]
+
+
+def stored_batches(
+    task: FileTask, storage: Storage, batch_rows: int = BATCH_ROWS, columns: Columns | None = None
+) -> Iterator[StoredRows]:
+    """The rows of a Parquet file before they are conformed; those that are deleted or not selected are left out.
+
+    `columns`: those of another file, which serve for this one too if it is alike. Errors as `read_task`.
+    """
+    live = LiveRows(task, storage)
+    if live.nothing:
+        return
     ahead = storage.remote
-    with ExitStack() as stack:
+    with _errors_of(task), ExitStack() as stack:
         handle = stack.enter_context(storage.open(task.path, task.size))
         small = None if ahead else _small_file(handle, task.size)
         file = stack.enter_context(
             pq.ParquetFile(
                 small or handle,
-                coerce_int96_timestamp_unit="us",
+                coerce_int96_timestamp_unit="us",  # through nanoseconds it would wrap years before 1677 and after 2262
                 pre_buffer=ahead,
                 buffer_size=0 if ahead else _READ_BYTES,
             )
         )
-        live.check(file.metadata.num_rows)
-        columns = _Columns(task, file.schema_arrow, target)
+        num_rows = file.metadata.num_rows
+        live.check(num_rows)
+        schema = file.schema_arrow
+        if columns is None or not columns.serve(task, schema):
+            columns = Columns(task, schema)
         for batch in live.batches(file, columns.inputs, batch_rows, threads=small is None):
             batch.validate(full=True)  # text that is no UTF-8 would bring polars down
-            try:
-                yield columns.of(*live.of(batch))
-            except (CorruptTableError, UnsupportedTableError) as error:  # it names the column, and not the file
-                raise type(error)(
-                    f"{error.message}, in data file {task.path}", fix=error.fix, place=task.path, kind=error.kind
-                ) from error
-        live.check_whole(file.metadata.num_rows)
+            yield StoredRows(columns, *live.of(batch))
+        live.check_whole(num_rows)
 
 
 def _small_file(handle: IO[bytes], size: int) -> pa.BufferReader | None:
@@ -118,44 +132,76 @@ def task_storage(task: FileTask) -> Storage:
     return open_storage(task.root, config=task_settings(task.roots))
 
 
-class _Columns:
+class Columns:
     """The columns of a task, made of the batches of its file. `inputs`: the columns of the file that are needed."""
 
-    def __init__(self, task: FileTask, file_schema: pa.Schema, target: pa.Schema) -> None:
-        self._task = task
-        self._target = target
+    def __init__(self, task: FileTask, file_schema: pa.Schema) -> None:
+        self._schema = task.schema
+        self._file_schema = file_schema
+        self._match = task.match
+        self._target = task.schema.relaxed().to_arrow()
+        self._constants = _recorded(task)
+        self._fallbacks = {name: f for name, f in task.fallbacks.items() if name in task.schema}
         stored_fields = [f for f in task.schema if f.name not in task.constants]
         names = file_schema.names  # a list that is built on each access
         places = located(list(file_schema), stored_fields, task.match)
         self._sources = {f.name: names[i] for f, i in zip(stored_fields, places, strict=True) if i is not None}
         self.inputs = list(dict.fromkeys(self._sources.values()))
 
-    def of(self, batch: pa.RecordBatch, positions: pa.Int64Array) -> pa.RecordBatch:
-        """The task's columns of one batch, whose rows lie at these positions."""
+    def serve(self, task: FileTask, file_schema: pa.Schema) -> bool:
+        """Whether the columns of another file are made in the same way."""
+        # by their texts: 0.0 equals -0.0, and NaN nothing
+        return (
+            not self._fallbacks
+            and not any(name in self._schema for name in task.fallbacks)
+            and task.match == self._match
+            and task.schema == self._schema
+            and repr(_recorded(task)) == repr(self._constants)
+            and self._file_schema.equals(file_schema)
+        )
+
+    def conform(self, task: FileTask, batch: pa.RecordBatch, positions: npt.NDArray[np.int64]) -> pa.RecordBatch:
+        """The task's columns of one batch, whose rows lie at these positions. Errors as `read_task`."""
+        with _errors_of(task):
+            try:
+                return self.of(batch, positions)
+            except (CorruptTableError, UnsupportedTableError) as error:  # it names the column, and not the file
+                raise type(error)(
+                    f"{error.message}, in data file {task.path}", fix=error.fix, place=task.path, kind=error.kind
+                ) from error
+
+    def of(self, batch: pa.RecordBatch, positions: npt.NDArray[np.int64]) -> pa.RecordBatch:
+        """As `conform`, of the rows of any files that these columns serve; errors name no file."""
         arrays = []
-        for field, target in zip(self._task.schema, self._target.types, strict=True):
+        for field, target in zip(self._schema, self._target.types, strict=True):
             array = self._array(field, target, batch)
-            fallback = self._task.fallbacks.get(field.name)
+            fallback = self._fallbacks.get(field.name)
             arrays.append(array if fallback is None else _with_fallback(array, fallback, positions))
         return pa.RecordBatch.from_arrays(arrays, schema=self._target) if arrays else batch
 
     def _array(self, field: Field, target: pa.DataType, batch: pa.RecordBatch) -> pa.Array:
-        if field.name in self._task.constants:
-            return pa.repeat(values_to_arrow([self._task.constants[field.name]], target)[0], batch.num_rows)
+        if field.name in self._constants:
+            return pa.repeat(values_to_arrow([self._constants[field.name]], target)[0], batch.num_rows)
         source = self._sources.get(field.name)
         if source is None:
             return pa.nulls(batch.num_rows, target)
         array = batch.column(batch.schema.get_field_index(source))
-        return conformed(array, field, target, self._task.match)
+        return conformed(array, field, target, self._match)
 
 
-def _with_fallback(array: pa.Array, fallback: Fallback, positions: pa.Int64Array) -> pa.Array:
+def _recorded(task: FileTask) -> dict[str, Any]:
+    """The values of the task's columns that the log records."""
+    return {f.name: task.constants[f.name] for f in task.schema if f.name in task.constants} if task.constants else {}
+
+
+def _with_fallback(array: pa.Array, fallback: Fallback, positions: npt.NDArray[np.int64]) -> pa.Array:
     if not array.null_count:
         return array
     value = values_to_arrow([fallback.value], pa.int64())[0]
     if not fallback.plus_position:
         return pc.coalesce(array, value)
-    values = positions if fallback.value == 0 else pc.add(positions, value)
+    places = numpy_to_arrow(positions)
+    values = places if fallback.value == 0 else pc.add(places, value)
     return values if array.null_count == len(array) else pc.coalesce(array, values)
 
 
@@ -209,18 +255,18 @@ class LiveRows:
             else:
                 self._position += rows
 
-    def of(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Int64Array]:
+    def of(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, npt.NDArray[np.int64]]:
         """The rows of the next batch that are neither deleted nor left out of the selection, and their positions."""
         start = self._position
         self._position += batch.num_rows
         if self._deleted is None and self._selected is None:
-            return batch, pa.arange(start, self._position)
+            return batch, np.arange(start, self._position)
         rows = np.full(batch.num_rows, fill_value=self._selected is None)
         if self._selected is not None:
             rows[self._here(self._selected, start)] = True
         if self._deleted is not None:
             rows[self._here(self._deleted, start)] = False
-        positions = numpy_to_arrow(np.flatnonzero(rows) + start)
+        positions = np.flatnonzero(rows) + start
         if len(positions) == batch.num_rows:
             return batch, positions
         return without_views(batch).filter(numpy_to_arrow(rows)), positions

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,10 +14,12 @@ import pyroaring
 import pytest
 
 from lakeview.model.data_types import Field, PrimitiveType
+from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 from lakeview.model.schema import Schema
 from lakeview.rows.parquet import read_task
-from lakeview.rows.tasks import FileTask
-from lakeview.storage import Storage
+from lakeview.rows.tasks import Fallback, FileTask
+from lakeview.rows.together import read_together
+from lakeview.storage import Storage, open_storage
 
 ROWS = 1_000
 IDS = Schema((Field("id", PrimitiveType("long")),))
@@ -78,3 +82,65 @@ def test_a_task_travels_with_its_positions(task: FileTask) -> None:
     there = pickle.loads(pickle.dumps(FileTask(task.root, task.path, IDS, deleted=Positions((0,)), match="id")))
     assert (there.deleted, there.match) == (Positions((0,)), "id")
     assert there.select(["id"]).deleted == Positions((0,))
+
+
+MANY = Schema((*IDS, Field("x", PrimitiveType("double"))))
+TRACKED = Schema((*IDS, Field("new", PrimitiveType("long"))))
+
+
+def small_files(folder: Path, *columns: Mapping[str, Any]) -> list[FileTask]:
+    """A file for each, of the rows 0 to 4 and other columns."""
+    for number, others in enumerate(columns):
+        pq.write_table(pa.table({"id": pa.array(range(5), pa.int64()), **others}), folder / f"{number}.parquet")
+    return [FileTask(str(folder), f"{number}.parquet", MANY) for number in range(len(columns))]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param([{}, {}, {}, {}], id="alike"),
+        pytest.param([{}, {"deleted": Positions((0, 4))}, {"deleted": Positions((0, 1, 2, 3, 4))}, {}], id="deleted"),
+        pytest.param([{"constants": {"x": value}} for value in (0.0, -0.0, 1.0, None)], id="recorded"),
+        pytest.param(
+            [{"schema": TRACKED, "fallbacks": {"new": Fallback(n, plus_position=True)}} for n in range(4)],
+            id="fallbacks",
+        ),
+    ],
+)
+@pytest.mark.parametrize("stored", [{}, {"x": [0.5] * 5}, {"x": pa.array([1] * 5, pa.int32())}])
+@pytest.mark.parametrize("batch_rows", [1, 7, 65_536])
+def test_files_that_are_read_together_give_the_rows_of_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: list[dict[str, Any]], stored: Any, batch_rows: int
+) -> None:
+    monkeypatch.setattr("lakeview.rows.together.BATCH_ROWS", batch_rows)
+    tasks = [replace(t, **c) for t, c in zip(small_files(tmp_path, {}, stored, stored, {}), changes, strict=True)]
+    alone = [(n, str(row)) for n, task in enumerate(tasks) for b in read_task(task) for row in b.to_pylist()]
+    portions = list(read_together(tasks, open_storage(str(tmp_path))))
+    together = [
+        (number, str(row)) for p in portions for number, row in zip(p.files.tolist(), p.rows.to_pylist(), strict=True)
+    ]
+    assert together == alone
+    positions = [(n, row["id"]) for n, task in enumerate(tasks) for b in read_task(task) for row in b.to_pylist()]
+    assert [pair for p in portions for pair in zip(p.files.tolist(), p.positions.tolist(), strict=True)] == positions
+    assert all(p.rows.num_rows <= max(batch_rows, 5) for p in portions)
+
+
+@pytest.mark.parametrize(
+    ("stored", "error"),
+    [({"x": ["a"] * 5}, UnsupportedTableError), ({"x": [[1]] * 5}, UnsupportedTableError), (None, CorruptTableError)],
+    ids=["texts", "lists", "no Parquet"],
+)
+def test_an_error_names_the_file_among_those_that_are_read_together(tmp_path: Path, stored: Any, error: Any) -> None:
+    tasks = small_files(tmp_path, {"x": [0.5] * 5}, {"x": [0.5] * 5}, stored or {}, {})
+    if stored is None:
+        (tmp_path / tasks[2].path).write_bytes(b"PAR1")
+    with pytest.raises(error, match=r"data file 2\.parquet"):
+        list(read_together(tasks, open_storage(str(tmp_path))))
+
+
+def test_a_value_that_does_not_fit_is_named_with_its_file(tmp_path: Path) -> None:
+    bad = pa.array([2**40] * 5, pa.int64())
+    tasks = small_files(tmp_path, *({"x": pa.array([1] * 5, pa.int64())} if n != 3 else {"x": bad} for n in range(5)))
+    narrow = Schema((*IDS, Field("x", PrimitiveType("integer"))))
+    with pytest.raises(UnsupportedTableError, match=r"data file 3\.parquet"):
+        list(read_together([replace(t, schema=narrow) for t in tasks], open_storage(str(tmp_path))))

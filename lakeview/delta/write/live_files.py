@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,6 +21,7 @@ from lakeview.model.schema import Schema
 from lakeview.rows.matching import frame_of, matching_rows
 from lakeview.rows.parquet import read_task
 from lakeview.rows.tasks import Fallback, FileTask
+from lakeview.rows.together import Portion, read_together
 from lakeview.storage import Storage
 
 POSITION = "\0position"
@@ -72,6 +72,10 @@ class LiveFile:
         vector = DeletionVector.of(self.row["vector"])
         return pyroaring.BitMap64() if vector is None else vector.bitmap(storage)
 
+    def without(self, deleted: pyroaring.BitMap64) -> LiveFile:
+        """The same file, without the rows that its deletion vector names, which has been read."""
+        return replace(self, task=replace(self.task, deleted=Positions(deleted))) if deleted else self
+
     def physical_rows(self, storage: Storage) -> int:
         """Rows in the file: what its statistics say, else its footer."""
         count = records_of(self.row["stats"])
@@ -118,26 +122,19 @@ class LiveFile:
         positions = self.task.selected if selected is None else Positions(selected)
         yield from read_task(replace(self.task, schema=columns, fallbacks=fallbacks, selected=positions), storage)
 
-    def matches(self, storage: Storage, where: pl.Expr) -> pyroaring.BitMap64:
-        """The positions of the live rows for which a condition is true; null is not true.
-
-        InvalidRequestError (kind bad-predicate) where it is none, or cannot be evaluated.
-        """
-        names = [n for n in where.meta.root_names() if n in self.task.schema]
-        positions = pyroaring.BitMap64()
-        for frame in self.frames(storage, list(dict.fromkeys(names))):
-            positions |= positions_of(frame.filter(matching_rows(frame, where)))
-        return positions
-
 
 def matches_of(files: Sequence[LiveFile], storage: Storage, where: pl.Expr) -> Iterator[pyroaring.BitMap64]:
-    """What `LiveFile.matches` gives of each file. Of small files the condition is evaluated once for many: to begin
-    takes longer than to evaluate it for some thousand rows."""
-    for group in ahead(lambda together: _matches_together(together, storage, where), list(_together(files))):
+    """Of each file the positions of its live rows for which a condition is true; null is not true. Of small files it is
+    evaluated once for many: to begin takes longer than to evaluate it for some thousand rows.
+
+    InvalidRequestError (kind bad-predicate) where it is none, or cannot be evaluated.
+    """
+    for group in ahead(lambda group: _matches(group, storage, where), list(together(files))):
         yield from group
 
 
-def _together(files: Sequence[LiveFile]) -> Iterator[list[LiveFile]]:
+def together(files: Sequence[LiveFile]) -> Iterator[list[LiveFile]]:
+    """The files in their order, small ones in groups that are read at once."""
     group: list[LiveFile] = []
     size = rows = 0
     for file in files:
@@ -153,19 +150,20 @@ def _together(files: Sequence[LiveFile]) -> Iterator[list[LiveFile]]:
         yield group
 
 
-def _matches_together(files: Sequence[LiveFile], storage: Storage, where: pl.Expr) -> list[pyroaring.BitMap64]:
-    if len(files) == 1:
-        return [files[0].matches(storage, where)]
-    columns = [n for n in dict.fromkeys(where.meta.root_names()) if n in files[0].task.schema]
-    schema = files[0].task.schema.select(columns)
-    batches = [list(file.located(storage, schema)) for file in files]
-    if not any(batches):
-        return [pyroaring.BitMap64() for _ in files]
-    frame = frame_of(pa.Table.from_batches(chain.from_iterable(batches)))
-    hits = np.flatnonzero(matching_rows(frame, where).to_numpy())
-    ends = np.cumsum([sum(batch.num_rows for batch in of_file) for of_file in batches])
-    positions = frame[POSITION].to_numpy()[hits].astype(np.uint64)
-    return [pyroaring.BitMap64(part) for part in np.split(positions, np.searchsorted(hits, ends[:-1]))]
+def _matches(files: Sequence[LiveFile], storage: Storage, where: pl.Expr) -> list[pyroaring.BitMap64]:
+    names = [n for n in dict.fromkeys(where.meta.root_names()) if n in files[0].task.schema]
+    matches = [pyroaring.BitMap64() for _ in files]
+    for portion in portions_of(files, storage, files[0].task.schema.select(names)):
+        rows = np.flatnonzero(matching_rows(frame_of(portion.rows), where).to_numpy())
+        positions = portion.positions[rows].astype(np.uint64)
+        for number, part in portion.by_file(rows):
+            matches[number] |= pyroaring.BitMap64(positions[part])
+    return matches
+
+
+def portions_of(files: Sequence[LiveFile], storage: Storage, schema: Schema) -> Iterator[Portion]:
+    """The live rows of files in these columns, small ones together."""
+    return read_together([replace(file.task, schema=schema) for file in files], storage)
 
 
 def ahead(call: Callable[[_Item], _T], items: Sequence[_Item]) -> Iterator[_T]:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyroaring
 
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.write.assignments import with_values
-from lakeview.delta.write.live_files import POSITION, LiveFile, ahead, positions_of
+from lakeview.delta.write.live_files import POSITION, LiveFile, ahead, portions_of, positions_of, together
 from lakeview.delta.write.merge import SOURCE, TARGET, Merge, When
 from lakeview.delta.write.merge_clauses import ClauseRule, both_sides, clause_rule, text_names
+from lakeview.delta.write.merge_pairs import Pairs
 from lakeview.delta.write.merge_source import SOURCE_ROW, MergeSource, key_range, with_names
 from lakeview.delta.write.rewrites import Change, Numbers
 from lakeview.delta.write.row_changes import RowChanges
@@ -32,8 +35,10 @@ from lakeview.storage import Storage
 
 _SUBJECT = "the condition of the merge"
 _MOST_PAIRS = 4_000_000
-_DID = ("Updated", "Deleted")
 """Rows of a join without keys that are compared at once."""
+
+_DID = ("Updated", "Deleted")
+_NO_PAIRS = pl.DataFrame(schema={POSITION: pl.Int64(), SOURCE_ROW: pl.Int64()})
 
 
 class MergeRows:
@@ -66,8 +71,6 @@ class MergeRows:
         self._rules: RowRules = rules_of_changes(work.context)
         self._met = pyroaring.BitMap64()
         self.counts: Counter[str] = Counter(numSourceRows=merge.source.height)
-
-    # -- which files
 
     def files_needed(self) -> pl.Expr | None:
         """What rows of the table the merge can change, as a condition by which files are skipped; None for all."""
@@ -122,32 +125,36 @@ class MergeRows:
                 self.counts["numTargetRowsInserted"] += part.height
 
     def _changed(self, files: list[LiveFile], each: Iterable[LiveFile], storage: Storage) -> Iterator[pa.RecordBatch]:
-        for file, (pairs, met, every) in zip(each, ahead(lambda f: self._pairs(f, storage), files), strict=True):
-            self._met |= met
+        groups = ahead(lambda group: self._pairs(group, storage), list(together(files)))
+        for file, pairs in zip(each, chain.from_iterable(groups), strict=True):
+            self._met |= pairs.met
             if not self._unmatched and self._matched and self._matched[0].where is None:
                 yield from self._apply_to_all(self._matched[0], file, pairs)
                 continue
             removals = pyroaring.BitMap64()
-            yield from self._clauses(file, storage, pairs, positions_of(pairs), self._matched, removals)
+            yield from self._clauses(file, storage, pairs, pairs.positions, self._matched, removals)
             if self._unmatched:
-                yield from self._clauses(file, storage, None, every - positions_of(pairs), self._unmatched, removals)
+                rest = pairs.every - pairs.positions
+                yield from self._clauses(file, storage, None, rest, self._unmatched, removals)
             self._work.remove(file, removals, None)
 
-    def _pairs(self, file: LiveFile, storage: Storage) -> tuple[pl.DataFrame, pyroaring.BitMap64, pyroaring.BitMap64]:
-        """POSITION and source row of each row of a file that the source matches, each position once; the source rows
-        that match any; and all positions, if they are needed."""
+    def _pairs(self, files: Sequence[LiveFile], storage: Storage) -> list[Pairs]:
+        """What the source matches of each file."""
         columns = self._schema.names if self._condition.rest is not None else [c for c, _ in self._condition.keys]
-        frames, every = [], pyroaring.BitMap64()
-        for frame in file.frames(storage, list(dict.fromkeys(columns))):
+        schema = files[0].task.schema.select(list(dict.fromkeys(columns)))
+        pairs = [Pairs() for _ in files]
+        for portion in portions_of(files, storage, schema):
+            frame = frame_of(portion.rows).with_columns(pl.Series(POSITION, np.arange(portion.rows.num_rows)))
+            joined = pl.concat([_NO_PAIRS, *self._joined(frame)]).sort(POSITION, maintain_order=True)
+            places, sources = joined[POSITION].to_numpy(), joined[SOURCE_ROW].to_numpy()
+            for number, part in portion.by_file(places):
+                pairs[number].add(portion.positions[places[part]], sources[part])
             if self._unmatched:
-                every |= positions_of(frame)
-            frames += list(self._joined(frame))
-        pairs = pl.concat(frames) if frames else pl.DataFrame(schema={POSITION: pl.Int64(), SOURCE_ROW: pl.Int64()})
-        met = pyroaring.BitMap64(pairs[SOURCE_ROW].unique().to_numpy().astype("uint64"))
-        if pairs[POSITION].is_duplicated().any():
-            self._refuse_ambiguous(pairs)
-            pairs = pairs.unique(POSITION, keep="first", maintain_order=True)
-        return pairs, met, every
+                for number, part in portion.by_file(np.arange(frame.height)):
+                    pairs[number].every |= pyroaring.BitMap64(portion.positions[part].astype(np.uint64))
+        for ambiguous in (p for p in pairs if p.is_ambiguous):
+            self._refuse(ambiguous)
+        return pairs
 
     def _joined(self, frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
         """Pairs of rows for which the condition holds, of one batch of the table."""
@@ -172,16 +179,15 @@ class MergeRows:
             pairs = pairs.filter(matching_rows(both, self._condition.rest, _SUBJECT))
         yield pairs
 
-    def _refuse_ambiguous(self, pairs: pl.DataFrame) -> None:
+    def _refuse(self, pairs: Pairs) -> None:
         only = self._matched[0] if len(self._matched) == 1 else None
         if not self._matched or (only is not None and only.clause.does == "delete" and only.where is None):
             return
-        twice = pairs.filter(pairs[POSITION].is_duplicated()).sort(POSITION)
-        rows = twice.filter(pl.col(POSITION) == twice[POSITION][0])
-        row = self._source.frame.row(rows[SOURCE_ROW][0], named=True)
+        rows = pairs.first_ambiguous()
+        row = self._source.frame.row(int(rows[0]), named=True)
         key = ", ".join(f"{other} = {example_text(row[other])}" for _, other in self._condition.keys)
         raise InvalidRequestError(
-            f"{rows.height} rows of the source match one row of the table"
+            f"{len(rows)} rows of the source match one row of the table"
             f"{f' ({key})' if key else ''}: which of them counts is not known",
             fix="leave one row for each key in the source, or narrow the condition",
             place="on",
@@ -190,16 +196,14 @@ class MergeRows:
 
     # -- clauses
 
-    def _apply_to_all(self, rule: ClauseRule, file: LiveFile, pairs: pl.DataFrame) -> Iterator[pa.RecordBatch]:
+    def _apply_to_all(self, rule: ClauseRule, file: LiveFile, pairs: Pairs) -> Iterator[pa.RecordBatch]:
         """Apply a clause without a condition to all rows of a file that the source matches. It is known before they are
         read that they change: where the file is written again, it is read once for them and for the others."""
-        positions = positions_of(pairs)
-        self._count(rule, len(positions))
+        self._count(rule, len(pairs.positions))
         if rule.clause.does == "delete":
-            self._work.remove(file, positions)
+            self._work.remove(file, pairs.positions)
             return
-        numbers = pairs.sort(POSITION)[SOURCE_ROW].to_numpy()
-        yield from self._work.replace(file, positions, self._update_of_all, numbers)
+        yield from self._work.replace(file, pairs.positions, self._update_of_all, pairs.sources)
 
     @cached_property
     def _update_of_all(self) -> Change:
@@ -215,7 +219,7 @@ class MergeRows:
         self,
         file: LiveFile,
         storage: Storage,
-        pairs: pl.DataFrame | None,
+        pairs: Pairs | None,
         positions: pyroaring.BitMap64,
         rules: list[ClauseRule],
         removals: pyroaring.BitMap64,
@@ -228,8 +232,7 @@ class MergeRows:
             places = pl.DataFrame({POSITION: pl.from_arrow(batch.column(POSITION))})
             source = None
             if pairs is not None:
-                joined = places.join(pairs, on=POSITION, how="left", maintain_order="left")
-                source = self._source.at(joined[SOURCE_ROW])
+                source = self._source.at(pl.Series(pairs.sources_at(places[POSITION].to_numpy())))
             both = self._both(batch, source)
             rest = pl.repeat(True, both.height, eager=True)
             for rule in rules:

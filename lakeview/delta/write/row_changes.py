@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from threading import Lock
 from typing import Self
 
-import numpy as np
 import pyarrow as pa
 import pyroaring
 
 from lakeview.delta.log.actions import AddCDCFile, AddFile
 from lakeview.delta.write.context import WriteContext
+from lakeview.delta.write.copies import Copy, rewrites
 from lakeview.delta.write.deletion_vectors import VectorChange, replace_vectors
 from lakeview.delta.write.file_changes import FileChanges, paths_of
-from lakeview.delta.write.live_files import POSITION, LiveFile
-from lakeview.delta.write.rewrites import NO_NUMBERS, Change, Numbers, Rewrite, apply_changes
+from lakeview.delta.write.live_files import LiveFile
+from lakeview.delta.write.rewrites import NO_NUMBERS, Change, Numbers, apply_changes
 from lakeview.delta.write.stored_columns import with_variant_binaries
 from lakeview.delta.write.writer import write_conformed
 from lakeview.model.change_columns import CHANGE_TYPE
@@ -28,7 +27,7 @@ from lakeview.model.clock import Clock
 from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
-from lakeview.rows.arrays import arrow_to_numpy, values_to_arrow
+from lakeview.rows.arrays import values_to_arrow
 from lakeview.storage import Storage
 
 THREADS = 2
@@ -41,9 +40,9 @@ into daily does not keep a small file for each of an earlier day."""
 
 @dataclass(slots=True)
 class Pack:
-    """What takes the place of small files of one partition: their rows, and the bytes of the files."""
+    """Small files of one partition that are written again together, and their bytes."""
 
-    rows: list[Iterator[Rewrite]] = field(default_factory=list)
+    copies: list[Copy] = field(default_factory=list)
     size: int = 0
 
 
@@ -98,8 +97,7 @@ class RowChanges:
         elif self.vectors:
             self._pending.append(VectorChange(file, before, positions, rows))
         else:
-            rest = file.batches(self.storage, self.schema, deleted=before | positions)
-            self._copy(file, map(Rewrite, rest))
+            self._copy(Copy(file.without(before), positions))
             self.counts["numCopiedRows"] += rows - len(before) - len(positions)
             self._drop(file)
 
@@ -118,44 +116,27 @@ class RowChanges:
                 start += batch.num_rows
             self.remove(file, positions, None)
             return
-        self._copy(file, self._changed(file, positions, change, numbers))
         rows, before = file.physical_rows(self.storage), file.deletions(self.storage)
+        self._copy(Copy(file.without(before), positions, change, numbers))
         self.counts["numCopiedRows"] += rows - len(before) - len(positions)
         self._drop(file)
 
-    def _copy(self, file: LiveFile, rows: Iterator[Rewrite]) -> None:
+    def _copy(self, copy: Copy) -> None:
         """Write what takes the place of a file: a large one by itself, a small one with others of its partition."""
-        size = file.row["size"] or 0
+        size = copy.file.row["size"] or 0
         if size >= PACKED_BYTES:
-            self._submit([rows])
+            self._submit([copy])
             return
-        pack = self._packs.setdefault(file.partition, Pack())
-        pack.rows.append(rows)
+        pack = self._packs.setdefault(copy.file.partition, Pack())
+        pack.copies.append(copy)
         pack.size += size
         if pack.size >= PACKED_BYTES:
-            del self._packs[file.partition]
-            self._submit(pack.rows)
+            del self._packs[copy.file.partition]
+            self._submit(pack.copies)
 
-    def _submit(self, rows: Iterable[Iterator[Rewrite]]) -> None:
-        self._copies.append(self._threads.submit(self._write, apply_changes(chain.from_iterable(rows))))
-
-    def _changed(
-        self, file: LiveFile, positions: pyroaring.BitMap64, change: Change, numbers: Numbers
-    ) -> Iterator[Rewrite]:
-        start = 0
-        for batch in file.located(self.storage, self.schema):
-            if not batch.num_rows:
-                continue
-            here = arrow_to_numpy(batch.column(POSITION))  # ascending
-            near = positions & pyroaring.BitMap64(range(int(here[0]), int(here[-1]) + 1))
-            mask = np.zeros(len(here), np.bool_)
-            if near:
-                targets = np.frombuffer(near.to_array(), np.int64)
-                places = np.searchsorted(here, targets)
-                mask[places[here[places] == targets]] = True
-            count = int(np.count_nonzero(mask))
-            yield Rewrite(batch.drop_columns([POSITION]), mask, change, numbers[start : start + count])
-            start += count
+    def _submit(self, copies: Sequence[Copy]) -> None:
+        rows = apply_changes(rewrites(copies, self.storage, self.schema))
+        self._copies.append(self._threads.submit(self._write, rows))
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> list[AddFile]:
         """Write rows that are conformed, in the columns of `schema` or without those of row tracking."""
@@ -189,7 +170,7 @@ class RowChanges:
         """Wait for all files, write the deletion vectors, and replace the files that got one; returns what was changed
         so. Raises what the writing of a file raised."""
         for pack in self._packs.values():
-            self._submit(pack.rows)
+            self._submit(pack.copies)
         for copy in self._copies:
             self._add(copy.result())
         self._packs, self._copies = {}, []

@@ -1,0 +1,80 @@
+"""Parquet files to rows, many small ones at once: what a batch costs beside its rows is paid once for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lakeview.model.errors import LakeviewError
+from lakeview.rows.parquet import BATCH_ROWS, StoredRows, stored_batches
+from lakeview.rows.tasks import FileTask
+from lakeview.storage import Storage
+
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """Rows of files that follow each other, in the columns of their tasks. `files`: of each row the number of its task,
+    ascending; `positions`: where it lies in its file, ascending in each."""
+
+    rows: pa.RecordBatch
+    files: Numbers
+    positions: Numbers
+
+    def by_file(self, rows: Numbers) -> Iterator[tuple[int, slice]]:
+        """The numbers of the tasks that have some of these rows (by their places here, ascending, one may be there more
+        than once), and where in `rows` those of each are."""
+        files = self.files[rows]
+        starts = np.flatnonzero(np.diff(files, prepend=-1))
+        for start, end in pairwise([*starts.tolist(), len(files)]):
+            yield int(files[start]), slice(start, end)
+
+
+def read_together(tasks: Sequence[FileTask], storage: Storage) -> Iterator[Portion]:
+    """The rows of Parquet files as `read_task` gives them, of tasks with one schema; a portion is a batch at most.
+
+    Rows of files that are alike are conformed together (benches/bench_writer.py, 1,000 files). Errors as `read_task`.
+    """
+    parts: list[tuple[int, StoredRows]] = []
+    size = 0
+    columns = None
+    for number, task in enumerate(tasks):
+        for stored in stored_batches(task, storage, columns=columns):
+            columns = stored.columns
+            if parts and size + stored.rows.num_rows > BATCH_ROWS:  # those of a large file are not copied
+                yield _portion(parts, tasks)
+                parts, size = [], 0
+            parts.append((number, stored))
+            size += stored.rows.num_rows
+    if parts:
+        yield _portion(parts, tasks)
+
+
+def _portion(parts: Sequence[tuple[int, StoredRows]], tasks: Sequence[FileTask]) -> Portion:
+    alike = groupby(parts, key=lambda part: id(part[1].columns))
+    counts = [stored.rows.num_rows for _, stored in parts]
+    return Portion(
+        _whole([_conformed(list(run), tasks) for _, run in alike]),
+        np.repeat(np.array([number for number, _ in parts], np.int64), counts),
+        np.concatenate([stored.positions for _, stored in parts]),
+    )
+
+
+def _conformed(parts: Sequence[tuple[int, StoredRows]], tasks: Sequence[FileTask]) -> pa.RecordBatch:
+    """The rows of files that are alike, in the columns of their tasks."""
+    if len(parts) > 1:
+        with suppress(pa.ArrowException, LakeviewError):  # one by one, the error names the file
+            rows = _whole([stored.rows for _, stored in parts])
+            return parts[0][1].columns.of(rows, np.concatenate([stored.positions for _, stored in parts]))
+    return _whole([stored.columns.conform(tasks[number], *stored[1:]) for number, stored in parts])
+
+
+def _whole(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
