@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import reduce
+from io import BytesIO
 from typing import IO, Any, TypeAlias
 
 import polars as pl
@@ -21,6 +22,7 @@ from lakeview.delta.log.checkpoint_errors import readable
 from lakeview.delta.log.checkpoint_footer import Footer
 from lakeview.rows.footer_reader import read_footer
 from lakeview.storage import Storage
+from lakeview.storage.object_files import TAIL
 
 Piece: TypeAlias = pa.Array | pl.Series
 Arrays: TypeAlias = dict[str, list[Piece]]
@@ -52,6 +54,7 @@ class ParquetActions:
         self.name = name
         self.parent = parent
         self._footer: Footer | None = None
+        self._data: bytes | None = None
 
     def structs(self, kinds: Mapping[str, Sequence[str]], *, first: bool = False) -> dict[str, list[dict[str, Any]]]:
         """The actions of each kind, where one of its keys is not null; nulls left out: absent and null are the same.
@@ -113,6 +116,7 @@ class ParquetActions:
             if "stats" in present:
                 size = _WIDE_BATCH_ROWS if footer.rows(groups) > _WIDE_ROWS else _STREAMED_ROWS
             pieces = self._halves(groups, columns, size, take)
+            self._data = None
             return _joined(piece for _, piece in pieces), sum(rows for rows, _ in pieces)
 
     def each_batch(self, kind: str, names: Sequence[str]) -> Iterator[dict[str, pa.Array]]:
@@ -185,6 +189,7 @@ class ParquetActions:
     def check(self) -> None:
         """CorruptTableError if even the footer cannot be read."""
         _ = self.footer
+        self._data = None  # a log may have thousands of checkpoints that are checked, and not read
 
     # -- inside
 
@@ -197,11 +202,24 @@ class ParquetActions:
         assert self._footer is not None
         return self._footer
 
+    def _handle(self) -> IO[bytes]:
+        """The file. A small checkpoint of a remote store comes whole when it is first opened, and is kept until its
+        files have been read: footer, state and files are asked for one after the other (benches/bench_stores.py)."""
+        data = self._data  # another thread may drop it
+        if data is None:
+            handle = self._storage.open(self._path, self._recorded_size)
+            small = self._storage.remote and self.parent is None and 0 < self._recorded_size <= TAIL
+            if not small or self._footer is not None:
+                return handle
+            with handle:
+                self._data = data = handle.read()
+        return BytesIO(data)
+
     @contextmanager
     def _open(self) -> Iterator[pq.ParquetFile]:
         with (
             readable(self.name, self.parent),
-            self._storage.open(self._path, self._recorded_size) as handle,
+            self._handle() as handle,
             _native(handle) as source,
         ):
             # without reading ahead: of a million files with statistics that would be half a gigabyte at once

@@ -19,10 +19,9 @@ from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import CorruptTableError, VersionNotFoundError
 from lakeview.storage import Storage
 from lakeview.storage.byte_cache import ByteBoundedCache
-from lakeview.storage.interface import refuse_oversized
+from lakeview.storage.interface import FILES_AHEAD, READ_AHEAD, refuse_oversized
 
 _CACHE_BYTES = 64 << 20
-_THREADS = 8
 _FIRST_BATCH, _BATCH = 8, 256
 _READ_BYTES, _PIECE_BYTES = 4 << 20, 512 << 10
 
@@ -51,7 +50,7 @@ class TableLog(LogListing):
         A footer is read of each; from a remote store several at once.
         """
         checkpoints = list({c.version: self.checkpoint(c) for c in self.checkpoints()}.values())  # the one preferred
-        threads = _THREADS if self.storage.remote and len(checkpoints) > 1 else 1
+        threads = READ_AHEAD if self.storage.remote and len(checkpoints) > 1 else 1
         with ThreadPoolExecutor(threads, thread_name_prefix="lakeview-log") as pool:
             problems = dict(
                 zip((c.version for c in checkpoints), pool.map(Checkpoint.problem, checkpoints), strict=True)
@@ -104,13 +103,18 @@ class TableLog(LogListing):
 
         Batches grow, so that who stops early has read little. From a remote store several are read at once.
         """
-        at, size = 0, _FIRST_BATCH
+        at, size = 0, self._first_batch
         while at < len(versions):
             batch = versions[at : at + size]
             contents = {v: data for v in batch if (data := self._commits.get(v)) is not None}
             contents |= self._read_all([v for v in batch if v not in contents])
             yield from ((v, contents[v]) for v in batch)
             at, size = at + size, min(2 * size, _BATCH)
+
+    @property
+    def _first_batch(self) -> int:
+        """Commits of the first batch. Of a remote store several take as long as one."""
+        return READ_AHEAD if self.storage.remote else _FIRST_BATCH
 
     def in_pieces(self, version: int) -> bool:
         """Whether `each_piece` gives a commit in several pieces, by the size that the listing reported."""
@@ -140,7 +144,7 @@ class TableLog(LogListing):
 
     def _each_block(self, versions: Sequence[int], newest_first: bool) -> Iterator[tuple[int, bytes]]:
         batch: list[int] = []
-        size, most = 0, _FIRST_BATCH
+        size, most = 0, self._first_batch
         for version in versions:
             more = self.size(version) or 0
             if batch and (size + more > _READ_BYTES or len(batch) >= most):
@@ -165,7 +169,7 @@ class TableLog(LogListing):
         if len(versions) < 2:
             return {v: self.commit_bytes(v) for v in versions}
         if self.storage.remote:
-            with ThreadPoolExecutor(_THREADS, thread_name_prefix="lakeview-log") as pool:
+            with ThreadPoolExecutor(FILES_AHEAD, thread_name_prefix="lakeview-log") as pool:
                 return dict(zip(versions, pool.map(self.commit_bytes, versions), strict=True))
         try:
             contents = self.storage.read_all(LOG_FOLDER, [commit_name(v) for v in versions])
