@@ -19,21 +19,22 @@ export LAKEVIEW_DEMO
 # Queries, Spark and the tests start many processes that import the package: compiled once, it loads in half the time.
 unexport PYTHONDONTWRITEBYTECODE
 # The tests' own processes fill the cores: polars' threads would only wait for each other, an eighth of all time.
-fast all-tests: export POLARS_MAX_THREADS = 1
+tests-and-types fast all-tests: export POLARS_MAX_THREADS = 1
 # They make and remove small files all the time, and flush many: in memory, if it has 2 GB to spare, none waits for a disk.
 ifeq ($(TMPDIR),)
 ifneq ($(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 2000000'),)
-fast all-tests: export TMPDIR = /dev/shm
+tests-and-types fast all-tests: export TMPDIR = /dev/shm
 endif
 endif
 
 PY      := $(VENV)/bin/python
+PYTEST  := $(PY) -m pytest -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 PIP     := $(PY) -m pip install --quiet --disable-pip-version-check
 SOURCES := $(wildcard app.py lakeview pyspark_lakeview pages tests benches .ci/*.py)
 PEERS   := $(patsubst tests/environments/%.txt,$(VENV)/%.stamp,$(wildcard tests/environments/*.txt))
 FAST    := not breadth and not golden and not app and not slow and not spark and not browser
 
-.PHONY: run test check demo bench azurite pins clean install install-test chromium format lint types contracts compile fast all-tests breadth fuzz simulate stream-kills help
+.PHONY: run test check demo bench azurite pins clean install install-test chromium format lint types contracts tests-and-types fast all-tests breadth fuzz simulate stream-kills help
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -54,9 +55,18 @@ demo: install
 
 # ----------------------------------------------------------------------------------------- the tests
 
-test: install-test chromium format lint contracts compile types all-tests
+test: install-test chromium format lint tests-and-types
 
-check: install-test format lint types contracts fast
+# Mypy is one process, for which the other cores would wait: it checks the types beside the tests, and what it says comes
+# last. All tests are compiled with their assertions once, or each worker does that. The import contracts are among them.
+tests-and-types:
+	@mkdir -p build
+	@$(PY) -m mypy $(SOURCES) >build/types.txt 2>&1 & types=$$!; \
+	$(PY) -m pytest --collect-only -q >/dev/null 2>&1; \
+	$(PYTEST) -m "not breadth" $(PYTEST_FLAGS); tests=$$?; \
+	wait $$types; types=$$?; cat build/types.txt; test $$tests$$types = 00
+
+check: install-test format lint types fast
 
 format:
 	$(PY) -m ruff format --check $(SOURCES)
@@ -67,19 +77,15 @@ lint:
 types:
 	$(PY) -m mypy $(SOURCES)
 
-# Beside mypy, which needs one core: else each worker compiles all tests with their assertions, ten seconds of it each.
-compile:
-	@$(PY) -m pytest --collect-only -q >/dev/null 2>&1 &
-
 contracts:
 	$(VENV)/bin/lint-imports
 
 fast:
-	$(PY) -m pytest -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder -m "$(FAST)" $(PYTEST_FLAGS)
+	$(PYTEST) -m "$(FAST)" $(PYTEST_FLAGS)
 
 # Fast tests first; Spark stays on one worker, and so does each file of browser tests (tests/conftest.py says how).
 all-tests:
-	$(PY) -m pytest -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder -m "not breadth" $(PYTEST_FLAGS)
+	$(PYTEST) -m "not breadth" $(PYTEST_FLAGS)
 
 # The same promises once more, on the formats, pages and schedules that the suite leaves out.
 breadth: install-test chromium
