@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
 from typing import Any
+from urllib.parse import quote
 
+import altair as alt
+import jsonschema_rs
 import polars as pl
 import vl_convert
 
@@ -14,6 +20,24 @@ from lakeview.charts.theme import AnyChart
 
 KINDS = {"bar": "rect", "tick": "rect", "point": "symbol", "circle": "symbol", "square": "symbol", "image": "image"}
 """Vega-Lite's marks that Vega draws as another kind."""
+
+
+@cache
+def _validator() -> jsonschema_rs.Validator:
+    """Of the schema that Altair holds specifications against: in Rust a fiftieth of the time."""
+    text = files(alt).joinpath("vegalite", "v6", "schema", "vega-lite-schema.json").read_text("utf-8")
+
+    def encoded(node: dict[str, Any]) -> dict[str, Any]:
+        """References as URIs: names of the schema hold angle brackets and quotes."""
+        reference = node.get("$ref")
+        return {**node, "$ref": quote(reference, safe="#/")} if isinstance(reference, str) else node
+
+    return jsonschema_rs.validator_for(json.loads(text, object_hook=encoded))
+
+
+def check_specification(spec: dict[str, Any]) -> None:
+    """jsonschema_rs.ValidationError unless it is Vega-Lite."""
+    _validator().validate(spec)
 
 
 def layers(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:

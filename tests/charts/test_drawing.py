@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import altair as alt
+import jsonschema_rs
 import polars as pl
 import pytest
 
 from lakeview.charts.theme import layered
-from tests.charts.drawing import check_drawn, mark_counts, silent_fields
+from tests.charts.drawing import check_drawn, check_specification, mark_counts, silent_fields
 
 
 def points(*values: float | None) -> alt.Chart:
     chart: alt.Chart = alt.Chart(pl.DataFrame({"x": values, "y": values})).mark_point().encode(x="x:Q", y="y:Q")
     return chart
+
+
+def test_a_specification_is_held_against_the_schema_of_vega_lite() -> None:
+    chart = layered(points(1.0), points(2.0))
+    spec = chart.to_dict(validate=False)
+    check_specification(spec)
+    spec["layer"][0]["encoding"]["x"]["scale"] = {"domian": [0, 1]}
+    with pytest.raises(jsonschema_rs.ValidationError):
+        check_specification(spec)
 
 
 def test_marks_are_counted_by_kind() -> None:
