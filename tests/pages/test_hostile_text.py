@@ -125,7 +125,7 @@ def test_text_of_a_table_in_the_other_format_is_no_markup(page: str, what: str, 
     assert [text for text in markdown_texts(app) if LIVE.search(text)] == []
 
 
-@pytest.mark.parametrize("page", TABLE_PAGES)
+@pytest.mark.parametrize("page", with_breadth(["pruning", "data"], TABLE_PAGES))  # the frame says what was typed
 def test_an_address_and_a_filter_are_no_markup(page: str) -> None:
     app = open_page(page, f"/nowhere/{EVIL}", where=f"{EVIL} = '{EVIL}'", ref=EVIL, tab=EVIL, column=EVIL)
     assert not app.exception

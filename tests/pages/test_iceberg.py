@@ -294,13 +294,6 @@ def test_long_ids_are_whole_only_where_one_version_is_told_about(page: str, bran
             assert kind != "int64" or frame.value[name].abs().max() < 2**53, name
 
 
-@pytest.mark.parametrize("page", TABLE_PAGES)
-def test_a_column_of_a_type_no_one_knows_costs_no_page(page: str, tmp_path: Path) -> None:
-    history = IcebergHistory(tmp_path / "t", [*FIELDS, {"id": 9, "name": "x", "required": False, "type": "wish(4)"}])
-    history.append("a", [{"id": 1, "day": None, "note": None}], leave_out=["x"])
-    assert not open_page(page, history.address).exception
-
-
 def test_the_rows_beside_a_column_of_an_unknown_type_are_shown(tmp_path: Path) -> None:
     history = IcebergHistory(tmp_path / "t", [*FIELDS, {"id": 9, "name": "x", "required": False, "type": "wish(4)"}])
     history.append("a", [{"id": 1, "day": None, "note": None}], leave_out=["x"])

@@ -10,6 +10,7 @@ import pytest
 from lakeview.app import session
 from lakeview.model.errors import CorruptTableError, StoreUnavailableError
 from lakeview.storage.local import LocalStorage
+from tests.breadth import with_breadth
 from tests.builders.actions import add
 from tests.builders.history import DeltaHistory
 from tests.pages import tables
@@ -40,6 +41,11 @@ SAYS_ON_EMPTY = {
     "quality": "No statistics of any load",
     "health": "History costs nothing",
 }
+
+
+OF_THE_FRAME = with_breadth(["overview", "files"], TABLE_PAGES)
+"""Where no table is opened the frame says so, and no page is drawn: one that asks for answers first, and one that does
+not."""
 
 
 @pytest.mark.parametrize("page", TABLE_PAGES)
@@ -97,14 +103,14 @@ def test_a_broken_version_is_told_before_a_folder_that_cannot_be_listed(
         session.look_at(str(root)).look.findings()
 
 
-@pytest.mark.parametrize("page", TABLE_PAGES)
+@pytest.mark.parametrize("page", OF_THE_FRAME)
 def test_a_page_without_a_table_says_where_to_choose_one(page: str) -> None:
     app = open_page(page)
     assert not app.exception
     assert "No table is chosen" in text(app)
 
 
-@pytest.mark.parametrize("page", TABLE_PAGES)
+@pytest.mark.parametrize("page", OF_THE_FRAME)
 def test_a_page_says_that_an_address_is_no_table(page: str, tmp_path: Path) -> None:
     app = open_page(page, tmp_path)
     assert not app.exception
