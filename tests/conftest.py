@@ -33,9 +33,11 @@ TOGETHER = (
     (re.compile(r"mark\.together"), None),
     (re.compile(r"mark\.spark|\bspark: "), "spark"),
     (re.compile(r"\bdemo_lake: "), "demo"),
+    (re.compile(r'scope="module"|\bopen_page\b'), None),
 )
 """Words of a file whose tests stay on one worker, and with which others: None for those of the file alone. They share a
-session or a lake that is costly to make."""
+session or a lake that is costly to make, or what each worker would make again: a fixture, or a page's answers of a
+table, which the app caches."""
 
 ALONE = re.compile(r"mark\.browser")
 """Words of a file whose tests go to workers one by one whatever they share: they come last and take longest; each
