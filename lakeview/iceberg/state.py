@@ -23,7 +23,7 @@ class State:
         self.relocate = relocate
         self.metadata_file = file
         self.metadata = self._parsed(file.path)
-        version_names.register((s.snapshot_id, s.sequence_number) for s in self.metadata.snapshots.values())
+        version_names.register({s.snapshot_id: s.sequence_number for s in self.metadata.snapshots.values()})
         self.place = place
         self.locations = Locations(storage.root, self.metadata, relocate)
         self.columns = partition_columns(self.metadata)

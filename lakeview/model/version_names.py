@@ -6,7 +6,7 @@ Iceberg draws snapshot ids at random ("Snapshots"); its sequence numbers count a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping
 from itertools import islice
 from threading import Lock
 
@@ -19,16 +19,17 @@ _lock = Lock()
 _AMBIGUOUS = 0
 
 
-def register(sequence_numbers: Iterable[tuple[int, int]]) -> None:
-    """Names versions of one table, given as (id, sequence number), for as long as the process runs.
+def register(sequence_numbers: Mapping[int, int]) -> None:
+    """Names versions of one table, given as id -> sequence number, for as long as the process runs.
 
     An id that two tables number differently loses its name, and a number of several ids is none: a link by it could
     lead to another one. Version 1 of Iceberg has no sequence numbers: 0 is no name.
     """
-    pairs = [(version, n) for version, n in sequence_numbers if n > 0]
-    ids_of = Counter(n for _, n in pairs)
+    ids_of = Counter(sequence_numbers.values())
     numbers = {
-        version: n if ids_of[n] == 1 else _AMBIGUOUS for version, n in pairs if not -RANDOM_FROM < version < RANDOM_FROM
+        version: n if ids_of[n] == 1 else _AMBIGUOUS
+        for version, n in sequence_numbers.items()
+        if n > 0 and abs(version) >= RANDOM_FROM
     }
     with _lock:
         for version in _numbers.keys() & numbers.keys():

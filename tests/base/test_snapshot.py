@@ -117,7 +117,7 @@ def test_what_is_unknown_is_shown_as_unknown() -> None:
 
 
 def test_the_html_has_the_name_of_a_version_and_a_bound_of_its_rows() -> None:
-    register([(2**61 + 12345, 13)])
+    register({2**61 + 12345: 13})
     metadata = TableMetadata("x", "iceberg", 2**61 + 12345, None, Schema())
     html = Snapshot(metadata, frames={"files": files((5, None), (4, 0))})._repr_html_()
     assert f"s13 ({2**61 + 12345})" in html

@@ -134,12 +134,12 @@ def test_random_versions_are_named_by_their_sequence_number_unless_two_tables_di
     first, second = BIG + 1, BIG + 2
     frame = pl.DataFrame({"v": [first, 7, second, None, -1]})
     label = views.units.version_label("v")
-    version_names.register([(first, 14), (second, 3), (7, 2), (BIG, 0)])
+    version_names.register({first: 14, second: 3, 7: 2, BIG: 0})
     assert frame.select(label)["v"].to_list() == ["s14", "v7", "s3", None, "no version"]
     assert views.units.format_range(second, first) == "s3\N{EN DASH}s14"
     assert views.units.format_version(BIG) == "27499…27766"  # version 1 of Iceberg has no sequence numbers
-    version_names.register([(second, 4)])
+    version_names.register({second: 4})
     assert views.units.format_version(second) == f"27499…{str(second)[-5:]}"
-    version_names.register([(BIG + 3, 5), (BIG + 4, 5), (BIG + 5, 6)])
+    version_names.register({BIG + 3: 5, BIG + 4: 5, BIG + 5: 6})
     names = [version_names.name_of(BIG + n) for n in (3, 4, 5)]
     assert names == [None, None, "s6"], "one number of two snapshots names neither"
