@@ -25,6 +25,13 @@ def test_a_specification_is_held_against_the_schema_of_vega_lite() -> None:
         check_specification(spec)
 
 
+def test_so_is_every_chart_that_is_turned_into_one() -> None:
+    chart = layered(points(1.0), points(2.0))
+    chart.layer[1]["name"] = 7
+    with pytest.raises(jsonschema_rs.ValidationError):
+        chart.to_dict()
+
+
 def test_marks_are_counted_by_kind() -> None:
     assert mark_counts(points(1.0, 2.0, 3.0).to_dict())["symbol"] == 3
     check_drawn(points(1.0, 2.0).to_dict())
