@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.state.common import user_key_from_element_id
 
 _T = TypeVar("_T")
 _PAGE, _LINKS, _DEFAULTS = "_held_on", "_held", "_defaults"
@@ -52,8 +53,9 @@ def linked(
     else:
         state = _option(st.session_state[key], default, texts, many=many)
     parameters = _parameters(state, default, many=many)
-    if texts is not None or key not in st.session_state or links.get(key) != parameters:
-        st.session_state[key] = state  # set once, not with every run: a run that ends would undo what is being typed
+    # a text is set until the browser has drawn its field, and no longer: a run that ends would undo what is being typed
+    if texts is not None or links.get(key) != parameters or not _is_drawn(key):
+        st.session_state[key] = state
     links[key] = parameters
     if parameters != url:
         write_parameter(key, parameters)
@@ -86,6 +88,14 @@ def _is_part() -> bool:
     asked for it, before what it has been sent since."""
     run = get_script_run_ctx()
     return run is not None and bool(run.fragment_ids_this_run)
+
+
+def _is_drawn(key: str) -> bool:
+    """True once the browser reports the state of a widget. Until then each run has to send it: the browser knows the
+    latest run's only, and a widget that it draws without one gets its default, as if that had been chosen."""
+    run = get_script_run_ctx()
+    states = [] if run is None or key not in st.session_state else run.session_state.get_widget_states()
+    return any(user_key_from_element_id(state.id) == key for state in states)
 
 
 def _follow_default(key: str, default: Any, link: list[str]) -> None:

@@ -7,8 +7,10 @@ from pathlib import Path
 from urllib.parse import parse_qsl
 
 import pytest
+from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.runtime.state.query_params import QueryParams
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import ElementTree
 
 from lakeview.app import cache, selection, widget_state
 from lakeview.app import tables as app_tables
@@ -220,6 +222,21 @@ def test_a_run_that_changes_nothing_leaves_what_is_typed_meanwhile_alone() -> No
     app.text_input(key="where").set_value("a > 1").run()
     assert not app.run().text_input(key="where").proto.set_value
     assert app.text_input(key="where").value == "a > 1"
+
+
+def test_a_widget_that_the_browser_has_not_drawn_yet_is_sent_its_state_with_every_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = AppTest.from_string(WIDGET_SCRIPT)
+    app.query_params["where"] = "a > 1"
+    app.run()
+    with monkeypatch.context() as busy:
+        busy.setattr(ElementTree, "get_widget_states", lambda _: WidgetStates())  # a busy browser, asked again
+        app.run()
+    assert app.text_input(key="where").proto.set_value
+    assert app.text_input(key="where").value == "a > 1"
+    assert not app.run().text_input(key="where").proto.set_value
+    assert dict(app.query_params) == {"where": "a > 1"}
 
 
 SOMETIMES = """
