@@ -78,6 +78,17 @@ def test_metadata_that_is_none_is_a_designed_error(tmp_path: Path) -> None:
     assert "format version 9" in text(app)
 
 
+def test_the_overview_shows_a_description_once(tmp_path: Path) -> None:
+    properties = {"comment": "what was said", "owner": "li"}
+    history = IcebergHistory(tmp_path / "t", FIELDS, properties=properties)
+    history.append("a", [{"id": 1}])
+    app = open_page("overview", history.address)
+    (facts,) = [dict(zip(*(table.value[name] for name in table.value), strict=True)) for table in app.table]
+    assert facts["description"] == "what was said"
+    assert "comment" not in facts
+    assert facts["owner"] == "li"
+
+
 FIRST_ID = 2_749_945_925_262_620_000
 
 

@@ -188,8 +188,9 @@ def schema_glance(now: OpenTable) -> None:
 
 
 def identity(now: OpenTable) -> None:
-    """Name, protocol, features, partitioning, properties."""
+    """Name, protocol, features, partitioning, properties; not again the description, where a property contains it."""
     s = now.snapshot
+    properties = [pair for pair in (s.properties or {}).items() if pair != ("comment", s.description)]
     facts(
         {
             "name": s.name or "not named",
@@ -201,7 +202,7 @@ def identity(now: OpenTable) -> None:
             "protocol": s.protocol.label,
             "features": ", ".join(s.protocol.features) or "none named",
         }
-        | dict(list((s.properties or {}).items())[:_MAX_PROPERTIES])
+        | dict(properties[:_MAX_PROPERTIES])
     )
 
 
