@@ -157,7 +157,7 @@ class Columns:
             and task.match == self._match
             and task.schema == self._schema
             and repr(_recorded(task)) == repr(self._constants)
-            and self._file_schema.equals(file_schema)
+            and self._file_schema.equals(file_schema, check_metadata=task.match == "id")  # field ids are metadata
         )
 
     def conform(self, task: FileTask, batch: pa.RecordBatch, positions: npt.NDArray[np.int64]) -> pa.RecordBatch:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pyroaring
 import pytest
 
-from lakeview.model.data_types import Field, PrimitiveType
+from lakeview.model.data_types import Field, PrimitiveType, StructType
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 from lakeview.model.schema import Schema
 from lakeview.rows.parquet import read_task
@@ -144,3 +144,24 @@ def test_a_value_that_does_not_fit_is_named_with_its_file(tmp_path: Path) -> Non
     narrow = Schema((*IDS, Field("x", PrimitiveType("integer"))))
     with pytest.raises(UnsupportedTableError, match=r"data file 3\.parquet"):
         list(read_together([replace(t, schema=narrow) for t in tasks], open_storage(str(tmp_path))))
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_files_that_differ_in_field_ids_alone_are_not_alike(tmp_path: Path, nested: bool) -> None:
+    fields = tuple(Field(name, PrimitiveType("long"), id=number) for number, name in enumerate("ab", start=1))
+    schema = Schema((Field("s", StructType(fields), id=3),)) if nested else Schema(fields)
+    tasks = []
+    for numbers in ([1, 2], [2, 1]):  # a foreign writer gave the columns each other's names
+        stored = [
+            pa.field(name, pa.int64(), metadata={"PARQUET:field_id": str(number)})
+            for name, number in zip("ab", numbers, strict=True)
+        ]
+        columns = [pa.array([number], pa.int64()) for number in numbers]
+        if nested:
+            columns = [pa.StructArray.from_arrays(columns, fields=stored)]
+            stored = [pa.field("s", columns[0].type, metadata={"PARQUET:field_id": "3"})]
+        pq.write_table(pa.Table.from_arrays(columns, schema=pa.schema(stored)), tmp_path / f"{numbers[0]}")
+        tasks.append(FileTask(str(tmp_path), f"{numbers[0]}", schema, match="id"))
+    (portion,) = read_together(tasks, open_storage(str(tmp_path)))
+    row = {"a": 1, "b": 2}
+    assert portion.rows.to_pylist() == [{"s": row} if nested else row] * 2
