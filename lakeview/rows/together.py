@@ -16,6 +16,10 @@ from lakeview.rows.parquet import BATCH_ROWS, StoredRows, stored_batches
 from lakeview.rows.tasks import FileTask
 from lakeview.storage import Storage
 
+_BYTES = 16 << 20
+"""Bytes of stored rows that are conformed at once: a small file can hold long texts, of which a column of Arrow's takes
+no more than 2 GiB."""
+
 Numbers = npt.NDArray[np.int64]
 
 
@@ -38,21 +42,25 @@ class Portion:
 
 
 def read_together(tasks: Sequence[FileTask], storage: Storage) -> Iterator[Portion]:
-    """The rows of Parquet files as `read_task` gives them, of tasks with one schema; a portion is a batch at most.
+    """The rows of Parquet files as `read_task` gives them, of tasks with one schema. A portion is a batch at most,
+    and of long rows less.
 
     Rows of files that are alike are conformed together (benches/bench_writer.py, 1,000 files). Errors as `read_task`.
     """
     parts: list[tuple[int, StoredRows]] = []
-    size = 0
+    rows = size = 0
     columns = None
     for number, task in enumerate(tasks):
         for stored in stored_batches(task, storage, columns=columns):
             columns = stored.columns
-            if parts and size + stored.rows.num_rows > BATCH_ROWS:  # those of a large file are not copied
+            more, more_bytes = stored.rows.num_rows, stored.rows.nbytes
+            # those of a large file are not copied
+            if parts and (rows + more > BATCH_ROWS or size + more_bytes > _BYTES):
                 yield _portion(parts, tasks)
-                parts, size = [], 0
+                parts, rows, size = [], 0, 0
             parts.append((number, stored))
-            size += stored.rows.num_rows
+            rows += more
+            size += more_bytes
     if parts:
         yield _portion(parts, tasks)
 

@@ -165,3 +165,11 @@ def test_files_that_differ_in_field_ids_alone_are_not_alike(tmp_path: Path, nest
     (portion,) = read_together(tasks, open_storage(str(tmp_path)))
     row = {"a": 1, "b": 2}
     assert portion.rows.to_pylist() == [{"s": row} if nested else row] * 2
+
+
+def test_files_of_long_rows_are_read_in_small_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lakeview.rows.together._BYTES", 100)  # 5 rows of 16 bytes are 80
+    tasks = small_files(tmp_path, *[{"x": [0.5] * 5}] * 3)
+    portions = list(read_together(tasks, open_storage(str(tmp_path))))
+    assert [p.files.tolist() for p in portions] == [[n] * 5 for n in range(3)]
+    assert [p.positions.tolist() for p in portions] == [list(range(5))] * 3
