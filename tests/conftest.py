@@ -10,6 +10,8 @@ import shutil
 import socket
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -77,9 +79,18 @@ for _name in ("connect", "connect_ex"):
     setattr(socket.socket, _name, _loopback_only(getattr(socket.socket, _name)))
 
 
+@cache
+def _group(path: Path) -> str | None:
+    """With which tests those of a file stay on one worker; None: they go to workers one by one."""
+    text = path.read_text(encoding="utf-8")
+    groups = (group or str(path) for words, group in TOGETHER if words.search(text))
+    return None if ALONE.search(text) else next(groups, None)
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m looks at the markers
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Fast tests first; tests that share something costly are marked."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Fast tests first; tests that share something costly are marked. Of several workers, one begins with those of the
+    Spark session, by far the longest group: the others would wait for it at the end."""
 
     def cost(item: pytest.Item) -> int:
         return max((COSTS.index(mark.name) + 1 for mark in item.iter_markers() if mark.name in COSTS), default=0)
@@ -90,6 +101,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for fixture in FIXTURES.keys() & set(getattr(item, "fixturenames", ())):
             item.add_marker(FIXTURES[fixture])
     items.sort(key=cost)
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: _group(item.path) != "spark")
 
 
 @pytest.hookimpl(trylast=True)
@@ -103,10 +116,6 @@ class TogetherScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist sa
     """Tests to workers one by one, those of TOGETHER together. (xdist's own groups are marks that it writes into the
     ids of tests, where pytest keeps them no more.)"""
 
-    def __init__(self, config: pytest.Config, log: Any) -> None:
-        super().__init__(config, log)
-        self._groups: dict[str, str | None] = {}
-
     def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
         """Forget a unit when it is done: xdist counts the tests of all units, done or not, after each test."""
         super().mark_test_complete(node, item_index, duration)
@@ -116,12 +125,7 @@ class TogetherScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist sa
             del units[scope]
 
     def _split_scope(self, nodeid: str) -> str:
-        path = nodeid.partition("::")[0]
-        if path not in self._groups:
-            text = (self.config.rootpath / path).read_text(encoding="utf-8")
-            groups = (group or path for words, group in TOGETHER if words.search(text))
-            self._groups[path] = None if ALONE.search(text) else next(groups, None)
-        return self._groups[path] or nodeid
+        return _group(self.config.rootpath / nodeid.partition("::")[0]) or nodeid
 
 
 @pytest.hookimpl(optionalhook=True)
