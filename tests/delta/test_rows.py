@@ -173,3 +173,14 @@ def test_files_of_long_rows_are_read_in_small_portions(tmp_path: Path, monkeypat
     portions = list(read_together(tasks, open_storage(str(tmp_path))))
     assert [p.files.tolist() for p in portions] == [[n] * 5 for n in range(3)]
     assert [p.positions.tolist() for p in portions] == [list(range(5))] * 3
+
+
+def test_files_with_dictionaries_are_portions_of_their_own(tmp_path: Path) -> None:
+    texts = pa.array(["long" * 1_000] * 5).dictionary_encode()  # in the file once, in the table five times
+    for number in range(2):
+        pq.write_table(pa.table({"x": texts}), tmp_path / str(number))
+    schema = Schema((Field("x", PrimitiveType("string")),))
+    tasks = [FileTask(str(tmp_path), name, schema) for name in "01"]
+    portions = list(read_together(tasks, open_storage(str(tmp_path))))
+    assert [p.files.tolist() for p in portions] == [[0] * 5, [1] * 5]
+    assert all(p.rows.column("x").to_pylist() == texts.to_pylist() for p in portions)
