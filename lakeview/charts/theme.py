@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import altair as alt
 import polars as pl
+from altair.utils import schemapi
 
 from lakeview.charts.palette import Palette, palette
 from lakeview.views import units
@@ -103,6 +104,12 @@ def stacked(charts: Sequence[AnyChart], *, dark: bool = False, width: int = 900)
         warnings.filterwarnings("ignore", "Automatically deduplicated selection parameter", UserWarning)
         whole: StackedChart = alt.vconcat(*panels, spacing=6).configure(**{**config(p), "background": p.page})
     return whole
+
+
+def make_unchecked() -> None:
+    """From now on the parts of charts are made without Altair's check of each, in this process: a sixth of the CPU of a
+    page that is drawn again (benches/bench_navigation.py). Tests hold every chart against Vega-Lite's schema."""
+    schemapi.disable_debug_mode()
 
 
 def no_axis() -> alt.Axis:

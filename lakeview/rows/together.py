@@ -66,7 +66,7 @@ def read_together(tasks: Sequence[FileTask], storage: Storage) -> Iterator[Porti
 
 
 def _bytes(rows: pa.RecordBatch) -> int:
-    """What counts against the bound: all of it where there are dictionaries, of which one text can be that of all rows."""
+    """What counts against the bound: all of it where there are dictionaries, whose one text can be that of all rows."""
     has_dictionary = any("dictionary<" in str(type_) for type_ in rows.schema.types)  # in structs and lists too
     return _BYTES if has_dictionary else rows.nbytes
 

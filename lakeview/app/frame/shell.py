@@ -14,6 +14,7 @@ from lakeview.app.components import dark, nothing, title
 from lakeview.app.frame import header, palette, pickers
 from lakeview.app.pages import PAGES
 from lakeview.app.session import OpenTable
+from lakeview.charts import theme
 from lakeview.model.errors import LakeviewError
 
 SIDEBAR_WIDTH = 212
@@ -34,6 +35,8 @@ versions are readable the folder is listed, and the log is read meanwhile."""
 # Streamlit imports it for the first table that is drawn, and Altair looks into it as soon as it is there: while the one
 # session still imports it, another one's chart would fail. Here the others wait.
 import_module("pandas")
+
+theme.make_unchecked()  # pages send their specifications unchecked too (`components.stack`)
 
 
 def run() -> None:
