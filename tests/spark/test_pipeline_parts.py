@@ -36,7 +36,7 @@ from lakeview.spark.pipelines.lineage import Checkpoints, Span, flow_lineage, sp
 from lakeview.spark.pipelines.project import write_project
 from lakeview.spark.pipelines.publication import Publication, Read, Result, publication_in, records_of
 from lakeview.spark.pipelines.records import Records
-from lakeview.spark.pipelines.restarts import are_visible, check_restart, flow_mark
+from lakeview.spark.pipelines.restarts import are_visible, check_publications, check_restart, flow_mark
 from lakeview.spark.pipelines.run import Spec, _Run, _with_late_workers, first_lines, locked
 from lakeview.spark.pipelines.sources import Places, Source, restored_at
 from lakeview.spark.stream_files import Offset
@@ -532,7 +532,12 @@ def test_a_sink_of_which_an_older_state_was_restored_is_refused(tmp_path: Path) 
     (tmp_path / "backup").rename(sink.address)
     with pytest.raises(InvalidRequestError, match="ends at version 1, and its version 2 has been published"):
         places.sources(Dataset(sink="s"), graph)
+    # the version that is gone may be of another writer, which the publication alone knows
     check_restart(graph, Checkpoints(storage), records, storage)
+    config = parse_config(f"{{output: {tmp_path / 'lake'}, tables: {{orders: {{sink: s}}}}}}")
+    check_publications(graph, config, "another pipeline")
+    with pytest.raises(InvalidRequestError, match="ends at version 1, and its version 2 has been published"):
+        check_publications(graph, config, "shop")
     records.add({}, flow_mark(sink), 2)
     with pytest.raises(InvalidRequestError, match=r"an older state of the sink was restored, and rows"):
         check_restart(graph, Checkpoints(storage), records, storage)

@@ -41,7 +41,7 @@ from lakeview.spark.pipelines.config import read_config
 from lakeview.spark.pipelines.graph import FORMAT, Answer, FlowNode, Graph, absolute, inputs_in, lakeview_tables
 from lakeview.spark.pipelines.lineage import Checkpoints
 from lakeview.spark.pipelines.records import Records
-from lakeview.spark.pipelines.restarts import are_visible, check_restart
+from lakeview.spark.pipelines.restarts import are_visible, check_publications, check_restart
 
 _FAILED_FLOW = re.compile(r"Flow '?`?([^' ]+?)`?'? has FAILED")
 
@@ -161,6 +161,7 @@ def run(spec_path: Path, answer: Answer, user: str | None) -> None:
         if are_visible(spec.storage, os.environ.get("SPARK_REMOTE", "")):
             records = Records(config.output, spec.name, system_clock, access=config.access)
             check_restart(answer.graph, Checkpoints(spec.storage), records, spec.storage)
+        check_publications(answer.graph, config, spec.name)
         answer.step = "flows"
         _start(spark, spec_path, spec, answer, user, dry=False)
     finally:

@@ -7,10 +7,11 @@ from urllib.parse import urlsplit
 from lakeview.delta.table import DeltaTable
 from lakeview.model.addresses import is_local, normalise
 from lakeview.model.errors import InvalidRequestError
+from lakeview.spark.pipelines.config import PipelineConfig
 from lakeview.spark.pipelines.graph import Graph
 from lakeview.spark.pipelines.lineage import Checkpoints
 from lakeview.spark.pipelines.records import Records
-from lakeview.spark.pipelines.sources import table_at
+from lakeview.spark.pipelines.sources import Places, table_at
 
 
 def check_restart(graph: Graph, checkpoints: Checkpoints, records: Records, storage: str) -> None:
@@ -50,6 +51,14 @@ def check_restart(graph: Graph, checkpoints: Checkpoints, records: Records, stor
                 place=name,
                 kind="older-sink",
             )
+
+
+def check_publications(graph: Graph, config: PipelineConfig, pipeline: str) -> None:
+    """InvalidRequestError where a sink ends before a version of it that was published, by whichever writer: what flows
+    write under that number would not be published."""
+    for name, dataset in config.tables.items():
+        if dataset.sink is not None:
+            Places(pipeline, config.output, name, config.access).check_sink(dataset, graph)
 
 
 def are_visible(storage: str, server: str) -> bool:

@@ -76,10 +76,10 @@ class Places:
         application, last = self.application(sink), sink.latest_version
         published = table_at(self.address, self.access)
         after = transaction_version(published, application)
+        half = self._quarantined(application, published)
         self._check_not_itself(dataset, sink, published)
         self._check_same_sink(dataset, application, sink, after)
-        self._check_not_older(dataset, sink, after)
-        half = self._quarantined(application, published)
+        self._check_not_older(dataset, sink, max(after, half))
         ends = [end for end in sorted({half, last}) if after < end <= last]
         if dataset.publish is Mode.OVERWRITE:
             ends = [end for end in (last,) if after < end]
@@ -119,14 +119,24 @@ class Places:
                 kind="sink-as-output",
             )
 
-    def _check_not_older(self, dataset: Dataset, sink: DeltaTable, after: int) -> None:
+    def check_sink(self, dataset: Dataset, graph: Graph) -> None:
+        """InvalidRequestError where the sink ends before a version that was published. To be called before flows write
+        to it: the numbers of their versions would be those of published ones."""
+        sink = table_at(graph.sinks.get(dataset.sink or "", ""), graph.access_to(dataset.sink))
+        published = table_at(self.address, self.access)
+        if sink is not None and published is not None:
+            application = self.application(sink)
+            last = max(transaction_version(published, application), self._quarantined(application, published))
+            self._check_not_older(dataset, sink, last)
+
+    def _check_not_older(self, dataset: Dataset, sink: DeltaTable, last: int) -> None:
         """Rows of the versions that come again would be taken for published ones."""
-        if after > sink.latest_version:
+        if last > sink.latest_version:
             raise InvalidRequestError(
                 f"the sink {dataset.sink} at {sink.address} ends at version {sink.latest_version}, and its version "
-                f"{after} has been published to {self.address}: an older state of the sink was restored",
-                fix="restore the newer state of the sink; or move the published table away, which then gets all rows "
-                "of the sink",
+                f"{last} has been published to {self.address}: an older state of the sink was restored",
+                fix="restore the newer state of the sink; or move the published table away, which then gets the rows "
+                "that the sink has now: flows do not read again what they have read",
                 place=self.name,
                 kind="older-sink",
             )
