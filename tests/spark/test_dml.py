@@ -15,14 +15,16 @@ from pyspark.sql import DataFrame, SparkSession
 
 import lakeview as lv
 from lakeview import delta
+from lakeview.delta.write.merge import Merge
 from lakeview.delta.write.transaction import Transaction
 from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import ConstraintViolationError, DataFileMissingError, InvalidRequestError, LakeviewError
 from lakeview.model.schema import Schema
+from lakeview.model.type_tree import nodes
 from lakeview.spark import DeltaTable
 from lakeview.spark.dml import merge
 from lakeview.spark.dml.jobs import collect
-from lakeview.spark.dml.merge_source import SourceRows
+from lakeview.spark.dml.merge_source import SourceRows, assigned_columns
 from lakeview.storage import open_storage
 
 pytestmark = pytest.mark.spark
@@ -218,6 +220,8 @@ def test_a_merge_may_bring_new_columns_and_fields(spark: SparkSession, tmp_path:
     table.append(pa.table({"id": [1, 2], "s": [{"a": 1}, {"a": 2}]}))
     rows = spark.sql("SELECT id, named_struct('a', id, 'b', 'x') AS s, 0.5D AS new FROM VALUES (2L), (3L) AS v(id)")
     target = DeltaTable.forPath(spark, table.address)
+    deleting = target.merge(rows, "target.id = source.id").withSchemaEvolution().whenMatchedDelete("source.new > 1")
+    assert deleting.execute() is None  # no clause writes the new columns
     merging = target.merge(rows, "target.id = source.id").whenMatchedUpdateAll().whenNotMatchedInsertAll()
     with pytest.raises(InvalidRequestError, match="new"):
         merging.execute()
@@ -226,6 +230,34 @@ def test_a_merge_may_bring_new_columns_and_fields(spark: SparkSession, tmp_path:
         (1, {"a": 1, "b": None}, None), (2, {"a": 2, "b": "x"}, 0.5), (3, {"a": 3, "b": "x"}, 0.5),
     ]  # fmt: skip
     assert lv.open_table(table.address).latest_version == 2
+
+
+ALL = "id s s.old s.new `a.b` op"
+
+
+@pytest.mark.parametrize(
+    ("assigned", "expected"),
+    [
+        ([None], ALL),
+        ([{"id": "source.id"}, None], ALL),
+        ([{"ID": "source.id"}], "id"),
+        ([{"`a.b`": "1"}, {"other": "1"}], "`a.b`"),
+        ([{"a.b": "1", "S": "source.s"}], "s s.old s.new `a.b`"),
+        ([{"s.new": "1"}], "s s.new"),
+        ([{"s.other": "1"}], ""),
+        ([], ""),
+    ],
+)
+def test_a_merge_brings_the_columns_that_its_clauses_assign_to(
+    assigned: list[dict[str, str] | None], expected: str
+) -> None:
+    struct = pa.struct([("old", pa.int64()), ("new", pa.int64())])
+    source = pa.schema([("id", pa.int64()), ("s", struct), ("a.b", pa.int64()), ("op", pa.string())])
+    plan = Merge(pl.DataFrame(), "target.id = source.id", lambda _: None).when_matched_delete(where="source.op = 'd'")
+    for number, each in enumerate(assigned):
+        plan.when_matched_update(each, where=f"source.id = {number}")
+    columns = assigned_columns(plan, Schema.from_arrow(source))
+    assert [node.name for node in nodes(columns)] == expected.split()
 
 
 def test_a_source_with_a_name_of_the_merges_own_columns_is_refused_before_it_is_read() -> None:

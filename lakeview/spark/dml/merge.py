@@ -33,7 +33,7 @@ from lakeview.spark.dml.jobs import (
     run_parts,
     take_paths,
 )
-from lakeview.spark.dml.merge_source import BROADCAST_BYTES, OWN, SourceRows, key_fields
+from lakeview.spark.dml.merge_source import BROADCAST_BYTES, OWN, SourceRows, assigned_columns, key_fields
 from lakeview.spark.dml.merge_tasks import FILE, GROUP, MergeOutcome, insert_rows, key_rows, merge_alone, merge_rows
 from lakeview.spark.failures import lakeview_errors
 from lakeview.spark.types import arrow_schema, from_spark
@@ -59,8 +59,8 @@ def merge(
 ) -> int | None:
     """Do what the clauses of `plan` say with the rows of `source`; returns the version, None if nothing changed.
 
-    `merge_schema`: columns and fields that the source alone has are added to the table, as a write with mergeSchema
-    does. `application`: its name, and a version of it that the table is merged with once (txnAppId and txnVersion of a
+    `merge_schema`: columns and fields that the source alone has, and that a clause writes, are added to the table.
+    `application`: its name, and a version of it that the table is merged with once (txnAppId and txnVersion of a
     write). InvalidRequestError (kind no-merge-key) for a condition without an equality of columns, and as the
     library's merge.
     """
@@ -75,7 +75,7 @@ def merge(
             if application is not None and not txn.set_transaction(*application, once=True):
                 return None
             if merge_schema:
-                evolve(txn, from_spark(source.schema))
+                evolve(txn, assigned_columns(plan, from_spark(source.schema)))
             _Merging(spark, txn, rows, plan).run()
         return txn.version
 

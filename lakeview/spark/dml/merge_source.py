@@ -1,6 +1,7 @@
 """The source of a merge: rows that are computed once, with ids, and with keys in the types of the table's columns."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import polars as pl
@@ -9,7 +10,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructField, StructType
 
+from lakeview.delta.properties import column_paths
+from lakeview.delta.write.merge import Merge
 from lakeview.delta.write.merge_source import comparable_keys
+from lakeview.delta.write.schema_changes import Path
+from lakeview.model import data_types
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import printable
 from lakeview.model.schema import Schema
@@ -79,10 +84,34 @@ class SourceRows:
         return map_batches(rows, partial(_keyed_rows, columns, schema, arrow_schema(StructType(fields))), wider)
 
 
+def assigned_columns(plan: Merge, source: Schema) -> Schema:
+    """The columns of a source, and fields of its structs, that clauses of a merge write: all where one takes every
+    column, else those that are assigned to by name."""
+    paths: set[Path] = set()
+    for clause in plan.clauses:
+        if clause.does != "delete" and clause.assignments is None:
+            return source
+        for name in clause.assignments or ():
+            paths.update([(name,)] if name in source else column_paths(name) or ())
+    return Schema(_at(source.fields, {tuple(map(str.casefold, path)) for path in paths}))
+
+
 def key_fields(keys: Sequence[tuple[str, str]], schema: Schema, names: Sequence[str]) -> list[StructField]:
     """Fields of these names, in the types of the table's columns."""
     kinds = [to_spark(schema.select([column]))[0].dataType for column, _ in keys]
     return [StructField(name, kind) for name, kind in zip(names, kinds, strict=True)]
+
+
+def _at(fields: Sequence[data_types.Field], paths: Collection[Path]) -> tuple[data_types.Field, ...]:
+    """The fields at these paths, whose names are case-folded."""
+    selected = []
+    for field in fields:
+        below = {path[1:] for path in paths if path[0] == field.name.casefold()}
+        if () in below:
+            selected.append(field)
+        elif isinstance(field.type, data_types.StructType) and (inner := _at(field.type.fields, below)):
+            selected.append(replace(field, type=data_types.StructType(inner)))
+    return tuple(selected)
 
 
 def _spelling(name: str, names: Sequence[str]) -> str:

@@ -161,7 +161,8 @@ class DeltaMergeBuilder:
         return self._with(lambda m: m.when_not_matched_by_source_delete(where=self._where(condition)))
 
     def withSchemaEvolution(self) -> DeltaMergeBuilder:
-        """Add columns, and fields of structs, that the source alone has to the table."""
+        """Add columns, and fields of structs, that the source alone has to the table: all where a clause takes every
+        column, else those that clauses assign to."""
         self._merges_schema = True
         return self
 
