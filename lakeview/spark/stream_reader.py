@@ -79,18 +79,19 @@ class LakeviewStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition's files. DataFileMissingError for one that a vacuum deleted before the stream came to
-        it; `failOnDataLoss` false passes over it."""
+        it, or whose deletes it deleted: which rows it had is not known then. `failOnDataLoss` false passes over it."""
         assert isinstance(partition, FilePartition)
         for task in partition.tasks:
             try:
                 yield from partition_rows(FilePartition((task,), partition.access), self.schema)
             except DataFileMissingError as error:
                 if self.options.fail_on_data_loss:
+                    deletes = "" if error.place == task.path else f"{error.place} with the deletes of "
                     raise DataFileMissingError(
-                        f"data file {task.path} of {task.root} was deleted before the stream has read it",
+                        f"{deletes}data file {task.path} of {task.root} was deleted before the stream has read it",
                         fix="restore the file, or set failOnDataLoss to false to go on without its rows; vacuum with a "
                         "retention that is longer than the stream lags behind",
-                        place=task.path,
+                        place=error.place,
                     ) from error
 
 

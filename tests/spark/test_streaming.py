@@ -76,6 +76,20 @@ def test_a_file_that_is_vacuumed_between_two_batches_stops_a_stream_unless_it_is
     assert batches(reader(table, failOnDataLoss="false"), start, most=9) == [[7]]
 
 
+def test_a_deletion_vector_that_is_vacuumed_between_two_batches_is_what_is_missing(tmp_path: Path) -> None:
+    schema, properties = rows().to_arrow().schema, {"delta.enableDeletionVectors": "true"}
+    table = lv.create_table(str(tmp_path / "table"), schema, properties=properties)
+    table.append(rows(*range(1000)))
+    table.delete("id < 9")
+    skipping = {"skipChangeCommits": "true"}
+    start = reader(table).initialOffset()
+    table.delete("id = 9")
+    table.vacuum(timedelta(0), dry_run=False, allow_short_retention=True)
+    with pytest.raises(DataFileMissingError, match=r"^deletion_vector_\S+ with the deletes of data file part-\S+ of "):
+        batches(reader(table, **skipping), start)
+    assert batches(reader(table, failOnDataLoss="false", **skipping), start) == [[]]
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
