@@ -37,7 +37,7 @@ AT_ONCE = 2
 """Jobs that run at the same time; they share Spark's cores."""
 
 CANCEL_SECONDS = 30.0
-"""After which a process is killed that runs nothing but jobs that were cancelled."""
+"""After which a process is killed in which jobs that were cancelled have all places."""
 
 
 class State(StrEnum):

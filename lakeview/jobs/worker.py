@@ -105,8 +105,7 @@ class Worker:
         except LakeviewError as error:
             report = Failure(job_id, error_record(error))
         finally:
-            # Spark's own error of a job that was cancelled says nothing else
-            self._end(job, Cancelled(job_id) if job.cancelled.is_set() else report)
+            self._end(job, report)
             del self._jobs[job_id]
             if not self._engine.is_usable():
                 os._exit(1)  # the next job gets a process that can run it
@@ -123,9 +122,14 @@ class Worker:
                     self._send(progress)
 
     def _end(self, job: _Job, report: Report) -> None:
-        """Report the end of a job, once: its place is free then."""
+        """Report the end of a job, once: its place is free then. A cancelled job ends as cancelled: Spark's own error
+        says nothing else, and the program does not read its rows, which are removed."""
         with self._lock:
             has_ended, job.ended = job.ended, True
+        if job.cancelled.is_set():
+            if isinstance(report, Result):
+                Path(report.path).unlink(missing_ok=True)
+            report = Cancelled(job.run.id)
         if not has_ended:
             self._send(report)
 
