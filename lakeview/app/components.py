@@ -138,10 +138,11 @@ def tile(
     )
 
 
-def facts(pairs: Mapping[str, str | None]) -> None:
-    """Names and values in two columns; None is unknown."""
-    rows = {escape(name): escape("unknown" if value is None else value) for name, value in pairs.items()}
-    st.table({"name": list(rows), "value": list(rows.values())}, border="horizontal", hide_header=True, hide_index=True)
+def facts(*groups: Mapping[str, str | None]) -> None:
+    """Names and values in two columns, group after group; None is unknown."""
+    pairs = [(escape(name), escape("unknown" if value is None else value)) for g in groups for name, value in g.items()]
+    rows = {"name": [name for name, _ in pairs], "value": [value for _, value in pairs]}
+    st.table(rows, border="horizontal", hide_header=True, hide_index=True)
 
 
 def prose(cells: Mapping[str, Iterable[str | int]]) -> None:

@@ -139,6 +139,17 @@ def test_rows_that_one_file_does_not_tell_are_at_least_those_of_the_others(tmp_p
     assert (rows.value, "At least 7: some files" in rows.help) == ("\N{GREATER-THAN OR EQUAL TO} 7", True)
 
 
+def test_a_property_replaces_no_fact_of_its_name(tmp_path: Path) -> None:
+    table = tables.LogWriter(tmp_path / "t")
+    metadata = table.metadata(tables.FIELDS)
+    metadata["metaData"]["configuration"] = {"id": "of a user", "protocol": "mine"}
+    table.commit("CREATE TABLE", {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, metadata)
+    (facts,) = open_page("overview", table.root).table
+    pairs = list(facts.value.itertuples(index=False, name=None))
+    assert [value for name, value in pairs if name == "id"] == [metadata["metaData"]["id"], "of a user"]
+    assert [name for name, _ in pairs].count("protocol") == 2
+
+
 def test_a_page_says_that_a_version_is_no_number(good: Path) -> None:
     app = open_page("files", good, version="last-tuesday")
     assert not app.exception

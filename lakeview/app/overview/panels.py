@@ -201,8 +201,8 @@ def identity(now: OpenTable) -> None:
             "partitioned by": ", ".join(s.partition_columns) or "nothing",
             "protocol": s.protocol.label,
             "features": ", ".join(s.protocol.features) or "none named",
-        }
-        | dict(properties[:_MAX_PROPERTIES])
+        },
+        dict(properties[:_MAX_PROPERTIES]),
     )
 
 
