@@ -24,6 +24,7 @@ from lakeview.spark.streams import (
     offset_json,
     other_columns,
     other_table,
+    raise_or_log,
     removed_rows,
     taken_back,
 )
@@ -129,8 +130,9 @@ class StreamFiles:
         latest = newest if until is None else min(newest, until)
         files = size = 0
         offset = self._parse(start)
-        if offset.version > newest + 1 and self._options.fail_on_data_loss:
-            raise taken_back(self.table.address, offset.version - 1, newest)
+        if offset.version > newest + 1:
+            loss = taken_back(self.table.address, offset.version - 1, newest)
+            raise_or_log(loss, fail_on_data_loss=self._options.fail_on_data_loss)
         while offset.version <= latest:
             for task in self._files(offset)[offset.index :]:
                 full = max_files is not None and files >= max_files
@@ -193,13 +195,13 @@ class StreamFiles:
         there = self.table.log.commit_files()["version"]
         if version in there:
             return self.table.log.commit(version)
-        if not self._options.fail_on_data_loss:
-            return None
-        raise VersionNotFoundError(
+        loss = VersionNotFoundError(
             f"commit {version} of {self.table.address} is gone from the log: what it added cannot be read",
             fix="start again with a new checkpoint location, or set failOnDataLoss to false to go on without it",
             place=f"version {version}",
         )
+        raise_or_log(loss, fail_on_data_loss=self._options.fail_on_data_loss)
+        return None
 
     def _check_definition(self, version: int, *, changed: bool) -> None:
         """That a version has the stream's columns; `changed`: its commit may have changed them, as may those between

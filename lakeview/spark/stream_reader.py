@@ -23,6 +23,7 @@ from lakeview.spark.reader import FilePartition, file_partitions, partition_rows
 from lakeview.spark.stream_files import StreamFiles
 from lakeview.spark.stream_options import StreamOptions
 from lakeview.spark.stream_snapshots import SnapshotStream
+from lakeview.spark.streams import raise_or_log
 from lakeview.spark.types import check_schema
 
 
@@ -79,20 +80,22 @@ class LakeviewStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition's files. DataFileMissingError for one that a vacuum deleted before the stream came to
-        it, or whose deletes it deleted: which rows it had is not known then. `failOnDataLoss` false passes over it."""
+        it, or whose deletes it deleted: which rows it had is not known then. `failOnDataLoss` false passes over it and
+        logs it."""
         assert isinstance(partition, FilePartition)
         for task in partition.tasks:
             try:
                 yield from partition_rows(FilePartition((task,), partition.access), self.schema)
             except DataFileMissingError as error:
-                if self.options.fail_on_data_loss:
-                    deletes = "" if error.place == task.path else f"{error.place} with the deletes of "
-                    raise DataFileMissingError(
-                        f"{deletes}data file {task.path} of {task.root} was deleted before the stream has read it",
-                        fix="restore the file, or set failOnDataLoss to false to go on without its rows; vacuum with a "
-                        "retention that is longer than the stream lags behind",
-                        place=error.place,
-                    ) from error
+                deletes = "" if error.place == task.path else f"{error.place} with the deletes of "
+                loss = DataFileMissingError(
+                    f"{deletes}data file {task.path} of {task.root} was deleted before the stream has read it",
+                    fix="restore the file, or set failOnDataLoss to false to go on without its rows; vacuum with a "
+                    "retention that is longer than the stream lags behind",
+                    place=error.place,
+                )
+                loss.__cause__ = error
+                raise_or_log(loss, fail_on_data_loss=self.options.fail_on_data_loss)
 
 
 def _stream(options: StreamOptions, version: int, columns: list[str]) -> StreamFiles | SnapshotStream:

@@ -14,7 +14,16 @@ from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.rows.tasks import FileTask, select_columns
 from lakeview.spark.stream_options import StreamOptions
-from lakeview.spark.streams import Start, is_start, no_offset, offset_json, other_columns, other_table, removed_rows
+from lakeview.spark.streams import (
+    Start,
+    is_start,
+    no_offset,
+    offset_json,
+    other_columns,
+    other_table,
+    raise_or_log,
+    removed_rows,
+)
 
 COMPLETE = -1
 """The index of an offset behind all files of its snapshot."""
@@ -196,12 +205,12 @@ class SnapshotStream:
                 place=f"snapshot {snapshot}",
                 kind="rolled-back",
             )
-        if self._options.fail_on_data_loss:
-            raise VersionNotFoundError(
-                f"{subject} of {self.table.address} has expired before it was read",
-                fix="start again with a new checkpoint location, or set failOnDataLoss to false to go on without it",
-                place=f"snapshot {snapshot}",
-            )
+        loss = VersionNotFoundError(
+            f"{subject} of {self.table.address} has expired before it was read",
+            fix="start again with a new checkpoint location, or set failOnDataLoss to false to go on without it",
+            place=f"snapshot {snapshot}",
+        )
+        raise_or_log(loss, fail_on_data_loss=self._options.fail_on_data_loss)
 
     def _is_before(self, entry: SnapshotEntry, line: list[SnapshotEntry]) -> bool:
         """Whether the main branch may have come from a snapshot: those that followed it have expired."""

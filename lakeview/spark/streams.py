@@ -1,10 +1,12 @@
 """What streams of tables of all formats have in common: offsets in checkpoints, and what stops a stream."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from lakeview.model.errors import InvalidRequestError, VersionNotFoundError
+from lakeview.model.errors import InvalidRequestError, LakeviewError, VersionNotFoundError
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -51,6 +53,19 @@ def taken_back(address: str, last: int, latest: int) -> VersionNotFoundError:
         fix="start again with a new checkpoint location, or set failOnDataLoss to false to go on with later versions",
         place=f"version {last}",
     )
+
+
+def raise_or_log(loss: LakeviewError, *, fail_on_data_loss: bool) -> None:
+    """Raise what a stream cannot read any more; where its option failOnDataLoss is false, log it as a warning."""
+    if fail_on_data_loss:
+        raise loss
+    _log_loss(loss.message)
+
+
+@lru_cache(1000)
+def _log_loss(message: str) -> None:
+    """Once in a process: a stream looks for new versions many times a second."""
+    logging.getLogger(__name__).warning("passed over, as failOnDataLoss is false: %s", message)
 
 
 def other_table(address: str, before: str, now: str) -> InvalidRequestError:

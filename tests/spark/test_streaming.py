@@ -1,6 +1,7 @@
 """Streams: what a query reads of a table that grows, where it stops, and that a batch is written once."""
 
 import json
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from itertools import chain
@@ -65,7 +66,9 @@ def test_all_rows_come_first_and_then_what_each_commit_adds(table: DeltaTable) -
     assert batches(source, end, most=100) == [[6]]
 
 
-def test_a_file_that_is_vacuumed_between_two_batches_stops_a_stream_unless_it_is_told(table: DeltaTable) -> None:
+def test_a_file_that_is_vacuumed_between_two_batches_stops_a_stream_unless_it_is_told(
+    table: DeltaTable, caplog: pytest.LogCaptureFixture
+) -> None:
     start = reader(table).latestOffset(reader(table).initialOffset(), ReadAllAvailable())
     table.append(rows(6))
     table.optimize()
@@ -74,6 +77,8 @@ def test_a_file_that_is_vacuumed_between_two_batches_stops_a_stream_unless_it_is
     with pytest.raises(DataFileMissingError, match=r"before the stream has read it\n  fix: .* failOnDataLoss to false"):
         batches(reader(table), start)
     assert batches(reader(table, failOnDataLoss="false"), start, most=9) == [[7]]
+    (warning,) = caplog.messages
+    assert re.match(r"passed over, .*: data file part-\S+ of .* was deleted before the stream has read it$", warning)
 
 
 def test_a_deletion_vector_that_is_vacuumed_between_two_batches_is_what_is_missing(tmp_path: Path) -> None:
