@@ -160,7 +160,8 @@ def _ambiguous(path: str, same: Sequence[str]) -> InvalidRequestError:
 def _unknown(path: str, *, nested: bool) -> InvalidRequestError:
     return InvalidRequestError(
         f"the rows have a {'field' if nested else 'column'} {path} that the table has not",
-        fix="drop it, or add it to the table in the same transaction: evolve(), with Spark the option mergeSchema",
+        fix="drop it, or add it to the table in the same transaction: evolve(); with Spark the option mergeSchema "
+        "of a write, withSchemaEvolution() of a merge",
         place=path,
         kind="unknown-column",
     )
@@ -176,8 +177,8 @@ def _missing(path: str, *, nested: bool, nullable: bool) -> InvalidRequestError 
         )
     return InvalidRequestError(
         f"the rows have no field {path}, and the table has one",
-        fix="add it to the rows, as null if need be; append(fill_missing=True), with Spark the option mergeSchema, "
-        "writes null for fields that the rows lack",
+        fix="add it to the rows, as null if need be; append(fill_missing=True) writes null for fields that "
+        "the rows lack, with Spark the option mergeSchema of a write, and withSchemaEvolution() of a merge",
         place=path,
         kind="missing-field",
     )

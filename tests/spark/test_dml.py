@@ -25,6 +25,7 @@ from lakeview.spark import DeltaTable
 from lakeview.spark.dml import merge
 from lakeview.spark.dml.jobs import collect
 from lakeview.spark.dml.merge_source import SourceRows, assigned_columns
+from lakeview.spark.dml.table import DeltaMergeBuilder
 from lakeview.storage import open_storage
 
 pytestmark = pytest.mark.spark
@@ -230,6 +231,44 @@ def test_a_merge_may_bring_new_columns_and_fields(spark: SparkSession, tmp_path:
         (1, {"a": 1, "b": None}, None), (2, {"a": 2, "b": "x"}, 0.5), (3, {"a": 3, "b": "x"}, 0.5),
     ]  # fmt: skip
     assert lv.open_table(table.address).latest_version == 2
+
+
+def test_a_merge_keeps_or_nulls_fields_that_its_source_lacks(spark: SparkSession, tmp_path: Path) -> None:
+    """As delta-spark: they stay in rows of which all columns are updated, and are null elsewhere."""
+    inner = pa.struct([("x", pa.int64()), ("y", pa.int64())])
+    struct = pa.struct([("a", pa.int64()), ("b", pa.int64()), ("in", inner)])
+    items = pa.list_(pa.struct([("p", pa.int64()), ("q", pa.int64())]))
+    table = lv.create_table(str(tmp_path / "t"), pa.schema([("id", pa.int64()), ("s", struct), ("items", items)]))
+    row = {"s": {"a": 1, "b": 2, "in": {"x": 3, "y": 4}}, "items": [{"p": 5, "q": 6}]}
+    table.append(
+        pa.Table.from_pylist(
+            [{"id": 1, **row}, {"id": 2, **row}, {"id": 3, "s": None}], table.snapshot().schema.to_arrow()
+        )
+    )
+    rows = spark.sql(
+        "SELECT id, IF(id = 4, NULL, named_struct('c', 0, 'In', named_struct('y', 40L), 'a', id)) AS s, "
+        "array(named_struct('p', 50L)) AS items FROM VALUES (1L), (2L), (3L), (4L), (5L) AS v(id)"
+    )
+
+    def merging() -> DeltaMergeBuilder:
+        return DeltaTable.forPath(spark, table.address).merge(rows, "target.id = source.id")
+
+    with pytest.raises(InvalidRequestError, match=r"(?s)no field s\.b.* withSchemaEvolution\(\) of a merge"):
+        merging().whenMatchedUpdateAll().execute()
+    clauses = merging().whenMatchedUpdate("target.id = 2", {"s": "source.s"}).whenMatchedUpdateAll()
+    clauses.whenNotMatchedInsertAll().withSchemaEvolution().execute()
+    items_after = [{"p": 50, "q": None}]
+
+    def struct_of(a: int, b: int | None, x: int | None) -> dict[str, object]:
+        return {"a": a, "b": b, "in": {"x": x, "y": 40}, "c": 0}
+
+    assert content(tmp_path / "t") == [
+        (1, struct_of(1, 2, 3), items_after),
+        (2, struct_of(2, None, None), row["items"]),
+        (3, struct_of(3, None, None), items_after),
+        (4, None, items_after),
+        (5, struct_of(5, None, None), items_after),
+    ]
 
 
 ALL = "id s s.old s.new `a.b` op"

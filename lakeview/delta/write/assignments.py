@@ -7,12 +7,13 @@ from typing import NamedTuple, TypeAlias
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakeview.delta.write.identity import check_identities
 from lakeview.delta.write.schema_changes import Path, column_path
 from lakeview.delta.write.stored_columns import holds_variants
 from lakeview.model.arguments import mapping_of
-from lakeview.model.data_types import Field, PrimitiveType, StructType
+from lakeview.model.data_types import DataType, Field, PrimitiveType, StructType
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema, find_field, polars_type
 from lakeview.predicates.row_wise import row_wise
@@ -101,14 +102,46 @@ def _field(table: Schema, path: Path) -> tuple[Path, Field]:
     return tuple(spelled), field
 
 
-def with_values(rows: pa.RecordBatch, names: Sequence[str], values: Mapping[Path, pl.Series]) -> pa.RecordBatch:
+def with_values(rows: pa.RecordBatch, names: Sequence[str], values: Mapping[Path, pa.Array]) -> pa.RecordBatch:
     """The columns of these names, with the values at their paths in place of what is there."""
-    arrays = {path: series.to_arrow() for path, series in values.items()}
     columns = []
     for name in names:
-        own = {path[1:]: array for path, array in arrays.items() if path[0] == name}
+        own = {path[1:]: array for path, array in values.items() if path[0] == name}
         columns.append(own[()] if () in own else _with_fields(rows.column(name), own))
     return pa.RecordBatch.from_arrays(columns, names=list(names))
+
+
+def with_other_fields(values: pa.Array, rows: pa.Array, type_: DataType) -> pa.Array:
+    """Values for a column of this type, with the fields of its structs that they lack as the rows have them. A struct
+    that lacks some is null where both are.
+
+    Of an update that sets all columns: delta-spark "preserve[s] target-only struct fields" there (PR 5481), and not in
+    lists and maps.
+    """
+    if not _lacks_fields(values.type, type_):
+        return values
+    assert isinstance(type_, StructType)
+    names = [field.name for field in values.type]
+    parts = dict(zip(names, values.flatten(), strict=True))
+    arrays = {}
+    for field, part in zip(type_.fields, rows.flatten(), strict=True):  # with the nulls of the struct in each field
+        folded = (other for other in names if other.casefold() == field.name.casefold())
+        name = field.name if field.name in parts else next(folded, None)
+        arrays[field.name] = part if name is None else with_other_fields(parts.pop(name), part, field.type)
+    both_null = pc.and_(values.is_null(), rows.is_null())
+    return pa.StructArray.from_arrays([*arrays.values(), *parts.values()], [*arrays, *parts], mask=both_null)
+
+
+def _lacks_fields(type_: pa.DataType, table_type: DataType) -> bool:
+    """Whether a type has a struct, outside of lists and maps, that lacks a field of the table's type."""
+    if not (isinstance(table_type, StructType) and pa.types.is_struct(type_)):
+        return False
+    types = {field.name.casefold(): field.type for field in type_}
+    names = [field.name.casefold() for field in table_type.fields]
+    return any(
+        name not in types or _lacks_fields(types[name], field.type)
+        for name, field in zip(names, table_type.fields, strict=True)
+    )
 
 
 def _with_fields(array: pa.Array, values: Mapping[Path, pa.Array]) -> pa.Array:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyroaring
 
 from lakeview.delta.log.actions import AddFile
-from lakeview.delta.write.assignments import with_values
+from lakeview.delta.write.assignments import with_other_fields, with_values
 from lakeview.delta.write.live_files import POSITION, LiveFile, ahead, portions_of, positions_of, together
 from lakeview.delta.write.merge import SOURCE, TARGET, Merge, When
 from lakeview.delta.write.merge_clauses import ClauseRule, both_sides, clause_rule, text_names
@@ -263,10 +263,13 @@ class MergeRows:
     def _updated(self, rule: ClauseRule, both: pl.DataFrame, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The rows with what a clause sets, before and after as change data."""
         names = self._schema.names
-        values = rule.values_of(both, self._stored(rule, both, rows))
+        values = {p: v.to_arrow() for p, v in rule.values_of(both, self._stored(rule, both, rows)).items()}
+        fill_missing = self._work.context.fill_missing
+        if fill_missing and rule.clause.assignments is None:
+            values = {p: with_other_fields(v, rows.column(p[0]), self._schema[p[0]].type) for p, v in values.items()}
         computed = {r.name for r in self._rules.generated} - {path[0] for path in values}
         inputs = [n for n in names if n not in computed]
-        after = self._rules.conform(with_values(rows, inputs, values), clock=self._clock)
+        after = self._rules.conform(with_values(rows, inputs, values), clock=self._clock, fill_missing=fill_missing)
         if self._work.feed:
             self._work.record("update_preimage", [rows.select(names)])
             self._work.record("update_postimage", [after])

@@ -35,7 +35,8 @@ class RowChange:
         values = self._values(source)
         computed = {rule.name for rule in self.rules.generated} - {path[0] for path in values}
         names = [f.name for f in self.rules.schema if f.name not in computed]
-        return self.rules.conform(with_values(source, names, values), clock=clock)
+        arrays = {path: series.to_arrow() for path, series in values.items()}
+        return self.rules.conform(with_values(source, names, arrays), clock=clock)
 
     def _values(self, source: pa.RecordBatch) -> dict[Path, pl.Series]:
         """The assigned values. What is assigned to a variant sees other variants as their bytes, which it keeps."""

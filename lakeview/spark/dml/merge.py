@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import partial, reduce
 from typing import Any
 
@@ -59,7 +60,8 @@ def merge(
 ) -> int | None:
     """Do what the clauses of `plan` say with the rows of `source`; returns the version, None if nothing changed.
 
-    `merge_schema`: columns and fields that the source alone has, and that a clause writes, are added to the table.
+    `merge_schema`: columns and fields that the source alone has, and that a clause writes, are added to the table;
+    fields of structs that it lacks stay as they are in rows of which all columns are updated, and are null elsewhere.
     `application`: its name, and a version of it that the table is merged with once (txnAppId and txnVersion of a
     write). InvalidRequestError (kind no-merge-key) for a condition without an equality of columns, and as the
     library's merge.
@@ -76,7 +78,7 @@ def merge(
                 return None
             if merge_schema:
                 evolve(txn, assigned_columns(plan, from_spark(source.schema)))
-            _Merging(spark, txn, rows, plan).run()
+            _Merging(spark, txn, rows, plan, fill_missing=merge_schema).run()
         return txn.version
 
     return until_made(once)
@@ -88,7 +90,9 @@ def empty_source(source: DataFrame) -> pl.DataFrame:
 
 
 class _Merging:
-    def __init__(self, spark: SparkSession, txn: Transaction, source: SourceRows, plan: Merge) -> None:
+    def __init__(
+        self, spark: SparkSession, txn: Transaction, source: SourceRows, plan: Merge, *, fill_missing: bool
+    ) -> None:
         self._spark = spark
         self._txn = txn
         self._plan = plan
@@ -105,7 +109,8 @@ class _Merging:
                 place="on",
                 kind="no-merge-key",
             )
-        self._work: RowWork = txn.row_work()
+        work = txn.row_work()
+        self._work: RowWork = replace(work, context=replace(work.context, fill_missing=fill_missing))
         self._source = source
 
     def run(self) -> None:

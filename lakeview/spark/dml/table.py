@@ -162,7 +162,8 @@ class DeltaMergeBuilder:
 
     def withSchemaEvolution(self) -> DeltaMergeBuilder:
         """Add columns, and fields of structs, that the source alone has to the table: all where a clause takes every
-        column, else those that clauses assign to."""
+        column, else those that clauses assign to. Fields of structs that the source lacks stay as they are in rows of
+        which all columns are updated, and are null in new rows and where a clause assigns the whole struct."""
         self._merges_schema = True
         return self
 
