@@ -14,8 +14,6 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 from importlib.util import find_spec
 from io import BytesIO
 from itertools import count
@@ -28,11 +26,13 @@ import polars as pl
 from lakeview.jobs import messages
 from lakeview.jobs.messages import JobCancelledError, Report, Request
 from lakeview.jobs.process import WORKER, SparkProcess
+from lakeview.jobs.progress import Progress, State
 from lakeview.jobs.queue import FairQueue
 from lakeview.model.errors import InvalidRequestError, LakeviewError, MissingExtraError, error_of_record
 
 STEP_SECONDS = 0.2
 IDLE_SECONDS = 300.0
+START_SECONDS = 180.0
 AT_ONCE = 2
 """Jobs that run at the same time; they share Spark's cores."""
 
@@ -40,43 +40,11 @@ CANCEL_SECONDS = 30.0
 """After which a process is killed in which jobs that were cancelled have all places."""
 
 
-class State(StrEnum):
-    """Where a job is."""
-
-    WAITING = "waiting"
-    RUNNING = "running"
-    DONE = "done"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-
 class Answer(NamedTuple):
     """The rows of a job, and what was counted with them."""
 
     rows: pl.DataFrame
     counts: dict[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a job is: its state, what it does now, its tasks until now and those of them that are complete."""
-
-    state: State
-    step: str = ""
-    tasks: int = 0
-    completed_tasks: int = 0
-
-    @property
-    def share(self) -> float:
-        """The share of its tasks that are complete, 0 to 1; there may be more tasks later."""
-        return min(self.completed_tasks / self.tasks, 1.0) if self.tasks else 0.0
-
-    @property
-    def text(self) -> str:
-        """One line, such as `values of all columns: 12 of 40 tasks`."""
-        if self.state is State.WAITING:
-            return "waiting for other jobs to end"
-        return f"{self.step}: {self.completed_tasks:,} of {self.tasks:,} tasks" if self.tasks else self.step
 
 
 class Job:
@@ -118,9 +86,9 @@ class Job:
 class SparkJobs:
     """A queue of jobs, and the process that runs them. Safe to use from several threads; `close` ends it all.
 
-    `at_once`: jobs that run at the same time; `idle_seconds` without a job after which the process ends; `settings` of
-    Spark, such as `spark.master` or `spark.driver.memory`; `module`: what the process runs. MissingExtraError without
-    the extra `spark`.
+    `at_once`: jobs that run at the same time; `idle_seconds` without a job after which the process ends;
+    `start_seconds` within which Spark has to start; `settings` of Spark, such as `spark.master` or
+    `spark.driver.memory`; `module`: what the process runs. MissingExtraError without the extra `spark`.
     """
 
     def __init__(
@@ -128,12 +96,14 @@ class SparkJobs:
         *,
         at_once: int = AT_ONCE,
         idle_seconds: float = IDLE_SECONDS,
+        start_seconds: float = START_SECONDS,
         settings: Mapping[str, str] | None = None,
         module: str = WORKER,
     ) -> None:
         if module == WORKER and not is_installed():
             raise MissingExtraError("jobs on Spark need pyspark, which is missing", fix="pip install 'lakeview[spark]'")
         self._at_once, self._idle_seconds, self._module = at_once, idle_seconds, module
+        self._start_seconds = start_seconds
         self._settings = dict(settings or {})
         self._ids = count(1)
         self._lock = threading.RLock()
@@ -210,11 +180,29 @@ class SparkJobs:
                 break
             if self._process is None:
                 self._process = SparkProcess(self._module, self._settings, self._take_report, self._take_end)
+                _timer(self._start_seconds, self._end_unready, self._process)
             self._running[job.id] = job
             job.progress = Progress(State.RUNNING, "starting")
             self._process.send(messages.Run(job.id, job.user, job.request))
-        if not self._running and self._process is not None:
+        if self._running or self._process is None:
+            return
+        if self._process.is_ready:
             self._idle = _timer(self._idle_seconds, self._end_idle, self._process)
+        else:  # every job that waited for Spark is cancelled: it may hang
+            self._process.kill()
+            self._detach()
+
+    def _end_unready(self, process: SparkProcess) -> None:
+        """End a process whose Spark has not started in time, with the jobs that wait for it."""
+        with self._lock:
+            if self._process is not process or process.is_ready:
+                return
+            running = list(self._running.values())
+            self._detach()
+            process.kill()
+            for job in running:
+                job._end(State.FAILED, error=_not_started(self._start_seconds))
+            self._start_jobs()
 
     def _end_idle(self, process: SparkProcess) -> None:
         with self._lock:
@@ -228,10 +216,13 @@ class SparkJobs:
             if self._queue.remove(job.user, job):
                 job._end(State.CANCELLED, error=_cancelled())
             elif job.id in self._running and self._process is not None and not job.wait(0):
-                # its place is free when the process says so
                 job._end(State.CANCELLED, error=_cancelled())
                 self._process.send(messages.Cancel(job.id))
-                _timer(CANCEL_SECONDS, self._kill_hanging, self._process, job)
+                if self._process.is_ready:  # its place is free when the process says so
+                    _timer(CANCEL_SECONDS, self._kill_hanging, self._process, job)
+                else:
+                    del self._running[job.id]
+                    self._start_jobs()
 
     def _kill_hanging(self, process: SparkProcess, job: Job) -> None:
         with self._lock:
@@ -241,6 +232,9 @@ class SparkJobs:
 
     def _take_report(self, process: SparkProcess, report: Report) -> None:
         with self._lock:
+            if isinstance(report, messages.Ready):
+                process.is_ready = True
+                return
             job = self._running.get(report.id) if self._process is process else None
             if job is None:
                 return
@@ -290,6 +284,15 @@ def _timer(seconds: float, call: Callable[..., None], *arguments: object) -> thr
 
 def _cancelled() -> JobCancelledError:
     return JobCancelledError("the job was cancelled", fix="run it again")
+
+
+def _not_started(seconds: float) -> LakeviewError:
+    return LakeviewError(
+        f"Spark did not start within {seconds:g} seconds",
+        fix="run it again when the machine is less busy, or give it more time: SparkJobs(start_seconds=...); with "
+        "spark.master of a cluster, look whether it answers",
+        kind="spark-not-started",
+    )
 
 
 def _process_ended(how: str) -> LakeviewError:

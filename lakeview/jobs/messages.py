@@ -69,6 +69,10 @@ class Cancel(msgspec.Struct, frozen=True, tag=True):
     id: str
 
 
+class Ready(msgspec.Struct, frozen=True, tag=True):
+    """The session has started: jobs run."""
+
+
 class Progress(msgspec.Struct, frozen=True, tag=True):
     """How far a job is: what it does, and the tasks of its Spark jobs until now."""
 
@@ -100,7 +104,7 @@ class Cancelled(msgspec.Struct, frozen=True, tag=True):
 
 
 ToWorker = Run | Cancel
-Report = Progress | Result | Failure | Cancelled
+Report = Ready | Progress | Result | Failure | Cancelled
 
 
 class JobCancelledError(LakeviewError):

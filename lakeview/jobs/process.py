@@ -47,6 +47,8 @@ class SparkProcess:
             # a Ctrl-C in the terminal is for the program, which then cancels its job
             start_new_session=True,
         )
+        self.is_ready = False
+        """Whether it has said that its session has started."""
         self._on_report = on_report
         self._on_end = on_end
         self._noise: deque[str] = deque(maxlen=_LAST_LINES)
@@ -69,8 +71,9 @@ class SparkProcess:
             stdin.flush()
 
     def kill(self) -> None:
-        """Ends it at once; its JVM ends when it finds its own input closed."""
-        self._process.kill()
+        """Ends it at once, with what it starts Spark by; its JVM ends when it finds its own input closed."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)  # its group is its own
 
     def end(self) -> None:
         """Asks it to end, and waits until it has, with its JVM; kills it where that takes too long."""
@@ -79,7 +82,7 @@ class SparkProcess:
         try:
             self._process.wait(_END_SECONDS)
         except subprocess.TimeoutExpired:
-            self._process.kill()
+            self.kill()
         if threading.current_thread() is not self._reader:
             self._reader.join(_END_SECONDS)
 

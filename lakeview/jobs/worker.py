@@ -18,7 +18,7 @@ from typing import BinaryIO, Protocol
 import msgspec
 import polars as pl
 
-from lakeview.jobs.messages import Cancelled, Failure, JobCancelledError, Progress, Report, Result, Run, ToWorker
+from lakeview.jobs.messages import Cancelled, Failure, JobCancelledError, Progress, Ready, Report, Result, Run, ToWorker
 from lakeview.model.errors import LakeviewError, StoreUnavailableError, error_record
 
 POLL_SECONDS = 0.2
@@ -31,9 +31,12 @@ listing of a log ends early. A further one keeps its place until its thread ends
 class Engine(Protocol):
     """What runs jobs."""
 
+    def start(self) -> None:
+        """Returns when jobs can run; called by the thread of each job."""
+
     def run(self, run: Run, on_step: Callable[[str], None]) -> tuple[pl.DataFrame, dict[str, int]]:
         """Returns a job's rows and counts; `on_step` is called with what it does next, and ends a cancelled job by an
-        exception. Called by a thread of the job's own."""
+        exception. Called by a thread of the job's own, once `start` has returned."""
 
     def cancel(self, job_id: str) -> None:
         """Ends what runs for a job now. Called again until the job has ended."""
@@ -98,6 +101,9 @@ class Worker:
         unexpected = LakeviewError("the job ended without an answer", kind="spark-job")
         report: Report = Failure(job_id, error_record(unexpected))
         try:
+            job.on_step("starting Spark")
+            self._engine.start()
+            self._send(Ready())
             rows, counts = self._engine.run(job.run, job.on_step)
             report = Result(job_id, _write(rows, self._folder / f"{job_id}.arrow"), counts)
         except JobCancelledError:

@@ -56,16 +56,18 @@ class SparkEngine:
         self._starting = threading.Lock()
         self._spark: SparkSession | None = None
 
+    def start(self) -> None:
+        """As `Engine.start`."""
+        with self._starting:
+            if self._spark is None:
+                self._spark = session("lakeview jobs", master=self._master, memory=self._memory, extra=self._settings)
+
     def run(self, run: Run, on_step: OnStep) -> Rows:
         """As `Engine.run`. InvalidRequestError for a kind that there is not, LakeviewError for what Spark refuses."""
+        assert self._spark is not None
         kind = KINDS.get(run.request.kind)
         if kind is None:
             raise InvalidRequestError(f"there is no job {run.request.kind}", fix=f"choose from {', '.join(KINDS)}")
-        on_step("starting Spark")
-        with self._starting:
-            on_step("starting Spark")
-            if self._spark is None:
-                self._spark = session("lakeview jobs", master=self._master, memory=self._memory, extra=self._settings)
         context = self._spark.sparkContext
         context.setJobGroup(run.id, f"{run.request.kind} of {run.request.address}", interruptOnCancel=True)
         context.setLocalProperty("spark.scheduler.pool", run.user or "default")

@@ -22,6 +22,10 @@ class Engine:
         self._settings = settings
         self._cancelled: dict[str, threading.Event] = {}
 
+    def start(self) -> None:
+        if "spark.hangs" in self._settings:
+            threading.Event().wait()
+
     def run(self, run: Run, on_step: Callable[[str], None]) -> tuple[pl.DataFrame, dict[str, int]]:
         request = run.request
         match request.kind:

@@ -202,6 +202,25 @@ def test_a_process_that_dies_fails_its_job_and_the_next_has_a_new_one(jobs: Spar
     assert jobs.pid != before
 
 
+def test_a_process_that_does_not_start_ends_when_no_job_waits_for_it_or_its_time_is_over() -> None:
+    hanging = {"spark.hangs": "1"}
+    with SparkJobs(module=MODULE, at_once=2, settings=hanging) as jobs:
+        waiting = [jobs.submit(WAIT) for _ in range(3)]
+        process = jobs._process
+        assert process is not None
+        for job in waiting[:2]:
+            job.cancel()
+        assert (jobs.pid, waiting[2].progress.state) == (process.pid, State.RUNNING), "a job waits for it"
+        waiting[2].cancel()
+        process._reader.join(30)
+        assert (jobs.pid, process._process.returncode) == (None, -signal.SIGKILL)
+    with SparkJobs(module=MODULE, start_seconds=0, settings=hanging) as jobs:
+        job = jobs.submit(WAIT)
+        with pytest.raises(LakeviewError, match="Spark did not start within 0 seconds"):
+            job.result()
+        assert (jobs.pid, job.progress.state) == (None, State.FAILED)
+
+
 def test_closing_cancels_all_and_leaves_nothing(jobs: SparkJobs) -> None:
     first, second = running(jobs), jobs.submit(ROWS)
     process = jobs._process
