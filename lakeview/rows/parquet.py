@@ -241,13 +241,13 @@ class LiveRows:
     ) -> Iterator[pa.RecordBatch]:
         """The batches of a file, for `of` one by one; row groups without a selected row are passed over. `threads`:
         whether columns are decoded at once."""
-        batches = partial(file.iter_batches, batch_size=batch_rows, columns=columns, use_threads=threads)
         if not columns:
             yield from _empty_batches(file.metadata.num_rows, batch_rows)
             return
         if self._selected is None:
-            yield from batches()
+            yield from file_batches(file, columns, batch_rows, threads=threads)
             return
+        batches = partial(file.iter_batches, batch_size=batch_rows, columns=columns, use_threads=threads)
         for group in range(file.metadata.num_row_groups):
             rows = file.metadata.row_group(group).num_rows
             if self._selected.range_cardinality(self._position, self._position + rows):
@@ -275,6 +275,24 @@ class LiveRows:
         """Those of the batch that begins at `start`, from 0."""
         inside = positions & pyroaring.BitMap64(range(start, self._position))
         return np.frombuffer(inside.to_array(), np.uint64).astype(np.int64) - start
+
+
+def file_batches(
+    file: pq.ParquetFile, columns: list[str], batch_rows: int, *, threads: bool = True
+) -> Iterator[pa.RecordBatch]:
+    """All batches of some columns of a file, row groups across; `threads` as of `LiveRows.batches`."""
+    batches = partial(file.iter_batches, batch_size=batch_rows, columns=columns, use_threads=threads)
+    groups = file.metadata.num_row_groups
+    if groups > 1 and any(map(_has_nested_dictionary, file.schema_arrow.types)):
+        # each row group has a dictionary of its own, and Arrow (pyarrow 26.0) puts those of two in no nested array
+        for group in range(groups):
+            yield from batches(row_groups=[group])
+    else:
+        yield from batches()
+
+
+def _has_nested_dictionary(type_: pa.DataType) -> bool:
+    return not pa.types.is_dictionary(type_) and "dictionary<" in str(type_)
 
 
 def _empty_batches(rows: int, batch_rows: int) -> Iterator[pa.RecordBatch]:

@@ -172,6 +172,21 @@ def test_types_that_only_arrow_knows_are_read_as_what_they_stand_for(history: De
     assert rows["unsigned"].to_list() == [1, None, 2**31]
 
 
+def test_dictionaries_in_nested_values_may_differ_by_row_group(history: DeltaHistory) -> None:
+    texts = pa.array(["a", "b", None, "a", "c"]).dictionary_encode()
+    table = pa.table(
+        {
+            "s": pa.StructArray.from_arrays([texts], ["x"]),
+            "l": pa.ListArray.from_arrays([0, 2, 2, 3, 4, 5], texts),
+        }
+    )
+    history.create({"s": struct(x="string"), "l": array("string")})
+    history.commit(parquet(history, "f", table, row_group_size=2))
+    rows = read(history)
+    assert rows["s"].to_list() == [{"x": x} for x in ("a", "b", None, "a", "c")]
+    assert rows["l"].to_list() == [["a", "b"], [], [None], ["a"], ["c"]]
+
+
 def test_a_file_of_many_row_groups_and_small_pages_keeps_its_order(history: DeltaHistory) -> None:
     rows = 5_000
     table = pa.table({"s": [{"l": [i] * (i % 3)} if i % 5 else None for i in range(rows)], "id": list(range(rows))})

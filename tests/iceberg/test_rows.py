@@ -227,6 +227,20 @@ def test_a_file_whose_struct_may_lack_a_partition_value_is_left_to_no_other_read
     assert not IcebergSource("PARQUET", constants={3: "x"}).stores(fields, [])
 
 
+def test_dictionaries_in_nested_values_may_differ_by_row_group(tmp_path: Path) -> None:
+    inner = {"type": "struct", "fields": [{"id": 4, "name": "x", "required": False, "type": "string"}]}
+    history = IcebergHistory(tmp_path / "t", [ID, {"id": 3, "name": "s", "required": False, "type": inner}])
+    path = history.root / "data" / "a"
+    history.append("a", [{"id": i, "s": {"x": text}} for i, text in enumerate("abac")])
+    stored = pq.read_table(path)
+    field = stored.schema.field("s").type.field("x").with_type(pa.dictionary(pa.int32(), pa.string()))
+    texts = pa.StructArray.from_arrays([pa.array(list("abac")).dictionary_encode()], fields=[field])
+    column = pa.field("s", texts.type, metadata=stored.schema.field("s").metadata)
+    pq.write_table(stored.set_column(1, column, texts), path, row_group_size=2)
+    rows = lv.open_table(history.address).scan().collect()
+    assert rows["s"].to_list() == [{"x": text} for text in "abac"]
+
+
 def test_a_date_is_no_time_with_a_zone_and_the_other_columns_are_read(tmp_path: Path) -> None:
     day = {"id": 3, "name": "day", "required": False, "type": "date"}
     history = IcebergHistory(tmp_path / "t", [ID, day], version=3)

@@ -21,6 +21,7 @@ from lakeview.iceberg.scan.projection import Projection, absent_fields, has_ids,
 from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.type_tree import nodes
+from lakeview.rows.parquet import file_batches
 from lakeview.rows.tasks import FileTask
 from lakeview.storage import Storage
 
@@ -130,7 +131,7 @@ class IcebergSource:
                 for start in range(0, file.metadata.num_rows, batch_rows):
                     yield projection.of({}, min(batch_rows, file.metadata.num_rows - start), target)
                 return
-            for batch in file.iter_batches(batch_size=batch_rows, columns=names):
+            for batch in file_batches(file, names, batch_rows):
                 batch.validate(full=True)
                 columns = {schema.get_field_index(f.name): batch.column(i) for i, f in enumerate(batch.schema)}
                 yield projection.of(columns, batch.num_rows, target)
