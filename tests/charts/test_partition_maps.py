@@ -33,7 +33,7 @@ def cells() -> pl.DataFrame:
 
 def rects() -> pl.DataFrame:
     snapshot = table(("a", "b", "c"), "a=1/b=2/c=3", "a=1/b=2/c=4", "a=2/b=2/c=3", sizes=[5, 3, 9])
-    return views.partitions.layout.partition_rects(
+    return views.partitions.rectangles.partition_rects(
         snapshot.partition_columns, views.partitions.sizes.partition_sizes(snapshot)
     )
 

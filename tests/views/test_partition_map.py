@@ -237,10 +237,10 @@ def test_a_grid_keeps_the_largest_values_of_each_key() -> None:
 def test_rectangles_fill_the_square_by_their_bytes_and_do_not_overlap() -> None:
     texts = [f"r={r}/c={c}/z={z}" for r in "nse" for c in "AB" for z in range(4)]
     snapshot = table(("r", "c", "z"), *texts, sizes=[(i * 37) % 91 + 1 for i in range(len(texts))])
-    rects = views.partitions.layout.partition_rects(
+    rects = views.partitions.rectangles.partition_rects(
         snapshot.partition_columns, views.partitions.sizes.partition_sizes(snapshot)
     )
-    assert rects.schema == views.partitions.layout.PARTITION_RECTS
+    assert rects.schema == views.partitions.rectangles.PARTITION_RECTS
     area = (rects["x1"] - rects["x0"]) * (rects["y1"] - rects["y0"])
     assert area.sum() == pytest.approx(1)
     assert (area - rects["bytes"] / rects["bytes"].sum()).abs().max() == pytest.approx(0, abs=1e-9)
@@ -256,7 +256,7 @@ def test_very_many_partitions_are_a_bounded_number_of_rectangles() -> None:
     texts = [f"r={i % 3000}/c={i}/z=1" for i in range(9000)]
     snapshot = table(("r", "c", "z"), *texts, sizes=[i + 1 for i in range(9000)])
     sizes = views.partitions.sizes.partition_sizes(snapshot)
-    rects = views.partitions.layout.partition_rects(snapshot.partition_columns, sizes)
+    rects = views.partitions.rectangles.partition_rects(snapshot.partition_columns, sizes)
     assert rects.height <= 2 * 1200 + 1
     assert (rects["partitions"].sum(), rects["bytes"].sum()) == (9000, sizes["bytes"].sum())
 

@@ -124,7 +124,7 @@ def _picture(now: OpenTable, keys: list[str], sizes: pl.DataFrame, suffix: str) 
         heatmap = charts.partition_maps.partition_heatmap(bounded, across, selection=choice, dark=dark())
         stack(heatmap, key=f"partition-map{suffix}", on_pick=pick)
     elif kind == "many":
-        rects = views.partitions.layout.partition_rects(keys, sizes)
+        rects = views.partitions.rectangles.partition_rects(keys, sizes)
         treemap = charts.partition_maps.partition_treemap(rects, selection=choice, dark=dark())
         stack(treemap, key=f"partition-map{suffix}", on_pick=pick)
     else:
