@@ -362,7 +362,8 @@ def test_an_unsafe_change_of_schema_is_refused(tmp_path: Path, schema: Schema, w
     with pytest.raises(InvalidRequestError, match=words) as caught, table.transaction() as txn:
         txn.evolve(schema)
     assert caught.value.kind == "schema-change"
-    assert caught.value.fix == "add nullable columns only; rewrite the table for anything else"
+    fix = "rename one of them, or drop it: names" if words == "case aside" else "add nullable columns only; rewrite"
+    assert str(caught.value.fix).startswith(fix)
     assert table.refresh() is False
 
 

@@ -117,7 +117,7 @@ def _check_names(fields: Sequence[Field], path: str) -> None:
     what = f"fields of {path}" if path else "columns"
     raise InvalidRequestError(
         f"two {what} are called {twice}, case aside",
-        fix="rename one of them: names that differ only by case are one name in Delta",
+        fix=_ONE_NAME,
         place=path_below(path, twice),
         kind="duplicate-column",
     )
@@ -138,7 +138,7 @@ def _check_fields(old: Sequence[Field], new: Sequence[Field], path: str) -> None
     for field in new:
         name = path_below(path, field.name)
         if folded.count(field.name.casefold()) > 1:
-            raise _refused(f"two {what}s would be called {name}, case aside", name)
+            raise _refused(f"two {what}s would be called {name}, case aside", name, fix=_ONE_NAME)
         if field.name not in names and not field.nullable:
             raise _refused(f"{what} {name} is new and must be nullable: older files do not have it", name)
         if field.name not in names and "CURRENT_DEFAULT" in field.metadata:  # delta protocol, Default Columns
@@ -206,7 +206,9 @@ def _merged(old: DataType, rows: DataType) -> DataType:
     return old
 
 
-def _refused(message: str, place: str) -> InvalidRequestError:
-    return InvalidRequestError(
-        message, fix="add nullable columns only; rewrite the table for anything else", place=place, kind="schema-change"
-    )
+_ADD_ONLY = "add nullable columns only; rewrite the table for anything else"
+_ONE_NAME = "rename one of them, or drop it: names that differ only by case are one name in Delta"
+
+
+def _refused(message: str, place: str, fix: str = _ADD_ONLY) -> InvalidRequestError:
+    return InvalidRequestError(message, fix=fix, place=place, kind="schema-change")
