@@ -7,6 +7,7 @@ import os
 import runpy
 import shutil
 from collections.abc import Mapping
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -242,6 +243,14 @@ def test_commits_to_a_sink_have_the_user_of_the_run_unless_it_names_one() -> Non
     assert users == [{"path": "/out", "userName": "mara"}, {"path": "/out", "username": "tove"}]
 
 
+def test_a_sink_that_may_get_columns_by_a_run_is_known() -> None:
+    session: Any = SimpleNamespace(client=SimpleNamespace(execute_command=lambda _: None))
+    registry, where = Registry(session, "graph"), SourceCodeLocation("orders.py", 1)
+    for name, more in {"out": {}, "grows": {"MERGESCHEMA": "true"}, "stays": {"mergeSchema": "false"}}.items():
+        registry.register_output(Sink(name, None, where, "lakeview", {"path": "/out", **more}))
+    assert registry.graph.evolving_sinks == ("grows",)
+
+
 def test_a_sink_is_published_with_the_options_of_its_store_and_secrets_stand_in_no_file(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -370,6 +379,28 @@ def test_columns_that_rows_do_not_have_are_named_with_the_word_that_names_them(w
     dataset = parse_config(f"{{output: o, tables: {{t: {{sink: s, {words}}}}}}}").tables["t"]
     with pytest.raises(InvalidRequestError, match=problem):
         spelled_as_rows(dataset, SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ("sink: s, publish: merge, keys: [idd]", "table t of lakeview-pipeline.yml: keys: there is no column idd"),
+        ("sink: s, z_order_by: [day]", "table t of .*: z_order_by: .*day.*\n  fix: .*; correct z_order_by in"),
+        ("sink: s, expectations: [{name: e, condition: prize > 1}]", "table t of .*: expectation e: .*prize"),
+        ("view: v, publish: overwrite, z_order_by: [day]", "z_order_by: .*day"),
+        ("sink: grows, publish: merge, keys: [day]", "keys: there is no column day"),
+        ("sink: grows, publish: merge, keys: [day], merge_schema: true", ""),
+        ("sink: new, z_order_by: [id], partition_by: [id], merge_schema: true", ""),
+        ("sink: s, z_order_by: [ID]", ""),
+    ],
+)
+def test_columns_that_tables_do_not_have_are_named_before_flows_run(tmp_path: Path, words: str, problem: str) -> None:
+    sinks = {name: _table(tmp_path / name).address for name in ("s", "grows")} | {"new": str(tmp_path / "new")}
+    _table(tmp_path / "lake/t")
+    config = parse_config(f"{{output: {tmp_path / 'lake'}, tables: {{t: {{{words}}}}}}}")
+    graph = Graph(sinks, ("v",), evolving_sinks=("grows",))
+    with pytest.raises(InvalidRequestError, match=problem) if problem else nullcontext():
+        check_publications(graph, config, "shop")
 
 
 def test_new_columns_are_refused_with_the_word_that_adds_them() -> None:

@@ -10,7 +10,6 @@ import polars as pl
 import pyarrow as pa
 
 from lakeview.delta.write.curve import MOST_COLUMNS, in_curve_order
-from lakeview.delta.write.definition import Definition
 from lakeview.delta.write.file_changes import FileChanges, paths_of
 from lakeview.delta.write.live_files import LiveFile
 from lakeview.delta.write.moved_rows import Rearrangement
@@ -21,6 +20,7 @@ from lakeview.delta.write.writer import write_conformed
 from lakeview.model.clock import Clock
 from lakeview.model.data_types import VARIANT
 from lakeview.model.errors import InvalidRequestError
+from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.rows.batches import read_ahead
 
@@ -47,7 +47,7 @@ def optimize(
     Without `z_order_by` only small files and those with many deleted rows are taken, as many together as make one of
     about `target_bytes`. InvalidRequestError for a column to order by that has no order.
     """
-    z_order_by = order_columns(txn.definition, z_order_by)
+    z_order_by = order_columns(txn.definition.schema, txn.definition.partition_columns, z_order_by)
     groups = groups_of(txn.live_files(where), target_bytes, z_order_by)
     work = txn.row_changes()
     context = replace(work.context, target_bytes=target_bytes)
@@ -129,8 +129,9 @@ def rewrite(
     return Rearrangement(tuple(group), rows, before, before, tuple(adds), ordered=not z_order_by)
 
 
-def order_columns(definition: Definition, columns: Sequence[str]) -> list[str]:
-    """The columns that these names mean, case aside. InvalidRequestError for those that no curve goes through."""
+def order_columns(schema: Schema, partition_columns: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """The columns of a table that these names mean, case aside. InvalidRequestError for those that no curve goes
+    through."""
     if len(columns) > MOST_COLUMNS:
         raise InvalidRequestError(
             f"{len(columns)} columns are more than a curve orders rows by",
@@ -138,19 +139,19 @@ def order_columns(definition: Definition, columns: Sequence[str]) -> list[str]:
             place="z_order_by",
             kind="bad-order",
         )
-    names = definition.schema.spelled(columns, place="z_order_by")
+    names = schema.spelled(columns, place="z_order_by")
     for name in names:
-        if name in definition.partition_columns:
+        if name in partition_columns:
             raise InvalidRequestError(
                 f"{name} is a partition column: each file has one value of it",
                 fix="order by columns of the rows",
                 place=name,
                 kind="bad-order",
             )
-        type_ = definition.schema.select([name]).to_polars()[name]
-        if type_.is_nested() or type_ == pl.Null() or definition.schema[name].type == VARIANT:
+        type_ = schema.select([name]).to_polars()[name]
+        if type_.is_nested() or type_ == pl.Null() or schema[name].type == VARIANT:
             raise InvalidRequestError(
-                f"{name} is {definition.schema[name].type}, which has no order",
+                f"{name} is {schema[name].type}, which has no order",
                 fix="order by other columns",
                 place=name,
                 kind="bad-order",

@@ -90,7 +90,7 @@ def optimize(
     def attempt() -> int | None:
         with table.transaction("OPTIMIZE", parameters=parameters, user=user, engine=ENGINE) as txn:
             condition = txn.on_partitions(where)
-            columns = order_columns(txn.definition, z_order_by)
+            columns = order_columns(txn.definition.schema, txn.definition.partition_columns, z_order_by)
             size: int = value(txn.definition.properties, "delta.targetFileSize") or TARGET_BYTES
             work = txn.row_work()
             work = replace(work, context=replace(work.context, target_bytes=size))

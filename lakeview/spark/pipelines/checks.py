@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from lakeview.delta.write.evolution import merge_schemas
+from lakeview.delta.write.optimize import order_columns
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import choices, first_few
 from lakeview.model.schema import Schema
+from lakeview.model.snapshot import Snapshot
 from lakeview.spark.pipelines.config import FILE, Dataset, PipelineConfig
 from lakeview.spark.pipelines.expectations import check_rules
 from lakeview.spark.pipelines.graph import Graph, same_dataset
@@ -66,6 +69,35 @@ def spelled_as_rows(dataset: Dataset, schema: Schema) -> Dataset:
             )
     check_rules(dataset.rules, schema)
     return dataset
+
+
+def check_order(dataset: Dataset, rows: Schema, published: Snapshot | None) -> None:
+    """InvalidRequestError for columns of z_order_by that the published table will not have once these rows are in it,
+    or that no curve goes through."""
+    schema, partitions = rows, list(dataset.partition_by)
+    if published is not None:
+        schema, partitions = merge_schemas(published.schema, rows), list(published.partition_columns)
+    try:
+        order_columns(schema, partitions, dataset.z_order_by)
+    except InvalidRequestError as error:
+        raise InvalidRequestError(
+            f"z_order_by: {error.message}", fix=f"{error.fix}; correct z_order_by in {FILE}", place="z_order_by",
+            kind=error.kind,
+        ) from error  # fmt: skip
+
+
+def check_columns(name: str, dataset: Dataset, sink: Snapshot | None, published: Snapshot | None) -> None:
+    """InvalidRequestError for what a configuration says of columns, before there are rows: held against a sink whose
+    columns stay as they are, else against a published table that gets no new ones."""
+    rows = sink or (None if dataset.merge_schema else published)
+    if rows is None:
+        return
+    try:
+        check_order(spelled_as_rows(dataset, rows.schema), rows.schema, published)
+    except InvalidRequestError as error:
+        raise InvalidRequestError(
+            f"table {name} of {FILE}: {error.message}", fix=error.fix, place=name, kind=error.kind
+        ) from error
 
 
 def check_no_new_columns(dataset: Dataset, rows: Schema, published: Schema, address: str) -> None:

@@ -35,7 +35,7 @@ import lakeview as lv
 from lakeview.model.clock import system_clock
 from lakeview.model.errors import InvalidRequestError, LakeviewError
 from lakeview.spark.failures import lakeview_error
-from lakeview.spark.option_values import STORAGE_PREFIX, as_spark_options
+from lakeview.spark.option_values import STORAGE_PREFIX, as_spark_options, flag
 from lakeview.spark.pipelines.checks import check_results
 from lakeview.spark.pipelines.config import read_config
 from lakeview.spark.pipelines.graph import FORMAT, Answer, FlowNode, Graph, absolute, inputs_in, lakeview_tables
@@ -62,6 +62,7 @@ class Registry(SparkConnectGraphElementRegistry):
         self._datasets: list[str] = []
         self._temporary_views: list[str] = []
         self._has_sql = False
+        self._evolving_sinks: list[str] = []
         self._flows: list[FlowNode] = []
 
     @property
@@ -69,7 +70,7 @@ class Registry(SparkConnectGraphElementRegistry):
         """What has been registered."""
         return Graph(
             self._sinks, tuple(self._datasets), tuple(self._flows), self._sink_options, self._input_options,
-            tuple(self._temporary_views), self._has_sql,
+            tuple(self._temporary_views), self._has_sql, tuple(self._evolving_sinks),
         )  # fmt: skip
 
     def register_output(self, output: Output) -> None:
@@ -114,6 +115,8 @@ class Registry(SparkConnectGraphElementRegistry):
         storage_options = {name: value for name, value in by_name.items() if name.startswith(STORAGE_PREFIX)}
         if storage_options:
             self._sink_options[sink.name] = storage_options
+        if any(flag(by_name, name, default=False) for name in ("mergeschema", "overwriteschema")):
+            self._evolving_sinks.append(sink.name)
         if self._user is not None and "username" not in by_name:
             options["userName"] = self._user
         return replace(sink, options=options)

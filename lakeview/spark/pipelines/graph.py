@@ -37,7 +37,8 @@ class FlowNode(msgspec.Struct, frozen=True):
 class Graph(msgspec.Struct, frozen=True):
     """A pipeline as its files define it. `sinks`: name -> path, of our format; `sink_options`: name -> the options
     `storage.<name>` of a sink that has any; `input_options`: address -> those of a lakeview table that flows read;
-    `datasets`: tables and materialized views; `has_sql`: SQL files define more of them."""
+    `datasets`: tables and materialized views; `has_sql`: SQL files define more of them; `evolving_sinks`: those that
+    may get columns by a run."""
 
     sinks: dict[str, str] = {}
     datasets: tuple[str, ...] = ()
@@ -46,6 +47,7 @@ class Graph(msgspec.Struct, frozen=True):
     input_options: dict[str, dict[str, str]] = {}
     temporary_views: tuple[str, ...] = ()
     has_sql: bool = False
+    evolving_sinks: tuple[str, ...] = ()
 
     def access_to(self, sink: str | None) -> StoreAccess:
         """What the table of a sink is opened with."""

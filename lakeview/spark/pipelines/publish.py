@@ -22,7 +22,7 @@ from lakeview.spark.dml.merge import empty_source, merge
 from lakeview.spark.option_values import as_spark_options
 from lakeview.spark.pipelines import expectations
 from lakeview.spark.pipelines.additions import added_rows
-from lakeview.spark.pipelines.checks import check_no_new_columns, no_such_view, spelled_as_rows
+from lakeview.spark.pipelines.checks import check_no_new_columns, check_order, no_such_view, spelled_as_rows
 from lakeview.spark.pipelines.config import Action, Dataset, Mode
 from lakeview.spark.pipelines.graph import FORMAT, Graph
 from lakeview.spark.pipelines.publication import (
@@ -125,6 +125,8 @@ class Publisher:
         schema = from_spark(rows.schema)
         dataset = spelled_as_rows(dataset, schema)
         rules = dataset.rules
+        there = table_at(self._address(name), self.access)
+        check_order(dataset, schema, None if there is None else there.snapshot())
         target = self._target(name, dataset, schema)
         check_no_new_columns(dataset, schema, target.snapshot().schema, target.address)
         stays = self._rows_of(target) if dataset.publish is Mode.APPEND and target.snapshot().num_files else None

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from lakeview.delta.table import DeltaTable
 from lakeview.model.addresses import is_local, normalise
 from lakeview.model.errors import InvalidRequestError
+from lakeview.spark.pipelines.checks import check_columns
 from lakeview.spark.pipelines.config import PipelineConfig
 from lakeview.spark.pipelines.graph import Graph
 from lakeview.spark.pipelines.lineage import Checkpoints
@@ -55,10 +56,17 @@ def check_restart(graph: Graph, checkpoints: Checkpoints, records: Records, stor
 
 def check_publications(graph: Graph, config: PipelineConfig, pipeline: str) -> None:
     """InvalidRequestError where a sink ends before a version of it that was published, by whichever writer: what flows
-    write under that number would not be published."""
+    write under that number would not be published. And for columns that the configuration names, and that tables which
+    are there do not have."""
     for name, dataset in config.tables.items():
+        places = Places(pipeline, config.output, name, config.access)
+        published, sink = table_at(places.address, config.access), None
         if dataset.sink is not None:
-            Places(pipeline, config.output, name, config.access).check_sink(dataset, graph)
+            places.check_sink(dataset, graph)
+            if dataset.sink not in graph.evolving_sinks:
+                sink = table_at(graph.sinks.get(dataset.sink, ""), graph.access_to(dataset.sink))
+        snapshots = (None if table is None else table.snapshot() for table in (sink, published))
+        check_columns(name, dataset, *snapshots)
 
 
 def are_visible(storage: str, server: str) -> bool:
