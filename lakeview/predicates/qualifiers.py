@@ -33,6 +33,19 @@ def with_qualifiers(text: str, names: Mapping[str, str]) -> str:
     return tree.sql(dialect=DIALECTS["polars"])
 
 
+def qualified(text: str, qualifier: str) -> str:
+    """SQL text in which each column, or field of one, is of the side that a qualifier names.
+
+    InvalidRequestError for text that cannot be read.
+    """
+    dialect = DIALECTS["polars"]
+
+    def of_side(node: exp.Expr) -> exp.Expr:
+        return parse_condition(f'"{qualifier}".{node.sql(dialect=dialect)}') if isinstance(node, exp.Column) else node
+
+    return parse_condition(text).transform(of_side).sql(dialect=dialect)
+
+
 def _first_parts(tree: exp.Expr) -> list[exp.Expr]:
     """The first of the parts of each column that has several."""
     return [column.parts[0] for column in tree.find_all(exp.Column) if len(column.parts) > 1]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from lakeview.model.errors import InvalidRequestError
 from lakeview.predicates import predicate
 from lakeview.predicates.condition import constraint_expression, translate
+from lakeview.predicates.qualifiers import qualified
 
 ENDLESS = {
     "a long chain": " AND ".join(["a = 1"] * 60_000),
@@ -259,3 +260,15 @@ def test_a_condition_is_printed_for_another_engine() -> None:
     assert translate(at.format(""), "spark") == "t < CAST('2026-03-08 07:00:00' AS TIMESTAMP_NTZ)"
     with pytest.raises(InvalidRequestError):
         translate("TRUE; COPY t TO '/tmp/x'", "duckdb")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("flag", '"source".flag'),
+        ("op = 'D' AND `a.b` > 1", """"source".op = 'D' AND "source"."a.b" > 1"""),
+        ("s.x.y IS NULL", '"source".s.x.y IS NULL'),
+    ],
+)
+def test_each_column_of_a_text_is_of_the_side_that_a_qualifier_names(text: str, expected: str) -> None:
+    assert qualified(text, "source") == expected

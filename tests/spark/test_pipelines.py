@@ -128,6 +128,11 @@ def test_a_merge_takes_the_last_row_of_a_key(spark: SparkSession, tmp_path: Path
     assert shop.table().rows() == [*keyless, (1, "b", 6), (2, "d", 9), (3, "e", 1)]
     assert shop.publish() == "unchanged"
     assert shop.look.frame("runs").filter(step="publish")["rows_out"].to_list()[:2] == [4, 2]
+    shop.dataset = msgspec.structs.replace(shop.dataset, delete_when="`Name` = 'gone' OR price > 90")
+    later: Any = [(1, "gone", 8), (2, "gone", 10), (2, None, 11), (9, "gone", 1), (None, "gone", 3)]
+    shop.sink.append(rows(*later))
+    shop.publish()
+    assert shop.table().rows() == [*keyless, (2, None, 11), (3, "e", 1)]
     shop.sink.append(rows((4, "f", 1)))
     shop.dataset = msgspec.structs.replace(shop.dataset, order_by=("PRICE", "costs"))
     with pytest.raises(InvalidRequestError, match="there is no column costs"):

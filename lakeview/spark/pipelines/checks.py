@@ -9,7 +9,7 @@ from lakeview.model.printable import choices, first_few
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot
 from lakeview.spark.pipelines.config import FILE, Dataset, PipelineConfig
-from lakeview.spark.pipelines.expectations import check_rules
+from lakeview.spark.pipelines.expectations import check_condition, check_rules
 from lakeview.spark.pipelines.graph import Graph, same_dataset
 
 _COLUMNS = ("keys", "order_by", "partition_by")
@@ -68,6 +68,13 @@ def spelled_as_rows(dataset: Dataset, schema: Schema) -> Dataset:
                 kind="unknown-column",
             )
     check_rules(dataset.rules, schema)
+    if dataset.delete_when is not None:
+        try:
+            check_condition(dataset.delete_when, schema)
+        except InvalidRequestError as error:
+            raise InvalidRequestError(
+                f"delete_when: {error.message}", fix=error.fix, place="delete_when", kind=error.kind
+            ) from error
     return dataset
 
 

@@ -72,13 +72,15 @@ class Expectation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Dataset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is published of one result. `sink`: of the pipeline, whose new rows are published; or `view`: a table or
     materialized view of the pipeline, which is published whole. `keys`: of a merge; `order_by`: the row of a key with
-    the largest values there counts. `partition_by`, `properties`: of the table when it is created."""
+    the largest values there counts; `delete_when`: rows for which this condition is true delete the row of their key.
+    `partition_by`, `properties`: of the table when it is created."""
 
     sink: str | None = None
     view: str | None = None
     publish: Mode = Mode.APPEND
     keys: tuple[str, ...] = ()
     order_by: tuple[str, ...] = ()
+    delete_when: str | None = None
     partition_by: tuple[str, ...] = ()
     properties: Mapping[str, str] = {}
     merge_schema: bool = False
@@ -215,6 +217,8 @@ def _problems(dataset: Dataset) -> Sequence[str]:
         and dataset.publish is not Mode.OVERWRITE,
         "a merge needs keys, and nothing else has them": merges != bool(dataset.keys),
         "order_by says which row of a key counts, which only a merge asks": bool(dataset.order_by) and not merges,
+        "delete_when says which rows of a merge delete others, and nothing else has it": dataset.delete_when is not None
+        and not merges,
         "vacuum is a retention such as 7d or 12h": dataset.vacuum is not None and dataset.retention is None,
         "two expectations have one name": len({e.name for e in dataset.expectations}) < len(dataset.expectations),
     }
@@ -226,7 +230,7 @@ def _problems(dataset: Dataset) -> Sequence[str]:
         for e in dataset.expectations
         if (e.condition is None) == (not e.unique)
     ]
-    return [problem for problem, holds in wrong.items() if holds] + rules + list(_unreadable(dataset.expectations))
+    return [problem for problem, holds in wrong.items() if holds] + rules + list(_unreadable(dataset))
 
 
 def _repeated(names: Sequence[str]) -> list[str]:
@@ -234,14 +238,15 @@ def _repeated(names: Sequence[str]) -> list[str]:
     return [name for name, count in Counter(names).items() if count > 1]
 
 
-def _unreadable(expectations: Sequence[Expectation]) -> Iterator[str]:
+def _unreadable(dataset: Dataset) -> Iterator[str]:
     """What is wrong with the text of conditions: without the columns, before anything runs."""
-    for expectation in expectations:
+    conditions = [(f"expectation {e.name}", e.condition) for e in dataset.expectations]
+    for what, condition in (*conditions, ("delete_when", dataset.delete_when)):
         try:
-            if expectation.condition is not None:
-                to_expression(expectation.condition)
+            if condition is not None:
+                to_expression(condition)
         except InvalidRequestError as error:
-            yield f"expectation {expectation.name}: {error.message}"
+            yield f"{what}: {error.message}"
 
 
 def _located(document: Any, error: msgspec.ValidationError) -> str:

@@ -55,16 +55,21 @@ class Counts:
 def check_rules(rules: Sequence[Expectation], schema: Schema) -> None:
     """InvalidRequestError for a condition that rows of this schema cannot be held against, and for unique columns that
     it does not have, with the name of the expectation. Nothing is read."""
-    empty = pl.DataFrame(schema=schema.to_polars())
     for rule in rules:
         try:
             schema.require(rule.unique)
-            if rule.condition is not None and _holds(empty, rule.condition, schema).dtype != pl.Boolean:
-                raise InvalidRequestError(f"{rule.condition} is no condition", fix="write a comparison")
+            if rule.condition is not None:
+                check_condition(rule.condition, schema)
         except InvalidRequestError as error:
             raise InvalidRequestError(
                 f"expectation {rule.name}: {error.message}", fix=error.fix, place=rule.name, kind=error.kind
             ) from error
+
+
+def check_condition(condition: str, schema: Schema) -> None:
+    """InvalidRequestError for a condition that rows of this schema cannot be held against."""
+    if _holds(pl.DataFrame(schema=schema.to_polars()), condition, schema).dtype != pl.Boolean:
+        raise InvalidRequestError(f"{condition} is no condition", fix="write a comparison")
 
 
 def failed_rows(rows: pl.DataFrame, condition: str, schema: Schema) -> pl.Series:

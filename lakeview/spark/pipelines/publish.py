@@ -11,20 +11,20 @@ from pyspark.sql import functions as f
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.delta.write.merge import Merge, condition_of
 from lakeview.model.addresses import relative_to
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.model.schema import Schema, quoted
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.dml import changes
-from lakeview.spark.dml.merge import empty_source, merge
+from lakeview.spark.dml.merge import merge
 from lakeview.spark.option_values import as_spark_options
 from lakeview.spark.pipelines import expectations
 from lakeview.spark.pipelines.additions import added_rows
 from lakeview.spark.pipelines.checks import check_no_new_columns, check_order, no_such_view, spelled_as_rows
 from lakeview.spark.pipelines.config import Action, Dataset, Mode
 from lakeview.spark.pipelines.graph import FORMAT, Graph
+from lakeview.spark.pipelines.merges import merge_plan
 from lakeview.spark.pipelines.publication import (
     Publication,
     Read,
@@ -236,11 +236,9 @@ class Publisher:
                 done, rows_out=rows_out, rows_dropped=done.rows_dropped + done.rows_out - rows_out
             )
         if dataset.publish is Mode.MERGE:
-            plan = Merge(empty_source(good), condition_of(dataset.keys), _elsewhere)
-            plan.when_matched_update().when_not_matched_insert()
             merge(
-                self.spark, target, good, plan, merge_schema=dataset.merge_schema, application=app, user=self.user,
-                user_metadata=done.user_metadata(), clock=self.clock,
+                self.spark, target, good, merge_plan(dataset, good), merge_schema=dataset.merge_schema, application=app,
+                user=self.user, user_metadata=done.user_metadata(), clock=self.clock,
             )  # fmt: skip
             return
         mode = "overwrite" if dataset.publish is Mode.OVERWRITE else "append"
@@ -293,7 +291,3 @@ def _free(rows: DataFrame, name: str) -> str:
     while name.casefold() in {column.casefold() for column in rows.columns}:
         name += "_"
     return name
-
-
-def _elsewhere(plan: Merge) -> int | None:
-    raise InvalidRequestError(f"the merge on {plan.on} is run by Spark", fix="publish the dataset")
