@@ -578,6 +578,30 @@ def test_a_sink_of_which_an_older_state_was_restored_is_refused(tmp_path: Path) 
         check_restart(graph, Checkpoints(storage), records, storage)
 
 
+def test_a_restored_sink_that_was_filled_again_is_refused(tmp_path: Path) -> None:
+    sink, places = _table(tmp_path / "sink"), Places("shop", str(tmp_path / "lake"), "orders")
+    graph, dataset = Graph({"s": sink.address}), Dataset(sink="s")
+    shutil.copytree(sink.address, tmp_path / "backup")
+    sink.append(pl.DataFrame({"id": [1]}))
+    (source,) = places.sources(dataset, graph)
+    published = _table(Path(places.address))
+    done = Publication("shop", "r1", "orders", NOON, source.reads, 1, 1, 0, 0)
+    with published.transaction("WRITE", parameters={}, user_metadata=done.user_metadata()) as txn:
+        txn.set_transaction(places.application(sink), source.number)
+    published.append(pl.DataFrame({"id": [5]}))
+    assert places.sources(dataset, graph) == []
+    shutil.rmtree(sink.address)
+    (tmp_path / "backup").rename(sink.address)
+    filled: Any = lv.open_table(sink.address)
+    filled.append(pl.DataFrame({"id": [2]}))
+    config = parse_config(f"{{output: {tmp_path / 'lake'}, tables: {{orders: {{sink: s}}}}}}")
+    for check in (lambda: places.sources(dataset, graph), lambda: check_publications(graph, config, "shop")):
+        with pytest.raises(
+            InvalidRequestError, match="has another commit under the number of the version that was last"
+        ):
+            check()
+
+
 def test_a_source_names_the_version_that_restored_its_sink(tmp_path: Path) -> None:
     sink = _table(tmp_path / "sink")
     for number in (1, 2):

@@ -14,11 +14,13 @@ from lakeview.spark.pipelines.records import Row
 
 class Read(msgspec.Struct, frozen=True):
     """An input of a publication: what the commits `first` to `last` of a table added, or with `first` None all rows of
-    version `last`; of what has no versions both are None."""
+    version `last`; of what has no versions both are None. `commit`: the digest of the commit `last` of a sink, which
+    another version of its number does not have."""
 
     address: str
     first: int | None = None
     last: int | None = None
+    commit: str | None = None
 
 
 class Result(msgspec.Struct, frozen=True):

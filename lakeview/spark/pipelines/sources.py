@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import polars as pl
 
 from lakeview.delta.table import DeltaTable
-from lakeview.model.errors import InvalidRequestError, NotATableError
+from lakeview.model.errors import InvalidRequestError, NotATableError, VersionNotFoundError
 from lakeview.model.pipelines import FOLDER
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.pipelines.checks import no_such_sink
 from lakeview.spark.pipelines.config import Dataset, Mode
 from lakeview.spark.pipelines.graph import Graph
-from lakeview.spark.pipelines.publication import Read
-from lakeview.spark.pipelines.records import transaction_version
+from lakeview.spark.pipelines.publication import Read, publication_in
+from lakeview.spark.pipelines.records import commits_after, transaction_version
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
 _PIPELINE = "lakeview pipeline "
+_RECENT = 100
+"""So many commits of a published table are looked through for its last publication: maintenance may follow it."""
 
 
 @dataclass(frozen=True)
@@ -79,14 +82,14 @@ class Places:
         half = self._quarantined(application, published)
         self._check_not_itself(dataset, sink, published)
         self._check_same_sink(dataset, application, sink, after)
-        self._check_not_older(dataset, sink, max(after, half))
+        self._check_not_older(dataset, sink, published, max(after, half))
         ends = [end for end in sorted({half, last}) if after < end <= last]
         if dataset.publish is Mode.OVERWRITE:
             ends = [end for end in (last,) if after < end]
         sources = []
         for end in ends:
             first = None if after < 0 or dataset.publish is Mode.OVERWRITE else after
-            reads = (Read(sink.address, None if first is None else first + 1, end),)
+            reads = (Read(sink.address, None if first is None else first + 1, end, _digest(sink, end)),)
             sources.append(Source(sink.address, end, reads, first))
             after = end
         return sources
@@ -127,19 +130,35 @@ class Places:
         if sink is not None and published is not None:
             application = self.application(sink)
             last = max(transaction_version(published, application), self._quarantined(application, published))
-            self._check_not_older(dataset, sink, last)
+            self._check_not_older(dataset, sink, published, last)
 
-    def _check_not_older(self, dataset: Dataset, sink: DeltaTable, last: int) -> None:
+    def _check_not_older(self, dataset: Dataset, sink: DeltaTable, published: DeltaTable | None, last: int) -> None:
         """Rows of the versions that come again would be taken for published ones."""
         if last > sink.latest_version:
-            raise InvalidRequestError(
-                f"the sink {dataset.sink} at {sink.address} ends at version {sink.latest_version}, and its version "
-                f"{last} has been published to {self.address}: an older state of the sink was restored",
-                fix="restore the newer state of the sink; or move the published table away, which then gets the rows "
-                "that the sink has now: flows do not read again what they have read",
-                place=self.name,
-                kind="older-sink",
-            )
+            problem = f"ends at version {sink.latest_version}, and its version {last} has been"
+        elif self._has_other_commit(sink, published):
+            problem = "has another commit under the number of the version that was last"
+        else:
+            return
+        raise InvalidRequestError(
+            f"the sink {dataset.sink} at {sink.address} {problem} published to {self.address}: an older state of the "
+            "sink was restored",
+            fix="restore the newer state of the sink; or move the published table away, which then gets the rows "
+            "that the sink has now: flows do not read again what they have read",
+            place=self.name,
+            kind="older-sink",
+        )
+
+    def _has_other_commit(self, sink: DeltaTable, published: DeltaTable | None) -> bool:
+        """Whether the version of the sink that was last published is there, and not by the commit that was read."""
+        after = transaction_version(published, self.application(sink))
+        if published is None or after < 0:
+            return False
+        recent = commits_after(published, published.latest_version - _RECENT)
+        done = [publication_in(commit.user_metadata, self.pipeline, self.name) for commit in recent]
+        reads = [read for each in done if each is not None for read in each.inputs if read.last == after]
+        recorded = reads[-1].commit if reads else None
+        return recorded is not None and _digest(sink, after) not in (None, recorded)
 
     def _check_same_sink(self, dataset: Dataset, application: str, sink: DeltaTable, after: int) -> None:
         """Rows of a sink that was deleted and is filled again, or of a pipeline that was renamed, would be appended a
@@ -181,6 +200,14 @@ def only_grew(sink: DeltaTable, source: Source) -> bool:
 
 def _commits(sink: DeltaTable, source: Source) -> pl.DataFrame:
     return sink.history().filter(pl.col("version") > source.first, pl.col("version") <= source.number)
+
+
+def _digest(sink: DeltaTable, version: int) -> str | None:
+    """The digest of a commit; None where its file is gone."""
+    try:
+        return blake2b(sink.log.commit_bytes(version), digest_size=16).hexdigest()
+    except VersionNotFoundError:
+        return None
 
 
 def table_at(address: str, access: StoreAccess) -> DeltaTable | None:
