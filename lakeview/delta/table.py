@@ -28,7 +28,7 @@ from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import version_at
 from lakeview.delta.states import States
 from lakeview.delta.write.operations import Operations
-from lakeview.model.arguments import integer_of, text_of
+from lakeview.model.arguments import integer_of, optional_integer
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.frames import ACTIONS
 from lakeview.model.physical import PhysicalFile
@@ -86,10 +86,7 @@ class DeltaTable(Operations, OneLine):
 
         A page reads its own commits; where they remove files, as much before them as tells what these files were.
         """
-        return self._history.commits(
-            None if limit is None else integer_of(limit, "limit"),
-            None if before is None else integer_of(before, "before"),
-        )
+        return self._history.commits(optional_integer(limit, "limit"), optional_integer(before, "before"))
 
     def versions(self, *, look: bool = True) -> pl.DataFrame:
         """VERSIONS, newest first; one listing of the table's folder tells which data files are gone. With `look=False`
@@ -148,9 +145,7 @@ class DeltaTable(Operations, OneLine):
         """How a file of a version is laid out inside: InvalidRequestError, DataFileMissingError, UnsupportedTableError
         for one that is no Parquet file, CorruptTableError."""
         state = self.state(version)
-        size = listed_size(
-            files_frame(state, self._states.partitions(state), ["path", "size"]), text_of(path, "path"), self.address
-        )
+        size = listed_size(files_frame(state, self._states.partitions(state), ["path", "size"]), path, self.address)
         by_id = column_mapping_mode(state.table_protocol, state.properties) == "id"
         return physical_file(self.storage, path, size, self._states.schema(state), "id" if by_id else "name")
 
@@ -210,8 +205,8 @@ class DeltaTable(Operations, OneLine):
         log proves it, shows a violation, or cannot tell. No data file is read; any protocol is accepted."""
         from lakeview.delta.audit import audit
 
-        start, end = (None if version is None else integer_of(version, "version") for version in (start, end))
-        return audit(self._log, self._history.times, start, end)
+        first, last = optional_integer(start, "version"), optional_integer(end, "version")
+        return audit(self._log, self._history.times, first, last)
 
     # -- what the writer builds on
 

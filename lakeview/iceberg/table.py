@@ -24,6 +24,7 @@ from lakeview.iceberg.scan.metadata_columns import with_metadata_columns
 from lakeview.iceberg.scan.plan import Scan
 from lakeview.iceberg.state import State
 from lakeview.iceberg.write.operations import Operations
+from lakeview.model.arguments import integer_of, names_of, optional_integer
 from lakeview.model.change_columns import change_schema
 from lakeview.model.errors import CorruptTableError, VersionNotFoundError
 from lakeview.model.findings import Finding
@@ -144,7 +145,7 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
     def commit(self, version: int) -> pl.DataFrame:
         """ACTIONS of one snapshot: the snapshot itself, then the files it added and removed."""
         state = self._state
-        return state.history.commit(self._entry(state, version))
+        return state.history.commit(self._entry(state, integer_of(version, "version")))
 
     def files(
         self,
@@ -221,7 +222,7 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         entry, schema = self._snapshot_and_schema(state, version, at, ref)
         names = [*metadata_columns, *(f.name for f in LINEAGE if row_tracking)]
         schema = with_metadata_columns(schema, names, state.metadata, state.columns)
-        places = None if paths is None else [state.locations.resolve(path) for path in paths]
+        places = None if paths is None else [state.locations.resolve(path) for path in names_of(paths, "paths")]
         return lazy_rows(of_files(self._scan(state, entry, schema).tasks, places), schema, state.storage)
 
     def tasks(
@@ -254,10 +255,11 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         from lakeview.iceberg.audit import audit
 
         state = self._state
-        for version in (start, end):
+        first, last = optional_integer(start, "version"), optional_integer(end, "version")
+        for version in (first, last):
             if version is not None:
                 self._entry(state, version)
-        return audit(state.metadata, state.tree, start, end)
+        return audit(state.metadata, state.tree, first, last)
 
     # -- inside
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from operator import index
 from typing import Any, NoReturn, SupportsIndex
@@ -41,6 +41,20 @@ def names_of(names: object, place: str) -> tuple[str, ...]:
     return tuple(_encodable(name, place) for name in candidates)
 
 
+def file_columns(columns: object, choices: Sequence[str]) -> tuple[str, ...]:
+    """Columns of a file listing, each once and among the choices."""
+    names = names_of(columns, "columns")
+    if unknown := [name for name in names if name not in choices]:
+        raise InvalidRequestError(
+            f"a file listing has no column {unknown[0]}",
+            fix=f"choose from {', '.join(choices)}",
+            kind="unknown-column",
+        )
+    if len(set(names)) < len(names):
+        _refuse(columns, "columns", "list of different names", "give each name once")
+    return names
+
+
 def mapping_of(values: object, place: str) -> dict[str, Any]:
     """Names to values."""
     if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
@@ -51,8 +65,15 @@ def mapping_of(values: object, place: str) -> dict[str, Any]:
 
 
 def integer_of(value: object, place: str) -> int:
-    """A whole number, of numpy too."""
-    return index(value) if isinstance(value, SupportsIndex) else _refuse(value, place, "whole number", "give an int")
+    """A whole number, of numpy too; a truth value is none, though Python counts with it."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        _refuse(value, place, "whole number", "give an int")
+    return index(value)
+
+
+def optional_integer(value: object, place: str) -> int | None:
+    """A whole number, or None."""
+    return None if value is None else integer_of(value, place)
 
 
 def integers_of(values: object, place: str) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import polars as pl
@@ -34,7 +34,12 @@ def milliseconds(moment: datetime) -> int:
             fix="give an aware datetime, such as datetime(2026, 7, 15, 3, 25, tzinfo=UTC)",
             kind="naive-moment",
         )
-    return (moment - EPOCH) // timedelta(milliseconds=1)
+    try:
+        return (moment.astimezone(UTC) - EPOCH) // timedelta(milliseconds=1)
+    except OverflowError as error:
+        raise InvalidRequestError(
+            f"the moment {moment} lies outside the years 1 to 9999 in UTC", fix="give one within them"
+        ) from error
 
 
 class Snapshot:

@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
+from operator import index
 from typing import SupportsIndex, cast
 
 import polars as pl
 
+from lakeview.model.arguments import integer_of, optional_integer
 from lakeview.model.errors import InvalidRequestError, LakeviewError, UnsupportedTableError, VersionNotFoundError
 from lakeview.model.frames import (
     FORMAT_VERSIONS,
@@ -52,6 +54,12 @@ class TableBody:
         """The files that one of two versions has alone."""
         raise NotImplementedError
 
+    def _commits(self, start: int | datetime, end: int | datetime | None) -> RangeRead:
+        return self._changes(_bound(start), None if end is None else _bound(end))
+
+    def _two_versions(self, base: int, version: int | None) -> RangeRead:
+        return self._difference(integer_of(base, "base"), optional_integer(version, "version"))
+
     def audit(self: Table, start: int | None = None, end: int | None = None) -> pl.DataFrame:  # noqa: ARG002 (no log)
         """UnsupportedTableError: only tables whose log can be read are audited."""
         raise UnsupportedTableError(
@@ -71,11 +79,11 @@ class TableBody:
         or that a schema change cuts in two, SharingError where a server shares no changes. Collecting raises
         DataFileMissingError, which names file and version.
         """
-        return self._changes(start, end).rows()
+        return self._commits(start, end).rows()
 
     def changes_plan(self, start: int | datetime, end: int | datetime | None = None) -> pl.DataFrame:
         """CHANGES_PLAN: the files that `changes` reads, so that the cost is known before. Errors as `changes`."""
-        return self._changes(start, end).plan()
+        return self._commits(start, end).plan()
 
     def difference(self, base: int, version: int | None = None) -> pl.LazyFrame:
         """The rows that a version (the latest without one) has and `base` has not (insert), and the reverse (delete).
@@ -84,25 +92,25 @@ class TableBody:
         was copied from one to another is given twice, once each way. VersionNotFoundError, InvalidRequestError where
         the type of a column changed between. Collecting raises DataFileMissingError for a file of the two.
         """
-        return self._difference(base, version).rows()
+        return self._two_versions(base, version).rows()
 
     def difference_sides(self, base: int, version: int | None = None) -> RowSides:
         """The rows of `difference` in two frames, one for each kind of change, the one with fewer bytes first; a shared
         table, whose server sends changes, has one frame of all kinds (None). Errors as `difference`."""
-        diff = self._difference(base, version)
+        diff = self._two_versions(base, version)
         return [(None, diff.rows())] if diff.sides is None else diff.sides()
 
     def difference_plan(self, base: int, version: int | None = None) -> pl.DataFrame:
         """CHANGES_PLAN: the files that `difference` reads, so that the cost is known before. Errors as `difference`."""
-        return self._difference(base, version).plan()
+        return self._two_versions(base, version).plan()
 
     def change_tasks(self, start: int | datetime, end: int | datetime | None = None) -> RangeTasks:
         """`changes` for other processes; of a shared table with signed URLs, as its `tasks`. Errors as `changes`."""
-        return self._changes(start, end).tasks()
+        return self._commits(start, end).tasks()
 
     def difference_tasks(self, base: int, version: int | None = None) -> RangeTasks:
         """`difference` for other processes, as `change_tasks`."""
-        return self._difference(base, version).tasks()
+        return self._two_versions(base, version).tasks()
 
     @property
     def schema(self: Table) -> Schema:
@@ -176,10 +184,20 @@ def check_point(version: int | None, at: datetime | None, ref: str | None = None
     a moment without a time zone."""
     if sum(each is not None for each in (version, at, ref)) > 1:
         raise InvalidRequestError("more than one of a version, a moment and a ref was given", fix="give one of them")
-    if version is not None and not isinstance(version, SupportsIndex):
+    if version is not None and (isinstance(version, bool) or not isinstance(version, SupportsIndex)):
         raise InvalidRequestError(f"the version {version!r} is no whole number", fix="give it as an int, such as 3")
     if at is not None:
         milliseconds(at)
+
+
+def _bound(value: object) -> int | datetime:
+    """One end of a range of commits. InvalidRequestError for what is neither a whole number nor an aware moment."""
+    if isinstance(value, datetime):
+        milliseconds(value)
+        return value
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise InvalidRequestError(f"{value!r} is no version", fix="give whole numbers, or moments with a time zone")
+    return index(value)
 
 
 def _no_ref(ref: str) -> VersionNotFoundError:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakeview.model import limits
+from lakeview.model.arguments import text_of
 from lakeview.model.errors import CorruptTableError, DataFileMissingError, InvalidRequestError, UnsupportedTableError
 from lakeview.model.physical import PHYSICAL, PhysicalFile
 from lakeview.model.printable import shorten
@@ -25,7 +26,7 @@ _TEXT_LENGTH = 80
 
 def listed_size(files: pl.DataFrame, path: str, address: str) -> int:
     """The size of a file by FILES; InvalidRequestError for one that is not among them: no other file is opened."""
-    sizes = files.filter(pl.col("path") == path)["size"]
+    sizes = files.filter(pl.col("path") == text_of(path, "path"))["size"]
     if not sizes.len():
         raise InvalidRequestError(
             f"{path} is no file of this version of {address}",

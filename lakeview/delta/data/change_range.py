@@ -55,16 +55,14 @@ def commit_range(
 ) -> tuple[int, int]:
     """The first and the last commit of a range; the last is one before the first where none lies between two moments.
 
-    `times` gives TIMES. InvalidRequestError for a naive moment, what is no version, and a range that ends before it
-    starts; VersionNotFoundError for a version that the table has not.
+    `times` gives TIMES. InvalidRequestError for a naive moment and a range that ends before it starts;
+    VersionNotFoundError for a version that the table has not.
     """
     first = first_version_from(times(), start) if isinstance(start, datetime) else start
     last = latest if end is None else version_at(times(), end, address) if isinstance(end, datetime) else end
     for point in (start, latest if end is None else end):
         if isinstance(point, datetime):
             continue
-        if type(point) is not int:
-            raise InvalidRequestError(f"{point!r} is no version", fix="give whole numbers, or moments with a time zone")
         if not 0 <= point <= latest:
             raise VersionNotFoundError(
                 f"{address} has no version {point}: it is at {latest}", fix=f"ask for changes within 0 to {latest}"

@@ -9,10 +9,9 @@ import polars as pl
 from lakeview.delta.data.column_rules import rules
 from lakeview.delta.data.partition_values import partition_columns, partition_text
 from lakeview.delta.log.state import TableState
-from lakeview.model.arguments import names_of
+from lakeview.model.arguments import file_columns
 from lakeview.model.column_values import moments, sizes
 from lakeview.model.data_types import Field
-from lakeview.model.errors import InvalidRequestError
 from lakeview.model.frames import FILES, TOMBSTONES
 from lakeview.model.schema import Schema
 
@@ -38,16 +37,10 @@ def files_frame(replay: TableState, partitions: Sequence[Field], columns: Sequen
     """FILES at a version with these columns, in this order; only what they need is read from the log.
 
     `base_row_id` and `default_row_commit_version` (i64?) are there when asked for by name.
-    InvalidRequestError for a column FILES does not have.
+    InvalidRequestError for a column FILES does not have, or one that is named twice.
     """
     names = [c for c in (*FILES.names()[:5], "partition", *FILES.names()[5:]) if partitions or c != "partition"]
-    columns = names if columns is None else list(names_of(columns, "columns"))
-    if unknown := [c for c in columns if c not in names and c not in _ASKED_BY_NAME]:
-        raise InvalidRequestError(
-            f"a file listing has no column {unknown[0]}",
-            fix=f"choose from {', '.join([*names, *_ASKED_BY_NAME])}",
-            kind="unknown-column",
-        )
+    columns = names if columns is None else file_columns(columns, [*names, *_ASKED_BY_NAME])
     adds = replay.adds(sorted({need for c in columns for need in _NEEDS[c]}))
     return pl.DataFrame([_column(adds, c, partitions) for c in columns])
 

@@ -16,9 +16,9 @@ from lakeview.iceberg.metadata.snapshots import SnapshotEntry
 from lakeview.iceberg.metadata.summaries import whole
 from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.model import limits
+from lakeview.model.arguments import file_columns
 from lakeview.model.column_values import moments
 from lakeview.model.data_types import Field
-from lakeview.model.errors import InvalidRequestError
 from lakeview.model.frames import DOMAIN_METADATA, FILES, TOMBSTONES, TRANSACTIONS
 
 OWN = pl.Schema(
@@ -154,13 +154,7 @@ class IcebergFiles:
         base = FILES.names()
         parts = ["partition"] if self._columns else []
         all_columns = [*base[:5], *parts, *base[5:], *OWN.names()]
-        names = all_columns if columns is None else list(columns)
-        if unknown := [c for c in names if c not in all_columns]:
-            raise InvalidRequestError(
-                f"a file listing has no column {unknown[0]}",
-                fix=f"choose from {', '.join(all_columns)}",
-                kind="unknown-column",
-            )
+        names = all_columns if columns is None else file_columns(columns, all_columns)
         if deletes:
             deleted = self._own_names(entries)
         elif {"deleted_records", "deletion_vector"} & set(names):

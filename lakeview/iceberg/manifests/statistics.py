@@ -8,6 +8,7 @@ import polars as pl
 
 from lakeview.iceberg.manifests.metrics import Metrics
 from lakeview.iceberg.metadata.single_values import decoded_bounds, own_text
+from lakeview.model.arguments import names_of
 from lakeview.model.data_types import Field
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema, leaf_name
@@ -20,7 +21,7 @@ def asked_leaves(schema: Schema, columns: Sequence[str] | None) -> list[Leaf]:
     leaves = list(schema.leaves())
     if columns is None:
         return leaves
-    names = set(columns)
+    names = set(names_of(columns, "columns"))
     choices = {leaf_name(path) for path, _ in leaves} | {path[0] for path, _ in leaves}
     if unknown := sorted(names - choices):
         raise InvalidRequestError(

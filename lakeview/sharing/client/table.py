@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import polars as pl
 
 from lakeview.delta.sharing import live_lifetimes
+from lakeview.model.arguments import integer_of
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.config import Config, settings
 from lakeview.model.errors import UnsupportedTableError, VersionNotFoundError
@@ -111,7 +112,7 @@ class SharedTable(OneLine):
 
     def commit(self, version: int) -> pl.DataFrame:
         """ACTIONS, empty: what a commit recorded is not shared. VersionNotFoundError for a version there is not."""
-        self._check_version(version)
+        self._check_version(integer_of(version, "version"))
         return pl.DataFrame(schema=ACTIONS)
 
     def files(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
