@@ -103,7 +103,8 @@ _LAWS = (
     Law(
         "row-counts-fit-operation", DELTA, "The row counts fit the operation",
         "An UPDATE conserves the number of rows, a DELETE lowers it by the rows that it reports as deleted, a MERGE "
-        "changes it by the rows that it reports as inserted and deleted.",
+        "changes it by the rows that it reports as inserted and deleted. Of a commit that does more than its name says "
+        "all rows count that it reports as deleted or inserted.",
         _PROVENANCE, _RESTORE,
     ),
     Law(

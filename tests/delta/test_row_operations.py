@@ -161,6 +161,40 @@ def test_the_metrics_of_several_operations_are_those_of_the_commit(tmp_path: Pat
     assert int(metrics["numRemovedFiles"]) == len(commit["remove"]) == 3
 
 
+@pytest.mark.parametrize("properties", [{}, VECTORS], ids=["plain", "with deletion vectors"])
+@pytest.mark.parametrize("operation", ["DELETE", "UPDATE", "MERGE"])
+def test_the_audit_proves_commits_that_do_more_than_their_names_say(
+    operation: str, properties: dict[str, str], tmp_path: Path
+) -> None:
+    table = lv.create_table(str(tmp_path), {"id": pl.Int64}, properties=properties)
+    table.append(pl.DataFrame({"id": [6, 7]}))
+    whole = table.files()["path"].to_list()
+    for first in (0, 2, 4):
+        table.append(pl.DataFrame({"id": [first, first + 1]}))
+    with table.transaction(operation) as txn:
+        txn.delete("id = 0")
+        txn.update({"id": "-id"}, "id = 2")
+        txn.remove(paths=whole)
+        txn.merge(pl.DataFrame({"id": [4, 20]}), "id").when_matched_delete().when_not_matched_insert().execute()
+        txn.append(pl.DataFrame({"id": [30, 31, 32]}))
+    assert table.scan().collect()["id"].sort().to_list() == [-2, 1, 3, 5, 20, 30, 31, 32]
+    verdicts = table.audit(5).filter(pl.col("verdict") != "proven").select("law", "verdict")
+    assert [law for law, verdict in verdicts.rows() if verdict == "violated" or law == "row-counts-fit-operation"] == []
+
+
+@pytest.mark.parametrize("operation", ["WRITE", "DELETE", "UPDATE", "MERGE"])
+def test_the_audit_convicts_no_restore_that_is_part_of_another_commit(operation: str, tmp_path: Path) -> None:
+    table = lv.create_table(str(tmp_path), {"id": pl.Int64}, properties=VECTORS)
+    table.append(pl.DataFrame({"id": [1, 2]}))
+    table.append(pl.DataFrame({"id": [3]}))
+    table.delete("id <> 2")
+    for version in (2, 1):  # one that brings files back, and one that does not
+        with table.transaction(operation) as txn:
+            txn.restore(version)
+            txn.append(pl.DataFrame({"id": [4]}))
+    assert table.audit().filter(pl.col("verdict") == "violated").is_empty()
+
+
 def test_a_vector_grows_and_its_file_goes_with_its_last_row(tmp_path: Path) -> None:
     table = make_table(tmp_path, VECTORS, ())
     table.delete("id = 1")

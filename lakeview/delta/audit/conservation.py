@@ -179,7 +179,9 @@ def row_counts_fit_operations(run: Run) -> Iterator[Case]:
             continue
         rows_in, unknown_in, rows_out, unknown_out = balances.get(version, (0, 0, 0, 0))
         change = _change(record)
-        if change is None:
+        if record.restores_files and not record.is_restore:
+            yield unknowable(version, "the commit restores files as well")
+        elif change is None:
             yield unknowable(version, "the commit does not report how many rows it changed")
         elif unknown_in or unknown_out:
             number = unknown_in + unknown_out
@@ -191,23 +193,27 @@ def row_counts_fit_operations(run: Run) -> Iterator[Case]:
             yield proven(version)
 
 
-_CHANGES: Mapping[str, tuple[tuple[int, tuple[str, ...]], ...]] = {
+_CHANGES: Mapping[str, tuple[str, ...]] = {
     "UPDATE": (),
-    "DELETE": ((-1, ("numDeletedRows", "num_deleted_rows")),),
-    "MERGE": (
-        (1, ("numTargetRowsInserted", "num_target_rows_inserted")),
-        (-1, ("numTargetRowsDeleted", "num_target_rows_deleted")),
-    ),
+    "DELETE": ("numDeletedRows",),
+    "MERGE": ("numTargetRowsInserted", "numTargetRowsDeleted"),
 }
-"""Operation -> (sign, names) of the metrics whose sum is the change of the number of rows."""
+"""Operation -> the metrics without which the change of its number of rows is unknown."""
+
+_ROWS: Mapping[str, tuple[int, tuple[str, ...]]] = {
+    "numDeletedRows": (-1, ("numDeletedRows", "num_deleted_rows")),
+    "numTargetRowsInserted": (1, ("numTargetRowsInserted", "num_target_rows_inserted")),
+    "numTargetRowsDeleted": (-1, ("numTargetRowsDeleted", "num_target_rows_deleted")),
+}
+"""Metric -> sign and spellings. A commit of lakeview that deletes, merges and appends at once reports all of them."""
 
 
 def _change(record: CommitRecord) -> int | None:
+    operation, metrics = record.operation or "", record.metrics or {}
     total = 0
-    for sign, names in _CHANGES[record.operation or ""]:
-        counts = [whole((record.metrics or {}).get(name)) for name in names]
-        number = next((n for n in counts if n is not None), None)
-        if number is None:
+    for metric, (sign, names) in _ROWS.items():
+        number = next((n for name in names if (n := whole(metrics.get(name))) is not None), None)
+        if number is None and metric in _CHANGES[operation]:
             return None
-        total += sign * number
+        total += sign * (number or 0)
     return total

@@ -48,7 +48,9 @@ def one_action_per_file(run: Run) -> Iterator[Case]:
 
 def removed_files_stay_removed(run: Run) -> Iterator[Case]:
     """removed-file-stays-removed, of commits that add files which the log has named before."""
-    operations = [v for v, record in run.by_version.items() if record.operation in _MAKES_FILES]
+    operations = [
+        v for v, record in run.by_version.items() if record.operation in _MAKES_FILES and not record.restores_files
+    ]
     keys = run.story.with_columns(
         pl.col("version").min().over("key").alias("first"),
         # a new deletion vector is added in the commit that removes the old entry of the path
@@ -123,7 +125,7 @@ def vectors_only_grow(run: Run) -> Iterator[Case]:
     pairs = new.join(old, on=["version", "key"]).filter(
         pl.col("deletion_vector").is_not_null() | pl.col("old").is_not_null()
     )
-    restores = [v for v, record in run.by_version.items() if record.is_restore]
+    restores = [v for v, record in run.by_version.items() if record.restores_files]
     pairs = pairs.filter(~pl.col("version").is_in(restores))
     wrong = pl.col("deleted_records") < pl.col("deletes_before")
     for case in each_commit(pairs, wrong, "have fewer deleted rows than before"):

@@ -76,6 +76,11 @@ class CommitRecord:
         return self.operation == "Manual Update"
 
     @property
+    def restores_files(self) -> bool:
+        """True if the operation restores an earlier version, or the commit reports that it does so among others."""
+        return self.is_restore or "numRestoredFiles" in (self.metrics or {})
+
+    @property
     def is_restore(self) -> bool:
         """True if the operation restores an earlier version."""
         return self.operation == "RESTORE"

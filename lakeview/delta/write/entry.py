@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -28,6 +28,10 @@ _FILES_OF_ROWS = (
 _ALWAYS = {"DELETE": _FILES_OF_ROWS, "UPDATE": _FILES_OF_ROWS}
 """Metrics that other engines record where they are 0, too."""
 
+_COUNT_EVERY_ROW = ("DELETE", "UPDATE", "MERGE")
+"""Operations whose metrics account for every row that comes and goes, also where a commit does more than its name
+says."""
+
 
 @dataclass
 class Entry:
@@ -50,6 +54,24 @@ class Entry:
         """Take what an operation did, in the words of operationMetrics: numbers add up to those of others before it."""
         for name, number in metrics.items():
             self.counts[name] = number + (self.counts.get(name, 0) if name.startswith("num") else 0)
+
+    def count_appended(self, records: Sequence[int | None]) -> None:
+        """Take the rows of files that came beside what the operation is called after; None where they are unknown."""
+        if self.operation in _COUNT_EVERY_ROW:
+            rows = None if None in records else sum(n for n in records if n is not None)
+            self.count_rows("numTargetRowsInserted", rows)
+
+    def count_removed(self, rows: int | None) -> None:
+        """Take the rows of whole files that went, as `count_appended`."""
+        if self.operation in _COUNT_EVERY_ROW:
+            self.count_rows("numDeletedRows", rows)
+
+    def count_rows(self, name: str, rows: int | None) -> None:
+        """Take a number of rows; None where the log does not tell it, so that the metric is left out."""
+        if rows is None:
+            self.unknown.add(name)
+        else:
+            self.count({name: rows})
 
     def record_condition(self, where: str | pl.Expr | None) -> None:
         """Record which rows a DELETE or an UPDATE is about, unless the caller has: without a predicate it is about all.

@@ -13,6 +13,7 @@ import pyarrow as pa
 from lakeview.delta.log.actions import AddFile, Txn
 from lakeview.delta.properties import value
 from lakeview.delta.write.assignments import Assignments
+from lakeview.delta.write.context import WriteContext
 from lakeview.delta.write.create import check_schema
 from lakeview.delta.write.file_changes import paths_of
 from lakeview.delta.write.identity import Identity
@@ -61,7 +62,10 @@ class Transaction(WholeFiles):
         InvalidRequestError and ConstraintViolationError name the column, and the row from 0.
         """
         context = replace(self.context(), fill_missing=fill_missing)
-        adds = write_files(
+        self._add_written(self._write(context, frame, statistics=statistics))
+
+    def _write(self, context: WriteContext, frame: Frame, *, statistics: bool = True) -> list[AddFile]:
+        return write_files(
             context,
             batches_of(frame),
             statistics=statistics,
@@ -69,7 +73,6 @@ class Transaction(WholeFiles):
             storage=self._storage,
             allocate=self._allocate,
         )
-        self._add_written(adds)
 
     def _add_written(self, adds: Sequence[AddFile]) -> None:
         self.files.paths += paths_of(adds)
@@ -219,7 +222,13 @@ class Transaction(WholeFiles):
     def run_merge(self, merge: Merge) -> None:
         """Do what the clauses of a merge say."""
         self.begin_merge(merge)
-        merge_rows(self, merge, self.append)
+        merge_rows(self, merge, self._insert)
+
+    def _insert(self, rows: pa.Table) -> None:
+        """As `append`, of rows that a merge inserts and counts."""
+        adds = self._write(self.context(), rows)
+        self.files.paths += paths_of(adds)
+        self._add_files(adds)
 
     def begin_merge(self, merge: Merge) -> None:
         """What follows decides by several rows at once what becomes of each. ConstraintViolationError for a merge that

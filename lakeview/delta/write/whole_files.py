@@ -10,6 +10,7 @@ from lakeview.delta.data.partition_values import partition_columns
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.log.file_actions import PARTITION_VALUES
 from lakeview.delta.log.paths import canonical
+from lakeview.delta.log.record_counts import records_of
 from lakeview.delta.properties import value
 from lakeview.delta.write.column_changes import ColumnChanges
 from lakeview.delta.write.file_changes import REMOVAL_COLUMNS
@@ -51,11 +52,17 @@ class WholeFiles(ColumnChanges):
         ours, theirs = (pl.DataFrame({f"{i}": s for i, s in enumerate(frame)}) for frame in (partitions, of_file))
         there = theirs.with_row_index("\0row").join(ours, on=ours.columns, how="semi", nulls_equal=True)
         self.reads(one_of(partitions))
-        self._take_out(live[there["\0row"]], data_change=True)
+        files = live[there["\0row"]]
+        self._take_out(files, data_change=True)
+        self.entry.count_removed(_live_rows(files))
         return there.height
 
     def add(self, adds: Sequence[AddFile]) -> None:
         """Add files that are written already, by this process or another; the log entry is what makes them live."""
+        self._add_files(adds)
+        self.entry.count_appended([records_of(add.stats) for add in adds if add.data_change])
+
+    def _add_files(self, adds: Sequence[AddFile]) -> None:
         self._touched = True
         self.files.adds += adds
         self._whole_adds += [a for a in adds if a.data_change]
@@ -71,7 +78,10 @@ class WholeFiles(ColumnChanges):
 
         Returns how many. InvalidRequestError for a condition on other than partition columns, or a path not live.
         """
-        return self._remove(where, paths, data_change=data_change).height
+        files = self._remove(where, paths, data_change=data_change)
+        if data_change:
+            self.entry.count_removed(_live_rows(files))
+        return files.height
 
     def _remove(self, where: str | pl.Expr | None, paths: Sequence[str] | None, *, data_change: bool) -> pl.DataFrame:
         if data_change:
@@ -98,13 +108,9 @@ class WholeFiles(ColumnChanges):
     def _delete_files(self, where: str | pl.Expr | None) -> int | None:
         files = self._remove(where, None, data_change=True)
         self.entry.count({"numRemovedFiles": files.height, "numRemovedBytes": int(files["size"].sum())})
-        rows = files["records"] - files["deleted_records"]
-        if rows.has_nulls():
-            self.entry.unknown.add("numDeletedRows")
-            return None
-        count = int(rows.sum())
-        self.entry.count({"numDeletedRows": count})
-        return count
+        rows = _live_rows(files)
+        self.entry.count_rows("numDeletedRows", rows)
+        return rows
 
     def check_may_remove(self) -> None:
         """ConstraintViolationError for a table whose rows have to stay."""
@@ -133,3 +139,9 @@ class WholeFiles(ColumnChanges):
             missing = next(k for k in keys if k not in set(live["key"]))
             raise InvalidRequestError(f"{missing} is no live file of the table", place=missing, kind="file-not-live")
         return files
+
+
+def _live_rows(files: pl.DataFrame) -> int | None:
+    """The rows of files that no deletion vector names; None where the log does not tell those of all."""
+    rows = files["records"] - files["deleted_records"]
+    return None if rows.has_nulls() else int(rows.sum())
