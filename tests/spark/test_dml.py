@@ -11,7 +11,9 @@ from typing import Any, TypeAlias, cast
 import polars as pl
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as f
+from pyspark.sql.functions import col, expr, lit
 
 import lakeview as lv
 from lakeview import delta
@@ -23,6 +25,7 @@ from lakeview.model.schema import Schema
 from lakeview.model.type_tree import nodes
 from lakeview.spark import DeltaTable
 from lakeview.spark.dml import merge
+from lakeview.spark.dml.columns import sql_text
 from lakeview.spark.dml.jobs import collect
 from lakeview.spark.dml.merge_source import SourceRows, assigned_columns
 from lakeview.spark.dml.table import DeltaMergeBuilder
@@ -269,6 +272,38 @@ def test_a_merge_keeps_or_nulls_fields_that_its_source_lacks(spark: SparkSession
         (4, None, items_after),
         (5, struct_of(5, None, None), items_after),
     ]
+
+
+def test_columns_of_spark_are_taken_where_text_can_be_made_of_them(spark: SparkSession, tmp_path: Path) -> None:
+    case = f.when(col("n") > 1, "it's").otherwise(lit(None))
+    columns = [
+        (expr("n % 2 == 0"), "(n % 2 == 0)"),
+        (~(col("t.n").isNull() | (col("a b") <= 1.5)), "(NOT ((`t`.`n` IS NULL) OR (`a b` <= 1.5)))"),
+        (col("part").isin("a", "b") & lit(True), "((`part` IN ('a', 'b')) AND TRUE)"),
+        (f.upper(col("part")).alias("u"), "upper(`part`)"),
+        (case, "CASE WHEN (`n` > 1) THEN 'it''s' ELSE NULL END"),
+        (-col("n").cast("long"), "(- CAST(`n` AS bigint))"),
+    ]
+    assert [sql_text(column) for column, _ in columns] == [text for _, text in columns]
+    frame = spark.range(1)
+    for column in (frame["id"] > 0, lit(float("nan")), f.sum("n").over(Window.partitionBy("part")), lit(b"x")):
+        with pytest.raises(InvalidRequestError, match=r"takes SQL text, .*\n  fix: write the expression as text"):
+            sql_text(column)
+
+    table = lv.create_table(str(tmp_path / "t"), SCHEMA)
+    table.append(ROWS)
+    target = DeltaTable.forPath(spark, table.address)
+    target.update(condition=expr("id % 2 == 0"), set={"n": expr("n + 100"), "part": lit("it's")})
+    target.delete(col("part") == "b")
+    updates = spark.createDataFrame([(1, 7), (9, 9)], "id long, n int")
+    merging = target.alias("old").merge(updates.alias("updates"), col("old.id") == col("updates.id"))
+    merging.whenMatchedUpdate(set={"n": col("updates.n")}).whenNotMatchedInsert(
+        condition=col("updates.n") > lit(8), values={"id": "updates.id", "n": -col("updates.n")}
+    ).execute()
+    assert content(tmp_path / "t") == [
+        (1, "a", 7), (2, "it's", 102), (3, None, 3), (4, "it's", 104), (6, "it's", 106), (7, "c", 7), (9, None, -9),
+        (None, "c", 8),
+    ]  # fmt: skip
 
 
 ALL = "id s s.old s.new `a.b` op"

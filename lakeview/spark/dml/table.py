@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 import polars as pl
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
 import lakeview as lv
 from lakeview import delta
@@ -17,17 +17,22 @@ from lakeview.model.errors import InvalidRequestError, NotATableError
 from lakeview.predicates.qualifiers import qualifiers, with_qualifiers
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.dml import changes
+from lakeview.spark.dml.columns import sql_text
 from lakeview.spark.dml.merge import empty_source, merge
 from lakeview.spark.tables import table
 from lakeview.spark.types import from_spark
 from lakeview.storage.access import StoreAccess
 
-Values = Mapping[str, str]
-"""Column of the table -> SQL text of its value."""
+Condition: TypeAlias = str | Column
+"""SQL text, or what Spark's functions make of columns, literals and operators (`expr`, `col`, `lit`)."""
+
+Values: TypeAlias = Mapping[str, Condition]
+"""Column of the table -> its value."""
 
 
 class DeltaTable:
-    """A Delta table and a session. Conditions and values are SQL text over the columns of the table.
+    """A Delta table and a session. Conditions and values are SQL text over the columns of the table, or
+    columns of Spark that can be written as such.
 
     Raises the errors of the library, on the driver: a task's own are brought there.
     """
@@ -65,24 +70,24 @@ class DeltaTable:
         self._table.refresh()
         return table(self._spark, self._table.address, storage_options=self._table.storage.options)
 
-    def delete(self, condition: str | None = None) -> int | None:
+    def delete(self, condition: Condition | None = None) -> int | None:
         """Delete the rows for which a condition is true, all without one; returns the version, None without any."""
-        return changes.delete(self._spark, self._table, None if condition is None else _text(condition))
+        return changes.delete(self._spark, self._table, None if condition is None else sql_text(condition))
 
-    def update(self, condition: str | None = None, set: Values | None = None) -> int | None:  # noqa: A002
+    def update(self, condition: Condition | None = None, set: Values | None = None) -> int | None:  # noqa: A002
         """Set columns of the rows for which a condition is true, of all without one; returns the version."""
         if not set:
             raise InvalidRequestError("an update without assignments changes nothing", fix="say which columns to set")
-        where = None if condition is None else _text(condition)
-        return changes.update(self._spark, self._table, where, {name: _text(value) for name, value in set.items()})
+        where = None if condition is None else sql_text(condition)
+        return changes.update(self._spark, self._table, where, {name: sql_text(value) for name, value in set.items()})
 
-    def merge(self, source: DataFrame, condition: str) -> DeltaMergeBuilder:
+    def merge(self, source: DataFrame, condition: Condition) -> DeltaMergeBuilder:
         """A merge of rows into the table; add clauses, then `execute`.
 
         The table's columns go by `target.` or its alias, the source's by `source.` or one other name, its alias, which
         Spark does not tell.
         """
-        return DeltaMergeBuilder(self._spark, self._table, source, _text(condition), self._alias)
+        return DeltaMergeBuilder(self._spark, self._table, source, sql_text(condition), self._alias)
 
     def optimize(self) -> DeltaOptimizeBuilder:
         """Files to rearrange; then `executeCompaction` or `executeZOrderBy`."""
@@ -126,29 +131,31 @@ class DeltaMergeBuilder:
         self._names = {SOURCE: SOURCE, TARGET: TARGET, alias.casefold(): TARGET}
         self._merge = Merge(empty_source(source), self._sql(condition), _elsewhere)
 
-    def whenMatchedUpdate(self, condition: str | None = None, set: Values | None = None) -> DeltaMergeBuilder:  # noqa: A002
+    def whenMatchedUpdate(self, condition: Condition | None = None, set: Values | None = None) -> DeltaMergeBuilder:  # noqa: A002
         """Set columns of rows that a source row matches."""
         return self._with(lambda m: m.when_matched_update(self._values(set), where=self._where(condition)))
 
-    def whenMatchedUpdateAll(self, condition: str | None = None) -> DeltaMergeBuilder:
+    def whenMatchedUpdateAll(self, condition: Condition | None = None) -> DeltaMergeBuilder:
         """Set all columns that the source has of rows that a source row matches."""
         return self._with(lambda m: m.when_matched_update(where=self._where(condition)))
 
-    def whenMatchedDelete(self, condition: str | None = None) -> DeltaMergeBuilder:
+    def whenMatchedDelete(self, condition: Condition | None = None) -> DeltaMergeBuilder:
         """Delete rows that a source row matches."""
         return self._with(lambda m: m.when_matched_delete(where=self._where(condition)))
 
-    def whenNotMatchedInsert(self, condition: str | None = None, values: Values | None = None) -> DeltaMergeBuilder:
+    def whenNotMatchedInsert(
+        self, condition: Condition | None = None, values: Values | None = None
+    ) -> DeltaMergeBuilder:
         """Insert source rows that match no row."""
         return self._with(lambda m: m.when_not_matched_insert(self._values(values), where=self._where(condition)))
 
-    def whenNotMatchedInsertAll(self, condition: str | None = None) -> DeltaMergeBuilder:
+    def whenNotMatchedInsertAll(self, condition: Condition | None = None) -> DeltaMergeBuilder:
         """Insert source rows that match no row, with all of their columns."""
         return self._with(lambda m: m.when_not_matched_insert(where=self._where(condition)))
 
     def whenNotMatchedBySourceUpdate(
         self,
-        condition: str | None = None,
+        condition: Condition | None = None,
         set: Values | None = None,  # noqa: A002
     ) -> DeltaMergeBuilder:
         """Set columns of rows that no source row matches."""
@@ -156,7 +163,7 @@ class DeltaMergeBuilder:
             lambda m: m.when_not_matched_by_source_update(self._values(set), where=self._where(condition))
         )
 
-    def whenNotMatchedBySourceDelete(self, condition: str | None = None) -> DeltaMergeBuilder:
+    def whenNotMatchedBySourceDelete(self, condition: Condition | None = None) -> DeltaMergeBuilder:
         """Delete rows that no source row matches."""
         return self._with(lambda m: m.when_not_matched_by_source_delete(where=self._where(condition)))
 
@@ -177,8 +184,9 @@ class DeltaMergeBuilder:
         add(self._merge)
         return self
 
-    def _sql(self, text: str) -> str:
-        for name in qualifiers(_text(text), self._columns):
+    def _sql(self, value: Condition) -> str:
+        text = sql_text(value)
+        for name in qualifiers(text, self._columns):
             if name not in self._names and len(self._names) > len({SOURCE, TARGET, self._alias.casefold()}):
                 raise InvalidRequestError(
                     f"{name} is neither the table nor the source: they go by {', '.join(self._names)}",
@@ -189,7 +197,7 @@ class DeltaMergeBuilder:
             self._names.setdefault(name, SOURCE)
         return with_qualifiers(text, self._names)
 
-    def _where(self, condition: str | None) -> str | None:
+    def _where(self, condition: Condition | None) -> str | None:
         return None if condition is None else self._sql(condition)
 
     def _values(self, values: Values | None) -> dict[str, str]:
@@ -217,7 +225,7 @@ class DeltaOptimizeBuilder:
 
     def where(self, partitionFilter: str) -> DeltaOptimizeBuilder:
         """Only partitions that a condition on partition columns selects."""
-        return DeltaOptimizeBuilder(self._spark, self._table, _text(partitionFilter))
+        return DeltaOptimizeBuilder(self._spark, self._table, sql_text(partitionFilter))
 
     def executeCompaction(self) -> int | None:
         """Write small files again as few large ones; returns the version, None if all are well."""
@@ -229,16 +237,6 @@ class DeltaOptimizeBuilder:
         if not names:
             raise InvalidRequestError("no column to order by is named", fix="name one to six", kind="bad-order")
         return changes.optimize(self._spark, self._table, self._where, names)
-
-
-def _text(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    raise InvalidRequestError(
-        f"{value!r} is {type(value).__name__}, and lakeview takes SQL text",
-        fix="write the expression as text, such as 'price * 2'",
-        kind="bad-predicate",
-    )
 
 
 def _elsewhere(plan: Merge) -> int | None:

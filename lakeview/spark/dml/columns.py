@@ -1,0 +1,98 @@
+"""Spark's columns, such as `expr("price * 2")` and `col("k") == "a"`, to the SQL text of lakeview's conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from math import isfinite
+from typing import Any
+
+from pyspark.sql import Column
+
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.schema import quoted
+
+_SIGNS = frozenset({"=", "<", ">", "<=", ">=", "<=>", "+", "-", "*", "/", "%", "like", "rlike", "and", "or"})
+_BEHIND = {"isNull": "IS NULL", "isNotNull": "IS NOT NULL"}
+_BEFORE = {"!": "NOT", "negative": "-"}
+
+
+def sql_text(value: object) -> str:
+    """SQL text as it is, and a column of Spark as text: of columns, literals, operators, functions, CASE and CAST.
+
+    InvalidRequestError for anything else, such as a window, and for a column of a Spark Connect session.
+    """
+    if isinstance(value, str):
+        return value
+    node = getattr(value, "_jc", None) if isinstance(value, Column) else None
+    text = None if node is None else _text(node.node())
+    if text is None:
+        raise InvalidRequestError(
+            f"{value!r} is {type(value).__name__}, and lakeview takes SQL text, or what expr, col and lit of a "
+            "classic session make",
+            fix="write the expression as text, such as 'price * 2'",
+            kind="bad-predicate",
+        )
+    return text
+
+
+def _text(node: Any) -> str | None:
+    """The text of a node of Spark's (`org.apache.spark.sql.internal.ColumnNode`); None for one that has none here."""
+    match node.getClass().getSimpleName():
+        case "SqlExpression":
+            return f"({node.expression()})"
+        case "UnresolvedAttribute" if node.planId().isEmpty():  # of a DataFrame, it would be one of the table
+            return ".".join(map(quoted, _items(node.nameParts())))
+        case "Literal":
+            return _literal(node.value())
+        case "Alias":
+            return _text(node.child())
+        case "Cast":
+            child = _text(node.child())
+            return None if child is None else f"CAST({child} AS {node.dataType().simpleString()})"
+        case "CaseWhenOtherwise":
+            return _case(node)
+        case "UnresolvedFunction":
+            arguments = [_text(argument) for argument in _items(node.arguments())]
+            return _call(node.functionName(), [text for text in arguments if text is not None], len(arguments))
+    return None
+
+
+def _call(name: str, arguments: list[str], count: int) -> str | None:
+    if len(arguments) < count:
+        return None
+    if name in _SIGNS and count == 2:
+        return f"({arguments[0]} {name.upper()} {arguments[1]})"
+    if name in _BEHIND:
+        return f"({arguments[0]} {_BEHIND[name]})"
+    if name in _BEFORE:
+        return f"({_BEFORE[name]} {arguments[0]})"
+    if name == "in":
+        return f"({arguments[0]} IN ({', '.join(arguments[1:])}))"
+    return f"{name}({', '.join(arguments)})"
+
+
+def _case(node: Any) -> str | None:
+    branches = [(_text(branch._1()), _text(branch._2())) for branch in _items(node.branches())]
+    otherwise = _text(node.otherwise().get()) if node.otherwise().isDefined() else "NULL"
+    if otherwise is None or any(part is None for branch in branches for part in branch):
+        return None
+    return f"CASE {' '.join(f'WHEN {when} THEN {then}' for when, then in branches)} ELSE {otherwise} END"
+
+
+def _literal(value: object) -> str | None:
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).upper()
+        case int() | float() | Decimal() if isfinite(value):
+            return str(value)
+        case str():
+            return "'" + value.replace("'", "''") + "'"
+    return None
+
+
+def _items(sequence: Any) -> Iterator[Any]:
+    """What a sequence of Scala holds."""
+    return (sequence.apply(number) for number in range(sequence.size()))
