@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from lakeview.iceberg.metadata.table_metadata import Metadata, RecordedSchema
+from lakeview.iceberg.metadata.type_changes import lengths, may_become
 from lakeview.iceberg.metadata.types import struct_fields
 from lakeview.iceberg.spec_finding import spec_finding
-from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
+from lakeview.model.data_types import DecimalType, PrimitiveType
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.schema import leaf_name
 
 _HIGHEST_ID = 2**31 - 1 - 200
-_PROMOTIONS = {("integer", "long"), ("float", "double")}
-_PROMOTIONS_OF_VERSION_3 = {("date", "timestamp_ntz"), ("date", "timestamp_ns")}
 
 
 def schema_findings(metadata: Metadata) -> Iterator[Finding]:
@@ -32,12 +31,12 @@ def _changes(schemas: Iterable[RecordedSchema], current: RecordedSchema, version
     compared: set[tuple[int, str, object]] = set()
     for before in schemas:
         for field_id, (_, old) in struct_fields(before.schema).items():
-            key = (field_id, str(old.type), _lengths(old))
+            key = (field_id, str(old.type), lengths(old))
             if field_id not in fields or key in compared:
                 continue
             compared.add(key)
             path, field = fields[field_id]
-            if not (_may_become(old.type, field.type, version) and _lengths(old) == _lengths(field)):
+            if not (may_become(old.type, field.type, version) and lengths(old) == lengths(field)):
                 yield spec_finding(
                     "type-change-not-allowed",
                     Severity.BROKEN,
@@ -47,34 +46,6 @@ def _changes(schemas: Iterable[RecordedSchema], current: RecordedSchema, version
                     "Schema Evolution",
                     leaf_name(path),
                 )
-
-
-def _may_become(before: DataType, after: DataType, version: int) -> bool:
-    """Whether values of one type are read as another; the fields of structs outside lists and maps are left out."""
-    match before, after:
-        case (StructType(), StructType()):
-            return True
-        case (ArrayType(old), ArrayType(new)):
-            return _inner(old, new, version)
-        case (MapType(old_key, old), MapType(key, new)):
-            return _inner(old_key, key, version) and _inner(old, new, version)
-        case (DecimalType(old_precision, old_scale), DecimalType(precision, scale)):
-            return old_scale == scale and old_precision <= precision
-        case (PrimitiveType(old_name), PrimitiveType(name)) if old_name != "void":
-            promotions = _PROMOTIONS | (_PROMOTIONS_OF_VERSION_3 if version >= 3 else set())
-            return old_name == name or (old_name, name) in promotions
-    return before == PrimitiveType("void") and version >= 3
-
-
-def _inner(before: DataType, after: DataType, version: int) -> bool:
-    if isinstance(before, StructType) and isinstance(after, StructType):
-        types = {f.id: f.type for f in before.fields}
-        return all(_inner(types.get(f.id, f.type), f.type, version) for f in after.fields)
-    return _may_become(before, after, version)
-
-
-def _lengths(field: Field) -> object:
-    return field.metadata.get("length")
 
 
 def _reserved(recorded: RecordedSchema) -> Iterator[Finding]:

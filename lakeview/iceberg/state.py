@@ -27,7 +27,7 @@ class State:
         self.place = place
         self.locations = Locations(storage.root, self.metadata, relocate)
         self.columns = partition_columns(self.metadata)
-        self.tree = Tree(storage, self.locations, self.columns)
+        self.tree = Tree(storage, self.locations, self.columns, self.metadata.unreadable_bounds)
         self.history = TreeHistory(storage, self.locations, self.tree, self.metadata)
 
     def earlier(self, entry: MetadataLogEntry) -> Metadata:

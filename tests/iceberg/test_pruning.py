@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -197,3 +198,37 @@ def test_nulls_of_a_file_with_deleted_rows_are_those_it_was_written_with(tmp_pat
     after = lv.open_table(history.address).statistics().row(0, named=True)
     assert (after["n"]["null_count"], after["n"]["null_count_exact"]) == (4, False)
     assert (after["id"]["null_count"], after["id"]["null_count_exact"]) == (0, True)
+
+
+CHANGED: dict[str, tuple[str, str, Any, Any]] = {
+    "long to double": ("long", "double", 7, 7.0),
+    "long to decimal": ("long", "decimal(20,2)", 7, Decimal(7)),
+    "microseconds to nanoseconds": ("timestamp", "timestamp_ns", DAY, DAY),
+}
+
+
+@pytest.mark.parametrize("spec", [(), ((1, "identity", "p"),)], ids=["unpartitioned", "identity"])
+@pytest.mark.parametrize(("before", "after", "written", "read"), CHANGED.values(), ids=list(CHANGED))
+def test_bounds_of_a_type_that_no_schema_may_change_lose_no_row(
+    tmp_path: Path, before: str, after: str, written: Any, read: Any, spec: tuple[tuple[int, str, str], ...]
+) -> None:
+    history = IcebergHistory(
+        tmp_path / "t", [{"id": 1, "name": "x", "required": False, "type": before}], spec, version=3
+    )
+    history.append("a", [{"x": written}])
+    history.evolve([{"id": 1, "name": "x", "required": False, "type": after}])
+    table = lv.open_table(history.address)
+    assert table.scan().filter(pl.col("x") == read).collect()["x"].to_list() == [read]
+    statistics = table.statistics()["x"][0]
+    assert (statistics["min"], statistics["max"], statistics["null_count"]) == (None, None, 0)
+
+
+def test_buckets_of_dates_lose_no_row_once_they_are_moments(tmp_path: Path) -> None:
+    history = IcebergHistory(
+        tmp_path / "t", [{"id": 1, "name": "d", "required": False, "type": "date"}], [(1, "bucket[4]", "b")], version=3
+    )
+    history.append("a", [{"d": DAY.date()}])
+    history.evolve([{"id": 1, "name": "d", "required": False, "type": "timestamp"}])
+    table = lv.open_table(history.address)
+    assert table.scan().filter(pl.col("d") == DAY).collect()["d"].to_list() == [DAY]
+    assert table.scan().filter(pl.col("d").is_in([DAY])).collect().height == 1

@@ -32,6 +32,7 @@ from lakeview.storage.interface import READ_AHEAD
 _CACHED_BYTES, _CACHED_METRICS = 512 << 20, 96 << 20
 """Of entries without metrics; of metrics, which are far larger and are asked for less often."""
 _DECODERS = 4
+_BOUNDS = ("lower_bounds", "upper_bounds")
 _LISTS = 256
 """Manifest lists that are read together."""
 _CHUNK_BYTES = 2 << 20
@@ -48,13 +49,21 @@ _Slices = dict[ManifestKey, Slice]
 class Tree:
     """The manifest lists and manifests of one table. Safe to use from several threads.
 
-    They never change once written: lists are cached for good, entries up to a limit of memory.
+    They never change once written: lists are cached for good, entries up to a limit of memory. `unreadable`: the ids of
+    columns whose recorded bounds are left out.
     """
 
-    def __init__(self, storage: Storage, locations: Locations, columns: tuple[PartitionColumn, ...]) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        locations: Locations,
+        columns: tuple[PartitionColumn, ...],
+        unreadable: frozenset[int] = frozenset(),
+    ) -> None:
         self._storage = storage
         self._locations = locations
         self._columns = columns
+        self._unreadable = list(unreadable)
         self._lists: dict[int, pl.DataFrame] = {}
         self._entries = EntryCache(_CACHED_BYTES)
         self._metrics = EntryCache(_CACHED_METRICS)
@@ -197,6 +206,8 @@ class Tree:
         # metrics retain all that was decoded with them
         size = sum(len(block.content) for manifest in manifests for block in manifest.container.blocks)
         metrics = frame.select(METRICS)
+        if self._unreadable:
+            metrics = metrics.with_columns(_without(name, self._unreadable) for name in _BOUNDS)
         return cached, self._metrics.put(Batch(metrics, ids, max(size, int(metrics.estimated_size()))), lengths)
 
     def _put(self, frame: pl.DataFrame, lengths: Mapping[ManifestKey, int]) -> _Slices:
@@ -219,6 +230,11 @@ class Tree:
             if _store(self._locations.resolve(path)) == _store(self._storage.root):
                 raise
             raise _missing(path, what, "lies in another store than the table") from error
+
+
+def _without(name: str, ids: list[int]) -> pl.Expr:
+    """A column of metrics without those of these ids."""
+    return pl.col(name).list.eval(pl.element().filter(~pl.element().struct.field("key").is_in(ids)))
 
 
 def one_ahead(each: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:

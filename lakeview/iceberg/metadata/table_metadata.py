@@ -21,6 +21,7 @@ from lakeview.iceberg.metadata.snapshots import (
     SnapshotLogEntry,
     SnapshotReference,
 )
+from lakeview.iceberg.metadata.type_changes import unreadable_bounds
 from lakeview.iceberg.metadata.types import parse_schema
 from lakeview.model.errors import LakeviewError, UnsupportedTableError
 from lakeview.model.printable import count_text
@@ -94,6 +95,8 @@ class Metadata:
     statistics: tuple[Mapping[str, Any], ...]
     partition_statistics: tuple[Mapping[str, Any], ...]
     encrypted: bool
+    unreadable_bounds: frozenset[int]
+    """The ids of columns whose types were changed as no schema may: bounds in their files are not read."""
 
     @property
     def schema(self) -> Schema:
@@ -213,6 +216,7 @@ def _checked(document: _Recorded, path: str, max_depth: int) -> Metadata:
         statistics=_objects(document.statistics),
         partition_statistics=_objects(document.partition_statistics),
         encrypted=bool(document.encryption_keys),
+        unreadable_bounds=frozenset() if len(schemas) == 1 else unreadable_bounds(s.schema for s in schemas.values()),
     )
 
 

@@ -20,6 +20,7 @@ from lakeview.iceberg.manifests.partitions import PartitionColumn
 from lakeview.iceberg.manifests.statistics import file_bounds, file_counts
 from lakeview.iceberg.metadata.single_values import decoded_bounds, sound_bounds
 from lakeview.iceberg.metadata.table_metadata import Metadata
+from lakeview.iceberg.metadata.type_changes import hashes_alike
 from lakeview.iceberg.metadata.types import struct_fields
 from lakeview.model.data_types import DataType, DecimalType, PrimitiveType
 from lakeview.model.errors import UnsupportedTableError
@@ -38,10 +39,11 @@ class Pruning:
     def __init__(self, metadata: Metadata, schema: Schema, columns: tuple[PartitionColumn, ...], node: Node) -> None:
         self._metadata = metadata
         self._fields = dict(struct_fields(schema).values())
+        unreadable = metadata.unreadable_bounds
         self._by_source: dict[int, list[PartitionColumn]] = {}
         for c in columns:
             # one id for fields of several columns, as specs of version 1 may have it, says nothing of any of them
-            if c.specs and c.source is not None and c.source.id is not None:
+            if c.specs and c.source is not None and c.source.id is not None and c.source.id not in unreadable:
                 self._by_source.setdefault(c.source.id, []).append(c)
         self._columns = {c.key: c for c in columns}
         self._condition = node
@@ -125,11 +127,15 @@ class Pruning:
         if field is None or field.id is None or values.len() > limits.COMPARED_VALUES:
             return node
         for column in self._by_source.get(field.id, []):
-            if column.field.transform.name == "bucket":
+            if column.field.transform.name == "bucket" and self._hashes_alike(field.id):
                 numbers = list(_bucket_numbers(column, field.type, values))
                 if None not in numbers:
                     node = And(node, IsIn((_BUCKET, column.key), pl.Series(numbers, dtype=pl.Int32)))
         return node
+
+    def _hashes_alike(self, field_id: int) -> bool:
+        every = (struct_fields(recorded.schema).get(field_id) for recorded in self._metadata.schemas.values())
+        return hashes_alike(pair[1].type for pair in every if pair is not None)
 
 
 def _bucket_numbers(column: PartitionColumn, type_: DataType, values: pl.Series) -> Iterator[int | None]:
