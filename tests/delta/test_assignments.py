@@ -35,5 +35,5 @@ def test_columns_and_fields_are_found_without_regard_to_case_where_one_is_meant(
     assert list(check_assignments({"place.x": "1", "ID": "2"}, table, table)) == [("Place", "X"), ("ID",)]
     with pytest.raises(InvalidRequestError, match="there is no column Id"):
         check_assignments({"Id": "1"}, table, table)
-    with pytest.raises(InvalidRequestError, match="assigned to at once"):
+    with pytest.raises(InvalidRequestError, match=r"Place and PLACE\.x are assigned to at once"):
         check_assignments({"place": "NULL", "PLACE.x": "1"}, table, table)

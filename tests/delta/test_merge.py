@@ -236,6 +236,8 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("no key", lambda t: t.merge(rows([1], 0, "x"), []).when_matched_delete().execute(), "names no key"),
     ("an unknown key", lambda t: t.merge(rows([1], 0, "x"), ["planet"]).when_matched_delete().execute(),
      "no column target.planet"),
+    ("an unknown key as text", lambda t: t.merge(rows([1], 0, "x"), "planet").when_matched_delete().execute(),
+     "the source has no column planet"),
     ("a column without a side", lambda t: t.merge(rows([1], 0, "x"), "id = 1").when_matched_delete().execute(),
      "no column id"),
     ("two columns of one name", lambda t: t.merge(pl.DataFrame({"id": [1], "ID": [2]}), ["id"]).when_matched_delete()

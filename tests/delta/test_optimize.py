@@ -183,6 +183,8 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("a partition column", {"z_order_by": ["part"]}, "is a partition column"),
     ("too many columns", {"z_order_by": ["id"] * 7}, "more than a curve"),
     ("a condition on rows", {"where": "id = 1"}, "no partition column"),
+    ("files without a byte", {"target_bytes": 0}, "files have one byte at least"),
+    ("files of less", {"target_bytes": -1}, "files have one byte at least"),
 ]
 
 

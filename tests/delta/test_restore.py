@@ -18,6 +18,7 @@ from lakeview.model.errors import (
     CommitConflictError,
     ConstraintViolationError,
     DataFileMissingError,
+    InvalidRequestError,
     VersionNotFoundError,
 )
 from lakeview.model.schema import Schema
@@ -98,6 +99,11 @@ def test_a_version_may_be_an_integer_of_numpy(tmp_path: Path) -> None:
     table.append(pl.DataFrame({"id": [1]}))
     assert table.restore(_Integer()) == 2  # type: ignore[arg-type]  # on purpose
     assert table.scan().collect().is_empty()
+
+
+def test_a_restore_to_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequestError, match="neither a version nor a moment"):
+        make_table(tmp_path).restore()
 
 
 def test_what_is_gone_is_named_and_nothing_changes(tmp_path: Path) -> None:

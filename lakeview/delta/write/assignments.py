@@ -54,7 +54,7 @@ def check_assignments(
         for other in by_path:
             if path[: len(other)] == other[: len(path)]:  # one is the other, or a part of it
                 raise InvalidRequestError(
-                    f"{'.'.join(other)} and {'.'.join(path)} are assigned to at once",
+                    f"{'.'.join(other)} and {column} are assigned to at once",
                     fix="leave one of them out",
                     place="assignments",
                     kind="twice-assigned",

@@ -119,6 +119,13 @@ class Merge:
 def condition_of(on: str | Sequence[str], source: Sequence[str] = ()) -> str:
     """The condition of a merge: as it is given, or equality of columns that are named, one of the `source` as text."""
     if isinstance(on, str) and on not in source:
+        if on.isidentifier() and on.lower() not in ("true", "false"):  # a name, which is no condition by itself
+            raise InvalidRequestError(
+                f"the source has no column {on} to match rows on",
+                fix=f"choose from {', '.join(source)}, or write a condition",
+                place="on",
+                kind="unknown-column",
+            )
         return on
     on = names_of(on, "on")
     if not on:

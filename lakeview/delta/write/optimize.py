@@ -45,8 +45,15 @@ def optimize(
     """Write the files of the partitions that `where` selects again, in larger files, `dataChange` false.
 
     Without `z_order_by` only small files and those with many deleted rows are taken, as many together as make one of
-    about `target_bytes`. InvalidRequestError for a column to order by that has no order.
+    about `target_bytes`. InvalidRequestError for a size below one, and a column to order by that has no order.
     """
+    if target_bytes < 1:
+        raise InvalidRequestError(
+            f"target_bytes is {target_bytes}, and files have one byte at least",
+            fix="give a size in bytes, such as 256 << 20",
+            place="target_bytes",
+            kind="bad-size",
+        )
     z_order_by = order_columns(txn.definition.schema, txn.definition.partition_columns, z_order_by)
     groups = groups_of(txn.live_files(where), target_bytes, z_order_by)
     work = txn.row_changes()

@@ -31,7 +31,7 @@ def partition_condition(where: str | pl.Expr, schema: Schema, partitions: Sequen
             f"{other[0]} is no partition column: whole files can be replaced by partition only",
             fix=f"use conditions on {', '.join(partitions)}"
             if partitions
-            else "overwrite the table without a condition: it is not partitioned",
+            else "leave the condition out: the table is not partitioned",
             place="where",
             kind="not-a-partition-column",
         )

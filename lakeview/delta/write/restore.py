@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -21,7 +22,7 @@ from lakeview.delta.write.live_statistics import with_documents
 from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.row_ids import DOMAIN
 from lakeview.model.addresses import is_absolute
-from lakeview.model.errors import CommitConflictError, DataFileMissingError
+from lakeview.model.errors import CommitConflictError, DataFileMissingError, InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.storage import Storage
@@ -60,6 +61,17 @@ def restore(txn: PendingCommit, base: Replay, then: Replay) -> dict[str, int]:
         "removedFilesSize": int(away["size"].sum()),
         "restoredFilesSize": int(back["size"].sum()),
     }
+
+
+def check_target(version: int | None, at: datetime | None) -> None:
+    """InvalidRequestError unless one of them is there: without both, the latest version would be restored."""
+    if version is None and at is None:
+        raise InvalidRequestError(
+            "restore was given neither a version nor a moment",
+            fix="give one, such as restore(3)",
+            place="version",
+            kind="no-version",
+        )
 
 
 def check_no_vacuum(log: TableLog, version: int, now: int) -> None:

@@ -20,14 +20,14 @@ from lakeview.delta.write.identity import Identity
 from lakeview.delta.write.merge import Merge, condition_of
 from lakeview.delta.write.optimize import TARGET_BYTES, optimize
 from lakeview.delta.write.partition_conditions import selected
-from lakeview.delta.write.restore import check_no_vacuum, restore
+from lakeview.delta.write.restore import check_no_vacuum, check_target, restore
 from lakeview.delta.write.row_operations import change_rows, merge_rows
 from lakeview.delta.write.row_work import RowOutcome, RowWork
 from lakeview.delta.write.statistics import recompute_statistics
 from lakeview.delta.write.target import Progress
 from lakeview.delta.write.whole_files import EVERY, WholeFiles
 from lakeview.delta.write.writer import conformed_rows, write_conformed, write_files
-from lakeview.model.arguments import integer_of, names_of, text_of
+from lakeview.model.arguments import integer_of, names_of, optional_integer, text_of
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
@@ -182,11 +182,17 @@ class Transaction(WholeFiles):
         curve through these columns; `progress`: called with the bytes done, and all bytes. The rows stay the same.
         """
         expression = self.on_partitions(where)
-        option = None if target_bytes is None else integer_of(target_bytes, "target_bytes")
-        size: int = option or value(self.definition.properties, "delta.targetFileSize") or TARGET_BYTES
+        option = optional_integer(target_bytes, "target_bytes")
+        default: int = value(self.definition.properties, "delta.targetFileSize") or TARGET_BYTES
         order = names_of(z_order_by, "z_order_by")
         with self.files.operation():
-            moved = optimize(self, expression, target_bytes=size, z_order_by=order, progress=progress)
+            moved = optimize(
+                self,
+                expression,
+                target_bytes=default if option is None else option,
+                z_order_by=order,
+                progress=progress,
+            )
         self._rearrangements += moved
         self._touched = self._touched or bool(moved)
         return sum(len(m.files) for m in moved)
@@ -197,6 +203,7 @@ class Transaction(WholeFiles):
         VersionNotFoundError for a version that is not there any more, DataFileMissingError for one whose files are not,
         CommitConflictError while a vacuum deletes files.
         """
+        check_target(version, at)
         self.check_may_remove()
         check_no_vacuum(self._table.log, self._base.version, milliseconds(self.clock()))
         then = self._table.state(version, at)
