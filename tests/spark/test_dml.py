@@ -475,5 +475,11 @@ def test_a_table_is_opened_as_with_delta(spark: SparkSession, tmp_path: Path) ->
     table.append(ROWS[:1])
     assert ours.toDF().count() == 9
     assert ours.history(1)["version"].to_list() == [table.latest_version]
-    assert ours.restoreToVersion(1) == table.latest_version + 1
+    appended = table.latest_version
+    assert ours.restoreToVersion(1) == appended + 1
+    with pytest.raises(InvalidRequestError, match="'soon' is no timestamp"):
+        ours.restoreToTimestamp("soon")
+    (moment,) = table.versions(look=False).filter(version=appended)["timestamp"]
+    assert ours.restoreToTimestamp(f"{moment:%Y-%m-%d %H:%M:%S.%f}") == appended + 2, "in the zone of the session, UTC"
+    assert ours.toDF().count() == 9
     assert isinstance(lv.open_table(table.address), delta.table.DeltaTable)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
 import polars as pl
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 import lakeview as lv
 from lakeview import delta
@@ -109,9 +110,10 @@ class DeltaTable:
         """Make the table what it was at a version; returns the new one."""
         return self._table.restore(version)
 
-    def restoreToTimestamp(self, timestamp: datetime) -> int | None:
-        """Make the table what it was at a moment, one with its offset; returns the new version."""
-        return self._table.restore(at=timestamp)
+    def restoreToTimestamp(self, timestamp: datetime | str) -> int | None:
+        """Make the table what it was at a moment: a datetime with its offset, or text, which without one is in the time
+        zone of the session. Returns the new version."""
+        return self._table.restore(at=_moment(self._spark, timestamp) if isinstance(timestamp, str) else timestamp)
 
 
 class DeltaMergeBuilder:
@@ -237,6 +239,16 @@ class DeltaOptimizeBuilder:
         if not names:
             raise InvalidRequestError("no column to order by is named", fix="name one to six", kind="bad-order")
         return changes.optimize(self._spark, self._table, self._where, names)
+
+
+def _moment(spark: SparkSession, text: str) -> datetime:
+    """A text as Spark reads it as a timestamp. InvalidRequestError for one that it takes for none."""
+    (row,) = spark.range(1).select(f.unix_micros(f.lit(text).try_cast("timestamp"))).collect()
+    if row[0] is None:
+        raise InvalidRequestError(
+            f"{text!r} is no timestamp", fix="write it as 2026-07-15 or 2026-07-15 03:25:00", place="timestamp"
+        )
+    return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=row[0])
 
 
 def _elsewhere(plan: Merge) -> int | None:
