@@ -56,28 +56,45 @@ _CUT = "its bounds are cut, and its values all have the same length"
 
 def read_footer(handle: IO[bytes]) -> pq.FileMetaData:
     """The footer of a Parquet file. Errors as `footer_of`."""
+    return footer_of(footer_bytes(handle))
+
+
+def footer_bytes(handle: IO[bytes]) -> bytes:
+    """The last bytes of a Parquet file, which begin with its footer."""
     size = handle.seek(0, 2)
     handle.seek(max(0, size - FIRST_READ))
     tail = handle.read(FIRST_READ)
     length = int.from_bytes(tail[-_END:-4], "little") + _END
     if tail[-4:] != MAGIC or length + len(MAGIC) > size:
-        return pq.read_metadata(handle)  # which says what is wrong
+        return tail  # `unchecked_footer` raises what is wrong
     if length > len(tail):
         handle.seek(size - length)
         tail = handle.read(length)
-    return footer_of(tail[-length:])
+    return tail[-length:]
 
 
 def footer_of(end: bytes) -> pq.FileMetaData:
-    """The footer in the last bytes of a Parquet file, which begin with it.
+    """The footer in the last bytes of a Parquet file, which begin with it. Errors as `unchecked_footer` and
+    `check_chunks`."""
+    metadata = unchecked_footer(end)
+    check_chunks(metadata, end)
+    return metadata
 
-    ArrowException or OSError as pyarrow raises them; ArrowInvalid for a column chunk that pyarrow throws at: of another
-    type than its column, by a codec that Parquet has not, with bounds shorter than a value, or with histograms of other
-    levels than the column has (parquet.thrift, ColumnMetaData, Statistics, SizeStatistics); ArrowNotImplementedError
-    for a sound one that it throws at: encrypted with a key of its own, or with a bound of fixed-length bytes that its
-    writer cut.
+
+def unchecked_footer(end: bytes) -> pq.FileMetaData:
+    """As `footer_of`, before its column chunks are checked: none of them may be looked at, only the schema and the sums
+    of row groups. ArrowException or OSError as pyarrow raises them."""
+    return pq.read_metadata(pa.BufferReader(MAGIC + end))
+
+
+def check_chunks(metadata: pq.FileMetaData, end: bytes) -> None:
+    """ArrowInvalid for a column chunk that pyarrow throws at: of another type than its column, by a codec that Parquet
+    has not, with bounds shorter than a value, or with histograms of other levels than the column has (parquet.thrift,
+    ColumnMetaData, Statistics, SizeStatistics); ArrowNotImplementedError for a sound one that it throws at: encrypted
+    with a key of its own, or with a bound of fixed-length bytes that its writer cut.
+
+    `end`: the bytes that the footer is in.
     """
-    metadata = pq.read_metadata(pa.BufferReader(MAGIC + end))
     try:
         # pyarrow has read all of it, so that lengths and depths are within its limits
         fields, _ = _struct(end, 0, _FILE)
@@ -92,7 +109,6 @@ def footer_of(end: bytes) -> pq.FileMetaData:
             if why := _fault(chunk, column):
                 refusal = pa.ArrowNotImplementedError if why in (_ENCRYPTED, _CUT) else pa.ArrowInvalid
                 raise refusal(f"column {column.path}: {why}")
-    return metadata
 
 
 class _Column(NamedTuple):

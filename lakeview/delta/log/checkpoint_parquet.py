@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from lakeview.delta.log.checkpoint_errors import readable
 from lakeview.delta.log.checkpoint_footer import Footer
-from lakeview.rows.footer_reader import read_footer
+from lakeview.rows.footer_reader import footer_bytes, unchecked_footer
 from lakeview.storage import Storage
 from lakeview.storage.object_files import TAIL
 
@@ -31,6 +31,8 @@ Consumer: TypeAlias = Callable[[dict[str, pa.Array]], Mapping[str, Piece]]
 
 _CONSUMERS = 2  # batches taken apart while the next is decoded: each holds tens of megabytes
 _MANY_ROWS = 100_000
+_FEW_ROWS = 1_000
+"""Up to so many rows are decoded sooner than the footer's column chunks are checked."""
 _BATCH_ROWS = 65_536
 _WIDE_BATCH_ROWS = 32_768  # with statistics, a row is a kilobyte or two
 _STREAMED_ROWS = 16_384
@@ -74,9 +76,15 @@ class ParquetActions:
         return {kind: rows[: 1 if first else None] for kind, rows in actions.items()}
 
     def _state_batches(self, keys: Mapping[str, Sequence[str]]) -> Iterator[pa.RecordBatch]:
-        """The columns of these kinds of actions, of the row groups where one of their keys has values."""
+        """The columns of these kinds of actions, of the row groups where one of their keys has values; of all row
+        groups of a small file."""
         kinds = list(keys)
-        groups = self.footer.groups(*(f"{kind}.{key}" for kind, of in keys.items() for key in of))
+        metadata = self.footer.metadata
+        if metadata.num_rows > _FEW_ROWS:
+            with readable(self.name, self.parent):
+                groups = self.footer.groups(*(f"{kind}.{key}" for kind, of in keys.items() for key in of))
+        else:
+            groups = list(range(metadata.num_row_groups))
         if kinds and groups:
             with self._open() as file:
                 # one thread: these are few rows
@@ -188,7 +196,8 @@ class ParquetActions:
 
     def check(self) -> None:
         """CorruptTableError if even the footer cannot be read."""
-        _ = self.footer
+        with readable(self.name, self.parent):
+            self.footer.check()
         self._data = None  # a log may have thousands of checkpoints that are checked, and not read
 
     # -- inside
@@ -223,10 +232,11 @@ class ParquetActions:
             _native(handle) as source,
         ):
             # without reading ahead: of a million files with statistics that would be half a gigabyte at once
-            metadata = read_footer(handle) if self._footer is None else self._footer.metadata
+            end = footer_bytes(handle) if self._footer is None else b""
+            metadata = unchecked_footer(end) if self._footer is None else self._footer.metadata
             file = pq.ParquetFile(source, metadata=metadata, pre_buffer=self._storage.remote)
             if self._footer is None:
-                self._footer = Footer(file, self.name, handle.seek(0, 2))
+                self._footer = Footer(file, self.name, handle.seek(0, 2), end)
             yield file
 
 
