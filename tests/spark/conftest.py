@@ -9,7 +9,8 @@ from pyspark.sql import SparkSession
 
 from lakeview.spark import session
 from lakeview.spark.pipelines.server import connect_settings, url
-from lakeview.spark.sessions import python_path
+from lakeview.spark.sessions import python_path, settings
+from tests.spark.cluster import UNVERIFIED
 
 WORKERS = Path(__file__).with_name("workers")
 """What Python workers import when they start."""
@@ -18,7 +19,9 @@ WORKERS = Path(__file__).with_name("workers")
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The session, whose JVM is a Spark Connect server as well."""
-    settings = {
+    java_options = "spark.driver.extraJavaOptions"
+    extra = {
+        java_options: f"{settings(short_job=True)[java_options]} {UNVERIFIED}",
         "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
         "spark.python.daemon.module": "lakeview.spark.daemon",
         # many queries of a few rows: compiling each costs more than it brings
@@ -29,7 +32,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     running = session(
         "lakeview tests",
         short_job=True,
-        extra={**settings, **connect_settings(warehouse)},
+        extra={**extra, **connect_settings(warehouse)},
         environment={"PYTHONPATH": os.pathsep.join([str(WORKERS), python_path()])},
     )
     yield running
