@@ -3,7 +3,7 @@ that hide their last columns."""
 
 from __future__ import annotations
 
-from tests.browser.visitor import HEIGHT, WIDTHS, Visitor
+from tests.browser.visitor import WIDTHS, Visitor
 
 _TALL = 3000
 """Pixels: tables draw themselves when they come into sight."""
@@ -41,10 +41,9 @@ _TABLES_DRAWN = """() => [...document.querySelectorAll("[data-testid=stDataFrame
 
 
 def hidden_columns(visitor: Visitor, width: str) -> list[str]:
-    """The tables that hide their last columns on a screen of this width: all of them are drawn for as long as it
-    takes."""
+    """The tables that hide their last columns on a screen of this width, which stays as tall as they need to be drawn:
+    each size costs a drawing, and whoever goes on sets the next."""
     visitor.page.set_viewport_size({"width": WIDTHS[width], "height": _TALL})
     visitor.page.wait_for_function(_TABLES_DRAWN)
     columns: list[str] = visitor.main.evaluate(_WIDE_TABLES)
-    visitor.page.set_viewport_size({"width": WIDTHS[width], "height": HEIGHT})
     return columns
