@@ -34,13 +34,19 @@ def with_statistics(
     first = next((files.version for added, files in bases if added is None), -1)
     parts = [_read(reader, adds) for adds in _adds(log, first)]
     parts += [_base(log, added, files, reader) for added, files in bases]
-    statistics = pl.concat(parts).unique(_IDENTITY, keep="last")
-    joined = lives.join(statistics, on=_IDENTITY, how="left", nulls_equal=True, maintain_order="left")
+    statistics = pl.concat(parts, rechunk=False)
+    joined = _joined(lives, statistics)
+    if joined.height > lives.height:  # a file is named twice: rare, and to look for it takes half as long as the join
+        joined = _joined(lives, statistics.unique(_IDENTITY, keep="last"))
     fields = joined["statistics"].struct.unnest().get_columns()[1:]
     columns = {leaf_name(path): field for (path, _, _), field in zip(leaves, fields, strict=True)}
     if not columns:
         return lives
     return lives.with_columns(pl.DataFrame(columns).to_struct("statistics"))
+
+
+def _joined(lives: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataFrame:
+    return lives.join(statistics, on=_IDENTITY, how="left", nulls_equal=True, maintain_order="left")
 
 
 def _read(reader: LeafStatistics, adds: pl.DataFrame) -> pl.DataFrame:

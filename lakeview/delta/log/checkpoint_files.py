@@ -44,6 +44,7 @@ _VECTOR_LEAVES = {
 }
 _PARSED = {"stats_parsed": "stats_parsed", "parsed_records": "stats_parsed.numRecords"}
 _COUNT = "stats_parsed.numRecords"
+_FEW_LEAVES = 26  # of six columns: their documents are decoded one by one (`delta/data/documents.py`)
 _TYPED_VALUES = "partitionValues_parsed"
 
 
@@ -54,7 +55,8 @@ def file_actions_of(
     `deleted_records` and these columns, as `Checkpoint.adds` says. Statistics read only for their counts, or by
     `statistics`, are never retained: each batch's are read and dropped."""
     selection = _Selection(file, kind, columns, statistics)
-    arrays, rows = file.leaves(kind, selection.leaves, selection.reduce, selection.narrowed)
+    is_wide = statistics is not None and len(statistics.leaves) > _FEW_LEAVES
+    arrays, rows = file.leaves(kind, selection.leaves, selection.reduce, selection.narrowed, is_wide=is_wide)
     return _keyed(selection.series(_Columns(arrays, rows)), selection.spelling.plain, root)
 
 

@@ -36,9 +36,10 @@ _FEW_ROWS = 1_000
 _BATCH_ROWS = 65_536
 _WIDE_BATCH_ROWS = 32_768  # with statistics, a row is a kilobyte or two
 _STREAMED_ROWS = 16_384
+_NARROW_ROWS = 8_192
 _WIDE_ROWS = 250_000
 """Up to so many rows with statistics come in smaller batches: memory that is new to the process costs more than the
-threads save."""
+threads save. Where little is read of them, in smaller ones still, whatever their number."""
 
 
 class ParquetActions:
@@ -98,12 +99,14 @@ class ParquetActions:
         names: Sequence[str],
         consume: Consumer | None = None,
         narrowed: Mapping[str, Sequence[str]] | None = None,
+        *,
+        is_wide: bool = False,
     ) -> tuple[Arrays, int]:
         """The leaves of the rows whose `path` is in a row group at all, as lists of arrays, and how many rows.
 
         A leaf that is not there, or null throughout, is left out. `consume` takes each batch's arrays and gives what is
         worth keeping, in threads: what it drops is never held. `narrowed`: of a struct among the leaves, only these
-        parts.
+        parts. `is_wide`: `consume` makes many columns of the statistics, and is faster with many of them at once.
         """
         with readable(self.name, self.parent):
             footer = self.footer
@@ -120,9 +123,7 @@ class ParquetActions:
                 arrays = {leaf: _field(batch.column(0), leaf) for leaf in present}
                 return arrays if consume is None else consume(arrays)
 
-            size = _BATCH_ROWS
-            if "stats" in present:
-                size = _WIDE_BATCH_ROWS if footer.rows(groups) > _WIDE_ROWS else _STREAMED_ROWS
+            size = _rows_with_statistics(footer.rows(groups), is_wide) if "stats" in present else _BATCH_ROWS
             pieces = self._halves(groups, columns, size, take)
             self._data = None
             return _joined(piece for _, piece in pieces), sum(rows for rows, _ in pieces)
@@ -248,12 +249,23 @@ def _merged(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[pa.RecordB
     rows = 0
     for batch in batches:
         if waiting and rows + batch.num_rows > most:
-            yield pa.concat_batches(waiting)
+            yield _whole(waiting)
             waiting, rows = [], 0
         waiting.append(batch)
         rows += batch.num_rows
     if waiting:
-        yield pa.concat_batches(waiting)
+        yield _whole(waiting)
+
+
+def _rows_with_statistics(rows: int, is_wide: bool) -> int:
+    """Rows of a batch that has statistics, of a checkpoint of so many rows."""
+    if not is_wide:
+        return _NARROW_ROWS
+    return _WIDE_BATCH_ROWS if rows > _WIDE_ROWS else _STREAMED_ROWS
+
+
+def _whole(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    return pa.concat_batches(batches) if len(batches) > 1 else batches[0]  # one alone would be copied
 
 
 def _joined(pieces: Iterable[Mapping[str, Piece]]) -> Arrays:
