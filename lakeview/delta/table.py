@@ -129,12 +129,21 @@ class DeltaTable(Operations, OneLine):
         in the types of the latest schema. InvalidRequestError for a column that it does not have.
         """
         lives = self._history.lifetimes()
-        if columns is None:
-            return lives
+        return lives if columns is None else self._with_statistics(lives, columns, of_all=True)
+
+    def changed_lifetimes(self, columns: Sequence[str]) -> pl.DataFrame:
+        """As `lifetimes`, of the paths that a commit still recorded added or removed: of the other files, all but a few
+        where the log of a large table was cleaned up, no statistics are read."""
+        lives = self._history.lifetimes()
+        changed = lives["added"].is_not_null() | lives["removed"].is_not_null()
+        paths = lives["path"].filter(changed).unique()
+        return self._with_statistics(lives.filter(pl.col("path").is_in(paths.implode())), columns, of_all=False)
+
+    def _with_statistics(self, lives: pl.DataFrame, columns: Sequence[str], *, of_all: bool) -> pl.DataFrame:
         state = self.state()
         leaves = physical_leaves(self._states.schema(state), columns, state.metadata.partition_columns or ())
         prefix = string_prefix(state.properties)
-        return with_statistics(lives, self._log, self._history.bases(), leaves, prefix)
+        return with_statistics(lives, self._log, self._history.bases(), leaves, prefix, of_all=of_all)
 
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
         """PLAN: which files a filter reads, and what skips the others."""

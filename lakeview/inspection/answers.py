@@ -214,7 +214,7 @@ class Answers:
         return self.frames.cached("quality", self._quality, latest, ref, self.load_columns()[0], entries=16)
 
     def _quality(self) -> pl.DataFrame:
-        lifetimes = self.frames.column_lifetimes(self.load_columns()[0])
+        lifetimes = self.frames.changed_lifetimes(self.load_columns()[0])
         loads = views.quality.column_loads.column_loads(lifetimes, history.commit_timeline(self.frames))
         return views.quality.sudden_changes.sudden_changes(loads)
 

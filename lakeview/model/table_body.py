@@ -112,6 +112,10 @@ class TableBody:
         """`difference` for other processes, as `change_tasks`."""
         return self._two_versions(base, version).tasks()
 
+    def changed_lifetimes(self: Table, columns: Sequence[str]) -> pl.DataFrame:
+        """`lifetimes`: what leaves out files saves nothing where a log is not a checkpoint and commits."""
+        return self.lifetimes(columns)
+
     @property
     def schema(self: Table) -> Schema:
         """The columns of the latest version."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,20 @@ import polars as pl
 import pytest
 
 import lakeview as lv
+from lakeview.delta.data.statistics import LeafStatistics
 from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import InvalidRequestError
 from lakeview.views.timeline.trend import trend
 from tests.builders.actions import add, remove, struct
 from tests.builders.history import DeltaHistory, log_name
+
+VECTOR = {
+    "storageType": "u",
+    "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^",
+    "offset": 4,
+    "sizeInBytes": 40,
+    "cardinality": 6,
+}
 
 
 def stats(low: Any, high: Any, nulls: int = 0) -> dict[str, Any]:
@@ -108,3 +118,29 @@ def test_lives_begin_with_a_checkpoint_that_was_broken_and_is_restored(history: 
     assert table.lifetimes()["path"].to_list() == ["b"]
     history.write(name, whole)
     assert sorted(table.lifetimes()["path"]) == ["a", "b"]
+
+
+@pytest.mark.parametrize("layout", ["one file", "parts", "JSON"])
+def test_of_files_that_no_commit_touched_no_statistics_are_read(
+    history: DeltaHistory, layout: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history.create({"id": "long", "path": "string"})
+    history.commit(*(add(name, stats=stats(i, i + 5)) for i, name in enumerate(["a", "b", "c%20d", "quiet", "still"])))
+    if layout == "JSON":
+        lines = "\n".join(map(json.dumps, history.reconciled(1)))
+        history.write(log_name(1, "checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json"), lines.encode())
+    else:
+        history.checkpoint(parts=3 if layout == "parts" else None)
+    history.without(0, 1)
+    history.commit(remove("a"), remove("c%20d"), add("new", stats=stats(-4, 0)))
+    history.commit(add("a", stats=stats(7, 8)), remove("b"), add("b", stats=stats(1, 2), deletionVector=VECTOR))
+    table, rows_read, read = opened(history), list[int](), LeafStatistics.read
+
+    def counting(self: LeafStatistics, texts: pl.Series | None, parsed: pl.Series | None, rows: int) -> pl.Series:
+        rows_read.append(rows)
+        return read(self, texts, parsed, rows)
+
+    every = table.lifetimes(["id"])
+    monkeypatch.setattr(LeafStatistics, "read", counting)
+    assert table.changed_lifetimes(["id"]).equals(every.filter(~pl.col("path").is_in(["quiet", "still"])))
+    assert sum(rows_read) == 6  # of three of the checkpoint's five files, and of three adds

@@ -24,16 +24,20 @@ def with_statistics(
     bases: Sequence[tuple[int | None, CheckpointFiles]],
     leaves: Sequence[Leaf],
     prefix: int,
+    *,
+    of_all: bool = True,
 ) -> pl.DataFrame:
     """LIFETIMES with a struct `statistics`: one field a leaf, named and made as in STATISTICS.
 
     `bases`: the checkpoints that the lifetimes start from, as `History.bases`; `prefix`: see `string_prefix`.
-    The log is read once, its documents are never retained.
+    The log is read once, its documents are never retained. `of_all`: the lifetimes are those of all files; else
+    checkpoints are searched for theirs.
     """
     reader = LeafStatistics(leaves, prefix)
     first = next((files.version for added, files in bases if added is None), -1)
     parts = [_read(reader, adds) for adds in _adds(log, first)]
-    parts += [_base(log, added, files, reader) for added, files in bases]
+    paths = None if of_all else lives["path"].unique()
+    parts += [_base(log, added, files, reader, paths) for added, files in bases]
     statistics = pl.concat(parts, rechunk=False)
     joined = _joined(lives, statistics)
     if joined.height > lives.height:  # a file is named twice: rare, and to look for it takes half as long as the join
@@ -57,10 +61,16 @@ def _nothing(reader: LeafStatistics) -> pl.DataFrame:
     return _read(reader, pl.DataFrame(schema=_TEXTS))
 
 
-def _base(log: TableLog, added: int | None, files: CheckpointFiles, reader: LeafStatistics) -> pl.DataFrame:
-    """The statistics of a checkpoint's files, as added at a version; none of one that cannot be read."""
+def _base(
+    log: TableLog, added: int | None, files: CheckpointFiles, reader: LeafStatistics, paths: pl.Series | None
+) -> pl.DataFrame:
+    """The statistics of a checkpoint's files, or those with these paths, as added at a version; none of one that cannot
+    be read."""
+    if paths is not None and paths.is_empty():
+        return _nothing(reader)
     try:
-        adds = log.checkpoint(files).adds([], reader)
+        checkpoint = log.checkpoint(files)
+        adds = checkpoint.adds([], reader) if paths is None else checkpoint.adds_of(paths, reader)
     except (CorruptTableError, UnsupportedTableError):  # the lifetimes leave its files out as well
         return _nothing(reader)
     if "statistics" not in adds.columns:

@@ -10,7 +10,8 @@ import polars as pl
 import pyarrow as pa
 
 from lakeview.delta.log.checkpoint_parquet import Arrays, ParquetActions, Piece
-from lakeview.delta.log.file_actions import COLUMN_TYPES, PARTITION_VALUES, VECTOR, text_maps_of_values, with_keys
+from lakeview.delta.log.file_actions import COLUMN_TYPES, VECTOR, as_map, text_maps_of_values, with_keys
+from lakeview.delta.log.paths import decoded
 from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.state import StatisticsReader
 from lakeview.model import limits
@@ -49,14 +50,24 @@ _TYPED_VALUES = "partitionValues_parsed"
 
 
 def file_actions_of(
-    file: ParquetActions, kind: str, columns: Sequence[str], root: str, statistics: StatisticsReader | None = None
+    file: ParquetActions,
+    kind: str,
+    columns: Sequence[str],
+    root: str,
+    statistics: StatisticsReader | None = None,
+    paths: pl.Series | None = None,
 ) -> pl.DataFrame:
     """FILE_ACTIONS of the actions of one kind (add, remove) with a path: `key`, `path`, `deletion_vector`,
     `deleted_records` and these columns, as `Checkpoint.adds` says. Statistics read only for their counts, or by
-    `statistics`, are never retained: each batch's are read and dropped."""
+    `statistics`, are never retained: each batch's are read and dropped. `paths`: of the actions with these alone."""
     selection = _Selection(file, kind, columns, statistics)
     is_wide = statistics is not None and len(statistics.leaves) > _FEW_LEAVES
-    arrays, rows = file.leaves(kind, selection.leaves, selection.reduce, selection.narrowed, is_wide=is_wide)
+
+    def consume(arrays: dict[str, pa.Array]) -> Mapping[str, Piece]:
+        rows = arrays if paths is None else _of_paths(arrays, paths)
+        return selection.reduce(rows) if rows else {}
+
+    arrays, rows = file.leaves(kind, selection.leaves, consume, selection.narrowed, is_wide=is_wide)
     return _keyed(selection.series(_Columns(arrays, rows)), selection.spelling.plain, root)
 
 
@@ -67,6 +78,12 @@ def each_file_actions(file: ParquetActions, kind: str, columns: Sequence[str], r
         arrays = {leaf: [array] for leaf, array in selection.reduce(batch).items()}
         rows = len(batch["path"])
         yield _keyed(selection.series(_Columns(arrays, rows)), False, root)
+
+
+def _of_paths(arrays: dict[str, pa.Array], paths: pl.Series) -> dict[str, pa.Array]:
+    """The rows of a batch with these paths; nothing where there are none."""
+    rows = decoded(pl.Series(arrays["path"]).cast(pl.String)).is_in(paths.implode())
+    return {leaf: array.filter(rows.to_arrow()) for leaf, array in arrays.items()} if rows.any() else {}
 
 
 def _keyed(series: list[pl.Series], plain: bool, root: str) -> pl.DataFrame:
@@ -244,11 +261,11 @@ class _Columns:
             return self._nulls(name, COLUMN_TYPES[name])
         series = self.raw(name, leaf)
         if name == "partition_values":
-            return _as_map(series)
+            return as_map(series)
         if name == "tags":
             if series.null_count() == series.len():
                 return self._nulls(name, pl.String())
-            maps = _as_map(series).to_list()
+            maps = as_map(series).to_list()
             texts = [None if m is None else json.dumps(m if isinstance(m, dict) else dict(m)) for m in maps]
             return pl.Series(name, texts, dtype=pl.String)
         return series if series.dtype == COLUMN_TYPES[name] else series.cast(COLUMN_TYPES[name])
@@ -291,15 +308,3 @@ class _Columns:
         if whole:
             columns.append(frame.to_struct("vector").set(frame["storage_type"].is_null(), None))
         return columns
-
-
-def _as_map(series: pl.Series) -> pl.Series:
-    if series.dtype == PARTITION_VALUES:
-        return series
-    if isinstance(series.dtype, pl.Map):
-        return series.cast(PARTITION_VALUES)
-    if isinstance(series.dtype, pl.List):  # a two-level or renamed encoding of a map
-        return series.cast(pl.List(pl.Struct({"key": pl.String(), "value": pl.String()}))).cast(PARTITION_VALUES)
-    if series.dtype == pl.Null:
-        return series.cast(PARTITION_VALUES)
-    raise TypeError(f"{series.name} is {series.dtype}, a map was expected")

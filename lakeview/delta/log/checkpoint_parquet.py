@@ -27,7 +27,7 @@ from lakeview.storage.object_files import TAIL
 Piece: TypeAlias = pa.Array | pl.Series
 Arrays: TypeAlias = dict[str, list[Piece]]
 Consumer: TypeAlias = Callable[[dict[str, pa.Array]], Mapping[str, Piece]]
-"""Takes the arrays of a batch, gives those to keep, of the same length."""
+"""Takes the arrays of a batch, gives those to keep, all of one length."""
 
 _CONSUMERS = 2  # batches taken apart while the next is decoded: each holds tens of megabytes
 _MANY_ROWS = 100_000
@@ -105,8 +105,9 @@ class ParquetActions:
         """The leaves of the rows whose `path` is in a row group at all, as lists of arrays, and how many rows.
 
         A leaf that is not there, or null throughout, is left out. `consume` takes each batch's arrays and gives what is
-        worth keeping, in threads: what it drops is never held. `narrowed`: of a struct among the leaves, only these
-        parts. `is_wide`: `consume` makes many columns of the statistics, and is faster with many of them at once.
+        worth keeping, with `path`, or nothing, in threads: what it drops is never held. `narrowed`: of a struct among
+        the leaves, only these parts. `is_wide`: `consume` makes many columns of the statistics, and is faster with many
+        of them at once.
         """
         with readable(self.name, self.parent):
             footer = self.footer
@@ -126,7 +127,8 @@ class ParquetActions:
             size = _rows_with_statistics(footer.rows(groups), is_wide) if "stats" in present else _BATCH_ROWS
             pieces = self._halves(groups, columns, size, take)
             self._data = None
-            return _joined(piece for _, piece in pieces), sum(rows for rows, _ in pieces)
+            arrays = _joined(pieces)
+            return arrays, sum(map(len, arrays.get("path", ())))
 
     def each_batch(self, kind: str, names: Sequence[str]) -> Iterator[dict[str, pa.Array]]:
         """What `leaves` gives, a batch at a time in the order of the file: for who retains none of them."""
@@ -150,7 +152,7 @@ class ParquetActions:
         columns: Sequence[str],
         size: int,
         take: Callable[[pa.RecordBatch], Mapping[str, Piece]],
-    ) -> list[tuple[int, Mapping[str, Piece]]]:
+    ) -> list[Mapping[str, Piece]]:
         """`_decoded` of these row groups, each half of a large file by a thread of its own."""
         half = len(groups) // 2 if self.footer.rows(groups) > _MANY_ROWS else 0
         with ThreadPoolExecutor(2 * _CONSUMERS, thread_name_prefix="lakeview-leaves") as pool:
@@ -165,23 +167,22 @@ class ParquetActions:
         size: int,
         pool: ThreadPoolExecutor,
         take: Callable[[pa.RecordBatch], Mapping[str, Piece]],
-    ) -> list[tuple[int, Mapping[str, Piece]]]:
+    ) -> list[Mapping[str, Piece]]:
         """The rows of each batch of these row groups, and what `take` keeps of it: in threads, few of them waiting; of
         the last batch, often the only one, in this thread."""
-        waiting = deque[tuple[int, Future[Mapping[str, Piece]]]]()
-        pieces: list[tuple[int, Mapping[str, Piece]]] = []
+        waiting = deque[Future[Mapping[str, Piece]]]()
+        pieces: list[Mapping[str, Piece]] = []
         last: pa.RecordBatch | None = None
         with self._open() as file:
             batches = file.iter_batches(self.footer.batch_rows(size), row_groups=groups, columns=columns)
             for batch in _merged(self._checked(batches, columns, groups), size):
                 if last is not None:
-                    waiting.append((last.num_rows, pool.submit(take, last)))
+                    waiting.append(pool.submit(take, last))
                 last = batch
                 if len(waiting) > _CONSUMERS:
-                    rows, piece = waiting.popleft()
-                    pieces.append((rows, piece.result()))
-        end = [] if last is None else [(last.num_rows, take(last))]
-        return [*pieces, *((rows, piece.result()) for rows, piece in waiting), *end]
+                    pieces.append(waiting.popleft().result())
+        end = [] if last is None else [take(last)]
+        return [*pieces, *(piece.result() for piece in waiting), *end]
 
     def _checked(
         self, batches: Iterable[pa.RecordBatch], columns: Sequence[str], groups: Sequence[int]

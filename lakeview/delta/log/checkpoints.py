@@ -149,6 +149,11 @@ class Checkpoint:
             self._last.set(self.files, listing)
         return listing.select(names)
 
+    def adds_of(self, paths: pl.Series, statistics: StatisticsReader) -> pl.DataFrame:
+        """`adds([], statistics)` of the files with these paths: the statistics of others are not decoded.
+        Without the column `statistics` where there are none."""
+        return self._files("add", [], statistics, paths)
+
     def removes(self, columns: Sequence[str] = ("size", "modified", "data_change")) -> pl.DataFrame:
         """FILE_ACTIONS of the tombstones: `key`, `path`, `deletion_vector`, `deleted_records` and these columns."""
         return self._files("remove", columns)
@@ -220,14 +225,20 @@ class Checkpoint:
             )
         return path
 
-    def _files(self, kind: str, columns: Sequence[str], statistics: StatisticsReader | None = None) -> pl.DataFrame:
+    def _files(
+        self,
+        kind: str,
+        columns: Sequence[str],
+        statistics: StatisticsReader | None = None,
+        paths: pl.Series | None = None,
+    ) -> pl.DataFrame:
         root = self._storage.root
 
         def read(file: ActionsFile) -> pl.DataFrame:
             if isinstance(file, JsonActions):
-                return with_statistics(lambda more: file.files(kind, more), columns, statistics)
+                return with_statistics(lambda more: _of_paths(file.files(kind, more), paths), columns, statistics)
             with readable(file.name, file.parent):
-                return file_actions_of(file, kind, columns, root, statistics)
+                return file_actions_of(file, kind, columns, root, statistics, paths)
 
         frames = self._each(read, self._all())
         full = [frame for frame in frames if frame.height]
@@ -248,6 +259,10 @@ class Checkpoint:
     def _sidecar(self, path: str, size: int) -> ActionsFile:
         place = path if is_absolute(path) else f"{SIDECARS}/{path}"
         return ParquetActions(self._storage, place, size, path.rpartition("/")[2], self._tops[0].name)
+
+
+def _of_paths(frame: pl.DataFrame, paths: pl.Series | None) -> pl.DataFrame:
+    return frame if paths is None else frame.filter(pl.col("path").is_in(paths.implode()))
 
 
 def _extended(frame: pl.DataFrame | None, more: pl.DataFrame) -> pl.DataFrame:

@@ -176,6 +176,19 @@ def text_maps(maps: Sequence[dict[str, str | None] | None]) -> pl.Series:
     return pl.Series(array).cast(PARTITION_VALUES)
 
 
+def as_map(series: pl.Series) -> pl.Series:
+    """Partition values in any encoding of a map, as PARTITION_VALUES."""
+    if series.dtype == PARTITION_VALUES:
+        return series
+    if isinstance(series.dtype, pl.Map):
+        return series.cast(PARTITION_VALUES)
+    if isinstance(series.dtype, pl.List):  # a two-level or renamed encoding of a map
+        return series.cast(pl.List(pl.Struct({"key": pl.String(), "value": pl.String()}))).cast(PARTITION_VALUES)
+    if series.dtype == pl.Null:
+        return series.cast(PARTITION_VALUES)
+    raise TypeError(f"{series.name} is {series.dtype}, a map was expected")
+
+
 def text_maps_of_values(values: pl.Series) -> pl.Series:
     """Typed partition values as the maps of texts that an add has (delta protocol, Partition Value Serialization)."""
     return text_maps(pl.DataFrame([_text(value) for value in values.struct.unnest()]).to_dicts()).alias(values.name)

@@ -55,6 +55,7 @@ LOAD_LANES = ("append", "change", "schema")
 def column_loads(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame:
     """COLUMN_LOADS from LIFETIMES with `statistics` and TIMELINE: commits that changed data and wrote files.
 
+    Files that no commit added or removed may be left out.
     A file that stays on with other deleted rows was loaded before, and is not counted again; nor is it removed.
     """
     loads = timeline.filter(pl.col("lane").is_in(LOAD_LANES) & pl.col("data_change")).select(
