@@ -97,7 +97,7 @@ class DeletionVector:
             first_byte = version.hex() or "nothing"
             raise corrupt_vector(path, f"its file begins with {first_byte}; 01 is the one known version")
         if len(entry) < _NUMBER.size:
-            raise corrupt_vector(path, f"it lies at byte {start:,}, and its file ends at byte {start + len(entry):,}")
+            raise corrupt_vector(path, f"it lies at byte {start:,}, from which on its file has {len(entry)} bytes")
         (size,) = _NUMBER.unpack_from(entry)
         if size != self.size_in_bytes:
             raise corrupt_vector(path, f"it holds {size:,} bytes, and the log says {self.size_in_bytes:,}")
