@@ -110,7 +110,7 @@ def _per_load(files: pl.DataFrame, load: pl.Series) -> pl.DataFrame:
         _column(name, head, series.struct.unnest(), is_as_written=is_as_written)
         for name, series in zip(columns.fields, columns.unnest().get_columns(), strict=True)
     ]
-    return pl.concat([pl.DataFrame(schema=_PER_LOAD), *parts])
+    return pl.concat([pl.DataFrame(schema=_PER_LOAD), *parts]).with_columns(shown_bounds())
 
 
 def _column(name: str, head: pl.DataFrame, statistics: pl.DataFrame, *, is_as_written: bool) -> pl.DataFrame:
@@ -140,26 +140,22 @@ def _column(name: str, head: pl.DataFrame, statistics: pl.DataFrame, *, is_as_wr
         .otherwise(pl.lit(_OF_SOME_FILES))
     )
     low, high = loads["low"], loads["high"]
-    return (
-        loads.select(
-            pl.lit(name).alias("column"),
-            "records",
-            "null_count",
-            share.alias("null_share"),
-            (pl.col("complete") & ~pl.col("loose") & share.is_not_null()).alias("exact"),
-            pl.when(share.is_not_null()).then(mark).alias("mark"),
-            numbers(low).alias("low"),
-            numbers(high).alias("high"),
-            "range_exact",
-            _moments(low).alias("oldest"),
-            _moments(high).alias("newest"),
-            bound_texts(low, loads["range_exact"]).alias("min_text"),
-            bound_texts(high, loads["range_exact"]).alias("max_text"),
-            "load",
-        )
-        .cast(_PER_LOAD)
-        .with_columns(shown_bounds())
-    )
+    return loads.select(
+        pl.lit(name).alias("column"),
+        "records",
+        "null_count",
+        share.alias("null_share"),
+        (pl.col("complete") & ~pl.col("loose") & share.is_not_null()).alias("exact"),
+        pl.when(share.is_not_null()).then(mark).alias("mark"),
+        numbers(low).alias("low"),
+        numbers(high).alias("high"),
+        "range_exact",
+        _moments(low).alias("oldest"),
+        _moments(high).alias("newest"),
+        bound_texts(low, loads["range_exact"]).alias("min_text"),
+        bound_texts(high, loads["range_exact"]).alias("max_text"),
+        "load",
+    ).cast(_PER_LOAD)
 
 
 def _moments(values: pl.Series) -> pl.Series:
