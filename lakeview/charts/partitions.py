@@ -160,10 +160,8 @@ def _size_bars(rows: pl.DataFrame, median: float, title: str, x: alt.X, p: Palet
     bars = base.mark_bar().encode(
         x=x, y=y, color=alt.Color("color:N", scale=None), opacity=alt.Opacity("weight:Q", scale=None)
     )
-    # the whole column answers to the pointer, however low its bar is
-    columns = base.mark_rect(opacity=0).encode(x=x, tooltip=_tooltip()).add_params(picks("partition"))
     words = alt.Chart(rows.filter(pl.col("words") != "")).mark_text(baseline="bottom", dy=-3, color=p.orange_text)
-    layers = layered(bars, middle.encode(y=y), words.encode(x=x, y=y, text="words:N"), columns)
+    layers = layered(bars, middle.encode(y=y), words.encode(x=x, y=y, text="words:N"), _columns(rows, x))
     return finished(layers, p, height=96, title=title)
 
 
@@ -178,7 +176,8 @@ def _median_files(rows: pl.DataFrame, x: alt.X, p: Palette) -> AnyChart:
     dots = alt.Chart(rows).mark_point(filled=True, opacity=1, size=40)
     layers = layered(
         band.encode(y=alt.Y("low:Q", title=None), y2="high:Q"),
-        dots.encode(x=x, y=y, color=alt.Color("file_color:N", scale=None), tooltip=_tooltip()),
+        dots.encode(x=x, y=y, color=alt.Color("file_color:N", scale=None)),
+        _columns(rows, x),
     )
     return finished(layers, p, height=66, title="Median file, MiB, log scale; band is the target")
 
@@ -195,15 +194,18 @@ def _file_counts(rows: pl.DataFrame, x: alt.X, p: Palette) -> AnyChart:
                 y=alt.Y("line:Q", axis=axis, scale=alt.Scale(domain=[-1, 1])),
                 text="files:N",
                 color=alt.Color("word_color:N", scale=None),
-                tooltip=_tooltip(),
             )
         )
-        return finished(words, p, height=18, title="Files")
+        return finished(layered(words, _columns(rows, x)), p, height=18, title="Files")
     y = alt.Y("value:Q", title=None, scale=alt.Scale(type="symlog", domainMin=0), axis=whole_axis(tickCount=2))
-    bars: alt.Chart = (
-        alt.Chart(rows).mark_bar().encode(x=x, y=y, color=alt.Color("file_color:N", scale=None), tooltip=_tooltip())
-    )
-    return finished(bars, p, height=44, title="Files, log scale")
+    bars: alt.Chart = alt.Chart(rows).mark_bar().encode(x=x, y=y, color=alt.Color("file_color:N", scale=None))
+    return finished(layered(bars, _columns(rows, x)), p, height=44, title="Files, log scale")
+
+
+def _columns(rows: pl.DataFrame, x: alt.X) -> alt.Chart:
+    """The whole column of a partition answers to the pointer, however low its bar is: its tooltip, and a click."""
+    whole: alt.Chart = alt.Chart(rows).mark_rect(opacity=0).encode(x=x, tooltip=_tooltip())
+    return whole.add_params(picks("partition"))
 
 
 def _tooltip() -> list[alt.Tooltip]:

@@ -550,6 +550,15 @@ def test_panels_of_partitions_have_one_scale(story: Story) -> None:
     assert {scale["type"] for scale in scales} == {"band"}
 
 
+@pytest.mark.parametrize("partitions", [2, 60])
+def test_a_click_on_any_panel_picks_the_partition(partitions: int) -> None:
+    story = Story()
+    for month in range(partitions):
+        story.append(1, month=month)
+    for panel in charts.partitions.partition_bars(views.partitions.sizes.partition_sizes(story.snapshot())):
+        assert [param["select"]["fields"] for param in panel.to_dict()["params"]] == [["partition"]]
+
+
 def test_a_commit_milliseconds_before_another_has_a_cell_of_the_ribbon() -> None:
     moments = [datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=300 * n, milliseconds=5 * m) for n, m in SCRIPT]
     ribbon = pl.DataFrame(
