@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pyarrow.parquet.encryption as pe
 import pytest
 
-from lakeview.rows.footer_reader import FIRST_READ, read_footer
+from lakeview.rows.footer_reader import FIRST_READ, MAGIC, read_footer
 from tests.builders.parquet_footers import with_footer
 
 ROWS = pa.table({"abc": [b"q", None, b"z"], "list": [[1], [2, 3], []]})
@@ -84,6 +84,17 @@ def test_what_is_no_parquet_file_is_refused_as_pyarrow_does() -> None:
     for data in (b"", b"PAR1", b"x" * 100, parquet()[:-1], parquet()[:-8] + b"\xff\xff\xff\x7fPAR1"):
         with pytest.raises(pa.ArrowInvalid):
             read_footer(BytesIO(data))
+
+
+def test_a_footer_that_would_begin_before_its_file_is_refused() -> None:
+    """Behind the "1" of PAR1, which is a field 3 in Thrift, the first field is the row groups; alone it is another."""
+    footer = SHORT[len(SHORT) - 8 - int.from_bytes(SHORT[-8:-4], "little") : -8]
+    groups = footer.index(b"\x19\x1c\x19\x1c")
+    writer = footer.index(b"\x28\x20parquet-cpp")
+    version, created_by = b"\x05\x02\x04", b"\x38"
+    alone = footer[groups:writer] + version + footer[2:groups] + created_by + footer[writer + 1 :]
+    with pytest.raises(pa.ArrowInvalid, match="the footer is said to be longer than the file"):
+        read_footer(BytesIO(alone + (len(alone) + 1).to_bytes(4, "little") + MAGIC))
 
 
 class _Keys(pe.KmsClient):  # type: ignore[misc]  # pyarrow says nothing of its types
