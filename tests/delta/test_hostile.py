@@ -414,3 +414,11 @@ def test_a_checkpoint_at_whose_footer_pyarrow_would_end_the_process_gives_no_fil
     with pytest.raises(CorruptTableError, match=r"cannot be read: column txn\.appId: a histogram has 3 levels"):
         damaged.files()
     assert damaged.snapshot().schema.names == ["id"]  # no column chunk is looked at
+
+
+def test_a_checkpoint_with_a_column_whose_name_is_no_text_is_a_finding(tmp_path: Path) -> None:
+    table = lv.create_table(str(tmp_path), {"id": pl.Int64})
+    table.checkpoint()
+    (path,) = (tmp_path / "_delta_log").glob("*.checkpoint.parquet")
+    path.write_bytes(with_footer(path.read_bytes(), b"\x05appId", b"\x05\xdbppId", 2))
+    assert "checkpoint-unreadable" in {finding.id for finding in lv.open_table(str(tmp_path)).check()}

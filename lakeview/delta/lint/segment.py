@@ -265,7 +265,7 @@ def _actions(facts: LogFacts, files: CheckpointFiles) -> tuple[int, bool]:
             with facts.storage.open(f"{LOG_FOLDER}/{name}") as handle, pq.ParquetFile(handle) as file:
                 rows += file.metadata.num_rows
                 sidecars = sidecars or "sidecar" in file.schema_arrow.names
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last: of a column's name
             raise CorruptTableError(
                 f"checkpoint {name} cannot be read", place=name, kind="corrupt-checkpoint"
             ) from error
