@@ -232,3 +232,13 @@ def test_buckets_of_dates_lose_no_row_once_they_are_moments(tmp_path: Path) -> N
     table = lv.open_table(history.address)
     assert table.scan().filter(pl.col("d") == DAY).collect()["d"].to_list() == [DAY]
     assert table.scan().filter(pl.col("d").is_in([DAY])).collect().height == 1
+
+
+def test_buckets_of_a_column_whose_type_was_unknown_leave_files_out(tmp_path: Path) -> None:
+    column = {"id": 1, "name": "x", "required": False}
+    history = IcebergHistory(tmp_path / "t", [column | {"type": "unknown"}], [(1, "bucket[4]", "b")], version=3)
+    history.evolve([column | {"type": "long"}])
+    for number in range(8):
+        history.append(f"a{number}", [{"x": number}])
+    plan = lv.open_table(history.address).plan(pl.col("x").is_in([3]))
+    assert "partition" in plan["reason"].to_list()

@@ -56,11 +56,12 @@ def _one_line(types: Iterable[DataType]) -> bool:
 
 def hashes_alike(types: Iterable[DataType]) -> bool:
     """Whether every type of a column puts a value into the same bucket: a date and the moment that it becomes do not.
+    An unknown type has no values.
 
     "Type promotion is not allowed for a field that is referenced by source-id [...] of a partition field if the
     partition transform would produce a different value after promoting the type"  iceberg spec, Schema Evolution
     """
-    return len({_hashed_as(type_) for type_ in types}) <= 1
+    return len({_hashed_as(type_) for type_ in types if type_ != PrimitiveType("void")}) <= 1
 
 
 def _hashed_as(type_: DataType) -> str:
