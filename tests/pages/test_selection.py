@@ -14,6 +14,7 @@ from streamlit.testing.v1.element_tree import ElementTree
 
 from lakeview.app import cache, selection, widget_state
 from lakeview.app import tables as app_tables
+from lakeview.app.frame.pickers import NO_COMPARISON, version_text
 from lakeview.app.lake import survey
 from lakeview.app.pages import PAGES
 from tests.pages import tables
@@ -97,6 +98,14 @@ def test_picking_a_version_writes_the_url(good: Path) -> None:
     assert app.query_params["version"] == "1"
     app.button(key="go-latest").click().run()
     assert app.query_params["version"] == "6"
+
+
+@pytest.mark.parametrize(
+    ("label", "version"),
+    [("s17 · latest", "s17"), ("v1 · 2026-10-25", "v1"), ("vs v1", "v1"), ("vs previous", NO_COMPARISON), ("12", "12")],
+)
+def test_a_label_of_an_earlier_run_is_the_version_it_names(label: str, version: str) -> None:
+    assert version_text(label) == version
 
 
 def test_picking_a_base_compares_the_schemas(good: Path) -> None:

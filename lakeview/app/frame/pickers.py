@@ -10,6 +10,8 @@ from lakeview.app.session import OpenTable
 from lakeview.model.errors import LakeviewError
 
 NO_COMPARISON = "none"
+_NO_BASE, _PREVIOUS_BASE = "no comparison", "vs previous"
+_AGAINST, _NOTE = "vs ", " · "
 _MAX_CHOICES = 300
 
 
@@ -55,12 +57,12 @@ def version_pickers(now: OpenTable, page: str) -> None:
         on_change=lambda: _pick("pick_version"),
         width=166,
     )
-    unchosen = "vs previous" if page == "compare" else "no comparison"
+    unchosen = _PREVIOUS_BASE if page == "compare" else _NO_BASE
     st.session_state["pick_base"] = NO_COMPARISON if now.base is None else str(now.base)
     st.selectbox(
         "Compare with",
         [NO_COMPARISON, *_choices(committed, now.base)],
-        format_func=lambda text: unchosen if text == NO_COMPARISON else f"vs {_label(text)}",
+        format_func=lambda text: unchosen if text == NO_COMPARISON else f"{_AGAINST}{_label(text)}",
         key="pick_base",
         label_visibility="collapsed",
         accept_new_options=True,
@@ -93,12 +95,20 @@ def _pick_ref(name: str, default: str) -> None:
 
 
 def _pick(key: str) -> None:
-    text = st.session_state[key]
+    text = version_text(st.session_state[key])
     now = selection.remembered()
     if key == "pick_base":
         selection.select_text(now.table, version=now.version, base=None if text == NO_COMPARISON else text, ref=now.ref)
     else:
         selection.select_text(now.table, version=text, base=now.base, ref=now.ref)
+
+
+def version_text(text: str) -> str:
+    """A version as it was typed, or that of a label: where back and forward follow each other, the browser sends a
+    label of one run to another, whose labels differ, as a text that was typed."""
+    if text in (_NO_BASE, _PREVIOUS_BASE):
+        return NO_COMPARISON
+    return text.removeprefix(_AGAINST).partition(_NOTE)[0]
 
 
 def commit_dates(now: OpenTable) -> dict[str, str]:
@@ -121,7 +131,7 @@ def _choices(committed: dict[str, str], current: int | None) -> list[str]:
 def _version_label(text: str, latest: int, committed: dict[str, str]) -> str:
     number = text.removeprefix("v")
     note = "latest" if number == str(latest) else committed.get(number, "")
-    return f"{_label(text)} · {note}" if note else _label(text)
+    return f"{_label(text)}{_NOTE}{note}" if note else _label(text)
 
 
 def _label(text: str) -> str:
