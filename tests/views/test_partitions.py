@@ -258,7 +258,9 @@ def test_labels_leave_out_the_names_of_keys_and_no_part_of_a_value() -> None:
         partition_text=pl.Series(["path=a/day=1", "path=b"])
     )
     labels = {
-        keys: charts.partitions.partition_bars(sizes, keys=keys)[-1].to_dict()["encoding"]["x"]["axis"]["labelExpr"]
+        keys: charts.partitions.partition_bars(sizes, keys=keys)[-1].to_dict()["layer"][0]["encoding"]["x"]["axis"][
+            "labelExpr"
+        ]
         for keys in ((), ("path",))
     }
     assert '"(^)(?:path)="' in labels["path",]
