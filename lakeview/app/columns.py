@@ -139,11 +139,12 @@ def metadata_file(label: str, *, of: str) -> Column:
     return Column(st.column_config.TextColumn, label, {}, of, cells, may_be_cut=True)
 
 
-def partition(keys: Sequence[str]) -> Column:
-    """The partition of a file, `partition_text`; of several `keys` the values alone, `2026-09/JFK`."""
+def partition(keys: Sequence[str], among: Sequence[str] = ()) -> Column:
+    """The partition of a file, `partition_text`; of several `keys` the values alone, `2026-09/JFK`. `among` are those
+    of the table where rows are filtered."""
 
     def cells(partitions: pl.Series) -> pl.Series:
-        return views.partitions.keys.short_names(partitions, keys)
+        return views.partitions.keys.short_names(partitions, keys, among)
 
     return Column(st.column_config.TextColumn, "partition", {}, "partition_text", cells, may_be_cut=True)
 

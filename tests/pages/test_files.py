@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.builders.actions import add
 from tests.builders.history import DeltaHistory
+from tests.builders.iceberg import IcebergHistory
 from tests.pages import tables
 from tests.pages.app import open_page, text
 from tests.pages.tables import LogWriter, flights
@@ -31,6 +32,18 @@ def test_the_listing_is_narrowed_and_ordered_by_a_link(good: Path) -> None:
 def test_a_link_to_a_partition_that_is_not_there_says_that_all_files_are_shown(good: Path) -> None:
     app = open_page("files", good, partition="month=9")
     assert "**month=9 is no partition of this version.** :gray[files of all partitions are shown; " in text(app)
+
+
+def test_a_filter_does_not_change_how_partitions_are_named(tmp_path: Path) -> None:
+    fields = [{"id": n, "name": name, "required": False, "type": "string"} for n, name in ((1, "month"), (2, "origin"))]
+    history = IcebergHistory(tmp_path / "t", fields, [(1, "identity", "month")])
+    history.append("a.parquet", [{"month": "2026-05", "origin": "JFK"}])
+    history.partition_by((1, "identity", "month"), (2, "identity", "origin"))
+    history.append("b.parquet", [{"month": "2026-09", "origin": "JFK"}])
+    app = open_page("files", history.address, order="by path")
+    assert table_with(app, "file")["partition"].to_list() == ["2026-05", "2026-09/JFK"]
+    app = open_page("files", history.address, partition="month=2026-05")
+    assert table_with(app, "file")["partition"].to_list() == ["2026-05"]
 
 
 def test_a_partition_beyond_those_to_choose_from_is_shown(tmp_path: Path) -> None:

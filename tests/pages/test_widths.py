@@ -41,6 +41,8 @@ def test_a_partition_of_several_keys_is_shown_by_its_values() -> None:
     column = columns.partition(["month", "origin"])
     assert column.cells(texts)[0].to_list() == ["2026-05", "2026-09/JFK", "no partition"]
     assert column.cells(texts[:1])[0].to_list() == ["month=2026-05"]
+    of_all = columns.partition(["month", "origin"], texts.drop_nulls().to_list())
+    assert of_all.cells(texts[:1])[0].to_list() == ["2026-05"]
 
 
 def test_a_partition_value_that_looks_like_a_key_is_whole() -> None:

@@ -208,7 +208,7 @@ def _table(
         below = f"{below}, and below its partition's folder".removeprefix(", and ")
     table_columns = {
         "file": columns.text("file", help=below or None),
-        "partition": columns.partition(partition_keys),
+        "partition": columns.partition(partition_keys, layout.partitions),
         "size": columns.size("size"),
         "rows": columns.number("rows", of="records"),
         "deleted": columns.number("deleted", of="deleted_records"),

@@ -190,13 +190,14 @@ def whole_sequence(texts: pl.Series) -> list[str]:
     return [text(number) for number in range(first, last + 1)]
 
 
-def short_names(partitions: pl.Series, names: Sequence[str]) -> pl.Series:
+def short_names(partitions: pl.Series, names: Sequence[str], among: Sequence[str] = ()) -> pl.Series:
     """Partitions' texts for a narrow column: where there are several keys (`names`) their values alone (`2026-09/EWR`),
-    and moments without what is zero (`2026-01-01 21:00`); NO_PARTITION where there is none."""
+    and moments without what is zero (`2026-01-01 21:00`); NO_PARTITION where there is none. Those that a filter left of
+    the table's (`among`) are named as without it."""
     partitions = partitions.fill_null(NO_PARTITION)
     texts = (
         partitions.str.replace_all(key_pattern(names), "$1")
-        if len(names) > 1 and partitions.str.contains("/").any()
+        if len(names) > 1 and (partitions.str.contains("/").any() or any("/" in text for text in among))
         else partitions
     )
     short = texts.str.replace_all(MOMENT, " $1$2")
