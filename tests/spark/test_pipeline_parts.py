@@ -602,6 +602,21 @@ def test_a_restored_sink_that_was_filled_again_is_refused(tmp_path: Path) -> Non
             check()
 
 
+def test_a_sink_is_not_taken_for_restored_where_another_was_published_to_the_same_version(tmp_path: Path) -> None:
+    places = Places("shop", str(tmp_path / "lake"), "orders")
+    published, graph = _table(Path(places.address)), Graph()
+    for name in ("first", "second"):
+        sink = _table(tmp_path / name)
+        sink.append(pl.DataFrame({"id": [1]}))
+        graph.sinks[name] = sink.address
+        (source,) = places.sources(Dataset(sink=name, publish=Mode.OVERWRITE), graph)
+        done = Publication("shop", name, "orders", NOON, source.reads, 1, 1, 0, 0)
+        with published.transaction("WRITE", parameters={}, user_metadata=done.user_metadata()) as txn:
+            txn.set_transaction(places.application(sink), source.number)
+    for name in graph.sinks:
+        assert places.sources(Dataset(sink=name, publish=Mode.OVERWRITE), graph) == []
+
+
 def test_a_source_names_the_version_that_restored_its_sink(tmp_path: Path) -> None:
     sink = _table(tmp_path / "sink")
     for number in (1, 2):

@@ -156,9 +156,9 @@ class Places:
             return False
         recent = commits_after(published, published.latest_version - _RECENT)
         done = [publication_in(commit.user_metadata, self.pipeline, self.name) for commit in recent]
-        reads = [read for each in done if each is not None for read in each.inputs if read.last == after]
-        recorded = reads[-1].commit if reads else None
-        return recorded is not None and _digest(sink, after) not in (None, recorded)
+        # several where another sink was published to this table, too
+        digests = {read.commit for each in done if each is not None for read in each.inputs if read.last == after}
+        return bool(digests) and None not in digests and _digest(sink, after) not in {None, *digests}
 
     def _check_same_sink(self, dataset: Dataset, application: str, sink: DeltaTable, after: int) -> None:
         """Rows of a sink that was deleted and is filled again, or of a pipeline that was renamed, would be appended a
