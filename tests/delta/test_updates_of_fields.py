@@ -91,7 +91,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("a field of what is no struct", lambda t: t.update({"id.x": "1"}), "id is long, which is no struct"),
     ("a field of elements", lambda t: t.update({"many.element.x": "1"}), "many is array.*, which is no struct"),
     ("a struct and its field", lambda t: t.update({"at.point.x": "1", "at": "at"}), "at.point.x and at are assigned"),
-    ("a field twice", lambda t: t.update({"at.name": "'a'", "`at`.name": "'b'"}), "at.name and at.name are assigned"),
+    ("a field twice", lambda t: t.update({"at.name": "'a'", "`at`.name": "'b'"}), "at.name and `at`.name are assigned"),
     ("a value of another type", lambda t: t.update({"at.point.x": "'far'"}), "column at.point.x is .* does not fit"),
     ("a field of a new row", lambda t: t.merge(pl.DataFrame({"id": [9]}), ["id"]).when_not_matched_insert(
         {"at.name": "'new'"}).execute(), "a new row has none"),
