@@ -117,14 +117,13 @@ class TableFrames:
 
     def changed_lifetimes(self, columns: Sequence[str]) -> pl.DataFrame:
         """`column_lifetimes`, where files may be left out that no commit still recorded added or removed: most of a
-        large Delta table whose log was cleaned up, and their statistics are most of that log."""
-        lives = self.lifetimes
-        if self.table.format != "delta" or not (lives["added"].is_null() & lives["removed"].is_null()).any():
-            return self.column_lifetimes(columns)  # the same frame as for who needs all
-        names = tuple(columns)
-        return self.cached(
-            "lifetimes of changed files", lambda: self.table.changed_lifetimes(names), self.latest, names
-        )
+        large table whose log was cleaned up, and their statistics are most of that log."""
+        names, lives, changed = tuple(columns), self.lifetimes, None
+        if self.ref is None and (lives["added"].is_null() & lives["removed"].is_null()).any():
+            changed = self.cached(
+                "lifetimes of changed files", lambda: self.table.changed_lifetimes(names), self.latest, names
+            )
+        return self.column_lifetimes(columns) if changed is None else changed
 
     def snapshot(self, version: int, branch: str | None = None) -> Snapshot:
         """The table at a version; with a branch or tag as it is now: its schema may be newer than its last commit."""

@@ -68,9 +68,9 @@ class Table(Protocol):
         `statistics` too: a struct with one field for each, as in STATISTICS; and `written`, the rows of the file before
         any delete, where that is known apart from `records`."""
 
-    def changed_lifetimes(self, columns: Sequence[str]) -> pl.DataFrame:
-        """As `lifetimes`, where files that were there all along may be left out: those that no commit still recorded
-        added or removed."""
+    def changed_lifetimes(self, columns: Sequence[str]) -> pl.DataFrame | None:
+        """`lifetimes` of the paths that a commit still recorded added or removed; None where a table reads no less for
+        them than for all."""
 
     def refs(self) -> pl.DataFrame:
         """REFS: branches and tags; empty for a table that has one line of versions."""

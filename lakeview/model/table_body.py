@@ -112,9 +112,9 @@ class TableBody:
         """`difference` for other processes, as `change_tasks`."""
         return self._two_versions(base, version).tasks()
 
-    def changed_lifetimes(self: Table, columns: Sequence[str]) -> pl.DataFrame:
-        """`lifetimes`: what leaves out files saves nothing where a log is not a checkpoint and commits."""
-        return self.lifetimes(columns)
+    def changed_lifetimes(self, columns: Sequence[str]) -> pl.DataFrame | None:  # noqa: ARG002
+        """None: nothing is saved by leaving out files where a log is not a checkpoint and commits."""
+        return None
 
     @property
     def schema(self: Table) -> Schema:

@@ -14,7 +14,6 @@ REASONS = {
     "lakeview/app/cache.py found_tables": "a cache of Streamlit",
     "lakeview/iceberg/write/refusals.py unsupported": "a default that its callers share",
     "lakeview/jobs/client.py wait": "the event is the client's own",
-    "lakeview/model/table_body.py changed_lifetimes": "a default, of which a Delta table reads less",
     "lakeview/predicates/refusals.py refuse": "the reader of conditions that runs has its own words",
     "lakeview/spark/dml/table.py restoreToVersion": "a name of Delta's DeltaTable",
     "lakeview/spark/stream_writer.py write": "a name of Spark's DataSourceStreamWriter",
