@@ -56,18 +56,18 @@ class Entry:
             self.counts[name] = number + (self.counts.get(name, 0) if name.startswith("num") else 0)
 
     def count_appended(self, records: Sequence[int | None]) -> None:
-        """Take the rows of files that came beside what the operation is called after; None where they are unknown."""
+        """Count the rows of files that a commit appends though its operation is no append; None: unknown."""
         if self.operation in _COUNT_EVERY_ROW:
             rows = None if None in records else sum(n for n in records if n is not None)
             self.count_rows("numTargetRowsInserted", rows)
 
     def count_removed(self, rows: int | None) -> None:
-        """Take the rows of whole files that went, as `count_appended`."""
+        """Count the rows of files that it removes whole, as `count_appended`."""
         if self.operation in _COUNT_EVERY_ROW:
             self.count_rows("numDeletedRows", rows)
 
     def count_rows(self, name: str, rows: int | None) -> None:
-        """Take a number of rows; None where the log does not tell it, so that the metric is left out."""
+        """Add to a metric a number of rows; it is left out where one is unknown (None)."""
         if rows is None:
             self.unknown.add(name)
         else:

@@ -94,8 +94,8 @@ def check_order(dataset: Dataset, rows: Schema, published: Snapshot | None) -> N
 
 
 def check_columns(name: str, dataset: Dataset, sink: Snapshot | None, published: Snapshot | None) -> None:
-    """InvalidRequestError for what a configuration says of columns, before there are rows: held against a sink whose
-    columns stay as they are, else against a published table that gets no new ones."""
+    """InvalidRequestError for what a configuration says of columns, before there are rows: they have to
+    be in a sink whose columns stay as they are, else in a published table that gets no new ones."""
     rows = sink or (None if dataset.merge_schema else published)
     if rows is None:
         return

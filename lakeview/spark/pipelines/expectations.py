@@ -67,7 +67,7 @@ def check_rules(rules: Sequence[Expectation], schema: Schema) -> None:
 
 
 def check_condition(condition: str, schema: Schema) -> None:
-    """InvalidRequestError for a condition that rows of this schema cannot be held against."""
+    """InvalidRequestError for a condition that cannot be evaluated for rows of this schema."""
     if _holds(pl.DataFrame(schema=schema.to_polars()), condition, schema).dtype != pl.Boolean:
         raise InvalidRequestError(f"{condition} is no condition", fix="write a comparison")
 
