@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lakeview.iceberg.history import TreeHistory
+from lakeview.iceberg.manifests.files import IcebergFiles
 from lakeview.iceberg.manifests.partitions import partition_columns
 from lakeview.iceberg.manifests.tree import Tree
 from lakeview.iceberg.metadata.locate import MetadataFile, Place, read_metadata
 from lakeview.iceberg.metadata.locations import Locations
-from lakeview.iceberg.metadata.snapshots import MetadataLogEntry
+from lakeview.iceberg.metadata.snapshots import MetadataLogEntry, SnapshotEntry
 from lakeview.iceberg.metadata.table_metadata import Metadata, parse_metadata
+from lakeview.iceberg.scan.plan import Scan
 from lakeview.model import version_names
+from lakeview.model.schema import Schema
 from lakeview.storage import Storage
 
 
@@ -33,6 +36,15 @@ class State:
     def earlier(self, entry: MetadataLogEntry) -> Metadata:
         """A metadata file that was current before; LakeviewError where it is gone or broken."""
         return self._parsed(self.locations.resolve(entry.metadata_file))
+
+    def files(self, entry: SnapshotEntry | None) -> IcebergFiles:
+        """The files of a snapshot; none without one."""
+        return IcebergFiles(self.tree, self.metadata, entry, self.columns)
+
+    def scan(self, entry: SnapshotEntry | None, schema: Schema) -> Scan:
+        """A read of a snapshot's rows with the columns of a schema."""
+        files, store = self.files(entry), self.storage
+        return Scan(files, self.metadata, schema, self.columns, self.locations, store.root, store.config.roots)
 
     def _parsed(self, path: str) -> Metadata:
         return parse_metadata(read_metadata(self.storage, path), path, self.storage.config.max_schema_depth)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
 import polars as pl
 
 from lakeview.iceberg.lint import check
-from lakeview.iceberg.manifests.files import IcebergFiles
 from lakeview.iceberg.manifests.statistics import asked_leaves, statistics_frame
 from lakeview.iceberg.metadata import versions
 from lakeview.iceberg.metadata.locate import Place, Pointer, locate
@@ -21,7 +20,6 @@ from lakeview.iceberg.scan.changes import Step, change_tasks, plan_frame, steps
 from lakeview.iceberg.scan.data_files import LINEAGE
 from lakeview.iceberg.scan.ends import end_difference
 from lakeview.iceberg.scan.metadata_columns import with_metadata_columns
-from lakeview.iceberg.scan.plan import Scan
 from lakeview.iceberg.state import State
 from lakeview.iceberg.write.operations import Operations
 from lakeview.model.arguments import integer_of, names_of, optional_integer
@@ -132,7 +130,7 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         """
         state = self._state
         entry, schema = self._snapshot_and_schema(state, version, at, ref)
-        files = self._files(state, entry)
+        files = state.files(entry)
         metadata = described(state.metadata, self.address, entry, schema, state.columns)
         return Snapshot(metadata, files, counts=files.totals, table=self)
 
@@ -157,7 +155,7 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         """FILES at a snapshot with these columns; with `manifests` those in manifests of these recorded paths."""
         state = self._state
         entry, _ = self._snapshot_and_schema(state, version)
-        return self._files(state, entry).files(columns, manifests)
+        return state.files(entry).files(columns, manifests)
 
     def lifetimes(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """LIFETIMES of the data files of the main branch.
@@ -174,7 +172,7 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         """STATISTICS of the live data files at a snapshot; InvalidRequestError for a column the schema lacks."""
         state = self._state
         entry, schema = self._snapshot_and_schema(state, version)
-        files = self._files(state, entry)
+        files = state.files(entry)
         leaves = asked_leaves(schema, columns)
         parts = []
         for entries in files.each_data_entries([f.id for _, f in leaves if f.id is not None]):
@@ -186,14 +184,14 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         """PLAN: which files a filter reads, and why the others are skipped."""
         state = self._state
         entry, schema = self._snapshot_and_schema(state, version)
-        return self._scan(state, entry, schema).plan(predicate(where, schema))
+        return state.scan(entry, schema).plan(predicate(where, schema))
 
     def physical(self, path: str, version: int | None = None) -> PhysicalFile:
         """How a file of a version is laid out inside: InvalidRequestError, DataFileMissingError, UnsupportedTableError
         for one that is no Parquet file, CorruptTableError."""
         state = self._state
         entry, schema = self._snapshot_and_schema(state, version)
-        files = self._files(state, entry)
+        files = state.files(entry)
         deletes = files.delete_files().select("path", "size")
         size = listed_size(pl.concat([files.files(["path", "size"]), deletes]), path, self.address)
         return physical_file(state.storage, state.locations.resolve(path), size, schema, "id", recorded_path=path)
@@ -223,7 +221,7 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         names = [*metadata_columns, *(f.name for f in LINEAGE if row_tracking)]
         schema = with_metadata_columns(schema, names, state.metadata, state.columns)
         places = None if paths is None else [state.locations.resolve(path) for path in names_of(paths, "paths")]
-        return lazy_rows(of_files(self._scan(state, entry, schema).tasks, places), schema, state.storage)
+        return lazy_rows(of_files(state.scan(entry, schema).tasks, places), schema, state.storage)
 
     def tasks(
         self, version: int | None = None, columns: Sequence[str] | None = None, where: str | pl.Expr | None = None
@@ -232,13 +230,13 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         `where` skips files, it does not filter rows."""
         state = self._state
         entry, schema = self._snapshot_and_schema(state, version)
-        tasks = self._scan(state, entry, schema).tasks(None if where is None else predicate(where, schema))
+        tasks = state.scan(entry, schema).tasks(None if where is None else predicate(where, schema))
         return select_columns(tasks, schema, columns)
 
     def tasks_as(self, version: int, schema: Schema, paths: Sequence[str] | None = None) -> list[FileTask]:
         """The files of a snapshot, or those of these recorded paths, with the columns of another version's schema."""
         state = self._state
-        tasks = self._scan(state, self._entry(state, version), schema).tasks(None)
+        tasks = state.scan(self._entry(state, version), schema).tasks(None)
         places = None if paths is None else set(map(state.locations.resolve, paths))
         return tasks if places is None else [task for task in tasks if task.path in places]
 
@@ -263,9 +261,6 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
 
     # -- inside
 
-    def _tasks_of(self, state: State) -> Callable[[SnapshotEntry | None, Schema], Sequence[FileTask]]:
-        return lambda entry, schema: self._scan(state, entry, schema).tasks(None)
-
     def _changes(self, start: int | datetime, end: int | datetime | None) -> RangeRead:
         """The range lies on one branch, in snapshots; their parents have to be there."""
         state = self._state
@@ -277,7 +272,7 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         pairs = steps(state.metadata, state.tree, opening, last)
 
         def tasks() -> Iterator[tuple[Step, str, FileTask]]:
-            return change_tasks(pairs, schema, self._tasks_of(state))
+            return change_tasks(pairs, schema, lambda entry, schema: state.scan(entry, schema).tasks(None))
 
         def rows() -> pl.LazyFrame:
             return lazy_rows(lambda _where: (task for _, _, task in tasks()), change_schema(schema), state.storage)
@@ -294,19 +289,11 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         order = {entry.snapshot_id: place for place, entry in enumerate(versions.in_order(state.metadata))}
         _, schema = max(ends, key=lambda end: -1 if end[0] is None else order[end[0].snapshot_id])
         first, last = (
-            (NO_SNAPSHOT if entry is None else entry.snapshot_id, self._scan(state, entry, schema)) for entry, _ in ends
+            (NO_SNAPSHOT if entry is None else entry.snapshot_id, state.scan(entry, schema)) for entry, _ in ends
         )
         diff = end_difference(first, last, schema)
         store = state.storage
         return RangeRead(diff.plan, partial(diff.rows, store), diff.tasks, partial(diff.sides, store))
-
-    def _scan(self, state: State, entry: SnapshotEntry | None, schema: Schema) -> Scan:
-        files = self._files(state, entry)
-        store = state.storage
-        return Scan(files, state.metadata, schema, state.columns, state.locations, store.root, store.config.roots)
-
-    def _files(self, state: State, entry: SnapshotEntry | None) -> IcebergFiles:
-        return IcebergFiles(state.tree, state.metadata, entry, state.columns)
 
     def _entry(self, state: State, version: int) -> SnapshotEntry:
         return entry_of(state.metadata, self.address, version)

@@ -66,7 +66,7 @@ def test_a_number_that_least_numbers_are_cut_to_bounds_nothing(
     transform = parse_transform("truncate[10]")
     assert -(2**bits) - -(2**bits) % 10 + 2 ** (bits + 1) == 2**bits - 2
     field = Field("n", PrimitiveType("integer" if bits == 31 else "long"), id=1)
-    column = PartitionColumn(PartitionField(1000, "n", transform, (1,)), "n", dtype, field, ("n",), (0,))
+    column = PartitionColumn(PartitionField(1000, "n", transform, (1,)), "n", dtype, field, (0,))
     values = pl.Series([recorded], dtype=dtype)
     bounds = source_bounds(column, values, values)
     assert bounds is not None

@@ -136,7 +136,7 @@ def test_a_manifest_of_two_lists_has_the_sequence_number_that_each_gives_it(tmp_
 def test_bytes_of_an_unknown_transform_are_equal_whatever_lies_beside_them() -> None:
     """A delete applies to the files of its partition, by the values of transforms that are not known too."""
     part = PartitionField(1000, "w", parse_transform("weird"), (1,))
-    column = PartitionColumn(part, "w", pl.String(), None, None, (0,))
+    column = PartitionColumn(part, "w", pl.String(), None, (0,))
 
     def typed(*values: bytes) -> list[Any]:
         entries = pl.DataFrame({"partition": [{"f1000": value} for value in values]})

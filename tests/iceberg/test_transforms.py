@@ -143,7 +143,7 @@ def column(transform: str, type_: DataType) -> PartitionColumn:
     parsed = parse_transform(transform)
     result = parsed.result_type(type_)
     assert result is not None
-    return PartitionColumn(PartitionField(1000, "p", parsed, (1,)), "p", polars_type(result), Field("c", type_), ("c",))
+    return PartitionColumn(PartitionField(1000, "p", parsed, (1,)), "p", polars_type(result), Field("c", type_))
 
 
 @given(st.integers(-(2**62), 2**62), st.integers(1, 1000))

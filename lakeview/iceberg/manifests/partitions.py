@@ -23,15 +23,13 @@ _FARTHEST_HOUR = 719_162 * 24  # as far after 1970 as the calendar begins before
 
 @dataclass(frozen=True, slots=True)
 class PartitionColumn:
-    """One part of the tuples of all specs, by field id. `name`: unique among them; `dtype`: of its values; `sources`:
-    the source column, None where no schema has it any more; `path`: where the current schema has it;
-    `specs`: the specs that have this part."""
+    """One part of the tuples of all specs, by field id. `name`: unique among them; `dtype`: of its values; `source`:
+    the source column, None where no schema has it any more; `specs`: the specs that have this part."""
 
     field: PartitionField
     name: str
     dtype: pl.DataType
     source: Field | None
-    path: tuple[str, ...] | None
     specs: tuple[int, ...] = ()
 
     @property
@@ -48,21 +46,19 @@ def partition_columns(metadata: Metadata) -> tuple[PartitionColumn, ...]:
     sources: dict[int, Field] = {}
     for recorded in metadata.schemas.values():
         sources |= {i: f for i, (_, f) in struct_fields(recorded.schema).items()}
-    current = struct_fields(metadata.schema)
-    sources |= {i: f for i, (_, f) in current.items()}
+    sources |= {i: f for i, (_, f) in struct_fields(metadata.schema).items()}
     newest, clashing = _newest_fields(metadata)
     columns: list[PartitionColumn] = []
     for field_id, f in sorted(newest.items()):
         single = f.source_ids[0] if len(f.source_ids) == 1 else None
         source = None if single is None else sources.get(single)
-        path = current[single][0] if single in current else None
         names = {c.name for c in columns}
         name = f.name if f.name not in names else f"{f.name}_{field_id}"
         if field_id in clashing:
-            columns.append(PartitionColumn(f, name, pl.String(), source, path))
+            columns.append(PartitionColumn(f, name, pl.String(), source))
             continue
         specs = tuple(s.spec_id for s in metadata.specs.values() if any(_same(f, g) for g in s.fields))
-        columns.append(PartitionColumn(f, name, _dtype(f, source), source, path, specs))
+        columns.append(PartitionColumn(f, name, _dtype(f, source), source, specs))
     return tuple(columns)
 
 

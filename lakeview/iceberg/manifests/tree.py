@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -14,6 +13,7 @@ import polars as pl
 
 from lakeview.iceberg.manifests.entries import ENTRIES, METRICS, Manifest, open_manifest, read_manifests, read_whole
 from lakeview.iceberg.manifests.entry_cache import Batch, EntryCache, ManifestKey, Slice, copied, frames_of
+from lakeview.iceberg.manifests.manifest_files import ManifestFiles
 from lakeview.iceberg.manifests.manifest_lists import (
     MANIFESTS,
     inline_manifests,
@@ -23,9 +23,8 @@ from lakeview.iceberg.manifests.manifest_lists import (
 from lakeview.iceberg.manifests.partitions import PartitionColumn
 from lakeview.iceberg.metadata.locations import Locations
 from lakeview.iceberg.metadata.snapshots import SnapshotEntry
-from lakeview.model.addresses import is_local
 from lakeview.model.column_values import all_differ
-from lakeview.model.errors import AccessDeniedError, CorruptTableError, LakeviewError, UnsupportedTableError
+from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 from lakeview.storage import Storage
 from lakeview.storage.interface import READ_AHEAD
 
@@ -42,7 +41,6 @@ _LIST_COLUMNS = (
     "first_row_id", "key_metadata", "added_files_count", "existing_files_count", "deleted_files_count",
 )  # fmt: skip
 
-_Absent = (FileNotFoundError, NotADirectoryError, LakeviewError)
 _Slices = dict[ManifestKey, Slice]
 
 
@@ -60,8 +58,8 @@ class Tree:
         columns: tuple[PartitionColumn, ...],
         unreadable: frozenset[int] = frozenset(),
     ) -> None:
-        self._storage = storage
-        self._locations = locations
+        self._files = ManifestFiles(storage, locations)
+        self._remote = storage.remote
         self._columns = columns
         self._unreadable = list(unreadable)
         self._lists: dict[int, pl.DataFrame] = {}
@@ -93,34 +91,10 @@ class Tree:
         lists = [(s.snapshot_id, s.manifest_list) for s in snapshots if s.key_id is None and s.manifest_list]
         missing = [(number, path) for number, path in lists if number not in self._lists]
         for at in range(0, len(missing) if len(missing) > 1 else 0, _LISTS):
-            data = self._read_all([path for _, path in missing[at : at + _LISTS]])
+            data = self._files.read_all([path for _, path in missing[at : at + _LISTS]])
             files = [(number, path) for number, path in missing[at : at + _LISTS] if path in data]
             frames = read_manifest_lists([(data[path], path) for _, path in files])
             self._lists |= {n: frame for (n, _), frame in zip(files, frames, strict=True) if frame is not None}
-
-    def _read_all(self, paths: Sequence[str]) -> dict[str, bytes]:
-        """The bytes of those manifest lists or manifests that can be read, by path."""
-        places: dict[str, str] = {}
-        for path in paths:
-            with suppress(LakeviewError):
-                places[path] = self._locations.resolve(path)
-        folders = {place.rpartition("/")[0] for place in places.values()}
-        if not self._storage.remote and len(folders) == 1:  # one look at the folder, not one at each file's links
-            names = [place.rpartition("/")[2] for place in places.values()]
-            with suppress(*_Absent):
-                return dict(zip(places, self._storage.read_all(folders.pop(), names), strict=True))
-
-        def read(place: str) -> bytes | None:
-            with suppress(*_Absent):
-                return self._storage.read(place)
-            return None
-
-        if self._storage.remote:
-            with ThreadPoolExecutor(READ_AHEAD, thread_name_prefix="lakeview-read") as readers:
-                contents = list(readers.map(read, places.values()))
-        else:
-            contents = list(map(read, places.values()))
-        return {path: data for path, data in zip(places, contents, strict=True) if data is not None}
 
     def _manifests(self, snapshot: SnapshotEntry) -> pl.DataFrame:
         if snapshot.key_id is not None:
@@ -135,7 +109,7 @@ class Tree:
                 )
             return inline_manifests(snapshot.manifests)
         path = snapshot.manifest_list
-        return read_manifest_list(self._read(path, "manifest list"), path)
+        return read_manifest_list(self._files.read(path, "manifest list"), path)
 
     def entries(self, manifests: pl.DataFrame, metrics: Collection[int] = ()) -> pl.DataFrame:
         """ENTRIES of these manifests, in their order, with `spec_id` and, where any spec has parts, `partition`.
@@ -184,7 +158,7 @@ class Tree:
         if len(missing) < 2:
             return [self._chunk(chunk, missing, ids, map) for chunk in chunks]
         # a remote store is asked for several files at once; from a disk that costs more than it gives
-        remote = self._storage.remote
+        remote = self._remote
         decoders = _DECODERS if remote else min(_DECODERS, os.cpu_count() or 1)
         with ThreadPoolExecutor(READ_AHEAD) as readers, ThreadPoolExecutor(decoders) as pool:
             each = readers.map if remote else map
@@ -193,7 +167,7 @@ class Tree:
     def _chunk(
         self, keys: Sequence[ManifestKey], rows: Mapping[ManifestKey, Mapping[str, Any]], ids: frozenset[int], each: Any
     ) -> tuple[_Slices, _Slices]:
-        data = {} if self._storage.remote or len(keys) < 2 else self._read_all([path for path, *_ in keys])
+        data = {} if self._remote or len(keys) < 2 else self._files.read_all([path for path, *_ in keys])
         manifests: list[Manifest] = list(each(lambda key: self._open(key[0], rows[key], data.get(key[0])), keys))
         frame = read_manifests(manifests, self._columns, ids).select(self._empty.columns)
         lengths = {key: manifest.container.records for key, manifest in zip(keys, manifests, strict=True)}
@@ -216,20 +190,10 @@ class Tree:
     def _open(self, path: str, row: Mapping[str, Any], data: bytes | None) -> Manifest:
         if row["key_metadata"] is not None:
             raise _encrypted(path)
-        data = self._read(path, "manifest") if data is None else data
+        data = self._files.read(path, "manifest") if data is None else data
         manifest = open_manifest(data, path, row)
         _check_whole(row, len(data), manifest.container.records)
         return manifest
-
-    def _read(self, path: str, what: str) -> bytes:
-        try:
-            return self._storage.read(self._locations.resolve(path))
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise _missing(path, what, "is not in the store") from error
-        except AccessDeniedError as error:
-            if _store(self._locations.resolve(path)) == _store(self._storage.root):
-                raise
-            raise _missing(path, what, "lies in another store than the table") from error
 
 
 def _without(name: str, ids: list[int]) -> pl.Expr:
@@ -280,11 +244,6 @@ def _check_whole(manifest: Mapping[str, Any], size: int, entries: int) -> None:
         )
 
 
-def _store(address: str) -> str:
-    """The scheme and host of an address; the same for all local paths."""
-    return "" if is_local(address) else "/".join(address.split("/")[:3])
-
-
 def live(entries: pl.DataFrame, content: Sequence[int]) -> pl.DataFrame:
     """The entries that are part of the snapshot, of this content. A data file that occurs twice counts once.
 
@@ -295,15 +254,6 @@ def live(entries: pl.DataFrame, content: Sequence[int]) -> pl.DataFrame:
     if all_differ(rows["path"]):  # a copy of a million files takes 300 MB
         return rows
     return rows.unique(["path", "content_offset", "referenced_data_file"], keep="first", maintain_order=True)
-
-
-def _missing(path: str, what: str, why: str) -> CorruptTableError:
-    return CorruptTableError(
-        f"the {what} {path} {why}",
-        fix="restore it, say where it lies now (relocate, or LAKEVIEW_RELOCATE=old=new), or read another snapshot",
-        place=path,
-        kind="missing-file",
-    )
 
 
 def _encrypted(what: str) -> UnsupportedTableError:

@@ -125,7 +125,7 @@ def _readable_value(field: PartitionField, type_: DataType, value: Any) -> Any:
     if value is None or field.transform.name not in TEMPORAL:
         return value
     dtype = polars_type(type_)
-    column = PartitionColumn(field, field.name, dtype, None, None)
+    column = PartitionColumn(field, field.name, dtype, None)
     return readable(column, pl.Series([value]).cast(dtype))[0]
 
 

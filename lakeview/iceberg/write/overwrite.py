@@ -8,11 +8,9 @@ from dataclasses import replace
 import msgspec
 import pyarrow as pa
 
-from lakeview.iceberg.manifests.files import IcebergFiles
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT
 from lakeview.iceberg.scan.data_files import LINEAGE
 from lakeview.iceberg.scan.metadata_columns import with_metadata_columns
-from lakeview.iceberg.scan.plan import Scan
 from lakeview.iceberg.state import State
 from lakeview.iceberg.write.commits import Target
 from lakeview.iceberg.write.context import WriteContext
@@ -91,14 +89,11 @@ def _plan(state: State, base_id: int, selection: Selection) -> tuple[Removal, li
         return Removal(base, base.entries), []
     lineage = [field.name for field in LINEAGE] if metadata.format_version > 2 else []
     schema = with_metadata_columns(metadata.schema, lineage, metadata, state.columns)
-    files = IcebergFiles(state.tree, metadata, snapshot, state.columns)
-    store = state.storage
-    scan = Scan(files, metadata, schema, state.columns, state.locations, store.root, store.config.roots)
-    tasks = {task.path: task for task in scan.tasks(selection.condition)}
+    tasks = {task.path: task for task in state.scan(snapshot, schema).tasks(selection.condition)}
     untouched, mixed = set(), []
     for path in partly["path"]:
         task = tasks[state.locations.resolve(path)]
-        matches, others = _count(task, selection, store)
+        matches, others = _count(task, selection, state.storage)
         if not matches:
             untouched.add(path)
         elif others:

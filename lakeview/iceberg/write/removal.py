@@ -40,7 +40,7 @@ class Base:
     delete files."""
 
     def __init__(self, state: State, snapshot: SnapshotEntry | None, selection: Selection) -> None:
-        files = IcebergFiles(state.tree, state.metadata, snapshot, state.columns)
+        files = state.files(snapshot)
         self.selection = selection
         self.manifests = files.manifests()
         entries = files.data_entries(_selected_manifests(self.manifests, selection, state), selection.metrics(state))
@@ -140,8 +140,7 @@ def removed_counts(data: pl.DataFrame, deletes: pl.DataFrame) -> dict[str, int]:
 
 
 def _current_files(state: State) -> IcebergFiles:
-    metadata = state.metadata
-    return IcebergFiles(state.tree, metadata, metadata.snapshots.get(metadata.current_snapshot_id), state.columns)
+    return state.files(state.metadata.snapshots.get(state.metadata.current_snapshot_id))
 
 
 def _selected_manifests(manifests: pl.DataFrame, selection: Selection, state: State) -> pl.DataFrame:
