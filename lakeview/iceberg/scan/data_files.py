@@ -21,7 +21,7 @@ from lakeview.iceberg.scan.projection import Projection, absent_fields, has_ids,
 from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.type_tree import nodes
-from lakeview.rows.parquet import file_batches
+from lakeview.rows.live_rows import file_batches
 from lakeview.rows.tasks import FileTask
 from lakeview.storage import Storage
 
