@@ -1,9 +1,8 @@
-"""How a table on a page shows the columns of a view's frame: heading, width, unit and format of each kind of value."""
+"""The kinds of columns that tables on pages have: heading, unit and format of each kind of value."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -12,6 +11,7 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.app import widths
+from lakeview.app.table_cells import Column
 from lakeview.views.values import without_seconds
 
 BOUND_HELP = "≥ or ≤: a bound; ≈: some files do not count; empty: exact"
@@ -20,77 +20,6 @@ _MOST_DECIMALS = 4
 """Of a column of shares in percent."""
 
 _BOUNDS = "\N{GREATER-THAN OR EQUAL TO} \N{LESS-THAN OR EQUAL TO}"
-
-Format = Callable[[pl.Series], pl.Series]
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column of a table: Streamlit's `kind` of column, its heading and options.
-
-    `of`: the frame's column that it shows, or a struct of those; the one of its own name without. `format` makes the
-    cells of the values.
-    `number_format` takes the cells and gives the format of numbers, where it depends on them.
-    `in_bytes`: the values are sizes, shown in the unit that suits their median; the heading names it.
-    `may_be_cut`: long cells end in dots where there is no room for them; a double click shows the whole text. They are
-    not cut below `least` pixels.
-    `pixels`: the width of cells that are no texts.
-    `may_be_absent`: a table has no such column where all its cells are empty.
-    """
-
-    kind: Callable[..., Any]
-    label: str
-    options: Mapping[str, Any]
-    of: str | tuple[str, ...] | None = None
-    format: Format | None = None
-    number_format: Callable[[pl.Series], str] | None = None
-    in_bytes: bool = False
-    may_be_cut: bool = False
-    least: int = 0
-    may_be_absent: bool = False
-    pixels: int = 0
-
-    def cells(self, values: pl.Series) -> tuple[pl.Series, str]:
-        """The cells, and the heading."""
-        if self.in_bytes:
-            unit, size = byte_unit(values)
-            return values / size, f"{self.label}, {unit}"
-        return values if self.format is None else self.format(values), self.label
-
-    def options_for(self, cells: pl.Series) -> dict[str, Any]:
-        """Streamlit's options of the column with these cells."""
-        return {**self.options} if self.number_format is None else {**self.options, "format": self.number_format(cells)}
-
-    def needs(self, cells: pl.Series, label: str, unknown: str) -> widths.Needs:
-        """The pixels that the column needs; null is shown as `unknown`."""
-        if self.pixels:
-            return widths.needs(label, [], least=self.pixels)
-        word = self.options.get("display_text")
-        texts = widths.longest(cells, self.options_for(cells).get("format")) if word is None else [word]
-        return widths.needs(
-            label, [*texts, unknown] if cells.null_count() else texts, may_be_cut=self.may_be_cut, uncut=self.least
-        )
-
-
-def cells_and_columns(
-    rows: pl.DataFrame, columns: Mapping[str, Column], *, place: int, unknown: str
-) -> tuple[pl.DataFrame, dict[str, dict[str, Any]]]:
-    """The cells of these columns in this order, and Streamlit's configuration of each: they share `place` pixels, and
-    grow alike where there are more. One without a heading gets its name, for those who hear the table."""
-    parts = {name: column.cells(_values(rows, column.of or name)) for name, column in columns.items()}
-    visible = {
-        name: cells for name, (cells, _) in parts.items() if not columns[name].may_be_absent or (cells != "").any()
-    }
-    labels = {name: parts[name][1] or name for name in visible}
-    needs = [columns[name].needs(cells, labels[name], unknown) for name, cells in visible.items()]
-    return pl.DataFrame(visible), {
-        name: columns[name].kind(labels[name], width=width, **columns[name].options_for(cells))
-        for (name, cells), width in zip(visible.items(), widths.fitted(needs, place), strict=True)
-    }
-
-
-def _values(rows: pl.DataFrame, of: str | tuple[str, ...]) -> pl.Series:
-    return rows[of] if isinstance(of, str) else rows.select(of).to_struct()
 
 
 def text(
@@ -299,12 +228,6 @@ def _decimals(figures: pl.Series, fewest: int) -> int | None:
     """How many decimals show all the figures; None where that is more than _MOST_DECIMALS."""
     every = range(fewest, _MOST_DECIMALS + 1)
     return next((digits for digits in every if (figures == figures.round(digits)).all()), None)
-
-
-def byte_unit(sizes: pl.Series) -> tuple[str, int]:
-    """The unit in which a column of sizes reads well, KiB at least, and its bytes: `MiB`, 1048576."""
-    middle = sizes.median()
-    return views.units.byte_unit(max(middle, 1 << 10) if isinstance(middle, int | float) else 1 << 10)
 
 
 def _texts(milliseconds: pl.Series, text: Callable[[int], str]) -> pl.Series:

@@ -13,8 +13,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lakeview.app import selection, uploads, widths
-from lakeview.app.columns import Column, cells_and_columns
 from lakeview.app.pages import PAGES
+from lakeview.app.table_cells import Column, cells_and_columns, pandas_rows
 from lakeview.app.widget_state import linked
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.printable import choices, shorten
@@ -247,16 +247,6 @@ def frame(
         placeholder=unknown,
         **options,
     )
-
-
-def pandas_rows(rows: pl.DataFrame) -> Any:
-    """Rows as a pandas frame, which Streamlit's tables are drawn from.
-
-    By Arrow. polars' own `to_pandas`, which Streamlit would call, waits for polars' threads and holds the interpreter's
-    lock meanwhile; where these wait for that lock, to call a function of Python in an expression of another user,
-    the app stops for good (polars 1.x, `PyDataFrame.to_pandas`).
-    """
-    return rows.to_arrow().to_pandas(date_as_object=False)
 
 
 def _with_heading(name: str, kind: Any) -> Any:

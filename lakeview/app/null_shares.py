@@ -6,7 +6,8 @@ import polars as pl
 import streamlit as st
 
 from lakeview.app import widths
-from lakeview.app.columns import Column, percent
+from lakeview.app.columns import percent
+from lakeview.app.table_cells import Column
 from lakeview.charts.palette import palette
 
 PALE_HELP = "pale, absent: rows of files that were written before the column existed; all of them are null there"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lakeview import charts, views
 from lakeview.app import answers, downloads, errors, metadata_panels, session
 from lakeview.app.components import card, dark, finding_lines, first_line, nothing, stack
-from lakeview.app.partitions import panels
+from lakeview.app.partitions import one_partition, panels
 
 now = session.current()
 snapshot = now.snapshot
@@ -62,9 +62,9 @@ else:
             )
         else:
             cells = charts.partitions.partition_writes(writes, keys=names, dark=dark())
-            stack(cells, key="partition-writes", on_pick=panels.pick)
+            stack(cells, key="partition-writes", on_pick=one_partition.pick)
     with card(key="one-partition"):
-        panels.history(now, sizes)
+        one_partition.history(now, sizes)
     with card("Partitions", panels.table_note(sizes)):
         panels.size_table(sizes, snapshot)
 

@@ -85,7 +85,7 @@ def no_page_waits_for_polars_with_the_interpreters_lock() -> Iterator[None]:
     """`pandas_rows` says why: two sessions at once ended the app."""
 
     def refuse(_: pl.DataFrame, *__: object, **___: object) -> None:
-        raise AssertionError("pages give Streamlit their rows by components.pandas_rows")
+        raise AssertionError("pages give Streamlit their rows by table_cells.pandas_rows")
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pl.DataFrame, "to_pandas", refuse)

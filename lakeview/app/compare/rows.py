@@ -9,10 +9,11 @@ from lakeview import charts, views
 from lakeview.app import answers, cache, display_rows
 from lakeview.app.cache import cached
 from lakeview.app.compare.panels import Pair
-from lakeview.app.components import ROW_HEIGHT, dark, escape, nothing, pandas_rows
+from lakeview.app.components import ROW_HEIGHT, dark, escape, nothing
 from lakeview.app.query import budget, runner
 from lakeview.app.query.request import Request
 from lakeview.app.session import OpenTable
+from lakeview.app.table_cells import pandas_rows
 from lakeview.app.widget_state import linked
 
 KEY = "key"

@@ -1,4 +1,4 @@
-"""The partitions page's parts: figures of skew and cadence, the chart by number of keys, one partition's history."""
+"""The partitions page's parts: figures of skew and cadence, the picture by number of keys, the table of sizes."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import answers, cache, columns, downloads, selection, tables
+from lakeview.app import answers, cache, columns, tables
 from lakeview.app.cache import cached
-from lakeview.app.components import MAX_ROWS, dark, escape, frame, grid, link, nothing, stack, tile, unknown_name
-from lakeview.app.row_links import picked_marks, row_link
+from lakeview.app.components import MAX_ROWS, dark, escape, frame, grid, stack, tile
+from lakeview.app.partitions.one_partition import choose, chosen_partition, pick
 from lakeview.app.session import OpenTable
-from lakeview.inspection.row_bounds import with_partition_bounds
 from lakeview.model.snapshot import Snapshot
-from lakeview.views.partitions.keys import NO_PARTITION
 
-PARTITION = "partition"
 MOST_DAY_BARS = 45
 """More days than this are a calendar."""
 
@@ -134,23 +131,6 @@ def _picture(now: OpenTable, keys: list[str], sizes: pl.DataFrame, suffix: str) 
         stack(bars, key=f"partition-sizes{suffix}", on_pick=pick)
 
 
-def pick(key: str) -> None:
-    """A click on a partition of the picture opens its history."""
-    for mark in picked_marks(key):
-        if mark.get("partition", NO_PARTITION) != NO_PARTITION:
-            _choose(str(mark["partition"]))
-
-
-def _choose(partition: str) -> None:
-    st.query_params[PARTITION] = partition
-
-
-def chosen_partition(sizes: pl.DataFrame) -> str | None:
-    """The partition that the URL names, if the version has it."""
-    name = st.query_params.get(PARTITION)
-    return name if name in views.partitions.layout.names(sizes) else None
-
-
 def map_note(now: OpenTable, sizes: pl.DataFrame) -> str:
     """What the picture counts, and what a click does."""
     missing = len(views.partitions.sizes.missing_partitions(now.snapshot))
@@ -167,80 +147,6 @@ def _is_map(keys: list[str], sizes: pl.DataFrame) -> bool:
     if in_time is not None:
         return in_time[0] == "day" and in_time[1].height > MOST_DAY_BARS
     return kind == "many" or (kind == "pair" and not views.partitions.layout.partition_cells(keys, sizes).is_empty())
-
-
-def history(now: OpenTable, sizes: pl.DataFrame) -> None:
-    """One partition's history: its size after each commit that changed it, and these commits."""
-    choice = chosen_partition(sizes)
-    partition = views.partitions.layout.most_files(sizes) if choice is None else choice
-    _picker(sizes, partition)
-    kind = f"partition of {views.units.format_version(now.version)}"
-    unknown_name(PARTITION, views.partitions.layout.names(sizes), kind, f"{partition} is shown")
-    _onward(now, partition)
-    states = _history(now.address, now.version, now.latest, now.ref, partition)
-    downloads.offer("history of one partition", states)
-    if states.is_empty():
-        nothing(
-            "Unknown when it was written.",
-            "The log no longer has the commits that wrote it, or they are not shared.",
-            "timeline",
-        )
-        return
-    stack(charts.partition_maps.partition_course(states, dark=dark()), key="partition-course")
-    _history_table(states)
-
-
-def _picker(sizes: pl.DataFrame, partition: str) -> None:
-    options = list(dict.fromkeys([*views.partitions.layout.names(sizes, MAX_ROWS), partition]))
-    st.session_state["pick_partition"] = partition
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown("**One partition** &ensp; :small[:gray[when it was written, and by whom]]", width="content")
-        st.space("stretch")
-        st.selectbox(
-            "Partition",
-            options,
-            key="pick_partition",
-            on_change=lambda: _choose(st.session_state["pick_partition"]),
-            label_visibility="collapsed",
-            width=260,
-        )
-
-
-def _onward(now: OpenTable, partition: str) -> None:
-    """Links to the files of a partition, and to its rows where a condition can name them."""
-    with st.container(horizontal=True, gap="small"):
-        link("files", "Its files", selection.link(partition=partition))
-        where = views.retention.remedies.partition_condition(now.snapshot, partition)
-        if where is not None:
-            link("data", "Its rows", selection.link(where=where))
-
-
-def _history_table(states: pl.DataFrame) -> None:
-    if states.height > MAX_ROWS:
-        st.markdown(f":small[:gray[the newest {MAX_ROWS:,} of {states.height:,} commits; the download has all]]")
-    newest = states.reverse().head(MAX_ROWS)
-    frame(
-        newest.with_columns(
-            pl.Series(f"{what}_change", [views.units.gain_and_loss(*row) for row in rows.iter_rows()], dtype=pl.String)
-            for what in ("files", "records")
-            for rows in [newest.select(f"{what}_added", f"{what}_removed")]
-        ),
-        {
-            "version": columns.version(),
-            "committed": columns.timestamp(),
-            "operation": columns.text("operation"),
-            "writer": columns.text("writer"),
-            "files_change": columns.text("files \N{PLUS-MINUS SIGN}", right=True),
-            "records_change": columns.text("rows \N{PLUS-MINUS SIGN}", right=True),
-            "files": columns.number("files", help="of the partition after the commit"),
-            "mark": columns.bound(),
-            "records": columns.number("rows", help="of the partition after the commit"),
-        },
-        key="partition-history",
-        **row_link("partition-history", newest, "timeline", lambda row: selection.link(commit=row["version"])),
-        unknown="unknown",
-        height=12 * 28,
-    )
 
 
 def writes_note(writes: pl.DataFrame, sizes: pl.DataFrame) -> str:
@@ -263,16 +169,6 @@ def _writes(address: str, version: int, latest: int, ref: str | None) -> pl.Data
     return views.partitions.writes.partition_writes(
         snapshot.files, cache.frames(address, latest, ref).lifetimes, line, partitions=order
     )
-
-
-@cached(64)
-def _history(address: str, version: int, latest: int, ref: str | None, partition: str) -> pl.DataFrame:
-    line = answers.timeline_of(address, latest, ref)
-    lifetimes = cache.frames(address, latest, ref).lifetimes
-    states = views.partitions.history.partition_history(
-        cache.snapshot(address, version).files, lifetimes, line, partition
-    )
-    return with_partition_bounds(states, cache.frames(address, latest, ref), partition)
 
 
 def table_note(sizes: pl.DataFrame) -> str:
@@ -307,7 +203,7 @@ def _pick_row(partitions: list[str | None]) -> None:
     rows = st.session_state["partitions"]["selection"]["rows"]
     partition = partitions[rows[0]] if rows else None
     if partition is not None:
-        _choose(partition)
+        choose(partition)
 
 
 def _times(ratio: float | None) -> str | None:

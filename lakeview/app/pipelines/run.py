@@ -10,9 +10,9 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.app import columns, display_rows, errors, widths
-from lakeview.app.columns import Column
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, escape, frame, link, nothing, prose
 from lakeview.app.selection import Selection
+from lakeview.app.table_cells import Column
 from lakeview.app.widget_state import linked
 from lakeview.inspection import PipelineInspection
 from lakeview.model.printable import shorten
