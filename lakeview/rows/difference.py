@@ -34,7 +34,7 @@ class Without:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The files to read of the base (`deletes`) and of the version held against it (`inserts`), all in one `schema`."""
+    """The files to read of the base (`deletes`) and of the other version (`inserts`), all in one `schema`."""
 
     base: int
     version: int

@@ -190,7 +190,7 @@ def _check_definition(table: DeltaTable, messages: Sequence[FilesWritten]) -> No
     if any(message.definition != definition(table) for message in messages):
         raise CommitConflictError(
             f"the columns, properties or features of {table.address} changed while the rows were written",
-            fix="write again: the rows are then held against the table as it is now",
+            fix="write again: the rows are then checked against the table as it is now",
             place=table.address,
             kind="metadata-changed",
         )

@@ -1,4 +1,4 @@
-"""Charts of these tests are held against Vega-Lite's schema in Rust."""
+"""Charts of these tests are checked against Vega-Lite's schema in Rust."""
 
 from __future__ import annotations
 

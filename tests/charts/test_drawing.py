@@ -16,7 +16,7 @@ def points(*values: float | None) -> alt.Chart:
     return chart
 
 
-def test_a_specification_is_held_against_the_schema_of_vega_lite() -> None:
+def test_a_specification_is_checked_against_the_schema_of_vega_lite() -> None:
     chart = layered(points(1.0), points(2.0))
     spec = chart.to_dict(validate=False)
     check_specification(spec)

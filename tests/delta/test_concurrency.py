@@ -258,7 +258,7 @@ def test_rows_that_moved_without_ids_do_not_follow_row_tracking(tmp_path: Path) 
     assert caught.value.kind == "metadata-changed"
 
 
-def test_a_constraint_is_held_against_every_row_at_every_level(tmp_path: Path) -> None:
+def test_a_constraint_is_checked_against_every_row_at_every_level(tmp_path: Path) -> None:
     table = vectors(tmp_path, level="SnapshotIsolation")
     mine = again(table).transaction("MINE")
     mine.add_constraint("known", "id < 1000")

@@ -134,7 +134,7 @@ def test_a_property_without_its_feature_stays_without_force_beside_others(
     ],
     ids=["by name", "by property", "by another constraint"],
 )
-def test_a_constraint_whose_feature_comes_later_is_held_against_the_rows_there(
+def test_a_constraint_whose_feature_comes_later_is_checked_against_the_rows_there(
     history: DeltaHistory, change: Callable[[DeltaTable], object]
 ) -> None:
     table = opened(history, protocol(1, 7, writerFeatures=[]), **{"constraints.c": "id > 5"})
@@ -144,7 +144,7 @@ def test_a_constraint_whose_feature_comes_later_is_held_against_the_rows_there(
 
 
 @pytest.mark.parametrize("version", [3, 7], ids=["implied", "named"])
-def test_a_constraint_in_force_is_not_held_against_the_rows_again(history: DeltaHistory, version: int) -> None:
+def test_a_constraint_in_force_is_not_checked_against_the_rows_again(history: DeltaHistory, version: int) -> None:
     features = {"writerFeatures": ["checkConstraints"]} if version == 7 else {}
     table = opened(history, protocol(1, version, **features), **{"constraints.c": "id > 5"})
     with table.transaction("WRITE") as txn:

@@ -1,4 +1,4 @@
-"""Metrics by column, held against a look at each file's own."""
+"""Metrics by column, compared with a look at each file's own."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def test_a_process_that_ends_at_any_write_leaves_the_table_as_it_was_or_as_it_sh
     sound(place, "snapshot-orphan-files")
 
 
-def test_an_overwrite_is_held_against_what_followed_its_base(place: Path) -> None:
+def test_an_overwrite_is_checked_against_what_followed_its_base(place: Path) -> None:
     """The base may be older than the table at the commit, as that of a job that took an hour."""
     base_table = table(LocalStorage(str(place), Config()))
     base, context = base_table.latest_version, write_context(base_table.state)

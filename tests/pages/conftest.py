@@ -66,7 +66,7 @@ def own_processes() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def charts_are_checked() -> Iterator[None]:
-    """Pages send charts without validation: here each is held against Vega-Lite's schema (`drawing.py`), and none has
+    """Pages send charts without validation: here each is checked by Vega-Lite's schema (`drawing.py`), and none has
     tooltips with empty fields."""
 
     def checked(content: components._Unchecked) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""States of a simulation to the states that may follow: every order of calls, each law held against each.
+"""States of a simulation to the states that may follow: every order of calls, each law checked on each.
 
 Reduction: where a writer's next call commutes with all that the others may still do, only that call follows. Such are
 
@@ -225,7 +225,7 @@ class _Run:
         return State(self._simulation.base.files, places, self._scenario.faults, changed=(False,) * len(places))
 
     def count(self, state: State) -> int:
-        """How many schedules lead from here to an end, each held against the laws."""
+        """How many schedules lead from here to an end, each checked by the laws."""
         count = self._counts.get(state.key)
         if count is not None:
             return count

@@ -177,7 +177,7 @@ class IcebergLaws:
             raise Violation(f"a reader opens the snapshot {latest}, which is not the newest")
 
     def _check_table(self, files: Files, *, faulty: bool) -> None:
-        """The newest table opens, at the snapshot that was held against its model; neither its audit nor its log doctor
+        """The newest table opens, at the snapshot that was compared with its model; neither audit nor log doctor
         finds anything; and what was left behind is what the doctor names, without a fault nothing."""
         self.check_opens(files)
         orphans = files.content.keys() - self.base.files.content.keys()

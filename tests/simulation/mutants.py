@@ -187,7 +187,7 @@ MUTANTS = [
     # -- Iceberg's commits
     _of("a metadata file replaces another's", "append+append@iceberg!0",
         _CREATION, "ExclusivePut.put", "self._storage.put_if_absent(", "self._storage.put("),
-    _of("what an Iceberg table was read for is not held against winners", "delete+overwrite@iceberg!0",
+    _of("what an Iceberg table was read for is not checked against winners", "delete+overwrite@iceberg!0",
         _SNAPSHOT, "SnapshotCommit._change", "self._removal.check(state, self._table.address)", "pass"),
     _of("files of a snapshot that may be there are deleted", "append@iceberg!3",
         _SNAPSHOT, "SnapshotCommit._discard_all", "if self._commits.unsure:", "if False:"),

@@ -217,7 +217,7 @@ def test_a_list_of_files_that_is_none_is_refused() -> None:
         WriteOptions.parse({"path": "t", "replaceFiles": "a,b"}, overwrite=True)
 
 
-def test_options_of_iceberg_tables_are_held_against_what_the_writer_reports() -> None:
+def test_options_of_iceberg_tables_are_checked_against_what_the_writer_reports() -> None:
     options_given = {"path": "t", "relocate": '{"s3://old": "/new"}', "snapshot-property.note": "late"}
     parsed = WriteOptions.parse(options_given, overwrite=False)
     assert (parsed.relocate, parsed.snapshot_properties) == ({"s3://old": "/new"}, {"note": "late"})

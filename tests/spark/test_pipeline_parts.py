@@ -361,7 +361,7 @@ def test_columns_are_named_without_regard_to_case() -> None:
         ("unique: [colour]", "colour"),
     ],
 )
-def test_an_expectation_that_rows_cannot_be_held_against_is_refused_before_any_is_read(rule: str, problem: str) -> None:
+def test_an_expectation_that_cannot_be_checked_is_refused_before_any_row_is_read(rule: str, problem: str) -> None:
     text = f"{{output: o, tables: {{t: {{sink: s, expectations: [{{name: e, {rule}}}]}}}}}}"
     with pytest.raises(InvalidRequestError, match=problem):
         check_rules(parse_config(text).tables["t"].rules, SCHEMA)

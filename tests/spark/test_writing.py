@@ -130,7 +130,7 @@ def test_new_mapped_columns_have_the_names_that_the_files_have(tmp_path: Path, o
     assert largest == max(field.id or 0 for field in written.snapshot().schema) + 1  # of the field x
 
 
-def test_rows_that_spell_columns_and_fields_otherwise_are_held_against_the_condition(tmp_path: Path) -> None:
+def test_rows_that_spell_columns_and_fields_otherwise_are_checked_against_the_condition(tmp_path: Path) -> None:
     address = str(tmp_path / "places")
     rows = pa.table({"id": [1, 2], "at": [{"x": 1}, {"x": 2}]})
     table: Any = lv.create_table(address, rows.schema)
@@ -468,7 +468,7 @@ def test_an_aborted_write_removes_the_files_of_tasks_that_ended_well(spark: Spar
     assert data_files(address) == []
 
 
-def test_rows_that_were_held_against_other_rules_are_not_committed(spark: SparkSession, tmp_path: Path) -> None:
+def test_rows_that_were_checked_against_other_rules_are_not_committed(spark: SparkSession, tmp_path: Path) -> None:
     """The writer's own life, without Spark between: a rule comes, or a table, while the rows are written."""
     address = tmp_path / "numbers"
     frame = numbers(spark, 0, 5, tasks=1)

@@ -110,7 +110,7 @@ CASES: dict[str, tuple[str, list[list[Row]], tuple[str, str, int, int | None, in
 
 
 @pytest.mark.parametrize(("rule", "files", "expected"), CASES.values(), ids=list(CASES))
-def test_a_constraint_is_held_against_statistics(
+def test_a_constraint_is_checked_against_statistics(
     rule: str, files: list[list[Row]], expected: tuple[Any, ...], tmp_path: Path
 ) -> None:
     row = one(delta_table(tmp_path / "t", [rule], files))

@@ -155,7 +155,7 @@ def check_conflict(winner: Winner, ours: Intent, base: Metadata, protocol: Proto
         both = (ours.removes & frozenset(winner.removed["key"])) - joined
         if both:
             raise winner.conflict(f"both remove the file {min(both)}", "concurrent-delete-delete")
-    # a change of the definition that rows were held against is serializable at every level
+    # a change of the definition that rows were checked against is serializable at every level
     forgives = ours.level == SNAPSHOT and not (ours.changes_metadata or ours.reads_metadata)
     if not ours.rearranges and ours.reads is not None and not forgives:
         _check_reads(winner, ours)

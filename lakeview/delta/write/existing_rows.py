@@ -1,4 +1,4 @@
-"""Rows that are in a table already, held against a rule that it is to have from now on."""
+"""Rows that are in a table already, checked against a rule that it is to have from now on."""
 
 from __future__ import annotations
 

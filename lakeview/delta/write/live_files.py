@@ -28,7 +28,7 @@ POSITION = "\0position"
 """The column of a row's position in its file, from 0: no column of a table can be called so."""
 
 _TOGETHER_BYTES = 1 << 20
-"""Bytes of files that are held against a condition together."""
+"""Bytes of files that are checked against a condition together."""
 
 _TOGETHER_ROWS = 131_072
 """Their rows: a file of few bytes can hold a million of equal ones."""

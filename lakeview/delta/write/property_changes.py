@@ -132,7 +132,7 @@ class PropertyChanges(PendingCommit):
     def _check_existing(self, rule: Satisfies | HasValue, against: Node) -> None:
         if self.files.adds:
             raise InvalidRequestError(
-                f"this transaction has written rows already, which were not held against {rule.subject}",
+                f"this transaction has written rows already, which were not checked against {rule.subject}",
                 fix="change the table first, then write, or do it in two transactions",
                 kind="rule-after-rows",
             )

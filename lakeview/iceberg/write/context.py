@@ -124,7 +124,7 @@ def write_context(state: State) -> WriteContext:
     metadata_path = properties.get(_METADATA_PATH, f"{location}/{FOLDER}")
     if canonical(metadata_path).rstrip("/") != f"{canonical(location)}/{FOLDER}":
         # in a folder it is where readers look ("Hadoop path-based tables cannot relocate metadata", the Java library);
-        # in a catalog, the table's folder could not be held against its metadata file's any more
+        # in a catalog, the table's folder could not be compared with its metadata file's any more
         raise not_honoured(_METADATA_PATH, metadata_path)
     recorded_schema = metadata.schemas[metadata.current_schema_id]
     context = WriteContext(

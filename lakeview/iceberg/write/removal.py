@@ -1,4 +1,4 @@
-"""What an overwrite takes out of a table: planned on one snapshot, held against those that were committed since."""
+"""What an overwrite takes out of a table: planned on one snapshot, checked against those that were committed since."""
 
 from __future__ import annotations
 

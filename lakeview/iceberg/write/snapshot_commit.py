@@ -56,7 +56,7 @@ class _Change(NamedTuple):
 
 class SnapshotCommit:
     """One change of a table's files, as a commit that follows those of others: the manifest of new files stays as it
-    is, the list and the metadata file are written again, and what is removed is held against what was committed.
+    is, the list and the metadata file are written again, and what is removed is checked against what was committed.
 
     A commit that fails before the metadata file is there leaves the table as it was; the files it wrote are removed.
     """
@@ -152,7 +152,7 @@ class SnapshotCommit:
         if not self._context.is_current(state):
             raise CommitConflictError(
                 f"the columns, partition spec or format of {self._table.address} changed while the rows were written",
-                fix="write again: the rows are then held against the table as it is now",
+                fix="write again: the rows are then checked against the table as it is now",
                 place=self._table.address,
                 kind="metadata-changed",
             )

@@ -56,7 +56,7 @@ def no_such_view(name: str, view: str, graph: Graph) -> InvalidRequestError:
 
 def spelled_as_rows(dataset: Dataset, schema: Schema) -> Dataset:
     """The dataset with its columns as rows of this schema spell them. InvalidRequestError for a column that they do not
-    have, and for an expectation that they cannot be held against."""
+    have, and for an expectation that they cannot be checked against."""
     dataset = dataset.spelled_as(schema.names)
     for word in _COLUMNS:
         unknown = next((name for name in getattr(dataset, word) if name not in schema), None)

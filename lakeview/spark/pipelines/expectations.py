@@ -53,8 +53,8 @@ class Counts:
 
 
 def check_rules(rules: Sequence[Expectation], schema: Schema) -> None:
-    """InvalidRequestError for a condition that rows of this schema cannot be held against, and for unique columns that
-    it does not have, with the name of the expectation. Nothing is read."""
+    """InvalidRequestError for a condition that rows of this schema cannot be checked against, and for unique columns
+    that it does not have, with the name of the expectation. Nothing is read."""
     for rule in rules:
         try:
             schema.require(rule.unique)
