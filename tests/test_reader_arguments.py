@@ -8,6 +8,8 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import lakeview as lv
@@ -26,6 +28,9 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "a commit as text": lambda t: t.commit("0"),
     "no commit": lambda t: t.commit(None),
     "a version that is a truth value": lambda t: t.snapshot(False),
+    "versions in an array": lambda t: t.snapshot(np.array([0, 1])),
+    "no moment of pandas": lambda t: t.snapshot(at=pd.NaT),
+    "a negative number of days": lambda t: lv.inspect(t).retention(-1),
     "a scan of a truth value": lambda t: t.scan(True),
     "a moment that UTC has not": lambda t: t.snapshot(at=datetime.max.replace(tzinfo=timezone(-timedelta(hours=1)))),
     "columns of a listing": lambda t: t.files(columns=5),
@@ -68,6 +73,13 @@ def test_an_argument_of_another_kind_is_refused(
 def test_a_page_of_history_is_whole_numbers(tables: dict[str, Any], name: str, arguments: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequestError, match="no whole number"):
         tables[name].history(**arguments)
+
+
+@pytest.mark.parametrize("name", ["delta", "iceberg"])
+def test_a_page_of_history_has_no_negative_number_of_commits(tables: dict[str, Any], name: str) -> None:
+    with pytest.raises(InvalidRequestError, match="limit is -1"):
+        tables[name].history(-1)
+    assert tables[name].history(0).is_empty()
 
 
 @pytest.mark.parametrize("name", ["delta", "iceberg", "sharing"])

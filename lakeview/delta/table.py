@@ -28,7 +28,7 @@ from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import version_at
 from lakeview.delta.states import States
 from lakeview.delta.write.operations import Operations
-from lakeview.model.arguments import integer_of, optional_integer
+from lakeview.model.arguments import integer_of, optional_count, optional_integer
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.frames import ACTIONS
 from lakeview.model.physical import PhysicalFile
@@ -86,7 +86,7 @@ class DeltaTable(Operations, OneLine):
 
         A page reads its own commits; where they remove files, as much before them as tells what these files were.
         """
-        return self._history.commits(optional_integer(limit, "limit"), optional_integer(before, "before"))
+        return self._history.commits(optional_count(limit, "limit"), optional_integer(before, "before"))
 
     def versions(self, *, look: bool = True) -> pl.DataFrame:
         """VERSIONS, newest first; one listing of the table's folder tells which data files are gone. With `look=False`

@@ -13,7 +13,7 @@ import polars as pl
 from lakeview.delta.log.paths import LOG_FOLDER
 from lakeview.iceberg.catalog.address import is_catalog_address
 from lakeview.iceberg.metadata.locate import FOLDER as METADATA_FOLDER
-from lakeview.model.arguments import address_of, integer_of
+from lakeview.model.arguments import address_of, count_of
 from lakeview.model.config import Config
 from lakeview.model.errors import InvalidRequestError, LakeviewError, NotATableError
 from lakeview.storage import Storage, open_storage
@@ -115,7 +115,7 @@ def _near_tables(storage: Storage, depth: int) -> pl.DataFrame:
     """Those within so many folders, as `_all_tables`."""
     tables: list[tuple[str, str]] = []
     level, budget = [""], MOST_LOOKED
-    for _ in range(integer_of(depth, "depth") + 1):
+    for _ in range(count_of(depth, "depth") + 1):
         if not level:
             break
         level, budget = level[:budget], max(0, budget - len(level))

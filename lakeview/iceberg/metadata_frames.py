@@ -19,7 +19,7 @@ from lakeview.iceberg.metadata.statistics_files import statistics_files
 from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.iceberg.metadata.time_travel import snapshot_and_schema
 from lakeview.iceberg.state import State
-from lakeview.model.arguments import optional_integer
+from lakeview.model.arguments import optional_count, optional_integer
 from lakeview.model.frames import LOG_FILES
 from lakeview.model.schema import Schema
 
@@ -46,7 +46,7 @@ class MetadataFrames:
 
     def history(self, limit: int | None = None, before: int | None = None) -> pl.DataFrame:
         """COMMITS, newest first: every snapshot, those of branches included; at most `limit`, older than `before`."""
-        return commits(self._state.metadata, optional_integer(limit, "limit"), optional_integer(before, "before"))
+        return commits(self._state.metadata, optional_count(limit, "limit"), optional_integer(before, "before"))
 
     def schemas(self) -> pl.DataFrame:
         """SCHEMAS of the main branch, oldest first."""

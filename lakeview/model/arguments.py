@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
-from operator import index
-from typing import Any, NoReturn, SupportsIndex
+from numbers import Integral
+from typing import Any, NoReturn
 
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import shorten
@@ -66,14 +66,25 @@ def mapping_of(values: object, place: str) -> dict[str, Any]:
 
 def integer_of(value: object, place: str) -> int:
     """A whole number, of numpy too; a truth value is none, though Python counts with it."""
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+    if isinstance(value, bool) or not isinstance(value, Integral):
         _refuse(value, place, "whole number", "give an int")
-    return index(value)
+    return int(value)
 
 
 def optional_integer(value: object, place: str) -> int | None:
     """A whole number, or None."""
     return None if value is None else integer_of(value, place)
+
+
+def count_of(value: object, place: str) -> int:
+    """A whole number from 0 on."""
+    count = integer_of(value, place)
+    return count if count >= 0 else _refuse(value, place, "number of things", "give 0 or more")
+
+
+def optional_count(value: object, place: str) -> int | None:
+    """A whole number from 0 on, or None."""
+    return None if value is None else count_of(value, place)
 
 
 def integers_of(values: object, place: str) -> tuple[int, ...]:
@@ -92,11 +103,13 @@ def duration_of(value: object, place: str) -> timedelta:
 
 
 def days_of(value: float, place: str) -> timedelta:
-    """A number of days."""
+    """A number of days from 0 on."""
     try:
         days = timedelta(days=value)
     except (TypeError, ValueError, OverflowError):  # no number, NaN, infinity
         return _refuse(value, place, "number of days", "give a number, such as 7")
+    if value < 0:
+        _refuse(value, place, "number of days to retain", "give 0 or more")
     return duration_of(days, place)
 
 

@@ -28,7 +28,7 @@ def milliseconds(moment: datetime) -> int:
     In whole numbers: by way of a float some moments lose a millisecond.
     """
     is_moment = isinstance(moment, datetime)
-    if not is_moment or moment.utcoffset() is None:
+    if not is_moment or moment.tzinfo is None or moment.utcoffset() is None:  # pandas' NaT has no utcoffset
         raise InvalidRequestError(
             f"the moment {moment} has no time zone" if is_moment else f"the moment {moment!r} is no datetime",
             fix="give an aware datetime, such as datetime(2026, 7, 15, 3, 25, tzinfo=UTC)",

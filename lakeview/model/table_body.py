@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
-from operator import index
-from typing import SupportsIndex, cast
+from typing import cast
 
 import polars as pl
 
@@ -188,8 +187,7 @@ def check_point(version: int | None, at: datetime | None, ref: str | None = None
     a moment without a time zone."""
     if sum(each is not None for each in (version, at, ref)) > 1:
         raise InvalidRequestError("more than one of a version, a moment and a ref was given", fix="give one of them")
-    if version is not None and (isinstance(version, bool) or not isinstance(version, SupportsIndex)):
-        raise InvalidRequestError(f"the version {version!r} is no whole number", fix="give it as an int, such as 3")
+    optional_integer(version, "version")
     if at is not None:
         milliseconds(at)
 
@@ -199,9 +197,7 @@ def _bound(value: object) -> int | datetime:
     if isinstance(value, datetime):
         milliseconds(value)
         return value
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        raise InvalidRequestError(f"{value!r} is no version", fix="give whole numbers, or moments with a time zone")
-    return index(value)
+    return integer_of(value, "a version")
 
 
 def _no_ref(ref: str) -> VersionNotFoundError:

@@ -115,7 +115,7 @@ class History:
             every = self._log.versions()
             versions = every if before_version is None else every[: bisect_left(every, before_version)]
             if limit is not None and limit < len(versions):
-                versions = versions[len(versions) - max(limit, 0) :]
+                versions = versions[len(versions) - limit :]
             if len(versions) < len(every) and len(self._through) < len(every):
                 self._read_page(sorted(set(versions).difference(self._rows["version"])))
                 return self._frame(self._rows.filter(pl.col("version").is_in(versions)), whole=False)

@@ -35,7 +35,7 @@ def commits(metadata: Metadata, limit: int | None = None, before: int | None = N
         entries = entries[ids.index(before) + 1 :] if before in metadata.snapshots else []
     newest = len(entries) - 1
     if limit is not None:
-        entries = entries[: max(0, limit)]
+        entries = entries[:limit]
     ids = [s.snapshot_id for s in entries]
     main = {s.snapshot_id for s in ancestors(metadata, metadata.current_snapshot_id)}
     names = names_by_snapshot(metadata)
