@@ -114,7 +114,6 @@ def test_a_page_is_bounded_by_what_is_there(history: DeltaHistory) -> None:
     assert table.history(5, before=-3).height == 0
     assert table.history(5, before=10**18)["version"][0] == 30
     assert table.history(before=3)["version"].to_list() == [2, 1, 0]
-    assert table.history(-1).height == 0
 
 
 def test_the_second_time_nothing_is_read(history: DeltaHistory) -> None:
