@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakeview.delta.data import documents
-from lakeview.delta.data.documents import DTYPES, Columns, Documents, Kind, Place, Places, exact
+from lakeview.delta.data.document_values import DTYPES, Columns, Kind, Place, Places, exact
+from lakeview.delta.data.documents import Documents
 
 DAMAGE = st.tuples(st.integers(0, 10_000), st.text('{}[]",:\\0aN \n', max_size=3), st.integers(0, 3))
 PLACES: dict[Place, Kind] = {

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import polars as pl
 import pyarrow as pa
 
-from lakeview.delta.log.checkpoint_parquet import Arrays, ParquetActions, Piece
-from lakeview.delta.log.file_actions import COLUMN_TYPES, VECTOR, as_map, text_maps_of_values, with_keys
+from lakeview.delta.log.checkpoint_columns import VECTOR_LEAVES, CheckpointColumns
+from lakeview.delta.log.checkpoint_parquet import ParquetActions, Piece
+from lakeview.delta.log.file_actions import text_maps_of_values, with_keys
 from lakeview.delta.log.paths import decoded
 from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.state import StatisticsReader
 from lakeview.model import limits
-from lakeview.model.column_values import formatted
 
 _ADD_LEAVES = {
     "path": "path",
@@ -36,13 +35,6 @@ _REMOVE_LEAVES = {n: leaf for n, leaf in _ADD_LEAVES.items() if n not in ("stats
 _LEAVES = {"add": _ADD_LEAVES, "remove": _REMOVE_LEAVES}
 """Column of FILE_ACTIONS to leaf of the action, by kind."""
 
-_VECTOR_LEAVES = {
-    "storage_type": "storageType",
-    "path_or_inline_dv": "pathOrInlineDv",
-    "offset": "offset",
-    "size_in_bytes": "sizeInBytes",
-    "cardinality": "cardinality",
-}
 _PARSED = {"stats_parsed": "stats_parsed", "parsed_records": "stats_parsed.numRecords"}
 _COUNT = "stats_parsed.numRecords"
 _FEW_LEAVES = 26  # of six columns: their documents are decoded one by one (`delta/data/documents.py`)
@@ -68,7 +60,7 @@ def file_actions_of(
         return selection.reduce(rows) if rows else {}
 
     arrays, rows = file.leaves(kind, selection.leaves, consume, selection.narrowed, is_wide=is_wide)
-    return _keyed(selection.series(_Columns(arrays, rows)), selection.spelling.plain, root)
+    return _keyed(selection.series(CheckpointColumns(arrays, rows)), selection.spelling.plain, root)
 
 
 def each_file_actions(file: ParquetActions, kind: str, columns: Sequence[str], root: str) -> Iterator[pl.DataFrame]:
@@ -77,7 +69,7 @@ def each_file_actions(file: ParquetActions, kind: str, columns: Sequence[str], r
     for batch in file.each_batch(kind, selection.leaves):
         arrays = {leaf: [array] for leaf, array in selection.reduce(batch).items()}
         rows = len(batch["path"])
-        yield _keyed(selection.series(_Columns(arrays, rows)), False, root)
+        yield _keyed(selection.series(CheckpointColumns(arrays, rows)), False, root)
 
 
 def _of_paths(arrays: dict[str, pa.Array], paths: pl.Series) -> dict[str, pa.Array]:
@@ -118,7 +110,7 @@ class _Selection:
 
     def _leaves_needed(self) -> Iterable[str]:
         """Every leaf that a column needs, each once."""
-        vectors = [f"deletionVector.{leaf}" for leaf in _VECTOR_LEAVES.values()] if self._has_vectors else []
+        vectors = [f"deletionVector.{leaf}" for leaf in VECTOR_LEAVES.values()] if self._has_vectors else []
         statistics = [] if self._statistics is None else self._statistics.leaves
         columns = [*self._columns.values(), *self._parsed.values(), *([_TYPED_VALUES] if self._typed_values else [])]
         return dict.fromkeys([*columns, *(self._counts or ()), *vectors, *statistics])
@@ -142,7 +134,7 @@ class _Selection:
             reduced["records"] = records(stats, None) if by_statistics is None else _row_counts(by_statistics, stats)
         return reduced
 
-    def series(self, columns: _Columns) -> list[pl.Series]:
+    def series(self, columns: CheckpointColumns) -> list[pl.Series]:
         """The columns, `path` first."""
         series = [columns.conformed(column, leaf) for column, leaf in self._columns.items()]
         if self._typed_values:
@@ -231,80 +223,3 @@ class _Statistics:
             for name in ("stats", "stats_parsed")
         )
         return self._reader.read(stats, parsed, len(arrays["path"]))
-
-
-class _Columns:
-    """Lists of arrays to series; a leaf that was not read is null."""
-
-    def __init__(self, arrays: Arrays, rows: int) -> None:
-        self._arrays = arrays
-        self._rows = rows
-
-    def __contains__(self, leaf: str) -> bool:
-        return leaf in self._arrays
-
-    def raw(self, name: str, leaf: str) -> pl.Series:
-        """A leaf as it is."""
-        pieces = self._arrays[leaf]
-        if isinstance(pieces[0], pl.Series):
-            return pl.concat(pieces, rechunk=False).alias(name)
-        series = pl.from_arrow(pa.chunked_array(pieces), rechunk=False)
-        assert isinstance(series, pl.Series)
-        return series.alias(name)
-
-    def _nulls(self, name: str, type_: pl.DataType) -> pl.Series:
-        return pl.Series(name, [None], dtype=type_).new_from_index(0, self._rows)
-
-    def conformed(self, name: str, leaf: str) -> pl.Series:
-        """A leaf as the column that it is."""
-        if leaf not in self._arrays:
-            return self._nulls(name, COLUMN_TYPES[name])
-        series = self.raw(name, leaf)
-        if name == "partition_values":
-            return as_map(series)
-        if name == "tags":
-            if series.null_count() == series.len():
-                return self._nulls(name, pl.String())
-            maps = as_map(series).to_list()
-            texts = [None if m is None else json.dumps(m if isinstance(m, dict) else dict(m)) for m in maps]
-            return pl.Series(name, texts, dtype=pl.String)
-        return series if series.dtype == COLUMN_TYPES[name] else series.cast(COLUMN_TYPES[name])
-
-    def whole_numbers(self, name: str, leaf: str) -> pl.Series:
-        """A leaf as 64-bit numbers; one of a type from which there is no way is null."""
-        series = self.raw(name, leaf) if leaf in self._arrays else None
-        if series is None or series.dtype.is_nested():
-            return self._nulls(name, pl.Int64())
-        return series.cast(pl.Int64())
-
-    def first_known(self, name: str, *leaves: str) -> pl.Series:
-        """The first of these leaves that is known, row by row, as a count of rows: null where no file has so many."""
-        counts = [self.whole_numbers(name, leaf) for leaf in leaves if leaf in self]
-        if not counts:
-            return self._nulls(name, pl.Int64())
-        first = pl.select(pl.coalesce(*counts).alias(name)).to_series() if len(counts) > 1 else counts[0]
-        return first.set(~first.is_between(0, limits.FILE_ROWS), None)
-
-    def vectors(self, *, whole: bool, present: bool) -> list[pl.Series]:
-        """`deletion_vector` and `deleted_records`, and `vector` if the whole is asked for."""
-        if not present or "deletionVector.storageType" not in self._arrays:
-            zero = pl.Series("deleted_records", [0], dtype=pl.Int64).new_from_index(0, self._rows)
-            absent = [self._nulls("deletion_vector", pl.String()), zero]
-            return [*absent, self._nulls("vector", VECTOR)] if whole else absent
-        types = pl.Schema(VECTOR.to_schema())
-        parts = []
-        for name, leaf in _VECTOR_LEAVES.items():
-            place = f"deletionVector.{leaf}"
-            parts.append(self.raw(name, place).cast(types[name]) if place in self else self._nulls(name, types[name]))
-        frame = pl.DataFrame(parts)
-        columns = frame.select(
-            pl.concat_str(
-                "storage_type",
-                "path_or_inline_dv",
-                pl.when(pl.col("offset").is_null()).then(pl.lit("")).otherwise(formatted("@{}", "offset")),
-            ).alias("deletion_vector"),
-            pl.col("cardinality").fill_null(0).alias("deleted_records"),
-        ).get_columns()
-        if whole:
-            columns.append(frame.to_struct("vector").set(frame["storage_type"].is_null(), None))
-        return columns

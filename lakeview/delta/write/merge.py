@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 
 import polars as pl
 
+from lakeview.delta.log.actions import AddFile
 from lakeview.delta.write.assignments import Assignments
 from lakeview.delta.write.target import Progress
 from lakeview.model.arguments import names_of
@@ -136,3 +137,24 @@ def condition_of(on: str | Sequence[str], source: Sequence[str] = ()) -> str:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def merge_metrics(files: Mapping[str, int], rows: Mapping[str, int], adds: Sequence[AddFile]) -> dict[str, int]:
+    """operationMetrics of a merge, in the words of other engines."""
+    names = ["numSourceRows", "numTargetRowsInserted", "numTargetBytesAdded", "numTargetBytesRemoved"]
+    names += [
+        f"numTargetRows{when}{did}" for when in ("", "Matched", "NotMatchedBySource") for did in ("Updated", "Deleted")
+    ]
+    counts = {name: rows.get(name, 0) for name in names} | dict(rows)
+    return counts | {
+        "numTargetRowsCopied": files.get("numCopiedRows", 0),
+        "numTargetFilesAdded": len([a for a in adds if a.deletion_vector is None]),
+        "numTargetFilesRemoved": files.get("numRemovedFiles", 0),
+        "numTargetChangeFilesAdded": files.get("numAddedChangeFiles", 0),
+        "numTargetDeletionVectorsAdded": files.get("numDeletionVectorsAdded", 0),
+        "numTargetDeletionVectorsUpdated": files.get("numDeletionVectorsUpdated", 0),
+        "numTargetDeletionVectorsRemoved": files.get("numDeletionVectorsRemoved", 0),
+        "numOutputRows": counts["numTargetRowsInserted"]
+        + counts["numTargetRowsUpdated"]
+        + files.get("numCopiedRows", 0),
+    }

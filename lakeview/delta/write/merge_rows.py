@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 
@@ -12,7 +12,6 @@ import polars as pl
 import pyarrow as pa
 import pyroaring
 
-from lakeview.delta.log.actions import AddFile
 from lakeview.delta.write.assignments import with_other_fields, with_values
 from lakeview.delta.write.live_files import POSITION, LiveFile, ahead, portions_of, positions_of, together
 from lakeview.delta.write.merge import SOURCE, TARGET, Merge, When
@@ -37,7 +36,6 @@ _SUBJECT = "the condition of the merge"
 _MOST_PAIRS = 4_000_000
 """Rows of a join without keys that are compared at once."""
 
-_DID = ("Updated", "Deleted")
 _NO_PAIRS = pl.DataFrame(schema={POSITION: pl.Int64(), SOURCE_ROW: pl.Int64()})
 
 
@@ -282,22 +280,3 @@ class MergeRows:
         own = with_names(frame_of(rows), self._schema.names)
         source = {SOURCE: both[SOURCE].struct.unnest()} if SOURCE in both.columns else {}
         return both_sides(own, {TARGET: own, **source})
-
-
-def merge_metrics(files: Mapping[str, int], rows: Mapping[str, int], adds: Sequence[AddFile]) -> dict[str, int]:
-    """operationMetrics of a merge, in the words of other engines."""
-    names = ["numSourceRows", "numTargetRowsInserted", "numTargetBytesAdded", "numTargetBytesRemoved"]
-    names += [f"numTargetRows{when}{did}" for when in ("", "Matched", "NotMatchedBySource") for did in _DID]
-    counts = {name: rows.get(name, 0) for name in names} | dict(rows)
-    return counts | {
-        "numTargetRowsCopied": files.get("numCopiedRows", 0),
-        "numTargetFilesAdded": len([a for a in adds if a.deletion_vector is None]),
-        "numTargetFilesRemoved": files.get("numRemovedFiles", 0),
-        "numTargetChangeFilesAdded": files.get("numAddedChangeFiles", 0),
-        "numTargetDeletionVectorsAdded": files.get("numDeletionVectorsAdded", 0),
-        "numTargetDeletionVectorsUpdated": files.get("numDeletionVectorsUpdated", 0),
-        "numTargetDeletionVectorsRemoved": files.get("numDeletionVectorsRemoved", 0),
-        "numOutputRows": counts["numTargetRowsInserted"]
-        + counts["numTargetRowsUpdated"]
-        + files.get("numCopiedRows", 0),
-    }

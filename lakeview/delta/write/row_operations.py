@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from lakeview.delta.write.assignments import Assignments
 from lakeview.delta.write.live_files import LiveFile, matches_of
-from lakeview.delta.write.merge import Merge
-from lakeview.delta.write.merge_rows import MergeRows, merge_metrics
+from lakeview.delta.write.merge import Merge, merge_metrics
+from lakeview.delta.write.merge_rows import MergeRows
 from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.target import Progress

@@ -15,8 +15,8 @@ from pyspark.sql.types import IntegerType, StructField, StructType
 
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.live_files import LiveFile
-from lakeview.delta.write.merge import Merge
-from lakeview.delta.write.merge_rows import MergeRows, merge_metrics
+from lakeview.delta.write.merge import Merge, merge_metrics
+from lakeview.delta.write.merge_rows import MergeRows
 from lakeview.delta.write.retries import until_made
 from lakeview.delta.write.row_changes import PACKED_BYTES
 from lakeview.delta.write.row_work import RowWork

@@ -11,11 +11,13 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from lakeview.delta.data.bounds import ParsedStatistics, bound_kind, first_known, typed_bounds
 from lakeview.delta.data.decimal_bounds import loosened
-from lakeview.delta.data.documents import Columns, Documents, Kind
+from lakeview.delta.data.document_values import Columns, Kind
+from lakeview.delta.data.documents import Documents
 from lakeview.delta.data.file_statistics import put_below, timestamp_text
 from lakeview.delta.data.partition_values import typed
-from lakeview.delta.data.statistics import Leaf, ParsedStatistics, Path, bound_kind, first_known, typed_bounds
+from lakeview.delta.data.statistics import Leaf, Path
 from lakeview.model.data_types import DecimalType, Field
 from lakeview.model.schema import polars_type
 
