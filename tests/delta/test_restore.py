@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import deltalake
+import numpy as np
 import polars as pl
 import pytest
 
@@ -87,17 +88,10 @@ def test_a_moment_comes_back_and_the_commit_says_what_it_did(tmp_path: Path) -> 
     assert (info["operationMetrics"]["numRestoredFiles"], info["operationMetrics"]["numRemovedFiles"]) == ("2", "0")
 
 
-class _Integer:
-    """As numpy's, which a frame of pandas gives."""
-
-    def __index__(self) -> int:
-        return 0
-
-
 def test_a_version_may_be_an_integer_of_numpy(tmp_path: Path) -> None:
     table = lv.create_table(tmp_path, {"id": pl.Int64})
     table.append(pl.DataFrame({"id": [1]}))
-    assert table.restore(_Integer()) == 2  # type: ignore[arg-type]  # on purpose
+    assert table.restore(np.int64(0)) == 2  # type: ignore[arg-type]  # on purpose
     assert table.scan().collect().is_empty()
 
 
