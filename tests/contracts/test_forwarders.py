@@ -15,7 +15,6 @@ REASONS = {
     "lakeview/iceberg/write/refusals.py unsupported": "a default that its callers share",
     "lakeview/jobs/client.py wait": "the event is the client's own",
     "lakeview/predicates/refusals.py refuse": "the reader of conditions that runs has its own words",
-    "lakeview/spark/dml/table.py restoreToVersion": "a name of Delta's DeltaTable",
     "lakeview/spark/stream_writer.py write": "a name of Spark's DataSourceStreamWriter",
     "lakeview/storage/remote.py seek": "a name of Python's RawIOBase",
 }

@@ -27,8 +27,8 @@ from lakeview.spark import DeltaTable
 from lakeview.spark.dml import merge
 from lakeview.spark.dml.columns import sql_text
 from lakeview.spark.dml.jobs import collect
+from lakeview.spark.dml.merge_builder import DeltaMergeBuilder
 from lakeview.spark.dml.merge_source import SourceRows, assigned_columns
-from lakeview.spark.dml.table import DeltaMergeBuilder
 from lakeview.storage import open_storage
 
 pytestmark = pytest.mark.spark
@@ -55,6 +55,15 @@ KINDS: dict[str, dict[str, Any]] = {
     "feed": {"properties": {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "true"}},
     "tracked": {"properties": {"delta.enableRowTracking": "true"}},
 }
+
+
+def new_version(optimize_result: DataFrame) -> int | None:
+    """The version that an optimize made, None if it moved no file."""
+    row = optimize_result.first()
+    assert row is not None
+    return lv.open_table(row.path).latest_version if row.metrics.numFilesAdded else None
+
+
 Library: TypeAlias = Callable[[Any], int | None]
 Builder: TypeAlias = Callable[[DeltaTable, DataFrame], object]
 CALLS: dict[str, tuple[Library, Builder]] = {
@@ -88,8 +97,8 @@ CALLS: dict[str, tuple[Library, Builder]] = {
             .execute()
         ),
     ),
-    "compaction": (lambda t: t.optimize(), lambda t, _: t.optimize().executeCompaction()),
-    "curve": (lambda t: t.optimize(z_order_by=["n"]), lambda t, _: t.optimize().executeZOrderBy("N")),
+    "compaction": (lambda t: t.optimize(), lambda t, _: new_version(t.optimize().executeCompaction())),
+    "curve": (lambda t: t.optimize(z_order_by=["n"]), lambda t, _: new_version(t.optimize().executeZOrderBy("N"))),
 }
 PAIRS = [
     *((call, "vectors") for call in CALLS),
@@ -474,12 +483,22 @@ def test_a_table_is_opened_as_with_delta(spark: SparkSession, tmp_path: Path) ->
     ours = DeltaTable.forPath(spark, table.address)
     table.append(ROWS[:1])
     assert ours.toDF().count() == 9
-    assert ours.history(1)["version"].to_list() == [table.latest_version]
+    assert [row.version for row in ours.history(1).collect()] == [table.latest_version]
     appended = table.latest_version
-    assert ours.restoreToVersion(1) == appended + 1
+    (row,) = ours.restoreToVersion(1).collect()
+    assert row.asDict() == {
+        "table_size_after_restore": table.files(1)["size"].sum(), "num_of_files_after_restore": 1,
+        "num_removed_files": 3, "num_restored_files": 0,
+        "removed_files_size": table.files(appended)["size"].sum() - row.table_size_after_restore,
+        "restored_files_size": 0,
+    }  # fmt: skip
     with pytest.raises(InvalidRequestError, match="'soon' is no timestamp"):
         ours.restoreToTimestamp("soon")
     (moment,) = table.versions(look=False).filter(version=appended)["timestamp"]
-    assert ours.restoreToTimestamp(f"{moment:%Y-%m-%d %H:%M:%S.%f}") == appended + 2, "in the zone of the session, UTC"
-    assert ours.toDF().count() == 9
+    ours.restoreToTimestamp(f"{moment:%Y-%m-%d %H:%M:%S.%f}")
+    assert ours.toDF().count() == 9, "in the zone of the session, UTC"
+    (described,) = ours.detail().collect()
+    assert (described.location, described.numFiles) == (table.address, 4)
+    assert [row.operation for row in ours.history().collect()] == ["RESTORE"] * 2 + ["WRITE"] * 4 + ["CREATE TABLE"]
+    assert ours.vacuum().collect() == []
     assert isinstance(lv.open_table(table.address), delta.table.DeltaTable)

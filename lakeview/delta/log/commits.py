@@ -148,6 +148,17 @@ def raw_actions(data: bytes, version: int, name: str) -> list[tuple[str, str | N
     return [(kind, _path(body), bytes(body).decode()) for line in lines for kind, body in line.items()]
 
 
+def info_fields(data: bytes, version: int) -> dict[str, Any]:
+    """What a commit says of itself, every field of its commitInfo as it is recorded; empty where it says nothing.
+    CorruptTableError as above."""
+    lines = parse_lines(RAW_LINES, data, commit_name(version)) if mentions(data, "commitInfo") else []
+    for raw in (bytes(line["commitInfo"]) for line in lines if "commitInfo" in line):
+        fields = msgspec.json.decode(raw.decode(errors="replace"))
+        if isinstance(fields, dict):
+            return fields
+    return {}
+
+
 def _path(body: msgspec.Raw) -> str | None:
     try:
         return _PATH.decode(body).path

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from math import isfinite
-from typing import Any
+from typing import Any, TypeAlias
 
 from pyspark.sql import Column
 
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import quoted
+
+Condition: TypeAlias = str | Column
+"""SQL text, or what Spark's functions make of columns, literals and operators (`expr`, `col`, `lit`)."""
+
+Values: TypeAlias = Mapping[str, Condition]
+"""Column of the table -> its value."""
 
 _SIGNS = frozenset({"=", "<", ">", "<=", ">=", "<=>", "+", "-", "*", "/", "%", "like", "rlike", "and", "or"})
 _BEHIND = {"isNull": "IS NULL", "isNotNull": "IS NOT NULL"}

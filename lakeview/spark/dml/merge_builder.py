@@ -1,0 +1,121 @@
+"""A merge in the making, with the calls of Delta's own builder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql import DataFrame, SparkSession
+
+from lakeview import delta
+from lakeview.delta.write.merge import SOURCE, TARGET, Merge
+from lakeview.model.data_types import StructType
+from lakeview.model.errors import InvalidRequestError
+from lakeview.predicates.qualifiers import qualifiers, with_qualifiers
+from lakeview.spark.dml.columns import Condition, Values, sql_text
+from lakeview.spark.dml.merge import empty_source, merge
+from lakeview.spark.types import from_spark
+
+
+class DeltaMergeBuilder:
+    """A merge in the making. Of clauses of one kind, the first whose condition holds counts."""
+
+    def __init__(
+        self, spark: SparkSession, target: delta.table.DeltaTable, source: DataFrame, condition: str, alias: str
+    ) -> None:
+        self._spark = spark
+        self._table = target
+        self._source = source
+        self._alias = alias
+        self._merges_schema = False
+        fields = [field for schema in (target.snapshot().schema, from_spark(source.schema)) for field in schema]
+        structs = {field.name for field in fields if isinstance(field.type, StructType)}
+        self._columns = structs - {alias, TARGET, SOURCE}  # what is no struct has no fields: its name may be an alias
+        self._names = {SOURCE: SOURCE, TARGET: TARGET, alias.casefold(): TARGET}
+        self._merge = Merge(empty_source(source), self._sql(condition), _elsewhere)
+
+    def whenMatchedUpdate(self, condition: Condition | None = None, set: Values | None = None) -> DeltaMergeBuilder:  # noqa: A002
+        """Set columns of rows that a source row matches."""
+        return self._with(lambda m: m.when_matched_update(self._values(set), where=self._where(condition)))
+
+    def whenMatchedUpdateAll(self, condition: Condition | None = None) -> DeltaMergeBuilder:
+        """Set all columns that the source has of rows that a source row matches."""
+        return self._with(lambda m: m.when_matched_update(where=self._where(condition)))
+
+    def whenMatchedDelete(self, condition: Condition | None = None) -> DeltaMergeBuilder:
+        """Delete rows that a source row matches."""
+        return self._with(lambda m: m.when_matched_delete(where=self._where(condition)))
+
+    def whenNotMatchedInsert(
+        self, condition: Condition | None = None, values: Values | None = None
+    ) -> DeltaMergeBuilder:
+        """Insert source rows that match no row."""
+        return self._with(lambda m: m.when_not_matched_insert(self._values(values), where=self._where(condition)))
+
+    def whenNotMatchedInsertAll(self, condition: Condition | None = None) -> DeltaMergeBuilder:
+        """Insert source rows that match no row, with all of their columns."""
+        return self._with(lambda m: m.when_not_matched_insert(where=self._where(condition)))
+
+    def whenNotMatchedBySourceUpdate(
+        self,
+        condition: Condition | None = None,
+        set: Values | None = None,  # noqa: A002
+    ) -> DeltaMergeBuilder:
+        """Set columns of rows that no source row matches."""
+        return self._with(
+            lambda m: m.when_not_matched_by_source_update(self._values(set), where=self._where(condition))
+        )
+
+    def whenNotMatchedBySourceDelete(self, condition: Condition | None = None) -> DeltaMergeBuilder:
+        """Delete rows that no source row matches."""
+        return self._with(lambda m: m.when_not_matched_by_source_delete(where=self._where(condition)))
+
+    def withSchemaEvolution(self) -> DeltaMergeBuilder:
+        """Add columns, and fields of structs, that the source alone has to the table: all where a clause takes every
+        column, else those that clauses assign to. Fields of structs that the source lacks stay as they are in rows of
+        which all columns are updated, and are null in new rows and where a clause assigns the whole struct."""
+        self._merges_schema = True
+        return self
+
+    def execute(self) -> int | None:
+        """Do it; returns the version, None if nothing changed."""
+        if not self._merge.clauses:
+            raise InvalidRequestError("the merge has no clause, and would change nothing", fix="add one")
+        return merge(self._spark, self._table, self._source, self._merge, merge_schema=self._merges_schema)
+
+    def _with(self, add: Callable[[Merge], Merge]) -> DeltaMergeBuilder:
+        add(self._merge)
+        return self
+
+    def _sql(self, value: Condition) -> str:
+        text = sql_text(value)
+        for name in qualifiers(text, self._columns):
+            if name not in self._names and len(self._names) > len({SOURCE, TARGET, self._alias.casefold()}):
+                raise InvalidRequestError(
+                    f"{name} is neither the table nor the source: they go by {', '.join(self._names)}",
+                    fix="use one name for the source",
+                    place=name,
+                    kind="unknown-qualifier",
+                )
+            self._names.setdefault(name, SOURCE)
+        return with_qualifiers(text, self._names)
+
+    def _where(self, condition: Condition | None) -> str | None:
+        return None if condition is None else self._sql(condition)
+
+    def _values(self, values: Values | None) -> dict[str, str]:
+        if not values:
+            raise InvalidRequestError(
+                "the clause sets no column", fix="name the columns, or use the clause for all of them"
+            )
+        return {self._column(name): self._sql(value) for name, value in values.items()}
+
+    def _column(self, name: str) -> str:
+        """What is set, without the name of the table before it, whose case means nothing."""
+        for qualifier in (self._alias, TARGET):
+            if name.casefold().startswith(f"{qualifier}.".casefold()):
+                return name[len(qualifier) + 1 :]
+        return name
+
+
+def _elsewhere(plan: Merge) -> int | None:
+    raise InvalidRequestError(f"the merge on {plan.on} is run by its builder", fix="call execute() of the builder")
