@@ -126,6 +126,7 @@ def create_table(
     schema: SchemaInput,
     *,
     partition_by: str | Sequence[str] = (),
+    cluster_by: str | Sequence[str] = (),
     properties: Mapping[str, str] | None = None,
     format: str = "delta",  # noqa: A002 (the word of the public interface)
     name: str | None = None,
@@ -139,8 +140,8 @@ def create_table(
     """Create an empty table. `schema` is lakeview's, Arrow's or polars', or names types; `engine` and
     `user` are recorded with the commit.
 
-    CommitConflictError if there is a table already, InvalidRequestError for a schema, partitioning or property that
-    no table can have, UnsupportedTableError for a format, type, feature or property that is not written.
+    CommitConflictError if there is a table already, InvalidRequestError for a schema, partitioning, clustering or
+    property that no table can have, UnsupportedTableError for a format, type, feature or property that is not written.
     """
     if format != "delta":
         raise UnsupportedTableError(
@@ -153,6 +154,7 @@ def create_table(
         storage,
         schema_of(schema),
         partition_by=names_of(partition_by, "partition_by"),
+        cluster_by=names_of(cluster_by, "cluster_by"),
         properties=None if properties is None else mapping_of(properties, "properties"),
         name=optional_text(name, "name"),
         description=optional_text(description, "description"),

@@ -16,8 +16,10 @@ from lakeview.model.frames import RULES
 from lakeview.model.schema import Schema
 from lakeview.model.type_tree import fields_below
 
+CLUSTERING = "delta.clustering"
+"""The domain that records the columns that data is clustered by."""
+
 _CONSTRAINT = "delta.constraints."
-_CLUSTERING = "delta.clustering"
 _COLLATIONS = "__COLLATIONS"
 _BINARY_COLLATION = "UTF8_BINARY"
 
@@ -56,7 +58,7 @@ def recorded_rules(schema: Schema, properties: Mapping[str, str], clustered: Seq
 
 def clustering_columns(schema: Schema, domains: pl.DataFrame) -> list[str]:
     """The columns that data is clustered by, as `leaf_name` writes them; DOMAIN_METADATA has their physical names."""
-    for text in domains.filter(domains["domain"] == _CLUSTERING)["configuration"]:
+    for text in domains.filter(domains["domain"] == CLUSTERING)["configuration"]:
         recorded = _json(text)
         paths = recorded.get("clusteringColumns") if isinstance(recorded, dict) else None
         return [_clustered(schema, path) for path in paths] if isinstance(paths, list) else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from lakeview.delta.data.row_tracking import MATERIALIZED
@@ -13,6 +13,8 @@ from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.commits import encode_actions, json_text
 from lakeview.delta.log.paths import LOG_FOLDER, commit_name
 from lakeview.delta.log.times import asks_for_in_commit_times
+from lakeview.delta.write.clustering import FEATURE as CLUSTERED
+from lakeview.delta.write.clustering import check_columns, clustering_domain
 from lakeview.delta.write.column_ids import MAX_ID, check_unique, with_column_ids
 from lakeview.delta.write.evolution import check_column_metadata, check_types
 from lakeview.delta.write.property_checks import check_reserved_columns, check_settable, check_statistics_columns
@@ -31,6 +33,7 @@ def create_log(
     schema: Schema,
     *,
     partition_by: Sequence[str] = (),
+    cluster_by: Sequence[str] = (),
     properties: Mapping[str, str] | None = None,
     name: str | None = None,
     description: str | None = None,
@@ -40,13 +43,10 @@ def create_log(
 ) -> None:
     """Write version 0 of a table, with the lowest protocol that its schema and properties need.
 
-    CommitConflictError if there is a table already, InvalidRequestError for a schema, partitioning or properties
-    that no table can have, UnsupportedTableError for a type or feature that is not written.
+    CommitConflictError if there is a table already, InvalidRequestError for a schema, partitioning, clustering or
+    properties that no table can have, UnsupportedTableError for a type or feature that is not written.
     """
-    check_schema(schema, partition_by)
-    check_settable(properties or {})
-    check_reserved_columns(schema, properties or {})
-    check_statistics_columns(schema, properties or {})
+    check_definition(schema, partition_by, cluster_by, properties or {})
     now = milliseconds(clock())
     configuration: dict[str, str | None] = dict(properties or {})
     schema = _prepared(schema, configuration)
@@ -59,10 +59,37 @@ def create_log(
         created_time=now,
         configuration=configuration,
     )
-    parameters = {"partitionBy": json_text(partition_by), "description": description, "isManaged": "false"}
-    parameters["properties"] = json_text(configuration)
-    protocol = lowest_protocol(metadata, storage.root)
-    put_first(storage, "CREATE TABLE", parameters, None, protocol, metadata, now, [], engine=engine, user=user)
+    parameters = creation_parameters(partition_by, cluster_by, configuration, description)
+    protocol = lowest_protocol(metadata, storage.root, (CLUSTERED,) if cluster_by else ())
+    domains = [("domainMetadata", clustering_domain(schema, cluster_by))] if cluster_by else []
+    put_first(storage, "CREATE TABLE", parameters, None, protocol, metadata, now, domains, engine=engine, user=user)
+
+
+def creation_parameters(
+    partition_by: Sequence[str],
+    cluster_by: Sequence[str],
+    configuration: Mapping[str, str | None],
+    description: str | None,
+) -> dict[str, str | None]:
+    """operationParameters of a commit that creates a table, or replaces it."""
+    return {
+        "partitionBy": json_text(partition_by),
+        **({"clusterBy": json_text(cluster_by)} if cluster_by else {}),
+        "description": description,
+        "isManaged": "false",
+        "properties": json_text(configuration),
+    }
+
+
+def check_definition(
+    schema: Schema, partition_by: Sequence[str], cluster_by: Sequence[str], properties: Mapping[str, str]
+) -> None:
+    """InvalidRequestError or UnsupportedTableError for a definition that no table can have."""
+    check_schema(schema, partition_by)
+    check_columns(schema, cluster_by)
+    check_settable(properties)
+    check_reserved_columns(schema, properties)
+    check_statistics_columns(schema, properties)
 
 
 def put_first(
@@ -115,10 +142,7 @@ def _prepared(schema: Schema, configuration: dict[str, str | None]) -> Schema:
 
 def check_creatable(schema: Schema, partition_by: Sequence[str], properties: Mapping[str, str], address: str) -> None:
     """Raises what `create_log` would, before rows are written for a table that their commit creates."""
-    check_schema(schema, partition_by)
-    check_settable(properties)
-    check_reserved_columns(schema, properties)
-    check_statistics_columns(schema, properties)
+    check_definition(schema, partition_by, (), properties)
     configuration: dict[str, str | None] = dict(properties)
     metadata = Metadata(
         id="", schema_string=schema_text(schema), partition_columns=list(partition_by), configuration=configuration
@@ -151,9 +175,10 @@ def check_schema(schema: Schema, partition_by: Sequence[str]) -> None:
         )
 
 
-def lowest_protocol(metadata: Metadata, address: str) -> Protocol:
-    """The lowest protocol: (1, 2), or exactly the table features needed (today's protocol, Table Features)."""
-    features = with_required(active_features(metadata))
+def lowest_protocol(metadata: Metadata, address: str, more: Collection[str] = ()) -> Protocol:
+    """The lowest protocol: (1, 2), or exactly the table features needed (today's protocol, Table Features); `more`:
+    features that the metadata does not show."""
+    features = with_required(active_features(metadata) | set(more))
     check_clustering(features, metadata.partition_columns or (), address)
     if missing := sorted(features - WRITER_FEATURES):
         raise UnsupportedTableError(

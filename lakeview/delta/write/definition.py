@@ -30,6 +30,10 @@ _MAPPING_MODE = "delta.columnMapping.mode"
 ROW_TRACKING, SUSPENDED = "delta.enableRowTracking", "delta.rowTrackingSuspended"
 _ENABLED_FROM, _ENABLED_AT = "delta.inCommitTimestampEnablementVersion", "delta.inCommitTimestampEnablementTimestamp"
 
+_STAYS = ("delta.columnMapping.", "delta.enableInCommitTimestamps", "delta.inCommitTimestamp", *MATERIALIZED.values())
+"""Properties that a table keeps when it is replaced: ids and names in files are never given twice, and commits go on
+being timed as they are."""
+
 
 class Definition:
     """What a table is, without its files: as a transaction found it, and with what it changes.
@@ -131,6 +135,34 @@ class Definition:
         """Replace the partition columns. InvalidRequestError for a table that is clustered."""
         check_clustering(self.protocol.writer_features or (), names, self._address)
         self.change_metadata(partition_columns=list(names))
+
+    def replace(
+        self,
+        schema: Schema,
+        partition_by: Sequence[str],
+        properties: Mapping[str, str],
+        description: str | None,
+        features: Collection[str],
+    ) -> None:
+        """Make it that of another table: of the properties stay those that files, ids and times of commits need.
+
+        InvalidRequestError for another way of mapping columns, and for clustering beside partitions.
+        """
+        own = self.metadata.configuration or {}
+        configuration = {key: text for key, text in own.items() if key.startswith(_STAYS)} | dict(properties)
+        mode = column_mapping_mode(self.table_protocol, self.properties, self._address)
+        self._check_mapping(mode, _mode(configuration))
+        if _mode(configuration) != "none":
+            schema, largest = with_column_ids(schema, int(configuration.get(MAX_ID) or 0))
+            configuration[MAX_ID] = str(largest)
+        if _is_on(configuration, ROW_TRACKING):
+            self._start_row_tracking(configuration)
+        check_clustering(self.protocol.writer_features or (), partition_by, self._address)
+        # before the features: clustering is held against the partitions that the table gets
+        self.metadata = msgspec.structs.replace(self.metadata, partition_columns=list(partition_by))
+        self.change_metadata(
+            features=features, schema_string=schema_text(schema), configuration=configuration, description=description
+        )
 
     def change_properties(self, properties: Mapping[str, str | None]) -> None:
         """Set properties, or unset those that are None; what their features keep in others is set as well.

@@ -61,6 +61,41 @@ class DefinitionOperations:
             txn.evolve(schema)
         return txn.version
 
+    def replace_table(
+        self: WritableTable,
+        schema: SchemaInput,
+        *,
+        partition_by: str | Sequence[str] = (),
+        cluster_by: str | Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+        description: str | None = None,
+        operation: str = "CREATE OR REPLACE TABLE",
+        engine: str | None = None,
+    ) -> int | None:
+        """Remove all rows and give the table the definition of a new one, in one commit; returns the version. Earlier
+        versions stay. Properties that are not given go, except those by which columns are mapped and commits are timed;
+        the protocol is never downgraded."""
+        from lakeview.delta.write.create import creation_parameters
+        from lakeview.delta.write.retries import until_made
+
+        columns = schema_of(schema)
+        partitions, clustering = names_of(partition_by, "partition_by"), names_of(cluster_by, "cluster_by")
+        settings = {} if properties is None else mapping_of(properties, "properties")
+        parameters = creation_parameters(partitions, clustering, settings, optional_text(description, "description"))
+
+        def attempt() -> int | None:
+            with self.transaction(operation, parameters=parameters, engine=engine) as txn:
+                txn.replace_table(
+                    columns,
+                    partition_by=partitions,
+                    cluster_by=clustering,
+                    properties=settings,
+                    description=description,
+                )
+            return txn.version
+
+        return until_made(attempt)
+
     def rename_column(self: WritableTable, column: Column, name: str) -> int | None:
         """Give a column, or a field of a struct (`a.b`), another name; no file changes. Columns have to be mapped."""
         from lakeview.delta.write.schema_changes import column_path

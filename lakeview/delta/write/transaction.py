@@ -14,7 +14,6 @@ from lakeview.delta.log.actions import AddFile, Txn
 from lakeview.delta.properties import value
 from lakeview.delta.write.assignments import Assignments
 from lakeview.delta.write.context import WriteContext
-from lakeview.delta.write.create import check_schema
 from lakeview.delta.write.file_changes import paths_of
 from lakeview.delta.write.identity import Identity
 from lakeview.delta.write.merge import Merge, condition_of
@@ -24,19 +23,19 @@ from lakeview.delta.write.restore import check_no_vacuum, check_target, restore
 from lakeview.delta.write.row_operations import change_rows, merge_rows
 from lakeview.delta.write.row_work import RowOutcome, RowWork
 from lakeview.delta.write.statistics import recompute_statistics
+from lakeview.delta.write.table_replacement import TableReplacement
 from lakeview.delta.write.target import Progress
-from lakeview.delta.write.whole_files import EVERY, WholeFiles
+from lakeview.delta.write.whole_files import EVERY
 from lakeview.delta.write.writer import conformed_rows, write_conformed, write_files
 from lakeview.model.arguments import integer_of, names_of, optional_integer, text_of
-from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
-from lakeview.model.schema import Schema
+from lakeview.model.errors import ConstraintViolationError
 from lakeview.model.snapshot import milliseconds
 from lakeview.predicates.row_wise import row_wise
 from lakeview.rows.batches import Frame, batches_of, frame_from
 from lakeview.storage.access import StoreAccess
 
 
-class Transaction(WholeFiles):
+class Transaction(TableReplacement):
     """One commit in the making, on the table's latest version.
 
     Data files are written as changes are made; the commit is one file, created only if it is not there. When another
@@ -243,27 +242,6 @@ class Transaction(WholeFiles):
         if any(clause.does != "insert" for clause in merge.clauses):
             self.check_may_remove()
         self._row_by_row = self._only_deletes = False
-
-    def replace_schema(self, schema: Schema, partition_by: Sequence[str] | None = None) -> None:
-        """Give the table another schema altogether, for the rows that come next. `partition_by`: its partition columns
-        from now on; without, those that it has, in the spelling of the schema.
-
-        InvalidRequestError unless this commit has removed every file, whose columns the schema would have to keep, and
-        for partition columns that the schema lacks.
-        """
-        rest = set(self._base.adds([])["key"]) - self.files.removed_paths
-        if rest or self.files.adds:
-            raise InvalidRequestError(
-                "the schema of a table can be replaced only by a commit that replaces all of its files first",
-                fix="remove all files before, or evolve the schema",
-                kind="schema-change",
-            )
-        spellings = {name.casefold(): name for name in schema.names}
-        own = [spellings.get(name.casefold(), name) for name in self.definition.partition_columns]
-        partitions = own if partition_by is None else list(partition_by)
-        check_schema(schema, partitions)
-        self._change_schema(schema)
-        self.definition.change_partitions(partitions)
 
     def set_transaction(self, app_id: str, version: int, *, once: bool = False) -> bool:
         """Record how far an application has got, with this commit; false if it has got there before.
