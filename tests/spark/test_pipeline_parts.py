@@ -367,6 +367,14 @@ def test_an_expectation_that_cannot_be_checked_is_refused_before_any_row_is_read
         check_rules(parse_config(text).tables["t"].rules, SCHEMA)
 
 
+def test_an_order_by_values_that_have_none_is_refused() -> None:
+    words = "sink: s, publish: merge, keys: [id], order_by: [at]"
+    dataset = parse_config(f"{{output: o, tables: {{t: {{{words}}}}}}}").tables["t"]
+    schema = Schema.from_arrow(pa.schema({"id": pa.int64(), "at": pa.list_(pa.int64())}))
+    with pytest.raises(InvalidRequestError, match="column at is of type array<long>, whose values have no order"):
+        spelled_as_rows(dataset, schema)
+
+
 @pytest.mark.parametrize(
     ("words", "problem"),
     [

@@ -139,6 +139,32 @@ def test_a_merge_takes_the_last_row_of_a_key(spark: SparkSession, tmp_path: Path
         shop.publish()
 
 
+def test_rows_that_arrive_late_change_no_newer_row_and_bring_no_deleted_one_back(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    text = "sink: sink\n    publish: merge\n    keys: [id]\n    order_by: [price, name]\n    optimize: true"
+    shop = Shop(spark, tmp_path, f"{text}\n    delete_when: name LIKE 'gone%'")
+    shop.sink.append(rows((1, "a", 5), (2, "b", 5), (3, "c", 5), (4, None, 5)))
+    shop.publish()
+    # of four keys: a deletion, one of a key that is not there, an older deletion, and a row without the second column
+    later: Any = [(1, "gone", 7), (5, "gone", 7), (2, "gone", 4), (None, "gone", 7)]
+    shop.sink.append(rows(*later, (3, None, 5)))
+    with pytest.raises(KilledError):
+        shop.publish(kill="tombstones of orders")
+    shop.publish()
+    assert shop.table().rows() == [(2, "b", 5), (3, "c", 5), (4, None, 5)]
+    shop.sink.append(rows((1, "late", 6), (5, "late", 7), (2, "new", 6), (4, "a", 5)))
+    shop.publish()
+    assert shop.table().rows() == [(2, "new", 6), (3, "c", 5), (4, "a", 5), (5, "late", 7)]
+    shop.sink.append(rows((1, "again", 8), (5, "gone again", 6), (2, "gone", 6)))
+    shop.publish()
+    assert shop.table().rows() == [(1, "again", 8), (2, "new", 6), (3, "c", 5), (4, "a", 5), (5, "late", 7)]
+    # a table that is created again gets all rows of the sink, and begins without tombstones
+    (tmp_path / "lake" / "orders").rename(tmp_path / "old")
+    shop.publish()
+    assert shop.table().rows() == [(1, "again", 8), (2, "new", 6), (3, "c", 5), (4, "a", 5), (5, "late", 7)]
+
+
 def test_new_columns_of_a_sink_are_published_where_they_are_asked_for(spark: SparkSession, tmp_path: Path) -> None:
     shop = Shop(spark, tmp_path, "sink: sink\n    publish: merge\n    keys: [id]")
     shop.sink.append(rows((1, "a", 5), (2, "b", 6)))

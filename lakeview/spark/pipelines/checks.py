@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lakeview.delta.write.evolution import merge_schemas
 from lakeview.delta.write.optimize import order_columns
+from lakeview.model.data_types import ArrayType, MapType, StructType
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import choices, first_few
 from lakeview.model.schema import Schema
@@ -66,6 +67,14 @@ def spelled_as_rows(dataset: Dataset, schema: Schema) -> Dataset:
                 fix=f"{choices(unknown, schema.names)}; correct {word} in {FILE}",
                 place=word,
                 kind="unknown-column",
+            )
+    for name in dataset.order_by:
+        if isinstance(schema[name].type, ArrayType | MapType | StructType):
+            raise InvalidRequestError(
+                f"order_by: column {name} is of type {schema[name].type}, whose values have no order",
+                fix=f"order by a column of a plain type, or by a field that the flow makes a column; correct {FILE}",
+                place="order_by",
+                kind="no-order",
             )
     check_rules(dataset.rules, schema)
     if dataset.delete_when is not None:

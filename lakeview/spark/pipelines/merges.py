@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame
 
-from lakeview.delta.write.merge import SOURCE, Merge, condition_of
+from lakeview.delta.write.merge import SOURCE, TARGET, Merge, condition_of
 from lakeview.model.errors import InvalidRequestError
 from lakeview.predicates.qualifiers import qualified
 from lakeview.spark.dml.merge import empty_source
@@ -12,13 +14,35 @@ from lakeview.spark.pipelines.config import Dataset
 
 
 def merge_plan(dataset: Dataset, rows: DataFrame) -> Merge:
-    """Rows update the row of their key, or are inserted; those of `delete_when` delete it, and are not inserted."""
+    """Rows update the row of their key, or are inserted; those of `delete_when` delete it, and are not inserted. With
+    `order_by` a row that is older than that of its key changes nothing."""
     plan = Merge(empty_source(rows), condition_of(dataset.keys), _elsewhere)
+    current = _not_older(dataset.order_by) if dataset.order_by else None
     if dataset.delete_when is None:
-        return plan.when_matched_update().when_not_matched_insert()
+        return plan.when_matched_update(where=current).when_not_matched_insert()
     deletes = qualified(dataset.delete_when, SOURCE)
-    plan.when_matched_delete(where=deletes).when_matched_update()
+    plan.when_matched_delete(where=deletes if current is None else f"({deletes}) AND {current}")
+    plan.when_matched_update(where=current)
     return plan.when_not_matched_insert(where=f"({deletes}) IS NOT TRUE")
+
+
+def tombstone_plan(dataset: Dataset, rows: DataFrame) -> Merge:
+    """Of each key the tombstone with the largest values of `order_by` stays."""
+    plan = Merge(empty_source(rows), condition_of(dataset.keys), _elsewhere)
+    return plan.when_matched_update(where=_not_older(dataset.order_by)).when_not_matched_insert()
+
+
+def _not_older(order_by: Sequence[str]) -> str:
+    """That a row of the source is as new as that of the table, or newer. Null is older than all values, as in
+    `latest_of_keys`."""
+    older = "FALSE"
+    for name in reversed(order_by):
+        column = '"' + name.replace('"', '""') + '"'
+        ours, theirs = f"{SOURCE}.{column}", f"{TARGET}.{column}"
+        before = f"{theirs} > {ours} OR ({ours} IS NULL AND {theirs} IS NOT NULL)"
+        same = f"{theirs} = {ours} OR ({ours} IS NULL AND {theirs} IS NULL)"
+        older = f"({before} OR (({same}) AND {older}))"
+    return f"({older} IS NOT TRUE)"
 
 
 def _elsewhere(plan: Merge) -> int | None:

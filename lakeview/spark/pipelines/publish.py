@@ -35,6 +35,7 @@ from lakeview.spark.pipelines.publication import (
 )
 from lakeview.spark.pipelines.records import Records, Row, commits_after, transaction_version
 from lakeview.spark.pipelines.sources import Places, Source, only_grew, restored_at, table_at
+from lakeview.spark.pipelines.tombstones import Tombstones
 from lakeview.spark.types import from_spark
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
@@ -97,11 +98,16 @@ class Publisher:
         table = delta_table(self._address(name), "maintained", "leave optimize and vacuum out", self.access)
         started = self.clock()
         version = None
+        tombstones = table_at(self._places(name).tombstones(table), self.access)
+        tables = [table] if tombstones is None else [table, tombstones]
         if dataset.optimize or dataset.z_order_by:
             version = changes.optimize(self.spark, table, None, dataset.z_order_by, self.user)
+            for each in tables[1:]:
+                changes.optimize(self.spark, each, None, user=self.user)
             self.step(f"optimized {name}")
         if dataset.retention is not None:
-            table.vacuum(dataset.retention, dry_run=False, user=self.user, clock=self.clock)
+            for each in tables:
+                each.vacuum(dataset.retention, dry_run=False, user=self.user, clock=self.clock)
         self._record(name, "maintain", "succeeded", started=started, output=table.address, version=version)
 
     def recover(self, name: str) -> None:
@@ -150,7 +156,7 @@ class Publisher:
             if counts.quarantined:
                 done = self._set_apart(name, dataset, divided, target, app, done)
                 self.step(f"quarantined {name}")
-            self._write(target, dataset, divided, app, done)
+            self._write(name, target, dataset, divided, app, done)
         finally:
             divided.unpersist()
 
@@ -226,11 +232,18 @@ class Publisher:
         return msgspec.structs.replace(done, quarantine=recorded, quarantine_version=quarantine.latest_version)
 
     def _write(
-        self, target: DeltaTable, dataset: Dataset, divided: DataFrame, app: tuple[str, int], done: Publication
-    ) -> None:
+        self, name: str, target: DeltaTable, dataset: Dataset, divided: DataFrame, app: tuple[str, int],
+        done: Publication,
+    ) -> None:  # fmt: skip
         good = divided.where(~expectations.removed(dataset.rules)).drop(expectations.FAILED)
         if dataset.order_by:
             good = expectations.latest_of_keys(good, dataset.keys, dataset.order_by)
+            if dataset.delete_when is not None:
+                address = self._places(name).tombstones(target)
+                tombstones = Tombstones(self.spark, address, dataset, self.access, self.user, self.clock)
+                good = tombstones.newer(good)
+                tombstones.add(good)
+                self.step(f"tombstones of {name}")
             rows_out = good.count()
             done = msgspec.structs.replace(
                 done, rows_out=rows_out, rows_dropped=done.rows_dropped + done.rows_out - rows_out

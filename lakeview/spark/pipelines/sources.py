@@ -54,6 +54,11 @@ class Places:
         """The table of the rows that were quarantined."""
         return f"{self.root.rstrip('/')}/{FOLDER}/quarantine/{self.name}"
 
+    def tombstones(self, published: DeltaTable) -> str:
+        """The table of the deletions that were merged into a published table: one that is created again begins
+        without."""
+        return f"{self.root.rstrip('/')}/{FOLDER}/tombstones/{self.name}/{published.snapshot().id}"
+
     def application(self, sink: DeltaTable | None) -> str:
         """The application id of publications from a sink, or from a view without one."""
         return self._applications + ("the view" if sink is None else str(sink.snapshot().id))

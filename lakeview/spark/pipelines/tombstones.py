@@ -1,0 +1,83 @@
+"""The rows that delete others to tombstones, by which a row that is older than a deletion does not come again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+import lakeview as lv
+from lakeview.delta.table import DeltaTable
+from lakeview.model.clock import Clock
+from lakeview.model.schema import quoted
+from lakeview.spark.dml.merge import merge
+from lakeview.spark.option_values import as_spark_options
+from lakeview.spark.pipelines import expectations
+from lakeview.spark.pipelines.config import Action, Dataset, Expectation
+from lakeview.spark.pipelines.graph import FORMAT
+from lakeview.spark.pipelines.merges import tombstone_plan
+from lakeview.spark.pipelines.sources import table_at
+from lakeview.spark.types import from_spark
+from lakeview.storage.access import StoreAccess
+
+_KEY, _ORDER = "\1key", "\1order"
+
+
+@dataclass(frozen=True)
+class Tombstones:
+    """The keys that were deleted from a published table, each with the order of its deletion, in a Delta table at
+    `address`: columns `keys` and `order_by` of `dataset`. Publications of a row and of its deletion then have the same
+    result in either order. Writing them again changes nothing."""
+
+    spark: SparkSession
+    address: str
+    dataset: Dataset
+    access: StoreAccess
+    user: str | None
+    clock: Clock
+
+    def newer(self, rows: DataFrame) -> DataFrame:
+        """The rows without those that are older than the deletion of their key."""
+        table = table_at(self.address, self.access)
+        keys, order = self.dataset.keys, self.dataset.order_by
+        if table is None or any(name not in table.snapshot().schema for name in (*keys, *order)):
+            return rows  # those of other keys, or of another order, say nothing of these
+        reader = self.spark.read.format(FORMAT).options(**as_spark_options(self.access))
+        deleted = reader.option("versionAsOf", str(table.latest_version)).load(table.address)
+        # structs are compared field by field, a null before all values
+        deleted = deleted.select(
+            *[_column(key).alias(f"{_KEY}{i}") for i, key in enumerate(keys)],
+            f.struct(*[_column(name) for name in order]).alias(_ORDER),
+        )
+        same = [_column(key) == _column(f"{_KEY}{i}") for i, key in enumerate(keys)]
+        is_older = _column(_ORDER) > f.struct(*[_column(name) for name in order])
+        return rows.join(deleted, reduce(Column.__and__, same, is_older), "left_anti")
+
+    def add(self, rows: DataFrame) -> None:
+        """Record the deletions among rows, of which a key has one; before the rows are merged."""
+        rule = Expectation("deletes", Action.DROP, condition=self.dataset.delete_when)
+        deletes = expectations.mark_failures(rows, [rule], None).where(~expectations.removed([rule]))
+        names = dict.fromkeys((*self.dataset.keys, *self.dataset.order_by))
+        deletes = deletes.dropna(subset=[quoted(key) for key in self.dataset.keys])
+        deletes = deletes.select(*[_column(name) for name in names])
+        if not deletes.isEmpty():
+            plan = tombstone_plan(self.dataset, deletes)
+            merge(
+                self.spark, self._table(deletes), deletes, plan, merge_schema=True, user=self.user, clock=self.clock
+            )  # fmt: skip
+
+    def _table(self, rows: DataFrame) -> DeltaTable:
+        table = table_at(self.address, self.access)
+        if table is None:
+            table = lv.create_table(
+                self.address, from_spark(rows.schema).to_arrow(), user=self.user, clock=self.clock,
+                properties={"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"},
+                storage_options=self.access.options,
+            )  # fmt: skip
+        return table
+
+
+def _column(name: str) -> Column:
+    return f.col(quoted(name))
