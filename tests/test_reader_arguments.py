@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import lakeview as lv
@@ -33,6 +34,10 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "a negative number of days": lambda t: lv.inspect(t).retention(-1),
     "a scan of a truth value": lambda t: t.scan(True),
     "a moment that UTC has not": lambda t: t.snapshot(at=datetime.max.replace(tzinfo=timezone(-timedelta(hours=1)))),
+    "a plan for a number": lambda t: t.plan("1"),
+    "a plan for a column": lambda t: t.plan(pl.col("id")),
+    "a plan for a value": lambda t: t.plan("id + 1"),
+    "tasks for a column": lambda t: t.tasks(where="id"),
     "columns of a listing": lambda t: t.files(columns=5),
     "a column twice in a listing": lambda t: t.files(columns=["path", "path"]),
     "columns with statistics": lambda t: t.statistics(columns=[5]),

@@ -34,7 +34,7 @@ from lakeview.model.frames import ACTIONS
 from lakeview.model.physical import PhysicalFile
 from lakeview.model.snapshot import Snapshot, milliseconds
 from lakeview.model.table_body import OneLine, RangeRead, check_point
-from lakeview.predicates import predicate
+from lakeview.predicates.evaluation import condition_of
 from lakeview.rows.footers import listed_size, physical_file
 from lakeview.rows.lazy import lazy_rows
 from lakeview.rows.tasks import FileTask, of_files, select_columns
@@ -148,7 +148,7 @@ class DeltaTable(Operations, OneLine):
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
         """PLAN: which files a filter reads, and what skips the others."""
         state = self.state(version)
-        return self._scan(state).plan(predicate(where, self._states.schema(state)))
+        return self._scan(state).plan(condition_of(where, self._states.schema(state)))
 
     def physical(self, path: str, version: int | None = None) -> PhysicalFile:
         """How a file of a version is laid out inside: InvalidRequestError, DataFileMissingError, UnsupportedTableError
@@ -194,7 +194,7 @@ class DeltaTable(Operations, OneLine):
         state = self.state(version)
         self._states.require_parquet(state)
         schema = self._states.schema(state)
-        tasks = self._scan(state).tasks(None if where is None else predicate(where, schema))
+        tasks = self._scan(state).tasks(None if where is None else condition_of(where, schema))
         return select_columns((replace(t, roots=self.storage.config.roots) for t in tasks), schema, columns)
 
     def check(self, now: datetime | None = None) -> list[Finding]:

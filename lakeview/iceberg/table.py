@@ -31,7 +31,7 @@ from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot, milliseconds
 from lakeview.model.table import RangeTasks
 from lakeview.model.table_body import RangeRead, TableBody
-from lakeview.predicates import predicate
+from lakeview.predicates.evaluation import condition_of
 from lakeview.rows.footers import listed_size, physical_file
 from lakeview.rows.lazy import lazy_rows
 from lakeview.rows.tasks import FileTask, of_files, select_columns
@@ -184,7 +184,7 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         """PLAN: which files a filter reads, and why the others are skipped."""
         state = self._state
         entry, schema = self._snapshot_and_schema(state, version)
-        return state.scan(entry, schema).plan(predicate(where, schema))
+        return state.scan(entry, schema).plan(condition_of(where, schema))
 
     def physical(self, path: str, version: int | None = None) -> PhysicalFile:
         """How a file of a version is laid out inside: InvalidRequestError, DataFileMissingError, UnsupportedTableError
@@ -230,7 +230,7 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         `where` skips files, it does not filter rows."""
         state = self._state
         entry, schema = self._snapshot_and_schema(state, version)
-        tasks = state.scan(entry, schema).tasks(None if where is None else predicate(where, schema))
+        tasks = state.scan(entry, schema).tasks(None if where is None else condition_of(where, schema))
         return select_columns(tasks, schema, columns)
 
     def tasks_as(self, version: int, schema: Schema, paths: Sequence[str] | None = None) -> list[FileTask]:

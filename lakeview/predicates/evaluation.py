@@ -1,10 +1,14 @@
-"""Errors of polars, which evaluates conditions and values, to ours."""
+"""What polars, which evaluates conditions and values, gives and refuses, to errors of ours."""
 
 from __future__ import annotations
 
 import re
 
-from lakeview.model.errors import InvalidRequestError
+import polars as pl
+
+from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
+from lakeview.model.schema import Schema
+from lakeview.predicates import predicate
 
 _PYTHON_ADVICE = re.compile(r" \(create native python .*\)")
 _BEYOND_64_BITS = re.compile(r"conversion from `i128` to `i64` failed .*: \[(-?\d+)")
@@ -14,6 +18,25 @@ _ZONES_MIXED = (
     "a timestamp with a time zone is compared with one without; a constant with an offset has a zone, as "
     "TIMESTAMP '2024-01-01 00:00:00+00:00'"
 )
+
+
+def condition_of(where: str | pl.Expr, schema: Schema) -> pl.Expr:
+    """A filter as `predicate` reads it; InvalidRequestError (kind bad-predicate) also where it is a value.
+
+    A comparison that polars refuses is left to those that evaluate it.
+    """
+    condition = predicate(where, schema)
+    try:
+        columns = pl.LazyFrame(schema=schema.select(condition.meta.root_names()).to_polars())
+        dtype = columns.select(condition.alias("condition")).collect_schema()["condition"]
+    except (pl.exceptions.PolarsError, UnsupportedTableError):
+        return condition
+    if dtype not in (pl.Boolean, pl.Null):
+        raise InvalidRequestError(
+            f"the condition is {dtype}, not true or false", fix="write a comparison", place="where",
+            kind="bad-predicate",
+        )  # fmt: skip
+    return condition
 
 
 def reason(error: BaseException) -> str:

@@ -249,6 +249,13 @@ def test_a_constraint_is_added_once_its_rows_satisfy_it_and_goes_again(tmp_path:
     assert len(all_rows(table)) == 6
 
 
+def test_a_constraint_that_is_a_value_is_refused_without_rows_too(tmp_path: Path) -> None:
+    table = lv.create_table(str(tmp_path), {"id": pl.Int64()})
+    with pytest.raises(InvalidRequestError, match="not true or false"):
+        table.add_constraint("c", "id")
+    table.append(pl.DataFrame({"id": [1]}))
+
+
 def after_rows(change: Any) -> Any:
     """A change of the definition after rows of the same transaction."""
 

@@ -252,6 +252,8 @@ def test_a_condition_that_selects_nothing_commits_nothing(tmp_path: Path) -> Non
 REFUSED: list[tuple[str, Any, str]] = [
     ("an unknown column", lambda t: t.delete("planet = 1"), "no column planet"),
     ("a condition that is none", lambda t: t.delete("id + 1"), "not true or false"),
+    ("an overwrite by a number", lambda t: t.overwrite(rows(5, 1), "id + 1"), "not true or false"),
+    ("an overwrite by a text", lambda t: t.overwrite(rows(5, 1), "city"), "not true or false"),
     ("text for a number", lambda t: t.delete("id = 'x'"), "cannot be evaluated"),
     ("text for a condition, all files skipped", lambda t: t.delete("city"), "the condition is String, not true"),
     ("an unknown column set", lambda t: t.update({"planet": "1"}), "no column planet"),

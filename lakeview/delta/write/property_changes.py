@@ -18,6 +18,7 @@ from lakeview.delta.write.rules import properties_of, property_features, support
 from lakeview.model.arguments import text_of
 from lakeview.model.errors import InvalidRequestError
 from lakeview.predicates.tree import Node
+from lakeview.rows.matching import check_condition
 
 _CONSTRAINT = "delta.constraints."
 
@@ -127,6 +128,7 @@ class PropertyChanges(PendingCommit):
     def _check_constraint(self, name: str, expression: str) -> None:
         condition = condition_of_rule(Expression(name, expression), self.definition.schema)
         rule = Satisfies(condition, f"the constraint {name} ({expression})")
+        check_condition(condition, self.definition.schema, rule.subject)
         self._check_existing(rule, counterexamples(condition))
 
     def _check_existing(self, rule: Satisfies | HasValue, against: Node) -> None:

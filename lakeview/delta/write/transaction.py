@@ -32,6 +32,7 @@ from lakeview.model.errors import ConstraintViolationError
 from lakeview.model.snapshot import milliseconds
 from lakeview.predicates.row_wise import row_wise
 from lakeview.rows.batches import Frame, batches_of, frame_from
+from lakeview.rows.matching import check_condition
 from lakeview.storage.access import StoreAccess
 
 
@@ -99,6 +100,8 @@ class Transaction(TableReplacement):
         )
         if on_partitions:
             expression = self._on_partitions(where)
+        else:
+            check_condition(expression, self.schema)
         # with what the table computes: a condition may be about it
         rows = pa.Table.from_batches(
             list(conformed_rows(context, batches_of(frame), self.clock, self._allocate)),

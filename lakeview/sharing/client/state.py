@@ -15,7 +15,7 @@ from lakeview.delta.sharing import ListedFiles, check_type_changes, read_head
 from lakeview.model.config import Config
 from lakeview.model.errors import NotATableError, SharingError, UnsupportedTableError, VersionNotFoundError
 from lakeview.model.table_metadata import TableMetadata
-from lakeview.predicates import predicate
+from lakeview.predicates.evaluation import condition_of
 from lakeview.predicates.expressions import parse
 from lakeview.predicates.hints import json_hint, sql_hints
 from lakeview.rows.tasks import FileTask
@@ -79,7 +79,7 @@ class SharedState:
 
     def filter(self, where: str | pl.Expr) -> pl.Expr:
         """A filter over the columns of this version. InvalidRequestError if it names another."""
-        return predicate(where, self.schema)
+        return condition_of(where, self.schema)
 
     def require_rows(self) -> None:
         """UnsupportedTableError for data files, or a change of a type, that this reader does not read."""
