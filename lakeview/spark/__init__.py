@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lakeview.spark.datasource import register
-    from lakeview.spark.dml import DeltaTable
+    from lakeview.spark.dml import DeltaTable, IdentityGenerator
     from lakeview.spark.failures import lakeview_errors
     from lakeview.spark.sessions import session
     from lakeview.spark.tables import table
 
-__all__ = ["DeltaTable", "lakeview_errors", "register", "session", "table"]
+__all__ = ["DeltaTable", "IdentityGenerator", "lakeview_errors", "register", "session", "table"]
 
 _MODULES = {
-    "DeltaTable": "dml", "lakeview_errors": "failures", "register": "datasource", "session": "sessions",
-    "table": "tables",
+    "DeltaTable": "dml", "IdentityGenerator": "dml", "lakeview_errors": "failures", "register": "datasource",
+    "session": "sessions", "table": "tables",
 }  # fmt: skip
 """No module has the name of what it holds: once imported, it would stand in its place."""
 

@@ -8,7 +8,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
-from lakeview.model.schema import Schema
+from lakeview.model.schema import Schema, quoted
 
 # Types not in this table (time, uuid, timestamps in nanoseconds, variant, ...) have no faithful Spark type that a
 # Python data source can yield.
@@ -47,6 +47,53 @@ def from_spark(schema: spark_types.StructType) -> Schema:
     if not schema.fields:
         raise InvalidRequestError("the rows have no column", fix="select one", kind="no-columns")
     return Schema(tuple(Field(f.name, _from_spark(f.dataType, f.name)) for f in schema))
+
+
+def declared_schema(schema: spark_types.StructType) -> Schema:
+    """The schema of a table that is declared so: with comments, and nulls at any depth where fields allow them.
+
+    Raises UnsupportedTableError that names the column whose type no table holds.
+    """
+    return Schema(tuple(_declared_field(f, f.name) for f in schema))
+
+
+def _declared_field(field: spark_types.StructField, column: str) -> Field:
+    comment = (field.metadata or {}).get("comment")
+    metadata = {"comment": comment} if isinstance(comment, str) else {}
+    return Field(field.name, declared_type(field.dataType, column), field.nullable, metadata)
+
+
+def declared_type(kind: spark_types.DataType, column: str) -> DataType:
+    """The type of a column that is declared so. UnsupportedTableError for one that no table holds, and for texts of a
+    length, which no rule of the table would check."""
+    match kind:
+        case spark_types.ArrayType():
+            return ArrayType(declared_type(kind.elementType, f"{column}.element"), kind.containsNull)
+        case spark_types.MapType():
+            key = declared_type(kind.keyType, f"{column}.key")
+            return MapType(key, declared_type(kind.valueType, f"{column}.value"), kind.valueContainsNull)
+        case spark_types.StructType():
+            return StructType(tuple(_declared_field(f, f"{column}.{f.name}") for f in kind))
+        case spark_types.VarcharType() | spark_types.CharType():
+            raise UnsupportedTableError(
+                f"column {column} is {kind.simpleString()}, and lakeview's writer does not hold texts to a length",
+                fix=f"declare it as string, and add the constraint length({column}) <= {kind.length}",
+                place=column,
+                kind="unsupported-type",
+            )
+    return _from_spark(kind, column)
+
+
+def ddl(kind: spark_types.DataType) -> str:
+    """A type in Spark's SQL, names of fields in back-quotes."""
+    match kind:
+        case spark_types.ArrayType():
+            return f"array<{ddl(kind.elementType)}>"
+        case spark_types.MapType():
+            return f"map<{ddl(kind.keyType)}, {ddl(kind.valueType)}>"
+        case spark_types.StructType():
+            return f"struct<{', '.join(f'{quoted(f.name)}: {ddl(f.dataType)}' for f in kind)}>"
+    return kind.simpleString()
 
 
 def check_schema(reader_schema: spark_types.StructType, schema: Schema) -> None:

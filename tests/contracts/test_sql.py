@@ -22,8 +22,9 @@ def uses(text: str) -> Iterator[str]:
         if isinstance(node, ast.Attribute) and node.attr in NAMES - {"sql"}:
             yield node.attr
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "sql":
-            # the method of a syntax tree prints, and takes the dialect by name
-            if not any(keyword.arg == "dialect" for keyword in node.keywords):
+            # the method of a syntax tree prints, and takes the dialect by name; that of a session is Spark's
+            of_session = isinstance(node.func.value, ast.Name) and node.func.value.id == "spark"
+            if not of_session and not any(keyword.arg == "dialect" for keyword in node.keywords):
                 yield "sql"
         elif isinstance(node, ast.ImportFrom) and node.module == "polars":
             yield from (alias.name for alias in node.names if alias.name in NAMES)
@@ -42,3 +43,4 @@ def test_a_new_reader_of_sql_is_seen() -> None:
     assert list(uses("import polars as pl\npl.sql_expr(where)")) == ["sql_expr"]
     assert list(uses("rows.lazy().sql('SELECT 1')")) == ["sql"]
     assert list(uses("from polars import SQLContext")) == ["SQLContext"]
+    assert list(uses("spark.sql('SELECT 1')")) == []

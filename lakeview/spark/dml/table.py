@@ -15,10 +15,11 @@ from lakeview.delta.write.merge import TARGET
 from lakeview.model.arguments import optional_integer
 from lakeview.model.errors import InvalidRequestError, NotATableError
 from lakeview.spark.addresses import delta_table
-from lakeview.spark.dml import changes, results
+from lakeview.spark.dml import catalog, changes, results
 from lakeview.spark.dml.columns import Condition, Values, sql_text
 from lakeview.spark.dml.merge_builder import DeltaMergeBuilder
 from lakeview.spark.dml.optimize_builder import DeltaOptimizeBuilder
+from lakeview.spark.dml.table_builder import Creation, DeltaTableBuilder
 from lakeview.spark.tables import table
 from lakeview.storage.access import StoreAccess
 
@@ -47,12 +48,62 @@ class DeltaTable:
         return cls(sparkSession, delta_table(path, "changed", "read it with lakeview.spark.table()", access))
 
     @classmethod
+    def forName(
+        cls, sparkSession: SparkSession, tableOrViewName: str, storage_options: Mapping[str, Any] | None = None
+    ) -> DeltaTable:
+        """The table of a name in Spark's catalog, at the location that is recorded there; or of delta.`address`.
+
+        NotATableError for a name without a location, InvalidRequestError for a view; else as `forPath`.
+        """
+        path = catalog.path_of(tableOrViewName)
+        if path is None:
+            path = catalog.required_location(sparkSession, tableOrViewName)
+        return cls.forPath(sparkSession, path, storage_options)
+
+    @classmethod
     def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:  # noqa: ARG003 (Delta's call)
-        """Whether a Delta table is at an address."""
+        """Whether a Delta table is at an address, also one written as delta.`address`."""
         try:
-            return isinstance(lv.open_table(identifier), delta.table.DeltaTable)
+            return isinstance(lv.open_table(catalog.path_of(identifier) or identifier), delta.table.DeltaTable)
         except NotATableError:
             return False
+
+    @classmethod
+    def create(
+        cls, sparkSession: SparkSession | None = None, storage_options: Mapping[str, Any] | None = None
+    ) -> DeltaTableBuilder[DeltaTable]:
+        """A table that must not be there yet; say what it is, then `execute`."""
+        return cls._builder(Creation.CREATE, sparkSession, storage_options)
+
+    @classmethod
+    def createIfNotExists(
+        cls, sparkSession: SparkSession | None = None, storage_options: Mapping[str, Any] | None = None
+    ) -> DeltaTableBuilder[DeltaTable]:
+        """A table that is left as it is where there is one already."""
+        return cls._builder(Creation.CREATE_IF_NOT_EXISTS, sparkSession, storage_options)
+
+    @classmethod
+    def replace(
+        cls, sparkSession: SparkSession | None = None, storage_options: Mapping[str, Any] | None = None
+    ) -> DeltaTableBuilder[DeltaTable]:
+        """Another definition, and no rows, for a table that must be there; its earlier versions stay."""
+        return cls._builder(Creation.REPLACE, sparkSession, storage_options)
+
+    @classmethod
+    def createOrReplace(
+        cls, sparkSession: SparkSession | None = None, storage_options: Mapping[str, Any] | None = None
+    ) -> DeltaTableBuilder[DeltaTable]:
+        """As `replace` where there is a table, else as `create`."""
+        return cls._builder(Creation.CREATE_OR_REPLACE, sparkSession, storage_options)
+
+    @classmethod
+    def _builder(
+        cls, creation: Creation, spark: SparkSession | None, storage_options: Mapping[str, Any] | None
+    ) -> DeltaTableBuilder[DeltaTable]:
+        session = spark or SparkSession.getActiveSession()
+        if session is None:
+            raise InvalidRequestError("this thread has no active session", fix="give the session as first argument")
+        return DeltaTableBuilder(session, creation, lambda target: cls(session, target), storage_options)
 
     def alias(self, aliasName: str) -> DeltaTable:
         """The same table under another name, for the conditions of a merge."""

@@ -1,0 +1,115 @@
+"""Names in Spark's own catalog, to where their tables are, and back.
+
+Spark passes a Python source no location of a table of its catalog, so that such a table is not read by its name alone:
+the entry is for `DeltaTable.forName`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Row, SparkSession
+
+from lakeview.delta.table import DeltaTable
+from lakeview.model.errors import InvalidRequestError, NotATableError
+from lakeview.model.schema import quoted
+from lakeview.spark.types import ddl, to_spark
+
+_PART = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^`.\s]+))\s*(\.|$)")
+_OF_PATHS = ("delta", "lakeview")
+"""What stands before the path of a table, in place of a name."""
+
+_FOR_PATH = "open it by its address: DeltaTable.forPath(spark, 'address')"
+_PLAIN = re.compile(r"\w+")
+"""Names that the catalog of a session has."""
+
+
+def name_parts(identifier: str) -> tuple[str, ...]:
+    """The parts of a name such as `db.orders`, back-quotes taken off. InvalidRequestError for what is no name."""
+    parts, at, end = [], 0, "."
+    while match := _PART.match(identifier, at) if end else None:
+        parts.append(match[1].replace("``", "`") if match[1] is not None else match[2])
+        at, end = match.end(), match[3]
+    if end or not parts:
+        raise InvalidRequestError(
+            f"{identifier!r} is no name of a table",
+            fix="write it as orders, shop.orders, or delta.`address`; names with other signs in back-quotes",
+            place=identifier,
+            kind="table-name",
+        )
+    return tuple(parts)
+
+
+def path_of(identifier: str, formats: Collection[str] = _OF_PATHS) -> str | None:
+    """The address in an identifier such as delta.`lake/orders`; None for a name."""
+    if "`" not in identifier:
+        return None
+    parts = name_parts(identifier)
+    return parts[1] if len(parts) == 2 and parts[0].lower() in formats else None
+
+
+def location(spark: SparkSession, name: str) -> str | None:
+    """Where the table of a name is, None where the catalog has no such name.
+
+    InvalidRequestError for a view, whose tables it does not tell.
+    """
+    *namespace, last = name_parts(name)
+    for row in _tables(spark, name, namespace, last):
+        facts = dict(_facts(row.information))
+        if row.isTemporary or facts.get("Type") == "VIEW":
+            raise InvalidRequestError(
+                f"{name} is a view, and Spark does not tell which table is behind it",
+                fix=_FOR_PATH, place=name, kind="view",
+            )  # fmt: skip
+        return facts.get("Location", "").removeprefix("file:") or None
+    return None
+
+
+def required_location(spark: SparkSession, name: str) -> str:
+    """As `location`; NotATableError without one."""
+    address = location(spark, name)
+    if address is None:
+        raise NotATableError(f"Spark's catalog has no table {name} with a location", fix=_FOR_PATH, place=name)
+    return address
+
+
+def default_location(spark: SparkSession, name: str) -> str:
+    """Where Spark would put a table of that name: in the folder of its database."""
+    *namespace, last = name_parts(name)
+    database = ".".join(map(quoted, namespace)) or quoted(spark.catalog.currentDatabase())
+    facts = {row.info_name: row.info_value for row in spark.sql(f"DESCRIBE DATABASE {database}").collect()}
+    return f"{facts['Location'].removeprefix('file:')}/{last.lower()}"
+
+
+def register_table(spark: SparkSession, name: str, table: DeltaTable) -> None:
+    """Let Spark's catalog know a table by its name, and where it is; nothing changes for a name that it has."""
+    full_name = ".".join(map(quoted, name_parts(name)))
+    columns = ", ".join(f"{quoted(f.name)} {ddl(f.dataType)}" for f in to_spark(table.snapshot().schema))
+    address = table.address.replace("\\", "\\\\").replace("'", "\\'")
+    spark.sql(f"CREATE TABLE IF NOT EXISTS {full_name} ({columns}) USING lakeview LOCATION '{address}'")
+
+
+def _tables(spark: SparkSession, name: str, namespace: list[str], last: str) -> list[Row]:
+    """What the catalog shows of a name: a temporary view first, as Spark itself would take it."""
+    if not _PLAIN.fullmatch(last):
+        return []
+    place = f"IN {'.'.join(map(quoted, namespace))} " if namespace else ""
+    try:
+        rows = spark.sql(f"SHOW TABLE EXTENDED {place}LIKE '{last}'").collect()
+    except AnalysisException as error:
+        raise NotATableError(
+            f"Spark's catalog has no table {name}: {str(error).splitlines()[0]}", fix=_FOR_PATH, place=name
+        ) from error
+    same_name = [row for row in rows if row.tableName.casefold() == last.casefold()]
+    return sorted(same_name, key=lambda row: not row.isTemporary)
+
+
+def _facts(information: str) -> Iterator[tuple[str, str]]:
+    """(word, text) of each line before the schema; of two with one word, the last counts: a comment comes before the
+    location, and may have lines of its own."""
+    for line in information.partition("\nSchema: ")[0].splitlines():
+        word, sign, text = line.partition(": ")
+        if sign:
+            yield word, text
