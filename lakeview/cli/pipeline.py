@@ -10,7 +10,7 @@ import click
 
 from lakeview.cli.commands import echo_frame
 from lakeview.model.clock import system_clock
-from lakeview.model.errors import MissingExtraError
+from lakeview.model.errors import MissingExtraError, NotATableError
 from lakeview.model.printable import printable
 
 
@@ -75,7 +75,16 @@ def runs(output: str, machine: bool) -> None:
     """List the runs that published below a folder, newest first."""
     from lakeview.discovery import open_table
     from lakeview.inspection import inspect_pipelines
+    from lakeview.inspection.pipelines import record_address
 
+    try:
+        open_table(record_address(output, "runs"))
+    except NotATableError as error:
+        raise NotATableError(
+            f"no run of a pipeline is recorded below {output}: {error.message}",
+            fix="give the folder that lakeview-pipeline.yml of a project names as output",
+            place=output,
+        ) from error
     frame = inspect_pipelines(output, open_table).runs()
     echo_frame(frame if machine else frame.drop("pipeline", "ended", "duration_ms"), machine, "no runs")
 

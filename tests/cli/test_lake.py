@@ -52,3 +52,13 @@ def test_a_folder_without_tables(tmp_path: Path) -> None:
         f"error: there is no folder {tmp_path / 'gone'}",
     )
     assert run("tables", str(tmp_path), "--json").stdout == "[]\n"
+
+
+def test_runs_of_a_folder_without_any_are_answered_by_the_folder_that_is_meant(tmp_path: Path) -> None:
+    done = run("pipeline", "runs", str(tmp_path / "laek"))
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"error: no run of a pipeline is recorded below {tmp_path}/laek: {tmp_path}/laek/_lakeview/runs is no table: "
+        "the folder is empty or not there\n"
+        "fix: give the folder that lakeview-pipeline.yml of a project names as output\n"
+    )
