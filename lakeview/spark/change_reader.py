@@ -56,7 +56,7 @@ class ChangeOptions:
     def parse(options: Mapping[str, str]) -> ChangeOptions:
         """Raises InvalidRequestError for an unknown option and for a value or a combination that cannot be meant."""
         options = known_options(options, _NAMES, "reading changes")
-        if flag(options, _FEED, default=False) and _DIFFERENCE in options:
+        if flag(options, "readChangeFeed", default=False) and _DIFFERENCE in options:
             raise InvalidRequestError("readChangeFeed and differenceFrom are both given", fix="give one of them")
         is_difference = _DIFFERENCE in options
         kind, of_other = ("differenceFrom", _OF_FEED) if is_difference else ("readChangeFeed", _OF_DIFFERENCE)
@@ -67,13 +67,14 @@ class ChangeOptions:
                 place=stray,
             )
         if is_difference:
-            base, version = number(options, _DIFFERENCE), number(options, "versionasof")
+            base, version = number(options, "differenceFrom"), number(options, "versionAsOf")
             assert base is not None
             return ChangeOptions(path_of(options), base, version, difference=True, access=access_of(options))
         start, end = (_end(options, name) for name in ("starting", "ending"))
         if start is None:
             raise InvalidRequestError(
-                "it is not said from where on changes are read", fix="give startingVersion or startingTimestamp"
+                "it is not said from where on changes are read",
+                fix="give startingVersion or startingTimestamp; changes are read as batches, not as a stream",
             )
         return ChangeOptions(path_of(options), start, end, difference=False, access=access_of(options))
 
@@ -138,7 +139,7 @@ def change_rows(partition: ChangePartition, schema: StructType) -> Iterator[pa.R
 
 
 def _end(options: Mapping[str, str], side: str) -> int | datetime | None:
-    version, at = number(options, f"{side}version"), moment(options, f"{side}timestamp")
+    version, at = number(options, f"{side}Version"), moment(options, f"{side}Timestamp")
     if version is not None and at is not None:
         raise InvalidRequestError(f"{side}Version and {side}Timestamp are both given", fix="give one of them")
     return at if version is None else version

@@ -15,6 +15,8 @@ from lakeview.storage.options import COORDINATOR, option_text, option_value
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 _TRUTH = {"true": True, "false": False}
+_SIZE = re.compile(r"(\d+)(?:([kmgtp])?b?)")
+"""In units of 1024, as JavaUtils.byteStringAs of Spark."""
 
 STORAGE_PREFIX = "storage."
 """What stands before the name of a storage option."""
@@ -41,7 +43,7 @@ def path_of(options: Mapping[str, str]) -> str:
 
 def number(options: Mapping[str, str], name: str) -> int | None:
     """A whole number, None without the option. InvalidRequestError for anything else."""
-    text = options.get(name)
+    text = options.get(name.lower())
     if text is None:
         return None
     if not re.fullmatch(r"\d+", text):
@@ -53,7 +55,26 @@ def number(options: Mapping[str, str], name: str) -> int | None:
 
 def positive(options: Mapping[str, str], name: str) -> int | None:
     """A whole number above 0, None without the option. InvalidRequestError for anything else."""
-    value = number(options, name.lower())
+    return _above_zero(number(options, name), name)
+
+
+def positive_bytes(options: Mapping[str, str], name: str) -> int | None:
+    """A number of bytes above 0, as Spark reads sizes: `1048576`, `1m`, `1mb`, in any case of letters. None without the
+    option. InvalidRequestError for anything else."""
+    text = options.get(name.lower())
+    if text is None:
+        return None
+    size = _SIZE.fullmatch(text.strip().lower())
+    if size is None:
+        raise InvalidRequestError(
+            f"{name} is {text!r}, which is no number of bytes",
+            fix="give a whole number, with a unit such as k, m or g or without",
+            place=name,
+        )
+    return _above_zero(int(size[1]) << 10 * " kmgtp".index(size[2] or " "), name)
+
+
+def _above_zero(value: int | None, name: str) -> int | None:
     if value == 0:
         raise InvalidRequestError(f"{name} is 0: no batch would have a file", fix="give 1 or more, or leave it out")
     return value
@@ -72,7 +93,7 @@ def paths(options: Mapping[str, str], name: str) -> tuple[str, ...] | None:
 
 def flag(options: Mapping[str, str], name: str, *, default: bool) -> bool:
     """True or false. InvalidRequestError for anything else."""
-    text = options.get(name)
+    text = options.get(name.lower())
     if text is None:
         return default
     if text.lower() not in _TRUTH:
@@ -90,7 +111,7 @@ def choice(options: Mapping[str, str], name: str, choices: type[_Choice], defaul
 
 def moment(options: Mapping[str, str], name: str) -> datetime | None:
     """An ISO moment with its offset, None without the option. InvalidRequestError for anything else."""
-    text = options.get(name)
+    text = options.get(name.lower())
     if text is None:
         return None
     try:
@@ -98,7 +119,11 @@ def moment(options: Mapping[str, str], name: str) -> datetime | None:
     except ValueError as error:
         raise InvalidRequestError(f"{name} is {text!r}, which is no ISO moment") from error
     if timestamp.tzinfo is None:
-        raise InvalidRequestError(f"{name} {text} has no offset", fix=f"write {timestamp.isoformat()}Z for UTC")
+        # Delta takes it for one in the time zone of the session, which Spark does not tell a Python source
+        raise InvalidRequestError(
+            f"{name} {text} has no offset, and Spark tells a Python source no time zone of the session",
+            fix=f"write {timestamp.isoformat()}Z for UTC",
+        )
     return timestamp
 
 

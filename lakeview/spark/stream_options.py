@@ -6,7 +6,7 @@ from datetime import datetime
 
 from lakeview.model.errors import InvalidRequestError
 from lakeview.spark.known_options import known_options
-from lakeview.spark.option_values import access_of, flag, moment, number, path_of, positive
+from lakeview.spark.option_values import access_of, flag, moment, number, path_of, positive, positive_bytes
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
 NAMES = (
@@ -50,15 +50,15 @@ class StreamOptions:
             raise InvalidRequestError("startingVersion and startingTimestamp are both given", fix="give one of them")
         return StreamOptions(
             path=path_of(options),
-            starting_version=None if latest else number(options, "startingversion"),
+            starting_version=None if latest else number(options, "startingVersion"),
             starting_latest=latest,
-            starting_timestamp=moment(options, "startingtimestamp"),
+            starting_timestamp=moment(options, "startingTimestamp"),
             max_files=positive(options, "maxFilesPerTrigger") or MOST_FILES,
-            max_bytes=positive(options, "maxBytesPerTrigger"),
-            ignore_changes=flag(options, "ignorechanges", default=False),
-            ignore_deletes=flag(options, "ignoredeletes", default=False),
-            skip_change_commits=flag(options, "skipchangecommits", default=False),
-            fail_on_data_loss=flag(options, "failondataloss", default=True),
+            max_bytes=positive_bytes(options, "maxBytesPerTrigger"),
+            ignore_changes=flag(options, "ignoreChanges", default=False),
+            ignore_deletes=flag(options, "ignoreDeletes", default=False),
+            skip_change_commits=flag(options, "skipChangeCommits", default=False),
+            fail_on_data_loss=flag(options, "failOnDataLoss", default=True),
             access=access_of(options),
         )
 

@@ -115,7 +115,10 @@ def test_overwrite_says_what_it_replaces() -> None:
         ({"path": "t", "version": "1", "timestamp": "2026-01-01T00:00Z"}, "version and timestamp are both given"),
         ({"path": "t", "version": "1", "versionAsOf": "1"}, "version is given twice, as versionasof too"),
         ({"path": "t", "timestamp": "yesterday"}, "timestamp is 'yesterday', which is no ISO moment"),
-        ({"path": "t", "timestamp": "2026-01-01T00:00:00"}, "timestamp 2026-01-01T00:00:00 has no offset"),
+        (
+            {"path": "t", "timestamp": "2026-01-01T00:00:00"},
+            "timestamp 2026-01-01T00:00:00 has no offset, and Spark tells a Python source no time zone of the session",
+        ),
     ],
     ids=["no path", "misspelt", "negative version", "two moments", "two names", "no moment", "naive moment"],
 )
@@ -129,6 +132,17 @@ def test_reading_refuses(options: dict[str, str], message: str) -> None:
 def test_a_batch_without_files_is_refused(name: str) -> None:
     with pytest.raises(InvalidRequestError, match=f"{name} is 0"):
         StreamOptions.parse({"path": "t", name: "0"})
+
+
+@pytest.mark.parametrize(("text", "size"), [("1", 1), ("10b", 10), ("2K", 2048), ("3mb", 3 << 20), (" 1g ", 1 << 30)])
+def test_bytes_are_read_as_spark_reads_sizes(text: str, size: int) -> None:
+    assert StreamOptions.parse({"path": "t", "maxbytespertrigger": text}).max_bytes == size
+
+
+@pytest.mark.parametrize("text", ["", "m", "1.5g", "-1", "1 m", "1gib"])
+def test_what_is_no_number_of_bytes_is_refused(text: str) -> None:
+    with pytest.raises(InvalidRequestError, match=r"maxBytesPerTrigger is .*, which is no number of bytes"):
+        StreamOptions.parse({"path": "t", "maxbytespertrigger": text})
 
 
 def test_a_stream_of_changes_is_answered_by_how_changes_are_read() -> None:

@@ -101,7 +101,7 @@ def test_a_deletion_vector_that_is_vacuumed_between_two_batches_is_what_is_missi
         ({"startingVersion": "2"}, [[4], [5]]),
         ({"startingVersion": "latest"}, []),
         ({"startingVersion": "1", "maxBytesPerTrigger": "1"}, [[1, 2], [3], [4], [5]]),
-        ({"startingTimestamp": "2000-01-01T00:00Z", "maxBytesPerTrigger": "1GB"}, InvalidRequestError),
+        ({"startingTimestamp": "2000-01-01T00:00Z", "maxBytesPerTrigger": "all"}, InvalidRequestError),
         ({"startingVersion": "9"}, VersionNotFoundError),
         ({"startingVersion": "1", "startingTimestamp": "2000-01-01T00:00Z"}, InvalidRequestError),
         ({"versionAsOf": "1"}, InvalidRequestError),
