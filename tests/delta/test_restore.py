@@ -88,6 +88,20 @@ def test_a_moment_comes_back_and_the_commit_says_what_it_did(tmp_path: Path) -> 
     assert (info["operationMetrics"]["numRestoredFiles"], info["operationMetrics"]["numRemovedFiles"]) == ("2", "0")
 
 
+def test_a_transaction_that_restores_records_its_target_if_it_does_no_more(tmp_path: Path) -> None:
+    table = make_table(tmp_path)
+    with again(table).transaction("RESTORE") as txn:
+        txn.restore(1)
+    with again(table).transaction("RESTORE") as txn:
+        txn.restore(2)
+        txn.append(rows(90))
+    table.refresh()
+    parameters = [json.loads(table.commit(version)["action"][0])["operationParameters"] for version in (3, 4)]
+    assert parameters == [{"version": 1, "timestamp": None}, {}]
+    verdicts = table.audit().filter(pl.col("law") == "restore-equals-target")
+    assert verdicts["verdict"].to_list() == ["proven", "unknowable"]
+
+
 def test_a_version_may_be_an_integer_of_numpy(tmp_path: Path) -> None:
     table = lv.create_table(tmp_path, {"id": pl.Int64})
     table.append(pl.DataFrame({"id": [1]}))

@@ -48,6 +48,7 @@ class Entry:
     counts: dict[str, int] = field(default_factory=dict)
     unknown: set[str] = field(default_factory=set)
     _conditions: list[str] = field(default_factory=list)
+    _target: dict[str, Any] = field(default_factory=dict)
     txn_id: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     def count(self, metrics: Mapping[str, int]) -> None:
@@ -81,6 +82,15 @@ class Entry:
             some = self._conditions if len(self._conditions) == 1 else [f"({c})" for c in self._conditions]
             self.parameters["predicate"] = msgspec.json.encode([" OR ".join(some)]).decode()
 
+    def record_target(self, version: int | None, at: datetime | None) -> None:
+        """Record what a RESTORE restores, unless the caller's parameters do; a commit that does more records none."""
+        number = None if version is None else int(version)  # one of numpy has no form in JSON
+        self._target = {"version": number, "timestamp": None if at is None else at.isoformat()}
+
+    def _restores_alone(self, files: Mapping[str, int]) -> bool:
+        counts = (self.counts.get("numRestoredFiles"), self.counts.get("numRemovedFiles"))
+        return self.operation == "RESTORE" and counts == (files["numFiles"], files["numRemovedFiles"])
+
     @cached_property
     def _tried(self) -> int:
         """When the commit was first tried: an attempt that follows another writer's commit has the same bytes."""
@@ -109,7 +119,7 @@ class Entry:
         info |= {
             "timestamp": self._tried,
             "operation": self.operation,
-            "operationParameters": self.parameters,
+            "operationParameters": {**(self._target if self._restores_alone(files) else {}), **self.parameters},
             "operationMetrics": {name: str(count) for name, count in counts.items() if name not in self.unknown},
             "readVersion": read_version,
             "isolationLevel": level,

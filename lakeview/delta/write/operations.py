@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import index
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -198,9 +197,7 @@ class Operations(DefinitionOperations):
         CommitConflictError while a vacuum deletes files.
         """
         check_point(version, at)
-        version = None if version is None else index(version)  # one of numpy has no form in JSON
-        parameters = {"version": version, "timestamp": None if at is None else at.isoformat()}
-        with self.transaction("RESTORE", parameters=parameters) as txn:
+        with self.transaction("RESTORE") as txn:
             txn.restore(version, at=at)
         return txn.version
 

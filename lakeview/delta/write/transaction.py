@@ -215,6 +215,7 @@ class Transaction(TableReplacement):
         with self.files.operation():
             metrics = restore(self, self._base, then)
         self.entry.count(metrics)
+        self.entry.record_target(version, at)
         changes = metrics["numRemovedFiles"] or metrics["numRestoredFiles"] or self.domains
         self._touched = self._touched or bool(changes) or self.definition.changes_metadata
 
