@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import pyarrow as pa
+from pyspark.errors import ParseException
 from pyspark.sql import types as spark_types
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -94,6 +95,25 @@ def ddl(kind: spark_types.DataType) -> str:
         case spark_types.StructType():
             return f"struct<{', '.join(f'{quoted(f.name)}: {ddl(f.dataType)}' for f in kind)}>"
     return kind.simpleString()
+
+
+def struct_type(columns: str | spark_types.StructType) -> spark_types.StructType:
+    """Columns that are given as Spark's SQL has them, such as `day date, n int`. InvalidRequestError for other text."""
+    if isinstance(columns, spark_types.StructType):
+        return columns
+    try:
+        schema = spark_types.DataType.fromDDL(columns)
+    except ParseException as error:
+        raise _no_columns(columns) from error
+    if not isinstance(schema, spark_types.StructType):
+        raise _no_columns(columns)
+    return schema
+
+
+def _no_columns(text: str) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"{text!r} is no list of columns in Spark's SQL", fix="write names and types: 'day date, n int'", place=text
+    )
 
 
 def check_schema(reader_schema: spark_types.StructType, schema: Schema) -> None:

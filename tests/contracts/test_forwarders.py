@@ -15,6 +15,9 @@ REASONS = {
     "lakeview/iceberg/write/refusals.py unsupported": "a default that its callers share",
     "lakeview/jobs/client.py wait": "the event is the client's own",
     "lakeview/predicates/refusals.py refuse": "the reader of conditions that runs has its own words",
+    "lakeview/spark/dml/table.py clone": "a name of Delta's DeltaTable",
+    "lakeview/spark/dml/table.py cloneAtVersion": "a name of Delta's DeltaTable",
+    "lakeview/spark/dml/table.py upgradeTableProtocol": "a name of Delta's DeltaTable",
     "lakeview/spark/stream_writer.py write": "a name of Spark's DataSourceStreamWriter",
     "lakeview/storage/remote.py seek": "a name of Python's RawIOBase",
 }

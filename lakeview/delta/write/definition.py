@@ -19,7 +19,7 @@ from lakeview.delta.log.replay import Replay, table_protocol
 from lakeview.delta.log.times import in_commit_start
 from lakeview.delta.write.column_ids import MAX_ID, with_column_ids
 from lakeview.delta.write.property_checks import check_honoured, check_reserved_columns
-from lakeview.delta.write.rules import active_features, check_clustering, property_features, upgraded
+from lakeview.delta.write.rules import active_features, check_clustering, property_features, upgraded, with_versions
 from lakeview.model.data_types import Field
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema
@@ -122,6 +122,10 @@ class Definition:
         """
         check_clustering(features, self.partition_columns, self._address)
         self.protocol = upgraded(self.protocol, features, self._address)
+
+    def raise_versions(self, reader: int, writer: int) -> None:
+        """Let the protocol have higher versions. InvalidRequestError for others."""
+        self.protocol = with_versions(self.protocol, reader, writer, self._address)
 
     def change_schema(self, schema: Schema) -> None:
         """Replace the schema; columns that have no id and no physical name get them where columns are mapped."""

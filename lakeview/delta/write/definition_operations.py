@@ -149,6 +149,14 @@ class DefinitionOperations:
             txn.entry.parameters["newProtocol"] = json_text(txn.definition.protocol)
         return txn.version
 
+    def upgrade_versions(self: WritableTable, reader_version: int, writer_version: int) -> int | None:
+        """Let the protocol have higher versions; returns the version, None if it has them. Reader version 3 and writer
+        version 7 are those of protocols that name features, which `upgrade_protocol` adds."""
+        with self.transaction("UPGRADE PROTOCOL") as txn:
+            txn.upgrade_versions(reader_version, writer_version)
+            txn.entry.parameters["newProtocol"] = json_text(txn.definition.protocol)
+        return txn.version
+
     def set_properties(self: WritableTable, properties: Mapping[str, str]) -> int | None:
         """Set table properties; the others stay. The protocol is upgraded to what they need."""
         with self.transaction(

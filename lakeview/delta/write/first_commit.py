@@ -6,7 +6,7 @@ import re
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 from urllib.parse import unquote
 
@@ -48,14 +48,17 @@ _EXACT = (pa.types.is_integer, pa.types.is_date)
 """Types whose bounds in a footer are those of the values, by every writer."""
 
 
-def clone(source: Target, target: Storage, clock: Clock) -> None:
-    """Make a table at `target` of the files of another (a shallow clone): they stay where they are.
+def clone(
+    source: Target, target: Storage, clock: Clock, version: int | None = None, at: datetime | None = None
+) -> None:
+    """Make a table at `target` of the files that another has, or had at a version or a moment (a shallow clone): they
+    stay where they are.
 
     Reading the clone needs the source's folder among the allowed roots, where roots are configured. Row ids and
     commit versions are those of the clone's own log. CommitConflictError if there is a table at
     `target`, UnsupportedTableError for a source that is not written here.
     """
-    state = source.state()
+    state = source.state(version, at)
     definition = Definition(state, source.storage.root)
     definition.check_writable()
     now = milliseconds(clock())

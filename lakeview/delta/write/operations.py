@@ -175,11 +175,14 @@ class Operations(DefinitionOperations):
         self: Target,
         address: str,
         *,
+        version: int | None = None,
+        at: datetime | None = None,
         clock: Clock | None = None,
         storage_options: Mapping[str, Any] | None = None,
     ) -> None:
-        """Make a table at another address of the files that this one has now (a shallow clone): they stay where they
-        are, so that reading the clone needs this folder among the allowed roots, and a vacuum here breaks it.
+        """Make a table at another address of the files that this one has, or had at a version or a moment (a shallow
+        clone): they stay where they are, so that reading the clone needs this folder among the allowed roots, and a
+        vacuum here breaks it.
 
         CommitConflictError if there is a table at the address.
         """
@@ -188,7 +191,7 @@ class Operations(DefinitionOperations):
         from lakeview.storage import open_storage
 
         storage = open_storage(address, options=storage_options, config=self.storage.config, decode=True)
-        clone(self, storage, clock or system_clock)
+        clone(self, storage, clock or system_clock, version, at)
 
     def restore(self: WritableTable, version: int | None = None, *, at: datetime | None = None) -> int | None:
         """Make the table what it was at a version or a moment, as a new version, which it returns; None if it is that.

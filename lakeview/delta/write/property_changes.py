@@ -15,7 +15,7 @@ from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.property_checks import check_settable, check_statistics_columns
 from lakeview.delta.write.row_rules import Expression
 from lakeview.delta.write.rules import properties_of, property_features, supported_features
-from lakeview.model.arguments import text_of
+from lakeview.model.arguments import integer_of, text_of
 from lakeview.model.errors import InvalidRequestError
 from lakeview.predicates.tree import Node
 from lakeview.rows.matching import check_condition
@@ -98,6 +98,16 @@ class PropertyChanges(PendingCommit):
         if properties := self._properties_without_force(features):
             self._change_properties(properties)
         self.definition.support(features)
+        self._touched = self._touched or self.definition.is_changed
+
+    def upgrade_versions(self, reader: int, writer: int) -> None:
+        """Let the protocol have higher versions. InvalidRequestError for lower ones, and two that do not fit."""
+        own = supported_features(self.definition.protocol)
+        reader, writer = integer_of(reader, "reader version"), integer_of(writer, "writer version")
+        self.definition.raise_versions(reader, writer)
+        features = supported_features(self.definition.protocol) - own
+        if properties := properties_of(features, self.definition.properties):
+            self._change_properties(properties)
         self._touched = self._touched or self.definition.is_changed
 
     # -- inside

@@ -37,6 +37,9 @@ _BY_TYPE = {"timestamp_ntz": "timestampNtz", "variant": "variantType"}
 _TABLE_FEATURES = 3
 """The reader version from which a protocol names its reader features."""
 
+_MAPPED, _MAPPING_WRITER = 2, 5
+"""The reader version that implies column mapping, and the writer version that it needs."""
+
 
 def active_features(metadata: Metadata) -> frozenset[str]:
     """The features that this table really uses: each needs its property, its type or its column metadata."""
@@ -122,3 +125,37 @@ def upgraded(protocol: Protocol, features: Collection[str], address: str) -> Pro
     if readers:
         return Protocol(_TABLE_FEATURES, MAX_WRITER_VERSION, readers, every)
     return Protocol(protocol.min_reader_version, MAX_WRITER_VERSION, None, every)
+
+
+def with_versions(protocol: Protocol, reader: int, writer: int, address: str) -> Protocol:
+    """The protocol with higher versions; table features are those that the old versions imply, where the new ones are
+    of protocols that name them.
+
+    InvalidRequestError for versions that no protocol has together, and for lower ones than it has.
+    """
+    is_pair = 1 <= reader <= _TABLE_FEATURES and 1 <= writer <= MAX_WRITER_VERSION
+    is_pair = is_pair and (reader < _TABLE_FEATURES or writer == MAX_WRITER_VERSION)
+    if not is_pair or (reader == _MAPPED and writer < _MAPPING_WRITER):
+        raise InvalidRequestError(
+            f"there is no protocol of reader version {reader} and writer version {writer}",
+            fix="give (1, 2) to (1, 7), (2, 5) to (2, 7), or (3, 7)",
+            place="protocol",
+            kind="protocol-version",
+        )
+    own = (protocol.min_reader_version, protocol.min_writer_version)
+    if reader < own[0] or writer < own[1]:
+        raise InvalidRequestError(
+            f"{address} has reader version {own[0]} and writer version {own[1]}, which never go down",
+            fix="copy the rows into a new table, which gets the lowest protocol that it needs",
+            place="protocol",
+            kind="protocol-downgrade",
+        )
+    if (reader, writer) == own:
+        return protocol
+    if writer < MAX_WRITER_VERSION:
+        return Protocol(reader, writer)
+    features = supported_features(protocol)
+    if own[0] < _MAPPED:  # the feature needs readers as well
+        features -= {"columnMapping"}
+    readers = sorted(features & READER_FEATURES) if reader == _TABLE_FEATURES else None
+    return Protocol(reader, writer, readers, sorted(features))

@@ -8,12 +8,14 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql.types import StructType
 
 import lakeview as lv
 from lakeview import delta
+from lakeview.delta.features import WRITER_FEATURES
 from lakeview.delta.write.merge import TARGET
 from lakeview.model.arguments import optional_integer
-from lakeview.model.errors import InvalidRequestError, NotATableError
+from lakeview.model.errors import InvalidRequestError, NotATableError, UnsupportedTableError
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.dml import catalog, changes, results
 from lakeview.spark.dml.columns import Condition, Values, sql_text
@@ -21,6 +23,7 @@ from lakeview.spark.dml.merge_builder import DeltaMergeBuilder
 from lakeview.spark.dml.optimize_builder import DeltaOptimizeBuilder
 from lakeview.spark.dml.table_builder import Creation, DeltaTableBuilder
 from lakeview.spark.tables import table
+from lakeview.spark.types import from_spark, struct_type
 from lakeview.storage.access import StoreAccess
 
 
@@ -67,6 +70,30 @@ class DeltaTable:
             return isinstance(lv.open_table(catalog.path_of(identifier) or identifier), delta.table.DeltaTable)
         except NotATableError:
             return False
+
+    @classmethod
+    def convertToDelta(
+        cls,
+        sparkSession: SparkSession,
+        identifier: str,
+        partitionSchema: str | StructType | None = None,
+        collectStats: bool = True,  # noqa: ARG003 (Delta's call)
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> DeltaTable:
+        """Make a table of the files of parquet.`folder`, which stay as they are; a Delta table is left as it is.
+
+        `partitionSchema`: the columns that folders such as `day=2026-01-01` name. The driver reads all footers, and
+        takes the statistics that they have. Errors as of `lakeview.convert_to_delta`.
+        """
+        address = catalog.path_of(identifier, ("parquet", "delta"))
+        if address is None:
+            raise InvalidRequestError(
+                f"{identifier} is no folder", fix="give it as parquet.`folder`", place=identifier, kind="table-name"
+            )
+        if not cls.isDeltaTable(sparkSession, address):
+            partitions = None if partitionSchema is None else from_spark(struct_type(partitionSchema))
+            lv.convert_to_delta(address, partition_by=partitions, storage_options=storage_options)
+        return cls.forPath(sparkSession, address, storage_options)
 
     @classmethod
     def create(
@@ -139,6 +166,82 @@ class DeltaTable:
 
     # -- what the log alone tells or does
 
+    def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
+        """Let the protocol have higher versions. InvalidRequestError for lower ones, and for two that do not fit."""
+        self._table.upgrade_versions(readerVersion, writerVersion)
+
+    def addFeatureSupport(self, featureName: str) -> None:
+        """Let the protocol name a table feature, in any case of letters, and those that it needs. UnsupportedTableError
+        for one that lakeview does not write."""
+        spellings = {name.lower(): name for name in WRITER_FEATURES}
+        self._table.upgrade_protocol([spellings.get(featureName.lower(), featureName)])
+
+    def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:  # noqa: ARG002
+        """UnsupportedTableError: lakeview takes no feature out of a protocol."""
+        raise UnsupportedTableError(
+            f"lakeview does not take {featureName} out of the protocol of {self._table.address}",
+            fix="copy the rows into a new table, which gets the lowest protocol that it needs, or use Delta Lake's "
+            "ALTER TABLE ... DROP FEATURE",
+            place=featureName,
+            kind="drop-feature",
+        )
+
+    def clone(
+        self,
+        target: str,
+        isShallow: bool,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> DeltaTable:
+        """Make a table at another address of the files that this one has, which stay where they are, in one commit;
+        another one sets the properties.
+
+        Reading it needs this table's folder among the allowed roots. UnsupportedTableError for copied files, or in
+        place of a table, CommitConflictError where a table is.
+        """
+        return self._clone(target, isShallow, replace, properties)
+
+    def cloneAtVersion(
+        self,
+        version: int,
+        target: str,
+        isShallow: bool,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> DeltaTable:
+        """As `clone`, of the files that the table had at a version."""
+        return self._clone(target, isShallow, replace, properties, version=version)
+
+    def cloneAtTimestamp(
+        self,
+        timestamp: datetime | str,
+        target: str,
+        isShallow: bool,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> DeltaTable:
+        """As `clone`, of the files that the table had at a moment, which is written as for `restoreToTimestamp`."""
+        return self._clone(target, isShallow, replace, properties, at=_moment(self._spark, timestamp))
+
+    def _clone(
+        self, target: str, isShallow: bool, replace: bool, properties: Mapping[str, str] | None, **point: Any
+    ) -> DeltaTable:
+        address = catalog.path_of(target) or target
+        if not isShallow or replace:
+            raise UnsupportedTableError(
+                "lakeview clones without copies of the files, and to an address without a table",
+                fix="clone to another address with isShallow=True, or write toDF() to it",
+                place=address,
+                kind="unsupported-clone",
+            )
+        options = self._table.storage.options
+        self._table.refresh()
+        self._table.clone(address, storage_options=options, **point)
+        table_clone = delta_table(address, "changed", "", StoreAccess(options))
+        if properties:
+            table_clone.set_properties(properties)
+        return DeltaTable(self._spark, table_clone)
+
     def detail(self) -> DataFrame:
         """`results.DETAIL`: one row, the table as it is."""
         self._table.refresh()
@@ -167,12 +270,14 @@ class DeltaTable:
     def restoreToTimestamp(self, timestamp: datetime | str) -> DataFrame:
         """Make the table what it was at a moment: a datetime with its offset, or text, which without one is in the time
         zone of the session. Returns as `restoreToVersion`."""
-        at = _moment(self._spark, timestamp) if isinstance(timestamp, str) else timestamp
-        return results.restore_result(self._spark, self._table, self._table.restore(at=at))
+        version = self._table.restore(at=_moment(self._spark, timestamp))
+        return results.restore_result(self._spark, self._table, version)
 
 
-def _moment(spark: SparkSession, text: str) -> datetime:
+def _moment(spark: SparkSession, text: datetime | str) -> datetime:
     """A text as Spark reads it as a timestamp. InvalidRequestError for one that it takes for none."""
+    if isinstance(text, datetime):
+        return text
     (row,) = spark.range(1).select(f.unix_micros(f.lit(text).try_cast("timestamp"))).collect()
     if row[0] is None:
         raise InvalidRequestError(
