@@ -226,6 +226,39 @@ def test_a_range_of_commits(tmp_path: Path) -> None:
     assert verdicts["version"].unique(maintain_order=True).to_list() == [3, 4, 5]
 
 
+OVERWRITES: dict[str, tuple[dict[str, Any], dict[str, str | None], str, str, str]] = {
+    "of a version that is not recorded": ({}, {}, "b", "Append", "unknowable"),
+    "of the version before the append": ({"readVersion": 1}, {}, "b", "Append", "unknowable"),
+    "of the version with the append": ({"readVersion": 2}, {}, "b", "Append", "violated"),
+    "that removes a later file": ({}, {}, "a", "Append", "violated"),
+    "beside another overwrite": ({}, {}, "b", "Overwrite", "violated"),
+    "that is serializable": ({"isolationLevel": "Serializable"}, {}, "b", "Append", "violated"),
+    "that is write-serializable": ({"isolationLevel": "WriteSerializable"}, {}, "b", "Append", "unknowable"),
+    "of a serializable table": ({}, {"delta.isolationLevel": "Serializable"}, "b", "Append", "violated"),
+}
+
+
+@pytest.mark.parametrize("cleaned", [False, True], ids=["whole log", "from a checkpoint"])
+@pytest.mark.parametrize(("more", "properties", "left", "mode", "verdict"), OVERWRITES.values(), ids=list(OVERWRITES))
+def test_an_overwrite_that_leaves_a_file(
+    more: dict[str, Any], properties: dict[str, str | None], left: str, mode: str, verdict: str, cleaned: bool,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    history = DeltaHistory(tmp_path / "t").create(properties=properties)
+    history.commit(info(operation="WRITE", operationParameters={"mode": "Append"}), file("a", 1))
+    if cleaned:
+        history.checkpoint().without(0, 1)
+    others = [remove("a")] if mode == "Overwrite" else []
+    history.commit(info(operation="WRITE", operationParameters={"mode": mode}), file("b", 1), *others)
+    removal = remove("b" if left == "a" else "a")
+    replaced = [] if mode == "Overwrite" else [removal]
+    overwrite = info(operation="WRITE", operationParameters={"mode": "Overwrite"}, **more)
+    history.commit(overwrite, *replaced, file("c", 1))
+    verdicts = lv.open_table(history.address).audit(start=3)
+    law = verdicts.filter(pl.col("law") == "overwrite-leaves-own-files")
+    assert law["verdict"].to_list() == [verdict]
+
+
 PARTITIONED = [
     pytest.param("day = '2'", {}, [file("n", 1, partition={"day": "1"})], "proven", id="another partition"),
     pytest.param("day = '1'", {}, [remove("m"), file("n", 1, partition={"day": "1"})], "violated", id="its partition"),

@@ -60,10 +60,10 @@ def overwrites_leave_own_files(run: Run) -> Iterator[Case]:
         others = live.join(own, on=IDENTITY, how="anti", nulls_equal=True)
         if others.is_empty():
             yield proven(record.version)
-        elif _added_by_appends(run, record, others):
+        elif not _is_serializable(record, metadata) and _added_by_appends(run, record, others):
             yield unknowable(
                 record.version,
-                "files of concurrent appends are live as well, which is sound if the overwrite did not read them",
+                "files of appends are live as well, which is sound if these came after the overwrite read the table",
                 others["key"][0],
             )
         else:
@@ -73,14 +73,25 @@ def overwrites_leave_own_files(run: Run) -> Iterator[Case]:
             )  # fmt: skip
 
 
+def _is_serializable(record: CommitRecord, metadata: Metadata) -> bool:
+    """Whether the commit, or else the table, says that commits are as if made one after another in their order."""
+    level = record.isolation or metadata.properties.get("delta.isolationLevel", "")
+    return level.lower() == "serializable"
+
+
 def _added_by_appends(run: Run, record: CommitRecord, files: pl.DataFrame) -> bool:
-    """Whether appends added all these files after the version that the operation read: write-serializable isolation
-    lets them commit first."""
-    since = record.read_version
-    if since is None:
-        return False
-    added = run.events.filter("added").join(files, on=IDENTITY, how="semi", nulls_equal=True)["version"].unique()
-    return bool(len(added)) and all(since < v < record.version and run.by_version[v].is_append for v in added)
+    """Whether appends may have added all these files after the operation read the table: write-serializable isolation
+    lets them commit first. An operation that does not record which version it read has read the files that it removes.
+    """
+    read = record.read_version
+    if read is None:
+        newest = run.removals.filter((pl.col("version") == record.version) & pl.col("was_live"))["before"].max()
+        read = newest if isinstance(newest, int) else -1
+    adds = run.events.filter("added") if run.base is None else pl.concat([run.base, run.events.filter("added")])
+    earlier = adds.filter(pl.col("version") < record.version)
+    newest_adds = earlier.unique(IDENTITY, keep="last", maintain_order=True)
+    added = newest_adds.join(files, on=IDENTITY, how="semi", nulls_equal=True)["version"].unique()
+    return all(read < v and (v < run.first or run.by_version[v].is_append) for v in added)
 
 
 def restores_equal_target(run: Run, times: Callable[[], pl.DataFrame]) -> Iterator[Case]:
