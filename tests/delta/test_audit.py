@@ -214,6 +214,25 @@ def test_every_law_has_a_planted_violation() -> None:
     assert laws - {param.values[1] for param in VIOLATIONS} == {"transactions-advance"}
 
 
+@pytest.mark.parametrize(
+    ("counts", "verdict", "reason"),
+    [
+        ({"id": 0, "city": 1}, "proven", None),
+        ({"id": 0}, "unknowable", "the null counts of city are not exact in all files"),
+        ({}, "unknowable", "no column has exact null counts in all of the files"),
+        ({"id": 1}, "violated", "nulls of id changed: dataChange=false promises the same rows"),
+    ],
+    ids=str,
+)
+def test_nulls_are_proven_if_those_of_every_counted_column_are(
+    counts: dict[str, int], verdict: str, reason: str | None, tmp_path: Path
+) -> None:
+    log = good()
+    body(log, 5, "add", "d")["stats"] = json.dumps({"numRecords": 15, "nullCount": counts})
+    law = table(tmp_path, log).audit(5, 5).filter(pl.col("law") == "rearrangement-conserves-nulls")
+    assert law.select("verdict", "reason").rows() == [(verdict, reason)]
+
+
 def test_an_application_that_goes_back_is_named(tmp_path: Path) -> None:
     log = good()
     body(log, 11, "txn")["version"] = 0

@@ -18,7 +18,7 @@ from lakeview.delta.log.file_events import IDENTITY
 from lakeview.delta.log.replay import table_protocol
 from lakeview.model.audit_cases import Case, proven, unknowable, violated
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
-from lakeview.model.printable import count_text
+from lakeview.model.printable import count_text, first_few
 
 _MAX_COLUMNS = 200
 """Columns whose nulls are summed, in schema order: writers collect statistics of far fewer."""
@@ -104,15 +104,22 @@ def _statistics(run: Run, sides: pl.DataFrame) -> pl.DataFrame:
 
 
 def _nulls(versions: Sequence[int], files: pl.DataFrame, leaves: Sequence[Leaf]) -> Iterator[Case]:
-    """The cases of commits (`at` of their files) under one schema: sums of each column's nulls, before and after."""
+    """The cases of commits (`at` of their files) under one schema: sums of each column's nulls, before and after.
+
+    Proven if all columns are that any file counts; a column that no file counts is not looked at.
+    """
     incomplete = set(files.filter(pl.col("path").is_null())["at"])
     present = files.filter(pl.col("path").is_not_null())
     frame = statistics_frame(present, leaves)
-    judged: set[int] = set()
+    exact_columns: set[int] = set()
+    inexact: dict[int, list[str]] = {}
     changed: dict[int, Case] = {}
     for name in frame.columns[2:]:
-        for version, before, after in _null_sums(present, frame[name]).iter_rows():
-            judged.add(version)
+        for version, before, after, is_exact in _null_sums(present, frame[name]).iter_rows():
+            if not is_exact:
+                inexact.setdefault(version, []).append(name)
+                continue
+            exact_columns.add(version)
             if before != after:
                 reason = f"nulls of {name} changed: dataChange=false promises the same rows"
                 changed.setdefault(version, violated(version, reason, int(before), int(after)))
@@ -121,14 +128,17 @@ def _nulls(versions: Sequence[int], files: pl.DataFrame, leaves: Sequence[Leaf])
             yield unknowable(version, "the statistics of files that it replaces are gone")
         elif version in changed:
             yield changed[version]
-        elif version in judged:
-            yield proven(version)
-        else:
+        elif version not in exact_columns:
             yield unknowable(version, "no column has exact null counts in all of the files")
+        elif version in inexact:
+            yield unknowable(version, f"the null counts of {first_few(inexact[version])} are not exact in all files")
+        else:
+            yield proven(version)
 
 
 def _null_sums(files: pl.DataFrame, column: pl.Series) -> pl.DataFrame:
-    """`at` and a column's nulls before and after, of the commits all of whose files count them exactly."""
+    """`at`, a column's nulls before and after, and whether all files count them exactly, of the commits some of whose
+    files count them."""
     counts = column.struct.unnest().select("null_count", "null_count_exact")
     nulls, records = pl.col("null_count"), pl.col("records")
     # with deleted rows counts are of all rows: exact for the live ones only if there are none
@@ -142,9 +152,10 @@ def _null_sums(files: pl.DataFrame, column: pl.Series) -> pl.DataFrame:
             nulls.filter(~pl.col("added")).cast(pl.Int128).sum().alias("before"),
             nulls.filter("added").cast(pl.Int128).sum().alias("after"),
             exact.fill_null(value=False).all().alias("exact"),
+            nulls.is_not_null().any().alias("counted"),
         )
-        .filter("exact")
-        .drop("exact")
+        .filter("counted")
+        .drop("counted")
     )
 
 
