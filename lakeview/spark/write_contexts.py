@@ -1,6 +1,7 @@
 """The options of a write to a Delta table to how its files are written: of the table that is there, or of one that the
 commit creates."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import blake2b
 
@@ -13,7 +14,8 @@ from lakeview.delta.write.create import check_creatable
 from lakeview.delta.write.evolution import merge_schemas
 from lakeview.delta.write.transaction import Transaction
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
-from lakeview.model.schema import Schema, quoted
+from lakeview.model.schema import Schema
+from lakeview.model.type_tree import nodes
 from lakeview.rows.conform import check_columns_fit
 from lakeview.spark.options import WriteOptions
 from lakeview.spark.replacement import check_replaceable
@@ -89,16 +91,20 @@ def context_of(table: DeltaTable, options: WriteOptions, rows_schema: Schema, *,
 
 def evolve(transaction: Transaction, rows: Schema) -> None:
     """Add what the rows have and the table lacks to its schema, if there is anything; in a table whose types are
-    widened, give columns the wider types that the rows have."""
+    widened, give columns, fields of structs, and parts of lists and maps the wider types that the rows have."""
     if transaction.definition.widens_types:
-        types = {field.name.casefold(): field.type for field in rows}
-        for field in transaction.schema:
-            type_ = types.get(field.name.casefold(), field.type)
-            if type_ != field.type and widens_unasked(field.type, type_):
-                transaction.widen_column(quoted(field.name), type_)
+        types = {_folded(node.path): node.type for node in nodes(rows)}
+        for node in nodes(transaction.schema):
+            type_ = types.get(_folded(node.path), node.type)
+            if type_ != node.type and widens_unasked(node.type, type_):
+                transaction.widen_column(node.path, type_)
     schema = merge_schemas(transaction.schema, rows)
     if schema != transaction.schema:
         transaction.evolve(schema)
+
+
+def _folded(path: Sequence[str]) -> tuple[str, ...]:
+    return tuple(part.casefold() for part in path)
 
 
 def definition(table: DeltaTable) -> str:

@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+from pyspark.sql import DataFrame, DataFrameWriter, Row, SparkSession
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
@@ -237,6 +237,20 @@ def test_numbers_are_widened_where_the_table_says_so(spark: SparkSession, tmp_pa
     assert sorted(lv.open_table(address).scan().collect().rows()) == [(1, 1, 0.5), (5_000_000_000, 2, 0.1)]
     with pytest.raises(Exception, match="column n is double and does not fit int64"):
         writing(spark.sql("SELECT 1.5D AS n, 1 AS part, 0D AS x"), mergeSchema=True).save(address)
+
+
+def test_numbers_inside_structs_lists_and_maps_are_widened_too(spark: SparkSession, tmp_path: Path) -> None:
+    address = str(tmp_path / "nested")
+    small = "named_struct('a.b', 1, 'l', array(named_struct('y', 1S))) AS s, map(1S, array(0.5F)) AS m"
+    writing(spark.sql(f"SELECT {small}"), **{"delta.enableTypeWidening": "true"}).save(address)
+    large = "named_struct('A.B', 5000000000L, 'l', array(named_struct('y', 70000, 'z', 1))) AS S, "
+    large += "map(70000, array(0.1D)) AS m"
+    writing(spark.sql(f"SELECT {large}"), mergeSchema=True).save(address)
+    for rows in (table(spark, address), table(spark, address, native=False)):
+        assert sorted(rows.collect()) == [
+            (Row(**{"a.b": 1, "l": [Row(y=1, z=None)]}), {1: [0.5]}),
+            (Row(**{"a.b": 5_000_000_000, "l": [Row(y=70000, z=1)]}), {70000: [0.1]}),
+        ]
 
 
 def test_a_write_that_needs_no_table_to_be_there(spark: SparkSession, tmp_path: Path) -> None:
