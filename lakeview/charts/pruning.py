@@ -13,7 +13,7 @@ from lakeview.charts.marks import SHORT_COUNTS, exact_count, label_axis, picks, 
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, finished, layered, time_axis, time_domain
 from lakeview.model.printable import shorten
-from lakeview.views.units import format_bytes, format_mean, format_moment, format_percent, format_version
+from lakeview.views.units import format_bytes, format_mean, format_means, format_moment, format_percent, format_version
 from lakeview.views.values import without_seconds
 
 _WORDS = {"kept": "read", "partition": "skipped by partition", "range": "by min and max", "nulls": "by nulls"}
@@ -163,7 +163,8 @@ def _line(
 
 
 def _reads_text(rows: pl.DataFrame) -> pl.Series:
-    return texts(rows.select("reads", "files").rows(), lambda row: f"{format_mean(row[0])} of {row[1]:,}")
+    pairs = zip(format_means(rows["reads"]), rows["files"], strict=True)
+    return texts(pairs, lambda pair: f"{pair[0]} of {pair[1]:,}")
 
 
 def _bars(rows: pl.DataFrame, measure: str, title: str, p: Palette) -> AnyChart:

@@ -7,6 +7,7 @@ never 0.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 
@@ -42,6 +43,14 @@ def format_mean(value: float) -> str:
     exact = Decimal(value)
     rounded = exact.quantize(Decimal(1) if exact >= 100 else Decimal("0.1"), ROUND_HALF_UP)
     return f"{rounded:,.0f}" if rounded == rounded.to_integral_value() else f"{rounded:,}"
+
+
+def format_means(values: Iterable[float]) -> list[str]:
+    """Means that stand below each other, as `format_mean` has them: where one has a decimal, the others do as well."""
+    texts = [format_mean(value) for value in values]
+    if not any("." in text for text in texts):
+        return texts
+    return [text if "." in text or len(text) > 2 else f"{text}.0" for text in texts]
 
 
 def format_bytes(value: float | None) -> str:

@@ -72,6 +72,11 @@ def test_columns_beyond_what_a_picture_holds_are_left_to_the_table() -> None:
     assert len({r["column"] for r in rows_of(chart)}) == 60
 
 
+def test_figures_of_bars_have_the_same_decimals() -> None:
+    (chart,) = charts.pruning.clustering_bars(columns(2).with_columns(reads=pl.Series([2.5, 4.0])))
+    assert [row["figure"] for row in rows_of(chart)] == ["2.5 of 10", "4.0 of 10"]
+
+
 def test_a_column_is_picked_by_a_click() -> None:
     (chart,) = charts.pruning.clustering_bars(columns(3))
     assert [param["name"] for param in chart.to_dict()["params"]] == ["picked"]

@@ -31,6 +31,11 @@ def test_means_of_counts_have_one_decimal_and_round_a_half_up() -> None:
     ]  # fmt: skip
 
 
+def test_means_below_each_other_have_a_decimal_if_one_has() -> None:
+    assert views.units.format_means([24.0, 3.25, 100.0, 1.0]) == ["24.0", "3.3", "100", "1.0"]
+    assert views.units.format_means([24.0, 1.0]) == ["24", "1"]
+
+
 def test_exact_counts_have_comma_groups() -> None:
     assert views.units.format_count(43_768_405, exact=True) == "43,768,405"
 
