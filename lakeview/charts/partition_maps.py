@@ -193,7 +193,8 @@ def _step(rows: pl.DataFrame, measure: str, title: str, p: Palette, x: alt.X) ->
     base = alt.Chart(rows)
     layers: list[AnyChart] = [
         *step_line(base, x, y, p.blue),
-        base.mark_point(filled=True, size=24, opacity=1, color=p.blue).encode(x=x, y=y, tooltip=tooltip),
+        base.mark_point(filled=True, size=24, opacity=1, color=p.blue).encode(x=x, y=y),
+        base.mark_rule(opacity=0.001, strokeWidth=9).encode(x=x, tooltip=tooltip),  # a dot is hard to hit
     ]
     return finished(layered(*layers), p, height=72, title=title)
 

@@ -122,6 +122,15 @@ def test_a_long_life_is_thinned() -> None:
         assert max(len(rows) for rows in panel.to_dict()["datasets"].values()) <= 1000
 
 
+def test_a_commit_of_a_life_tells_of_itself_at_any_height() -> None:
+    for panel in charts.partition_maps.partition_course(history()):
+        (rule,) = (layer for layer in panel.to_dict()["layer"] if layer["mark"]["type"] == "rule")
+        assert [field["title"] for field in rule["encoding"]["tooltip"]] == [
+            "version", "committed, UTC", "operation", "bytes", "files",
+        ]  # fmt: skip
+        assert "y" not in rule["encoding"]
+
+
 def test_nothing_gives_no_picture() -> None:
     assert charts.partition_maps.partition_calendar(days(0)) == []
     assert charts.partition_maps.partition_heatmap(cells().clear(), ("d", "c")) == []
