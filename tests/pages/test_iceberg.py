@@ -162,6 +162,16 @@ def test_a_branch_is_chosen_beside_the_version(branched: str) -> None:
     assert app.query_params["version"] == str(FIRST_ID + 4)
 
 
+def test_only_versions_of_the_branch_are_offered_and_the_one_shown(branched: str) -> None:
+    def offered(**parameters: str) -> list[str]:
+        labels = open_page("schema", branched, **parameters).selectbox(key="pick_version").options
+        return [label.partition(" ")[0] for label in labels]
+
+    assert offered() == ["s4", "s3", "s1"]
+    assert offered(ref="audit") == ["s2", "s1"]
+    assert offered(version="s2") == ["s2", "s4", "s3", "s1"]
+
+
 def test_a_branch_that_is_not_there_is_said_with_a_way_out(branched: str) -> None:
     app = open_page("overview", branched, ref="gone")
     assert not app.exception

@@ -42,14 +42,16 @@ def _pick_table() -> None:
 
 
 def version_pickers(now: OpenTable, page: str) -> None:
-    """Chooses the version shown and the one it is compared with; what is not listed can be typed. Where the table has
-    more than its default branch, the branch or tag before them. Compare without a choice takes the version before."""
+    """Chooses the version shown and the one it is compared with, of the branch shown; what is not listed can be typed.
+    Where the table has more than its default branch, the branch or tag before them. Compare without a choice takes the
+    version before."""
     _ref_picker(now)
     committed = commit_dates(now)
+    offered = _on_branch(now, committed)
     st.session_state["pick_version"] = str(now.version)
     st.selectbox(
         "Version",
-        _choices(committed, now.version),
+        _choices(offered, now.version),
         format_func=lambda text: _version_label(text, now.latest, committed),
         key="pick_version",
         label_visibility="collapsed",
@@ -61,7 +63,7 @@ def version_pickers(now: OpenTable, page: str) -> None:
     st.session_state["pick_base"] = NO_COMPARISON if now.base is None else str(now.base)
     st.selectbox(
         "Compare with",
-        [NO_COMPARISON, *_choices(committed, now.base)],
+        [NO_COMPARISON, *_choices(offered, now.base)],
         format_func=lambda text: unchosen if text == NO_COMPARISON else f"{_AGAINST}{_label(text)}",
         key="pick_base",
         label_visibility="collapsed",
@@ -123,9 +125,17 @@ def commit_dates(now: OpenTable) -> dict[str, str]:
     }
 
 
-def _choices(committed: dict[str, str], current: int | None) -> list[str]:
-    missing = [str(current)] if current is not None and str(current) not in committed else []
-    return missing + list(committed)
+def _on_branch(now: OpenTable, committed: dict[str, str]) -> list[str]:
+    """Those of the versions that are on the line which ends at the latest one."""
+    if now.refs.is_empty():  # one line alone: its commits need not be read
+        return list(committed)
+    off_branch = {str(version) for version in now.look.off_branch_commits()["version"]}
+    return [version for version in committed if version not in off_branch]
+
+
+def _choices(offered: list[str], current: int | None) -> list[str]:
+    missing = [str(current)] if current is not None and str(current) not in offered else []
+    return missing + offered
 
 
 def _version_label(text: str, latest: int, committed: dict[str, str]) -> str:
