@@ -10,10 +10,11 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.builders.actions import add
+from lakeview.app import widths
+from tests.builders.actions import add, info, remove
 from tests.builders.history import START, DeltaHistory
 from tests.builders.iceberg import IcebergHistory
-from tests.pages.app import open_page, text
+from tests.pages.app import column_widths, open_page, text
 
 pytestmark = pytest.mark.app
 
@@ -30,6 +31,19 @@ def partitioned(root: Path, *parts: dict[str, str]) -> Path:
         path = "/".join(f"{k}={v}" for k, v in part.items()) + f"/f{i}.parquet"
         history.commit(add(path, size=1000 + i, records=10, partition=part), at=START + timedelta(days=i))
     return root
+
+
+def test_who_wrote_a_partition_is_not_cut_on_a_narrow_page(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t")
+    history.create({"m": "string", "x": "long"}, partition_by=("m",))
+    for name in ("a", "b"):
+        adds = add(f"m=9/{name}.parquet", size=1000, records=127_268, partition={"m": "9"})
+        gone = [] if name == "a" else [remove("m=9/a.parquet", partition={"m": "9"})]
+        history.commit(info(operation="overwrite", userName="pyiceberg 0.12.0"), adds, *gone)
+    app = open_page("partitions", tmp_path / "t")
+    pixels = column_widths(next(frame for frame in app.dataframe if "files_change" in frame.value.columns))
+    assert pixels["writer"] >= widths.heading_width("pyiceberg 0.12.0")
+    assert sum(pixels.values()) <= widths.PLACE - widths.TICK_BOXES
 
 
 DAYS = [{"d": str(date(2024, 1, 1) + timedelta(days=i))} for i in range(60) if i != 7]

@@ -6,7 +6,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import answers, cache, columns, downloads, selection
+from lakeview.app import answers, cache, columns, downloads, selection, widths
 from lakeview.app.cache import cached
 from lakeview.app.components import MAX_ROWS, dark, frame, link, nothing, stack, unknown_name
 from lakeview.app.row_links import picked_marks, row_link
@@ -93,9 +93,9 @@ def _history_table(states: pl.DataFrame) -> None:
         ),
         {
             "version": columns.version(),
-            "committed": columns.timestamp(),
+            "committed": columns.date("day, UTC", of="timestamp"),  # the minute would take the room of a writer's name
             "operation": columns.text("operation"),
-            "writer": columns.text("writer"),
+            "writer": columns.text("writer", least=widths.NAME),
             "files_change": columns.text("files \N{PLUS-MINUS SIGN}", right=True),
             "records_change": columns.text("rows \N{PLUS-MINUS SIGN}", right=True),
             "files": columns.number("files", help="of the partition after the commit"),
