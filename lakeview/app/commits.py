@@ -137,9 +137,7 @@ def commit_table(commits: pl.DataFrame, version: int) -> None:
                     {"mark": columns.mark(help=_MARK)} if long else {"operation": columns.text("operation", help=_MARK)}
                 ),
                 "writer": columns.text("writer"),
-                "change": columns.number(
-                    "rows \N{PLUS-MINUS SIGN}", of="records_change", help="rows added less rows removed"
-                ),
+                "change": columns.number("net rows", of="records_change", help="rows added less rows removed"),
             },
             key=key,
             height=_VISIBLE_ROWS * ROW_HEIGHT,
