@@ -19,6 +19,8 @@ BOUND_HELP = "≥ or ≤: a bound; ≈: some files do not count; empty: exact"
 _MOST_DECIMALS = 4
 """Of a column of shares in percent."""
 
+_UUID_DIGITS = widths.heading_width("00000000\N{HORIZONTAL ELLIPSIS}")
+
 _BOUNDS = "\N{GREATER-THAN OR EQUAL TO} \N{LESS-THAN OR EQUAL TO}"
 
 
@@ -59,13 +61,13 @@ def path(label: str, folder: str) -> Column:
 
 
 def metadata_file(label: str, *, of: str) -> Column:
-    """The name of a manifest or delete file; of a UUID at its begin the first digits, `c798a0c0…-m0.avro`: what follows
-    tells files of one commit apart, and was cut."""
+    """The name of a manifest or delete file; of a UUID at its begin the first digits, `c798a0c0… -m0.avro`: what
+    follows tells files of one commit apart, and was cut. Lines are broken at the space."""
 
     def cells(values: pl.Series) -> pl.Series:
-        return values.str.replace(r"^([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", "$1\N{HORIZONTAL ELLIPSIS}")
+        return values.str.replace(r"^([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", "$1\N{HORIZONTAL ELLIPSIS} ")
 
-    return Column(st.column_config.TextColumn, label, {}, of, cells, may_be_cut=True)
+    return Column(st.column_config.TextColumn, label, {}, of, cells, may_be_cut=True, least=_UUID_DIGITS)
 
 
 def partition(keys: Sequence[str], among: Sequence[str] = ()) -> Column:

@@ -170,7 +170,7 @@ def _manifest_table(manifests: pl.DataFrame) -> None:
         "spec_id": columns.text("spec"),
         "partitions": columns.text("ranges", least=_RANGES),
         "overlaps": columns.number("overlap", help="how many other manifests its ranges overlap"),
-        "added_version": columns.version("added by"),
+        "added_version": columns.version("added"),
     }
     if (rows["files_deleted"] == 0).all():
         del table_columns["files_deleted"]

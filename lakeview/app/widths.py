@@ -22,6 +22,7 @@ _LETTERS = {
     **dict.fromkeys("fijlrt.,:;/|'()- ", 3.9),
     **dict.fromkeys("0123456789", 6.2),
     **dict.fromkeys("mwMW%+\N{MINUS SIGN}", 9.6),
+    "\N{HORIZONTAL ELLIPSIS}": 13.0,
 }
 ALL_DIGITS = "%.15g"
 """Numbers with the digits that each has, and no zeros after them; Streamlit's own format for it, `plain`, shows 99 as

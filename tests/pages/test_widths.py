@@ -65,7 +65,14 @@ def test_a_partition_by_moments_is_shown_without_what_is_zero() -> None:
 def test_a_metadata_file_is_named_by_the_first_digits_of_its_uuid() -> None:
     names = pl.Series(["c798a0c0-672b-42e3-b406-2fae3c0922b6-m0.avro", "manifest-1001.avro", None])
     short, _ = columns.metadata_file("manifest", of="file").cells(names)
-    assert short.to_list() == ["c798a0c0\N{HORIZONTAL ELLIPSIS}-m0.avro", "manifest-1001.avro", None]
+    assert short.to_list() == ["c798a0c0\N{HORIZONTAL ELLIPSIS} -m0.avro", "manifest-1001.avro", None]
+
+
+def test_broken_lines_do_not_begin_inside_the_digits_of_a_metadata_file() -> None:
+    column = columns.metadata_file("manifest", of="file")
+    cells, label = column.cells(pl.Series(["04040404-672b-42e3-b406-2fae3c0922b6-m0.avro"]))
+    digits = cells[0].split(" ")[0]
+    assert widths.fitted([column.needs(cells, label, "unknown")], 0) >= [widths.heading_width(digits)]
 
 
 def test_a_share_that_is_not_quite_none_or_all_has_digits_enough_to_say_so() -> None:
