@@ -34,8 +34,9 @@ def path_of(options: Mapping[str, str]) -> str:
         raise InvalidRequestError(
             "no table is named",
             fix='use .load("address") or .save("address"); of a table of its catalog (saveAsTable, CREATE TABLE) Spark '
-            "tells a Python source no path: add WITH (path 'address') to its name, or CREATE TEMPORARY VIEW name USING "
-            "lakeview OPTIONS (path 'address'); a view of a declarative pipeline has none: see docs/pipelines.md",
+            "tells a Python source no path: use lakeview.spark.DeltaTable.forName(spark, 'name'), add WITH (path "
+            "'address') to its name, or CREATE TEMPORARY VIEW name USING lakeview OPTIONS (path 'address'); "
+            "a view of a declarative pipeline has none: see docs/pipelines.md",
             kind="no-path",
         )
     return options["path"]

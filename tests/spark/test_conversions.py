@@ -126,6 +126,14 @@ def test_protocols_do_not_go_down_and_features_stay(tmp_path: Path) -> None:
         ours.addFeatureSupport("timeMachine")
 
 
+def test_manifests_are_generated_by_their_name(tmp_path: Path) -> None:
+    ours, _ = new_table(tmp_path)
+    ours.generate("Symlink_Format_Manifest")
+    assert (tmp_path / "_symlink_format_manifest/manifest").exists()
+    with pytest.raises(InvalidRequestError, match="'uniform' is no manifest"):
+        ours.generate("uniform")
+
+
 def test_a_clone_has_the_files_of_a_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAKEVIEW_ROOTS", str(tmp_path))
     ours, table = new_table(tmp_path / "source")

@@ -177,6 +177,8 @@ def test_tables_are_found_by_the_names_that_sparks_catalog_has(spark: SparkSessi
     assert Path(in_warehouse.detail().collect()[0].location).name == "builder_managed"
     spark.sql("DROP TABLE Builder_Managed")
     assert in_warehouse.toDF().count() == 0, "its files are still there"
+    spark.range(2).write.format("lakeview").mode("append").option("path", str(tmp_path / "s")).saveAsTable("by_writer")
+    assert DeltaTable.forName(spark, "by_writer").toDF().count() == 2
     with pytest.raises(NotATableError, match="no table nosuch_table with a location"):
         DeltaTable.forName(spark, "nosuch_table")
     with pytest.raises(NotATableError, match="SCHEMA_NOT_FOUND"):

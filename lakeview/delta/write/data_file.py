@@ -107,7 +107,7 @@ _SHORT_PREFIX = 2
 def _path(context: WriteContext, recorded: dict[str, str | None]) -> str:
     # "Data files MUST be uniquely named and MUST NOT be overwritten"
     prefix = context.folder_prefix()
-    folders = [prefix] if prefix else [_folder(*value) for value in recorded.items()]
+    folders = [prefix] if prefix else [partition_folder(*value) for value in recorded.items()]
     if any(len(folder) > _LONGEST_NAME for folder in folders):
         folders = [uuid.uuid4().hex[:_SHORT_PREFIX]]
     kind = "part"
@@ -118,7 +118,7 @@ def _path(context: WriteContext, recorded: dict[str, str | None]) -> str:
     return "/".join([*folders, f"{kind}-{uuid.uuid4()}.c000{codec}.parquet"])
 
 
-def _folder(name: str, value: str | None) -> str:
+def partition_folder(name: str, value: str | None) -> str:
     """A partition folder as Hive names it; only a convention: the log holds the value."""
     text = "__HIVE_DEFAULT_PARTITION__" if value is None else quote(value, safe=" !$&'()*+,;@~-._")
     return f"{quote(name, safe=' !$&()+,;@~-._')}={text}"

@@ -155,12 +155,13 @@ def _from_elsewhere(row: Mapping[str, Any], root: str) -> AddFile:
     vector = DeletionVector.of(row["vector"])
     descriptor = add.deletion_vector
     if descriptor is not None and vector is not None and vector.path is not None:
-        place = encode_path(_absolute(vector.path, root))
+        place = encode_path(absolute_path(vector.path, root))
         descriptor = msgspec.structs.replace(descriptor, storage_type="p", path_or_inline_dv=place)
-    return msgspec.structs.replace(add, path=encode_path(_absolute(row["path"], root)), deletion_vector=descriptor)
+    return msgspec.structs.replace(add, path=encode_path(absolute_path(row["path"], root)), deletion_vector=descriptor)
 
 
-def _absolute(path: str, root: str) -> str:
+def absolute_path(path: str, root: str) -> str:
+    """A path of a table with this root as one that names its place alone."""
     if is_absolute(path):
         return path
     return f"file://{root}/{path}" if is_local(root) else f"{root}/{path}"

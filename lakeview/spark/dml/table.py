@@ -14,6 +14,7 @@ import lakeview as lv
 from lakeview import delta
 from lakeview.delta.features import WRITER_FEATURES
 from lakeview.delta.write.merge import TARGET
+from lakeview.delta.write.symlink_manifest import write_manifests
 from lakeview.model.arguments import optional_integer
 from lakeview.model.errors import InvalidRequestError, NotATableError, UnsupportedTableError
 from lakeview.spark.addresses import delta_table
@@ -175,6 +176,13 @@ class DeltaTable:
         for one that lakeview does not write."""
         spellings = {name.lower(): name for name in WRITER_FEATURES}
         self._table.upgrade_protocol([spellings.get(featureName.lower(), featureName)])
+
+    def generate(self, mode: str) -> None:
+        """Write the manifests of `symlink_format_manifest`: lists of the files of the latest version, for engines
+        without Delta. UnsupportedTableError for a table that files alone do not give."""
+        if mode.lower() != "symlink_format_manifest":
+            raise InvalidRequestError(f"{mode!r} is no manifest", fix="give symlink_format_manifest", place="mode")
+        write_manifests(self._table)
 
     def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:  # noqa: ARG002
         """UnsupportedTableError: lakeview takes no feature out of a protocol."""
