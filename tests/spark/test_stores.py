@@ -3,14 +3,17 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.types import LongType
 
 import lakeview as lv
-from lakeview.model.errors import LakeviewError
+from lakeview.model.errors import InvalidRequestError, LakeviewError
 from lakeview.spark import DeltaTable, lakeview_errors, table
+from lakeview.spark.dml.table_builder import Creation, DeltaTableBuilder
 from lakeview.spark.option_values import as_spark_options
 from lakeview.spark.pipelines.config import parse_config
 from lakeview.spark.pipelines.graph import Graph
@@ -18,6 +21,7 @@ from lakeview.spark.pipelines.publish import Publisher
 from lakeview.spark.pipelines.records import Records
 from lakeview.spark.profile import profile
 from lakeview.spark.replay import roll_up
+from lakeview.storage import open_storage
 from tests.builders.s3 import REGION, Bucket, new_bucket, s3_server
 
 SECRET = "s3cr3t"
@@ -30,6 +34,29 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
         monkeypatch.delenv(name, raising=False)
     with s3_server() as endpoint:
         yield new_bucket(endpoint)
+
+
+def test_tables_are_created_converted_and_cloned_in_a_store(bucket: Bucket, tmp_path: Path) -> None:
+    session: Any = None  # what is done by the log alone asks none
+    pl.DataFrame({"id": [1, 2]}).write_parquet(tmp_path / "rows.parquet")
+    folder = bucket.copy(tmp_path, "folder")
+    options = bucket.options
+    DeltaTable.convertToDelta(session, f"parquet.`{folder}`", storage_options=options)
+    converted = DeltaTable.convertToDelta(session, f"parquet.`{folder}`", storage_options=options)
+    assert DeltaTable.isDeltaTable(session, folder, options)
+    converted.clone(f"s3://{bucket.name}/clone", isShallow=True)
+    assert lv.open_table(f"s3://{bucket.name}/clone", storage_options=options).snapshot().num_records == 2
+    address = f"s3://{bucket.name}/new"
+    builder = DeltaTableBuilder(session, Creation.CREATE, lambda table: table, options)
+    made = builder.location(address).addColumn("id", LongType()).execute()
+    made.append(pl.DataFrame({"id": [5]}))
+    made_again = DeltaTableBuilder(session, Creation.CREATE_IF_NOT_EXISTS, lambda table: table, options)
+    assert made_again.tableName(f"delta.`{address}`").execute().snapshot().num_records == 1
+    DeltaTable.forPath(session, address, options).generate("symlink_format_manifest")
+    (line,) = open_storage(f"{address}/_symlink_format_manifest", options=options).read("manifest").split()
+    assert line.decode() == f"{address}/{made.files()['path'][0]}"
+    with pytest.raises(InvalidRequestError, match="lakeview opens stores without Hadoop"):
+        DeltaTable.forPath(session, address, hadoopConf={"fs.s3a.access.key": "an-id"})
 
 
 @pytest.mark.spark

@@ -19,6 +19,7 @@ from lakeview.model.arguments import optional_integer
 from lakeview.model.errors import InvalidRequestError, NotATableError, UnsupportedTableError
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.dml import catalog, changes, results
+from lakeview.spark.dml.clones import clone_table
 from lakeview.spark.dml.columns import Condition, Values, sql_text
 from lakeview.spark.dml.merge_builder import DeltaMergeBuilder
 from lakeview.spark.dml.optimize_builder import DeltaOptimizeBuilder
@@ -42,12 +43,23 @@ class DeltaTable:
 
     @classmethod
     def forPath(
-        cls, sparkSession: SparkSession, path: str, storage_options: Mapping[str, Any] | None = None
+        cls,
+        sparkSession: SparkSession,
+        path: str,
+        storage_options: Mapping[str, Any] | None = None,
+        hadoopConf: Mapping[str, str] | None = None,
     ) -> DeltaTable:
         """The table at an address, with storage options as of `open_table`.
 
-        NotATableError, UnsupportedTableError for one of another format.
+        NotATableError, UnsupportedTableError for one of another format, InvalidRequestError for options of Hadoop.
         """
+        if hadoopConf:
+            raise InvalidRequestError(
+                f"hadoopConf has {next(iter(hadoopConf))}, and lakeview opens stores without Hadoop",
+                fix="give storage_options, by their names in deltalake or fsspec",
+                place="hadoopConf",
+                kind="hadoop-options",
+            )
         access = StoreAccess(storage_options or {})
         return cls(sparkSession, delta_table(path, "changed", "read it with lakeview.spark.table()", access))
 
@@ -65,10 +77,16 @@ class DeltaTable:
         return cls.forPath(sparkSession, path, storage_options)
 
     @classmethod
-    def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:  # noqa: ARG003 (Delta's call)
+    def isDeltaTable(
+        cls,
+        sparkSession: SparkSession,  # noqa: ARG003 (Delta's call)
+        identifier: str,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> bool:
         """Whether a Delta table is at an address, also one written as delta.`address`."""
+        address = catalog.path_of(identifier) or identifier
         try:
-            return isinstance(lv.open_table(catalog.path_of(identifier) or identifier), delta.table.DeltaTable)
+            return isinstance(lv.open_table(address, storage_options=storage_options), delta.table.DeltaTable)
         except NotATableError:
             return False
 
@@ -91,7 +109,7 @@ class DeltaTable:
             raise InvalidRequestError(
                 f"{identifier} is no folder", fix="give it as parquet.`folder`", place=identifier, kind="table-name"
             )
-        if not cls.isDeltaTable(sparkSession, address):
+        if not cls.isDeltaTable(sparkSession, address, storage_options):
             partitions = None if partitionSchema is None else from_spark(struct_type(partitionSchema))
             lv.convert_to_delta(address, partition_by=partitions, storage_options=storage_options)
         return cls.forPath(sparkSession, address, storage_options)
@@ -234,21 +252,8 @@ class DeltaTable:
     def _clone(
         self, target: str, isShallow: bool, replace: bool, properties: Mapping[str, str] | None, **point: Any
     ) -> DeltaTable:
-        address = catalog.path_of(target) or target
-        if not isShallow or replace:
-            raise UnsupportedTableError(
-                "lakeview clones without copies of the files, and to an address without a table",
-                fix="clone to another address with isShallow=True, or write toDF() to it",
-                place=address,
-                kind="unsupported-clone",
-            )
-        options = self._table.storage.options
-        self._table.refresh()
-        self._table.clone(address, storage_options=options, **point)
-        table_clone = delta_table(address, "changed", "", StoreAccess(options))
-        if properties:
-            table_clone.set_properties(properties)
-        return DeltaTable(self._spark, table_clone)
+        copies = not isShallow or replace
+        return DeltaTable(self._spark, clone_table(self._table, target, properties or {}, copies=copies, **point))
 
     def detail(self) -> DataFrame:
         """`results.DETAIL`: one row, the table as it is."""
