@@ -288,7 +288,8 @@ def _cancelled() -> JobCancelledError:
 
 def _not_started(seconds: float) -> LakeviewError:
     return LakeviewError(
-        f"Spark did not start within {seconds:g} seconds",
+        # also the error of a job that came last, and waited for less
+        f"Spark did not start within {seconds:g} seconds of the first job that waited for it",
         fix="run it again when the machine is less busy, or give it more time: SparkJobs(start_seconds=...); with "
         "spark.master of a cluster, look whether it answers",
         kind="spark-not-started",

@@ -216,7 +216,7 @@ def test_a_process_that_does_not_start_ends_when_no_job_waits_for_it_or_its_time
         assert (jobs.pid, process._process.returncode) == (None, -signal.SIGKILL)
     with SparkJobs(module=MODULE, start_seconds=0, settings=hanging) as jobs:
         job = jobs.submit(WAIT)
-        with pytest.raises(LakeviewError, match="Spark did not start within 0 seconds"):
+        with pytest.raises(LakeviewError, match="Spark did not start within 0 seconds of the first job"):
             job.result()
         assert (jobs.pid, job.progress.state) == (None, State.FAILED)
 
