@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, MapType, StringType, StructField, StructType, TimestampType
 
 import lakeview as lv
-from lakeview.delta.log.checkpoints import CheckpointPiece
+from lakeview.delta.log.checkpoint_pieces import CheckpointPiece
 from lakeview.delta.log.newest_files import not_replaced
 from lakeview.delta.table import DeltaTable
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT

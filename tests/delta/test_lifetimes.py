@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.data.statistics import LeafStatistics
+from lakeview.delta.log.checkpoint_parquet import ParquetActions
 from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import InvalidRequestError
 from lakeview.views.timeline.trend import trend
@@ -144,3 +146,27 @@ def test_of_files_that_no_commit_touched_no_statistics_are_read(
     monkeypatch.setattr(LeafStatistics, "read", counting)
     assert table.changed_lifetimes(["id"]).equals(every.filter(~pl.col("path").is_in(["quiet", "still"])))
     assert sum(rows_read) == 6  # of three of the checkpoint's five files, and of three adds
+
+
+@pytest.mark.parametrize("first", ["history", "files"])
+@pytest.mark.parametrize("is_removed", [True, False], ids=["removed", "only added"])
+def test_statistics_of_the_files_that_commits_touch_are_those_read_to_count_rows(
+    history: DeltaHistory, first: str, is_removed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history.create({"id": "long", "path": "string"}).commit(add("c%20d", stats=stats(1, 2)), add("bare"), add("quiet"))
+    history.checkpoint().without(0, 1).commit(add("new", stats=stats(-4, 0)))
+    if is_removed:
+        history.commit(remove("c%20d"), remove("bare"))
+    again = opened(history).changed_lifetimes(["id"])
+    table, leaves_read, leaves = opened(history), list[str](), ParquetActions.leaves
+
+    def counting(self: ParquetActions, kind: str, names: Sequence[str], *more: Any, **named: Any) -> Any:
+        leaves_read.extend(names)
+        return leaves(self, kind, names, *more, **named)
+
+    monkeypatch.setattr(ParquetActions, "leaves", counting)
+    if first == "files":
+        assert table.snapshot().files.height == (2 if is_removed else 4)
+    assert table.history().height == (2 if is_removed else 1)
+    assert table.changed_lifetimes(["id"]).equals(again)
+    assert leaves_read.count("stats") == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import polars as pl
@@ -10,8 +9,8 @@ import pyarrow as pa
 
 from lakeview.delta.log.checkpoint_columns import VECTOR_LEAVES, CheckpointColumns
 from lakeview.delta.log.checkpoint_parquet import ParquetActions, Piece
+from lakeview.delta.log.checkpoint_paths import Spelling, documents_at, of_paths
 from lakeview.delta.log.file_actions import text_maps_of_values, with_keys
-from lakeview.delta.log.paths import decoded
 from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.state import StatisticsReader
 from lakeview.model import limits
@@ -48,15 +47,20 @@ def file_actions_of(
     root: str,
     statistics: StatisticsReader | None = None,
     paths: pl.Series | None = None,
+    documents_of: pl.Series | None = None,
 ) -> pl.DataFrame:
     """FILE_ACTIONS of the actions of one kind (add, remove) with a path: `key`, `path`, `deletion_vector`,
     `deleted_records` and these columns, as `Checkpoint.adds` says. Statistics read only for their counts, or by
-    `statistics`, are never retained: each batch's are read and dropped. `paths`: of the actions with these alone."""
-    selection = _Selection(file, kind, columns, statistics)
+    `statistics`, are never retained: each batch's are read and dropped. `paths`: of the actions with these alone.
+    `documents_of`: `stats` of the adds with these paths too, null for others; left out where a file has structs."""
+    if documents_of is not None:
+        documents_of = None if file.footer.has_values(f"{kind}.stats_parsed") else documents_of
+        columns = columns if documents_of is None else [*columns, "stats"]
+    selection = _Selection(file, kind, columns, statistics, documents_of)
     is_wide = statistics is not None and len(statistics.leaves) > _FEW_LEAVES
 
     def consume(arrays: dict[str, pa.Array]) -> Mapping[str, Piece]:
-        rows = arrays if paths is None else _of_paths(arrays, paths)
+        rows = arrays if paths is None else of_paths(arrays, paths)
         return selection.reduce(rows) if rows else {}
 
     arrays, rows = file.leaves(kind, selection.leaves, consume, selection.narrowed, is_wide=is_wide)
@@ -70,12 +74,6 @@ def each_file_actions(file: ParquetActions, kind: str, columns: Sequence[str], r
         arrays = {leaf: [array] for leaf, array in selection.reduce(batch).items()}
         rows = len(batch["path"])
         yield _keyed(selection.series(CheckpointColumns(arrays, rows)), False, root)
-
-
-def _of_paths(arrays: dict[str, pa.Array], paths: pl.Series) -> dict[str, pa.Array]:
-    """The rows of a batch with these paths; nothing where there are none."""
-    rows = decoded(pl.Series(arrays["path"]).cast(pl.String)).is_in(paths.implode())
-    return {leaf: array.filter(rows.to_arrow()) for leaf, array in arrays.items()} if rows.any() else {}
 
 
 def _keyed(series: list[pl.Series], plain: bool, root: str) -> pl.DataFrame:
@@ -92,10 +90,16 @@ class _Selection:
     """The leaves of a file that some columns of FILE_ACTIONS need, and how batches of them become these columns."""
 
     def __init__(
-        self, file: ParquetActions, kind: str, columns: Sequence[str], statistics: StatisticsReader | None
+        self,
+        file: ParquetActions,
+        kind: str,
+        columns: Sequence[str],
+        statistics: StatisticsReader | None,
+        documents_of: pl.Series | None = None,
     ) -> None:
         is_add = kind == "add"
-        self.spelling = _Spelling()
+        self._documents_of = documents_of
+        self.spelling = Spelling()
         self._whole_vectors = "vector" in columns
         self._has_vectors = file.footer.has_values(f"{kind}.deletionVector.storageType")
         self._columns = {c: leaf for c in ("path", *columns) if (leaf := _LEAVES[kind].get(c)) is not None}
@@ -132,6 +136,8 @@ class _Selection:
             stats = pl.Series("stats", arrays["stats"])
             by_statistics = reduced.get("statistics")
             reduced["records"] = records(stats, None) if by_statistics is None else _row_counts(by_statistics, stats)
+        if self._documents_of is not None:
+            reduced["stats"] = documents_at(arrays, self._documents_of)
         return reduced
 
     def series(self, columns: CheckpointColumns) -> list[pl.Series]:
@@ -154,38 +160,6 @@ class _Selection:
 
 def _has_typed_values_alone(file: ParquetActions) -> bool:
     return file.footer.is_null("add.partitionValues") and not file.footer.is_null(f"add.{_TYPED_VALUES}")
-
-
-class _Spelling:
-    """Whether every path so far is its own key. Safe to use from several threads: once false, it stays false."""
-
-    def __init__(self) -> None:
-        self.plain = True
-
-    def look(self, paths: pa.Array) -> None:
-        """Note a batch of recorded paths."""
-        if self.plain and not _all_plain(paths):
-            self.plain = False
-
-
-def _all_plain(paths: pa.Array) -> bool:
-    """Searches Arrow's buffers: a fifth of the time of a pattern a row."""
-    if not pa.types.is_string(paths.type):
-        return False
-    _, offsets, texts = paths.buffers()
-    if texts is None:
-        return True
-    first, last = (int.from_bytes(offsets[4 * i : 4 * i + 4], "little") for i in (paths.offset, _end(paths)))
-    data = bytes(memoryview(texts)[first:last])
-    odd = b"%" in data or b":" in data or _ODD_SLASH.search(data) is not None
-    return not odd and not pl.Series(paths).str.contains("^[./]").any()
-
-
-_ODD_SLASH = re.compile(rb"/[/.]")
-
-
-def _end(array: pa.Array) -> int:
-    return int(array.offset) + len(array)
 
 
 def _count_leaves(file: ParquetActions, kind: str) -> list[str]:

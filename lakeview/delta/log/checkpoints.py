@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -20,7 +19,9 @@ from lakeview.delta.log.checkpoint_errors import readable
 from lakeview.delta.log.checkpoint_files import each_file_actions, file_actions_of
 from lakeview.delta.log.checkpoint_json import JsonActions
 from lakeview.delta.log.checkpoint_parquet import ParquetActions
+from lakeview.delta.log.checkpoint_pieces import CheckpointPiece
 from lakeview.delta.log.file_actions import FILE_ACTIONS
+from lakeview.delta.log.last_listing import LastListing
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS, decode_path
 from lakeview.delta.log.state import StatisticsReader, with_statistics
@@ -37,47 +38,11 @@ ActionsFile = ParquetActions | JsonActions
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointPiece:
-    """One file of a checkpoint that may hold file actions, as a value that can travel to another process: where it is,
-    its bytes (0 where unknown), and the top file that names a sidecar."""
-
-    path: str
-    size: int
-    version: int
-    parent: str | None = None
-
-    def each_action(self, storage: Storage, kind: str, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """As `Checkpoint.each_action`, of this file."""
-        name = self.path.rpartition("/")[2]
-        if self.parent is None and name.endswith(".json"):
-            yield JsonActions(storage, self.path, name, self.version).files(kind, columns)
-            return
-        file = ParquetActions(storage, self.path, self.size, name, self.parent)
-        with readable(file.name, file.parent):
-            yield from each_file_actions(file, kind, columns, storage.root)
-
-
-class LastListing:
-    """The newest listing that any checkpoint of a log gave, for the next who asks for some of the same: the files, the
-    history and the lives of files of one version all start from it. Safe to use from several threads."""
-
-    def __init__(self) -> None:
-        self._entry: tuple[tuple[str, ...], pl.DataFrame] | None = None
-
-    def of(self, files: CheckpointFiles) -> pl.DataFrame | None:
-        """What is known of a checkpoint's adds."""
-        entry = self._entry
-        return None if entry is None or entry[0] != files.names else entry[1]
-
-    def set(self, files: CheckpointFiles, listing: pl.DataFrame) -> None:
-        """Take the place of the one before."""
-        self._entry = files.names, listing
-
-
 _ALWAYS = ("key", "path", "deletion_vector", "deleted_records")
 _CACHED_COLUMNS = frozenset({"size", "modified", "data_change", "partition_values", "records", "tags"})
 """The columns of a listing of files. Statistics are most of a log, and are not cached."""
+_FEW_PATHS = 4_096
+"""Of so many files statistics are retained once they were read."""
 
 
 class Checkpoint:
@@ -123,13 +88,19 @@ class Checkpoint:
         """Every domainMetadata action."""
         return [d for top in self._tops for d in _converted(top, "domainMetadata", "domain", DomainMetadata)]
 
-    def adds(self, columns: Sequence[str], statistics: StatisticsReader | None = None) -> pl.DataFrame:
+    def adds(
+        self,
+        columns: Sequence[str],
+        statistics: StatisticsReader | None = None,
+        later_paths: pl.Series | None = None,
+    ) -> pl.DataFrame:
         """FILE_ACTIONS of the live files: `key`, `path`, `deletion_vector`, `deleted_records` and these columns, only
         they are read.
 
         Beside FILE_ACTIONS' own: `records` (physical rows by either kind of statistics), `stats_parsed` (the struct as
         it is, absent if the checkpoint has none) and `parsed_records` (its numRecords) may be asked for. `statistics`
-        adds what it reads as a column of that name.
+        adds what it reads as a column of that name. `later_paths`: those that commits after the checkpoint add or
+        remove, for `adds_of`: where documents are read to count rows, those of few files are retained.
         """
         if statistics is not None:
             adds = self._files("add", list(dict.fromkeys([*columns, "records"])), statistics)
@@ -143,16 +114,30 @@ class Checkpoint:
         listing = self._last.of(self.files)
         missing = [name for name in names if listing is None or name not in listing.columns]
         if listing is None or missing:
-            listing = _extended(listing, self._files("add", [name for name in missing if name not in _ALWAYS]))
+            more = [name for name in missing if name not in _ALWAYS]
+            listing = _extended(listing, self._listing(more, later_paths))
             if not set(names) <= set(listing.columns):  # the file was written again meanwhile
-                listing = self._files("add", columns)
+                listing = self._listing(columns, later_paths)
             self._last.set(self.files, listing)
         return listing.select(names)
+
+    def _listing(self, columns: Sequence[str], later_paths: pl.Series | None) -> pl.DataFrame:
+        """`adds` as they are read, and the documents at `later_paths` retained."""
+        if later_paths is None or "records" not in columns or not 0 < later_paths.len() <= _FEW_PATHS:
+            return self._files("add", columns)
+        frames = self._frames("add", columns, documents_of=later_paths)
+        if all("stats" in frame.columns for frame in frames):
+            adds = [frame.select(*_ALWAYS, "stats").filter(pl.col("stats").is_not_null()) for frame in frames]
+            self._last.set_documents(self.files, later_paths, _whole(adds, columns))
+        return _whole(frames, columns).drop("stats", strict=False)
 
     def adds_of(self, paths: pl.Series, statistics: StatisticsReader) -> pl.DataFrame:
         """`adds([], statistics)` of the files with these paths: the statistics of others are not decoded.
         Without the column `statistics` where there are none."""
-        return self._files("add", [], statistics, paths)
+        adds = self._last.documents(self.files, paths)
+        if adds is None:
+            return self._files("add", [], statistics, paths)
+        return adds.select(*_ALWAYS, statistics.read(adds["stats"], None, adds.height))
 
     def removes(self, columns: Sequence[str] = ("size", "modified", "data_change")) -> pl.DataFrame:
         """FILE_ACTIONS of the tombstones: `key`, `path`, `deletion_vector`, `deleted_records` and these columns."""
@@ -232,19 +217,26 @@ class Checkpoint:
         statistics: StatisticsReader | None = None,
         paths: pl.Series | None = None,
     ) -> pl.DataFrame:
+        return _whole(self._frames(kind, columns, statistics, paths), columns)
+
+    def _frames(
+        self,
+        kind: str,
+        columns: Sequence[str],
+        statistics: StatisticsReader | None = None,
+        paths: pl.Series | None = None,
+        documents_of: pl.Series | None = None,
+    ) -> list[pl.DataFrame]:
+        """What `file_actions_of` gives of each file."""
         root = self._storage.root
 
         def read(file: ActionsFile) -> pl.DataFrame:
             if isinstance(file, JsonActions):
                 return with_statistics(lambda more: _of_paths(file.files(kind, more), paths), columns, statistics)
             with readable(file.name, file.parent):
-                return file_actions_of(file, kind, columns, root, statistics, paths)
+                return file_actions_of(file, kind, columns, root, statistics, paths, documents_of)
 
-        frames = self._each(read, self._all())
-        full = [frame for frame in frames if frame.height]
-        if len(full) == 1:
-            return full[0]
-        return pl.concat(full or frames[:1] or [_nothing(columns)], how="diagonal_relaxed", rechunk=False)
+        return self._each(read, self._all())
 
     def _all(self) -> list[ActionsFile]:
         return [*self._tops, *(self._sidecar(*sidecar) for sidecar in self._sidecar_sizes.items())]
@@ -259,6 +251,14 @@ class Checkpoint:
     def _sidecar(self, path: str, size: int) -> ActionsFile:
         place = path if is_absolute(path) else f"{SIDECARS}/{path}"
         return ParquetActions(self._storage, place, size, path.rpartition("/")[2], self._tops[0].name)
+
+
+def _whole(frames: Sequence[pl.DataFrame], columns: Sequence[str]) -> pl.DataFrame:
+    """The actions of all files."""
+    full = [frame for frame in frames if frame.height]
+    if len(full) == 1:
+        return full[0]
+    return pl.concat(full or frames[:1] or [_nothing(columns)], how="diagonal_relaxed", rechunk=False)
 
 
 def _of_paths(frame: pl.DataFrame, paths: pl.Series | None) -> pl.DataFrame:

@@ -24,10 +24,11 @@ _FIRST_CHUNK, _CHUNK = 8, 256
 """Commits that are searched at once."""
 
 
-def in_checkpoint(checkpoint: Checkpoint, files: pl.DataFrame) -> pl.DataFrame:
-    """KNOWN_FILES of those of `files` (`key`, `deletion_vector`) that a checkpoint has; none if it cannot be read."""
+def in_checkpoint(checkpoint: Checkpoint, files: pl.DataFrame, later_paths: pl.Series | None = None) -> pl.DataFrame:
+    """KNOWN_FILES of those of `files` (`key`, `deletion_vector`) that a checkpoint has; none if it cannot be read.
+    `later_paths`: as `Checkpoint.adds`."""
     try:
-        adds = checkpoint.adds(["size", "records"])
+        adds = checkpoint.adds(["size", "records"], later_paths=later_paths)
     except UNREADABLE:
         return pl.DataFrame(schema=KNOWN_FILES)
     near = adds[adds["key"].is_in(files["key"].implode()).arg_true()].with_columns(sizes(), live_records())

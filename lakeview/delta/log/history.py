@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import polars as pl
 
@@ -70,7 +71,8 @@ class History:
                 heads, own = self._parse(missing)
                 events = pl.concat([self._events, own.select(EVENTS.names())]).sort("version", maintain_order=True)
                 # only when it is whole: what fails before is tried again, and nothing counts twice
-                self._add(heads, _completed(own, events, _starts(versions), self._at_base))
+                at_base = partial(self._at_base, events["path"])
+                self._add(heads, _completed(own, events, _starts(versions), at_base))
                 self._events = events
                 self._through |= set(missing)
             return self._rows
@@ -97,11 +99,12 @@ class History:
         self._rows = pl.concat([self._rows, rows.select(_ROWS.names())]).unique("version", keep="last").sort("version")
         self.definitions.add(heads.definitions)
 
-    def _at_base(self, start: int, removals: pl.DataFrame) -> pl.DataFrame:
-        """KNOWN_FILES of the oldest complete checkpoint that a run of commits goes on from, for those removed later."""
+    def _at_base(self, paths: pl.Series, start: int, removals: pl.DataFrame) -> pl.DataFrame:
+        """KNOWN_FILES of the oldest complete checkpoint that a run of commits goes on from, for those removed later.
+        `paths`: those of all commits."""
         base = next((c for c in self._log.checkpoints() if c.version >= start - 1), None) if start else None
         later = removals.clear() if base is None else removals.filter(pl.col("version") > base.version)
-        return in_checkpoint(self._log.checkpoint(base), later) if base and later.height else _NOTHING
+        return in_checkpoint(self._log.checkpoint(base), later, paths) if base and later.height else _NOTHING
 
     # -- what happened
 

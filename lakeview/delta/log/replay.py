@@ -10,7 +10,7 @@ from typing import TypeVar
 import polars as pl
 
 from lakeview.delta.log.actions import Action, DomainMetadata, Metadata, Protocol, Txn
-from lakeview.delta.log.checkpoints import CheckpointPiece
+from lakeview.delta.log.checkpoint_pieces import CheckpointPiece
 from lakeview.delta.log.commits import mentions, parse_commit
 from lakeview.delta.log.file_actions import each_frame, newest_actions
 from lakeview.delta.log.log_segment import LogSegment
@@ -208,19 +208,24 @@ class Replay:
 
     def _adds(self, columns: Sequence[str], statistics: StatisticsReader | None = None) -> pl.DataFrame:
         earlier = self._carried(columns) if statistics is None else None
-        old: pl.DataFrame | None = None
-        start = self.segment.commits.start
-        if earlier is not None:
-            start, old = earlier[0].version + 1, earlier[1]
-        elif self._checkpoint is not None:
-            old = once(self._checkpoint.adds(columns, statistics))
-            if statistics is not None and "statistics" not in old.columns:
-                old = old.with_columns(statistics.read(None, None, old.height))
-        versions = range(start, self.version + 1)
-        if old is not None and not versions:
+        versions = range(self.segment.commits.start if earlier is None else earlier[0].version + 1, self.version + 1)
+        tail = with_statistics(lambda more: self._tail(more, versions), columns, statistics) if versions else None
+        paths = None if tail is None else tail["path"]
+        old = self._checkpoint_adds(columns, statistics, paths) if earlier is None else earlier[1]
+        if tail is None:
+            assert old is not None  # a segment has a checkpoint or commits
             return old
-        tail = with_statistics(lambda more: self._tail(more, versions), columns, statistics)
         return with_newer(old, tail)
+
+    def _checkpoint_adds(
+        self, columns: Sequence[str], statistics: StatisticsReader | None, later_paths: pl.Series | None
+    ) -> pl.DataFrame | None:
+        if self._checkpoint is None:
+            return None
+        old = once(self._checkpoint.adds(columns, statistics, later_paths))
+        if statistics is not None and "statistics" not in old.columns:
+            old = old.with_columns(statistics.read(None, None, old.height))
+        return old
 
     def _carried(self, columns: Sequence[str]) -> tuple[Replay, pl.DataFrame] | None:
         """The state to go on from, and its listing; None to start from the checkpoint."""

@@ -14,7 +14,7 @@ from io import BytesIO
 import polars as pl
 import pyarrow as pa
 
-from lakeview.delta.log.checkpoints import CheckpointPiece
+from lakeview.delta.log.checkpoint_pieces import CheckpointPiece
 from lakeview.delta.log.newest_files import not_replaced
 from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS
 from lakeview.delta.write.checkpoint.action_file import ActionFile
