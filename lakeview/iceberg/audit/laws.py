@@ -123,8 +123,12 @@ def summaries_add_up(step: Step, totals: Mapping[str, int | None]) -> Iterator[C
 
 def appends_delete_nothing(step: Step, _: Story) -> Iterator[Case]:
     """append-deletes-nothing."""
-    if step.snapshot.operation == "append":
-        removals = pl.concat([step.deleted.select("path"), step.went.select("path")])
+    if step.snapshot.operation != "append":
+        return
+    removals = pl.concat([step.deleted.select("path"), step.went.select("path")])
+    if step.base and removals.is_empty():  # a file whose manifest is not listed any more leaves no entry
+        yield unknowable(step.snapshot.snapshot_id, _PARENT_GONE)
+    else:
         yield from _judged(step, removals.unique(), "files are removed by an append")
 
 
