@@ -254,7 +254,13 @@ class LocalStorage(Storage):
         self.count("put")
         full = self.resolve(path)
         with Translated(path):
-            os.replace(write_beside(full, data), full)
+            temporary = write_beside(full, data)
+            try:
+                os.replace(temporary, full)
+            except OSError:
+                with suppress(OSError):
+                    os.unlink(temporary)
+                raise
             sync_folder(os.path.dirname(full))
 
     def delete(self, path: str) -> None:

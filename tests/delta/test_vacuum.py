@@ -16,6 +16,7 @@ import pytest
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.checkpoint import write_checkpoint
+from lakeview.delta.write.log_cleanup import clean_log
 from lakeview.delta.write.vacuum import VACUUM, vacuum
 from lakeview.model.config import Config
 from lakeview.model.data_types import Field, PrimitiveType
@@ -246,6 +247,17 @@ def test_what_a_killed_writer_left_is_named_by_the_doctor_and_removed(tmp_path: 
     aged(tmp_path, OLD)
     assert "orphan-files" in [f.id for f in opened(tmp_path).check(NOW)]
     assert "part-of-nobody.parquet" in vacuum(table, dry_run=False, clock=clock)["path"]
+    assert "orphan-files" not in [f.id for f in opened(tmp_path).check(NOW)]
+
+
+def test_what_a_killed_writer_left_in_the_log_is_named_by_the_doctor_and_removed(tmp_path: Path) -> None:
+    table = orders(tmp_path)
+    name = ".00000000000000000009.json.0123456789abcdef0123456789abcdef.tmp"
+    (tmp_path / "_delta_log" / name).write_bytes(b"{}")
+    aged(tmp_path, OLD)
+    orphans = [f for f in opened(tmp_path).check(NOW) if f.id == "orphan-files"]
+    assert [(f.place, f.remedy) for f in orphans] == [(f"_delta_log/{name}", "a cleanup of the log removes them")]
+    assert name in clean_log(table, dry_run=False, clock=clock)["name"]
     assert "orphan-files" not in [f.id for f in opened(tmp_path).check(NOW)]
 
 

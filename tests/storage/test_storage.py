@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 import pickle
@@ -233,6 +234,16 @@ def test_a_full_disk_is_an_unavailable_store_and_leaves_nothing(
         with pytest.raises(StoreUnavailableError, match="f could not be read or written: No space left") as caught:
             write("f", b"data")
         assert caught.value.fix == "try again; check the store and the disk"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_put_in_its_place_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(StoreUnavailableError):
+        LocalStorage(str(tmp_path), Config()).put("a.parquet", b"x")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -72,9 +72,14 @@ class LogFacts:
     # -- the folder
 
     @cached_property
+    def folder(self) -> pl.DataFrame:
+        """LISTING of the files below the table's root."""
+        return self.storage.walk()
+
+    @cached_property
     def data(self) -> pl.DataFrame:
         """LISTING of the files below the table's root, those of its log left out."""
-        return self.storage.walk().filter(~pl.col("name").str.starts_with(f"{LOG_FOLDER}/"))
+        return self.folder.filter(~pl.col("name").str.starts_with(f"{LOG_FOLDER}/"))
 
     def has_checkpoint(self, version: int) -> bool:
         """Whether there is a complete checkpoint of a version, now where there was none when the log was listed."""

@@ -12,7 +12,7 @@ from lakeview.delta.data.partition_values import partition_fields, typed
 from lakeview.delta.features import CATALOG_FEATURES
 from lakeview.delta.lint.facts import KEY, LogFacts
 from lakeview.delta.lint.report import finding, some
-from lakeview.delta.log.paths import canonical
+from lakeview.delta.log.paths import LOG_FOLDER, canonical
 from lakeview.delta.log.vector_paths import file_of, names_a_place
 from lakeview.model import limits
 from lakeview.model.addresses import is_absolute
@@ -147,7 +147,8 @@ def _vector_files(live: pl.DataFrame, present: pl.DataFrame, root: str) -> Itera
 
 
 def orphans(facts: LogFacts) -> Iterator[Finding]:
-    """Data files that no add or remove names: leavings of failed writes, or of commits that were cleaned up."""
+    """Data files that no add or remove names: leavings of failed writes, or of commits that were cleaned up; and what a
+    killed writer had begun in the log."""
     live = facts.live
     if live is None or facts.replay is None or facts.features & CATALOG_FEATURES:  # unpublished commits name some
         return
@@ -163,7 +164,8 @@ def orphans(facts: LogFacts) -> Iterator[Finding]:
             _vector_names(actions["deletion_vector"].drop_nulls().unique(), facts.storage.root),
         ]
     ).unique()
-    alone = leftovers(facts.data.filter(~pl.col("name").is_in(names.implode())), facts.now)
+    alone = leftovers(facts.folder.filter(~pl.col("name").is_in(names.implode())), facts.now)
+    in_log = alone["name"].str.starts_with(f"{LOG_FOLDER}/")
     if alone.height:
         yield finding(
             "orphan-files",
@@ -174,9 +176,17 @@ def orphans(facts: LogFacts) -> Iterator[Finding]:
             f"{some(alone['name'].head(3).to_list(), alone.height)}",
             section="Data Files",
             place=alone["name"][0],
-            remedy="VACUUM removes them",
+            remedy=_REMEDIES[bool(in_log.any()), bool(in_log.all())],
             page="files",
         )
+
+
+_REMEDIES = {
+    (False, False): "VACUUM removes them",
+    (True, False): "VACUUM removes them, and a cleanup of the log those in its folder",
+    (True, True): "a cleanup of the log removes them",
+}
+"""By whether some and all of them lie in the log's folder."""
 
 
 def _vector_names(unique_ids: pl.Series, root: str) -> pl.Series:
