@@ -207,8 +207,8 @@ class LocalStorage(Storage):
             finally:
                 if exists and threading.get_ident() in self._spare:
                     self._spare[threading.get_ident()] = data, temporary
-                else:
-                    os.unlink(temporary)
+                else:  # an error here would say of a file that is there that it was refused
+                    self._remove_temporary(temporary)
             sync_folder(os.path.dirname(full))
 
     @contextmanager
@@ -244,11 +244,14 @@ class LocalStorage(Storage):
         self._drop_spare(spare)
         return write_beside(full, data)
 
-    @staticmethod
-    def _drop_spare(spare: tuple[bytes, str] | None) -> None:
+    def _drop_spare(self, spare: tuple[bytes, str] | None) -> None:
         if spare is not None:
-            with suppress(OSError):  # a temporary file that stays is named by the doctor
-                os.unlink(spare[1])
+            self._remove_temporary(spare[1])
+
+    @staticmethod
+    def _remove_temporary(temporary: str) -> None:
+        with suppress(OSError):  # one that stays is named by the doctor
+            os.unlink(temporary)
 
     def put(self, path: str, data: bytes) -> None:
         self.count("put")
@@ -258,8 +261,7 @@ class LocalStorage(Storage):
             try:
                 os.replace(temporary, full)
             except OSError:
-                with suppress(OSError):
-                    os.unlink(temporary)
+                self._remove_temporary(temporary)
                 raise
             sync_folder(os.path.dirname(full))
 

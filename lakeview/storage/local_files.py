@@ -50,10 +50,13 @@ def create_exclusively(full: str, data: bytes) -> None:
 
 
 def sync_folder(folder: str) -> None:
-    """Make the names in a folder durable."""
+    """Make the names in a folder durable, where it may be opened: its files may be written although it may not."""
     if os.name == "nt":  # a folder cannot be synced there; the file's own sync is what there is
         return
-    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except PermissionError:
+        return
     try:
         os.fsync(descriptor)
     finally:

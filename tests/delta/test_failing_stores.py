@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,23 @@ class Fails(LocalStorage):
         with Translated(path):
             self._spend(path)
         super().put_if_absent(path, data)
+
+
+def test_a_commit_whose_temporary_file_must_not_be_removed_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that may only be added to: the commit was taken for refused, and its data files were deleted."""
+    table = lv.create_table(str(tmp_path), SCHEMA)
+
+    def refuse(path: str, **_: object) -> None:
+        if "_delta_log" in path:
+            raise PermissionError(errno.EPERM, "Operation not permitted", path)
+        remove(path)
+
+    remove = os.unlink
+    monkeypatch.setattr(os, "unlink", refuse)
+    assert table.append(rows(0)) == 1
+    assert lv.open_table(str(tmp_path)).scan().collect().height == 10
 
 
 OPERATIONS: dict[str, Callable[[DeltaTable], Any]] = {
