@@ -166,11 +166,14 @@ def test_tables_are_found_by_the_names_that_sparks_catalog_has(spark: SparkSessi
     )
     LibraryTable(open_storage(str(odd))).append(rows)
     path = str(odd).replace("'", "\\'")
-    assert spark.sql(f"SELECT id FROM builder_named WITH (path '{path}')").collect() == [(1,)]
-    (again,) = (
+    spark.sql(f"CREATE VIEW builder_rows AS SELECT id FROM builder_named WITH (path '{path}')")
+    assert spark.table("builder_rows").collect() == [(1,)]
+    spark.sql(f"INSERT INTO builder_named WITH (path '{path}') VALUES (2, NULL)")
+    assert sorted(spark.table("builder_rows").collect()) == [(1,), (2,)], "a view shows new rows"
+    again = (
         DeltaTable.createIfNotExists(spark).tableName("builder_named").addColumn("x", "int").execute().toDF().collect()
     )
-    assert again.id == 1, "it is there already"
+    assert sorted(row.id for row in again) == [1, 2], "it is there already"
     with pytest.raises(InvalidRequestError, match="builder_named is a table at"):
         DeltaTable.createOrReplace(spark).tableName("builder_named").location(str(tmp_path)).execute()
     in_warehouse = DeltaTable.createOrReplace(spark).tableName("Builder_Managed").addColumn("id", "int").execute()
