@@ -255,6 +255,27 @@ def test_rows_are_told_apart_whatever_their_columns_are_called_and_hold() -> Non
     assert row_difference(changes, 1).rows.rows() == difference.rows.rows()[:1]
 
 
+def test_rows_of_one_key_are_among_the_first_ones_together_and_so_are_those_of_one_side() -> None:
+    """Of 0 to 49 the first 20 went and 30 changed, listed backwards after 100 that came."""
+    before = [(n, "open") for n in range(50)]
+    after = [(n, "paid") for n in (*range(100, 200), *reversed(range(20, 50)))]
+    kinds = {"id": pl.Int64(), "state": pl.String()}
+    rows = pl.DataFrame([*after, *before], schema=kinds, orient="row")
+    changes = rows.lazy().with_columns(
+        _change_type=pl.Series(["insert"] * len(after) + ["delete"] * len(before)),
+        _commit_version=pl.lit(1, pl.Int64),
+        _commit_timestamp=pl.lit(None, pl.Datetime("us", "UTC")),
+    )
+    difference = row_difference(changes, 8)
+    assert (difference.gains, difference.losses) == (130, 50)
+    assert difference.rows.rows() == [
+        (-1, 20, "open"), (1, 20, "paid"), (-1, 0, "open"), (1, 100, "paid"),
+        (-1, 21, "open"), (1, 21, "paid"), (-1, 1, "open"), (1, 101, "paid"),
+    ]  # fmt: skip
+    no_key = changes.with_columns(id=pl.lit(7), state=pl.int_range(pl.len()).cast(pl.String))
+    assert row_difference(no_key, 4).rows["state"].to_list() == ["130", "0", "131", "1"]
+
+
 IDS = st.lists(st.integers(0, 3), max_size=6)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import polars as pl
@@ -24,8 +25,8 @@ _FEWEST_BYTES = 32 << 20
 class RowDifference:
     """`gains` and `losses`: rows that a version has and its base has not, and the reverse, exact.
 
-    `rows`: at most MOST_ROWS of them, lost and gained ones by turns, with `_difference`: how often more (or less) the
-    version has each.
+    `rows`: at most MOST_ROWS of them, with `_difference`: how often more (or less) the version has each. By turns they
+    are lost and gained; where a column names each row once, a turn has also one that is on both sides.
     `undecided`: None for the whole difference. Of a part the rows read in one version alone that files of the other may
     have; `gains` and `losses` are then the rows that certainly differ, the fewest there are.
     """
@@ -129,10 +130,41 @@ class RowDifferenceSum:
 
     def _first_rows(self, sums: pl.DataFrame) -> pl.DataFrame:
         # by turns, so that rows which a rewrite changed stand side by side, and neither side takes all places
-        sides = [
-            sums.filter(side).bottom_k(self._limit, by="at").sort("at") for side in (pl.col(NET) < 0, pl.col(NET) > 0)
-        ]
-        ranked = pl.concat([side.with_row_index("turn") for side in sides])
+        losses, gains = sums.filter(pl.col(NET) < 0), sums.filter(pl.col(NET) > 0)
+        key = _naming_column(losses, gains, self._columns, self._limit)
+        ranked = pl.concat(
+            [self._ranked(losses), self._ranked(gains)] if key is None else self._ranked_pairs(losses, gains, key)
+        )
         rows = ranked.sort("turn", maintain_order=True).head(self._limit).select(NET, *self._columns)
         rows.columns = [NET, *names_apart(self._names, [NET])]
         return rows
+
+    def _ranked(self, side: pl.DataFrame) -> pl.DataFrame:
+        return side.bottom_k(self._limit, by="at").sort("at").with_row_index("turn")
+
+    def _ranked_pairs(self, losses: pl.DataFrame, gains: pl.DataFrame, key: str) -> list[pl.DataFrame]:
+        """Rows of one key on both sides, in the same turn; then those that are on one side alone."""
+        old = self._ranked(losses.join(gains, on=key, how="semi", nulls_equal=True))
+        new = gains.join(old.select("turn", key), on=key, nulls_equal=True).select(old.columns)
+        alone = (
+            self._ranked(side.join(other, on=key, how="anti", nulls_equal=True))
+            for side, other in ((losses, gains), (gains, losses))
+        )
+        return [old, new, *alone]
+
+
+def _naming_column(losses: pl.DataFrame, gains: pl.DataFrame, columns: Iterable[str], limit: int) -> str | None:
+    """The column that names each row of either side once, and most rows on both; None without one. Whole sides are
+    looked at only where their first rows have a value each."""
+    most, best = 0, None
+    for name in columns if not (losses.is_empty() or gains.is_empty()) else ():
+        dtype = gains.schema[name]
+        if not (dtype.is_integer() or dtype.is_temporal() or dtype == pl.String):
+            continue
+        sides = (losses[name], gains[name])
+        if any(part.n_unique() < part.len() for side in sides for part in (side.head(limit), side)):
+            continue
+        pairs = int(sides[0].is_in(sides[1].implode(), nulls_equal=True).sum())
+        if pairs > most:
+            most, best = pairs, name
+    return best if 2 * most >= min(losses.height, gains.height) else None
