@@ -45,12 +45,17 @@ KINDS: Mapping[str, Callable[[SparkSession, Request, OnStep], Rows]] = {"profile
 """Kinds of jobs."""
 
 
+KILL_TIMEOUT = "spark.python.task.killTimeout"
+"""Spark's setting: how long the Python worker of a task that was cancelled goes on after Spark, every two seconds, has
+looked for such tasks (two seconds more by default)."""
+
+
 class SparkEngine:
     """The session of this process, on all cores unless the settings name another master. Jobs of one user share a pool,
     and pools share the cores (Spark's FAIR mode)."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
-        self._settings = {"spark.scheduler.mode": "FAIR", **settings}
+        self._settings = {"spark.scheduler.mode": "FAIR", KILL_TIMEOUT: "100ms", **settings}
         self._master = self._settings.pop("spark.master", "local[*]")
         self._memory = self._settings.pop("spark.driver.memory", "2g")
         self._starting = threading.Lock()

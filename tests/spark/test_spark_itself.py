@@ -8,6 +8,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, GreaterThan, InputPartition
 from pyspark.sql.types import StructType
 
+from lakeview.spark.jobs import KILL_TIMEOUT
+
 pytestmark = pytest.mark.spark
 
 
@@ -54,6 +56,14 @@ def test_pushed_filters_leak_into_the_next_query(spark: SparkSession) -> None:
         assert frame.where("n > 7").union(frame).count() == 4, "the right answer is 12"
     finally:
         spark.conf.set("spark.sql.python.filterPushdown.enabled", "false")
+
+
+def test_the_time_that_a_cancelled_python_worker_goes_on_is_a_setting(spark: SparkSession) -> None:
+    """Why jobs set it: none of them writes files that a worker would remove."""
+    jvm = spark._jvm
+    assert jvm is not None
+    entry = jvm.org.apache.spark.internal.config.Python.PYTHON_TASK_KILL_TIMEOUT()
+    assert (entry.key(), entry.defaultValueString()) == (KILL_TIMEOUT, "2s")
 
 
 def test_option_names_arrive_in_lower_case(spark: SparkSession) -> None:
