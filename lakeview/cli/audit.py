@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from lakeview.cli.commands import command, open_address
+from lakeview.cli.commands import command, echo_sentence, open_address
 from lakeview.cli.text import as_json, hanging, width
 from lakeview.cli.versions import version_number
 from lakeview.model.printable import printable
@@ -41,6 +41,6 @@ def audit(address: str, options: dict[str, Any], machine: bool, start: str | Non
             text = f"{law}: {reason} ({commits:,})"
             for line in hanging("unknowable ", printable(text), limit):
                 click.echo(line)
-        click.echo(views.audit.sentence(verdicts))
+        echo_sentence(views.audit.sentence(verdicts))
     if (verdicts["verdict"] == "violated").any():
         click.get_current_context().exit(VIOLATED)

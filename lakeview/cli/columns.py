@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakeview.cli.commands import command, echo_frame, echo_lines, open_address, record, report
+from lakeview.cli.commands import command, echo_frame, echo_lines, echo_sentence, open_address, record, report
 from lakeview.cli.text import as_json
 from lakeview.cli.versions import ref_option, snapshot_named, version_number, version_option, with_names
-from lakeview.model.printable import printable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -74,7 +73,7 @@ def quality(address: str, options: dict[str, Any], machine: bool, version: str |
     if timeline.is_empty():
         click.echo("no commits are left in the log, or they are not shared: no load can be judged")
     if line := views.first_lines.quality_line(findings, timeline):
-        click.echo(printable(line))
+        echo_sentence(line)
     if findings:
         echo_lines(report(findings))
     click.echo()
@@ -123,7 +122,7 @@ def pruning(
     if machine:
         click.echo(as_json(plan.to_dicts()))
         return
-    click.echo(printable(views.first_lines.filter_line(views.pruning.plan.read_cost(plan))))
+    echo_sentence(views.first_lines.filter_line(views.pruning.plan.read_cost(plan)))
     counts = plan.group_by("reason").agg(files=pl.len(), bytes=views.sums.total("size")).sort("files", descending=True)
     echo_frame(counts, machine, "no files")
 

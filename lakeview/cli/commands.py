@@ -113,6 +113,11 @@ def echo_lines(lines: Iterable[str]) -> None:
         click.echo(line)
 
 
+def echo_sentence(sentence: str) -> None:
+    """Print an answer in words, wrapped to the terminal."""
+    echo_lines(hanging("", printable(sentence), width()))
+
+
 def echo_frame(frame: pl.DataFrame, machine: bool, nothing: str, *, is_data: bool = False) -> None:
     """Print a frame, or `nothing` where it has no rows. `is_data`: it holds rows of a table."""
     if machine:
@@ -157,7 +162,7 @@ def health(address: str, options: dict[str, Any], machine: bool, version: str | 
         click.echo(as_json([record(f) | {"effect": f.effect, "command": f.command} for f in findings]))
     else:
         is_latest = look.version == look.frames.latest
-        click.echo(printable(views.health.findings.verdict(findings, is_latest=is_latest)))
+        echo_sentence(views.health.findings.verdict(findings, is_latest=is_latest))
         echo_lines(report(findings))
 
 

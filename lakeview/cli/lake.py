@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakeview.cli.commands import command, echo_frame, open_address
+from lakeview.cli.commands import command, echo_frame, echo_sentence, open_address
 from lakeview.cli.text import hanging, table, width
 from lakeview.model.addresses import is_local, normalise
 from lakeview.model.errors import NotATableError
@@ -46,7 +46,7 @@ def tables(address: str, options: dict[str, Any], machine: bool) -> None:
     if machine:
         echo_frame(lake, machine, "")
         return
-    click.echo(views.lake.lake_sentence(lake))
+    echo_sentence(views.lake.lake_sentence(lake))
     if lake.height:
         rows = lake.select(
             "state", pl.col("name").alias("table"), "format",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakeview.cli.commands import command, echo_frame, open_address
+from lakeview.cli.commands import command, echo_frame, echo_sentence, open_address
 from lakeview.cli.text import width
 from lakeview.cli.versions import at_option, ref_option, snapshot_named, version_number, version_option, version_text
 from lakeview.model.errors import InvalidRequestError
@@ -122,7 +122,7 @@ def compare(address: str, options: dict[str, Any], machine: bool, base: str | No
     difference = look.compare(before, look.version)
     if not machine:
         ends = table.snapshot(before), table.snapshot(look.version)
-        click.echo(printable(views.compare.sentences.sentence(*ends, timeline)))
+        echo_sentence(views.compare.sentences.sentence(*ends, timeline))
     echo_frame(difference, machine, "no difference: rows may have been replaced by as many")
 
 

@@ -86,6 +86,13 @@ def test_files_of_no_partition_are_named_in_a_pipe_as_in_a_terminal(
     assert json.loads(run("partitions", address, "--json").stdout)[1]["partition_text"] is None
 
 
+def test_the_sentence_of_a_comparison_is_wrapped_to_the_terminal(address: str) -> None:
+    narrow = CliRunner(env={"COLUMNS": "60"}).invoke(main, ["compare", address]).stdout.splitlines()
+    assert max(map(len, narrow)) <= 60
+    end = next(i for i, line in enumerate(narrow) if line.endswith("."))
+    assert " ".join(narrow[: end + 1]) == run("compare", address).stdout.splitlines()[0]
+
+
 def test_compare_is_about_the_last_commit_or_two_versions(address: str) -> None:
     done = run("compare", address)
     assert "from v1 (" in done.stdout
