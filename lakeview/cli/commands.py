@@ -230,7 +230,8 @@ def show(
     fields |= {k: ", ".join(map(str, v)) for k, v in fields.items() if isinstance(v, list)}
     properties = fields.pop("properties", {})
     if isinstance(properties, dict):
-        fields |= {f"  {printable(k)}": v for k, v in properties.items()}
+        again = ("comment", now.description)  # Iceberg's description is a property
+        fields |= {f"  {printable(k)}": v for k, v in properties.items() if (k, v) != again}
     echo_lines(pairs(fields, limit=width()))
 
 

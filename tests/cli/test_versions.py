@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from lakeview.cli import main
 from tests.builders.history import DeltaHistory
+from tests.builders.iceberg import IcebergHistory
 from tests.builders.iceberg_branches import BranchedHistory
 
 FIELDS = [{"id": 1, "name": "id", "required": False, "type": "long"}]
@@ -91,3 +93,11 @@ def test_a_word_that_is_no_version(address: str, word: str) -> None:
     done = run("show", address, "--version", word)
     assert done.exit_code == 2
     assert "fix: `lakeview history` shows its versions\n" in done.stderr
+
+
+def test_a_description_is_shown_once(tmp_path: Path) -> None:
+    history = IcebergHistory(tmp_path / "t", FIELDS, properties={"comment": "what was said", "owner": "li"})
+    history.append("a", [{"id": 1}])
+    shown = run("show", history.address).stdout
+    assert (shown.count("what was said"), shown.count("owner")) == (1, 1)
+    assert json.loads(run("show", history.address, "--json").stdout)["properties"]["comment"] == "what was said"
