@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from lakeview.model.errors import InvalidRequestError
+from lakeview.model.printable import first_few
 
 _AHEAD = 4
 """Batches that are read before they are asked for."""
@@ -57,11 +58,20 @@ def one_pass(rows: Frame) -> bool:
 
 
 def frame_from(rows: Frame) -> pl.DataFrame:
-    """Rows as a frame of polars, in memory whole. InvalidRequestError as `batches_of`."""
+    """Rows as a frame of polars, in memory whole. InvalidRequestError as `batches_of`, and for types polars lacks."""
     if isinstance(rows, pl.DataFrame):
         return rows
     schema = rows.schema if isinstance(rows, pa.Table | pa.RecordBatch | pa.RecordBatchReader) else None
-    frame = pl.from_arrow(pa.Table.from_batches(list(batches_of(rows)), schema=schema))
+    table = pa.Table.from_batches(list(batches_of(rows)), schema=schema)
+    try:
+        frame = pl.from_arrow(table)
+    except pl.exceptions.ComputeError as error:
+        types = first_few((f"{field.name} {field.type}" for field in table.schema), most=10)
+        raise InvalidRequestError(
+            f"a column of the rows has a type that cannot be merged ({types}): {error}",
+            fix="cast run-end encoded columns and views of lists before writing",
+            kind="type-mismatch",
+        ) from error
     assert isinstance(frame, pl.DataFrame)
     return frame
 

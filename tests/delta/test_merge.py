@@ -9,6 +9,7 @@ from typing import Any
 
 import deltalake
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import lakeview as lv
@@ -242,6 +243,9 @@ REFUSED: list[tuple[str, Any, str]] = [
      "no column id"),
     ("two columns of one name", lambda t: t.merge(pl.DataFrame({"id": [1], "ID": [2]}), ["id"]).when_matched_delete()
      .execute(), "are called id, case aside"),
+    ("a column of a type that polars lacks", lambda t: t.merge(
+        pa.table({"id": pa.RunEndEncodedArray.from_arrays(pa.array([1], pa.int32()), pa.array([1]))}), ["id"])
+     .when_matched_delete().execute(), "a type that cannot be merged"),
     ("keys that do not compare", lambda t: t.merge(pl.DataFrame({"id": ["x"]}), ["id"]).when_matched_delete()
      .execute(), "do not compare"),
     ("a clause that is never reached", lambda t: t.merge(rows([1], 0, "x"), ["id"]).when_matched_delete()
