@@ -84,6 +84,15 @@ def test_entries_that_would_be_passed_over_are_corrupt(
         lv.open_table(history.address).scan().collect()
 
 
+@pytest.mark.parametrize("read", [lambda t: t.scan().collect(), lambda t: t.plan("id = 1")], ids=["scan", "plan"])
+def test_data_that_its_list_calls_deletes_is_no_empty_table(tmp_path: Path, read: Callable[[lv.Table], object]) -> None:
+    history = odd(tmp_path)
+    history.listing = {"content": 1}
+    history.append("a", [{"id": i} for i in range(3)])
+    with pytest.raises(CorruptTableError, match="a manifest of the other kind"):
+        read(lv.open_table(history.address))
+
+
 @pytest.mark.parametrize("size", [-5, 2**48 + 1, 2**63 - 1])
 def test_a_size_that_no_file_has_is_unknown(tmp_path: Path, size: int) -> None:
     history = odd(tmp_path)

@@ -51,8 +51,12 @@ class IcebergFiles:
         self._columns = columns
 
     def manifests(self) -> pl.DataFrame:
-        """MANIFESTS of the snapshot."""
-        return self._tree.manifests(self._snapshot)
+        """MANIFESTS of the snapshot. CorruptTableError where its list calls all manifests of data those of deletes: for
+        want of data files nothing would read them."""
+        manifests = self._tree.manifests(self._snapshot)
+        if manifests.height and (manifests["content"] == 1).all():
+            self._tree.entries(manifests)
+        return manifests
 
     def data_entries(self, manifests: pl.DataFrame | None = None, metrics: Collection[int] = ()) -> pl.DataFrame:
         """Live ENTRIES of data files, of these manifests or all; with the metrics of the columns of these ids."""
