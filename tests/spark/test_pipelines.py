@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,15 @@ from pyspark.sql import SparkSession
 
 import lakeview as lv
 from lakeview.inspection import PipelineInspection, inspect_pipelines
+from lakeview.model.clock import system_clock
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.spark.pipelines.additions import added_rows
-from lakeview.spark.pipelines.config import Dataset, Expectation, parse_config
+from lakeview.spark.pipelines.config import Dataset, Expectation, Mode, parse_config
 from lakeview.spark.pipelines.graph import FlowNode, Graph, Input
 from lakeview.spark.pipelines.publish import Publisher
 from lakeview.spark.pipelines.records import Records
+from lakeview.spark.pipelines.tombstones import Tombstones
+from lakeview.storage.access import NO_OPTIONS
 
 RULES = """
       - {name: priced, condition: price > 0, action: quarantine}
@@ -163,6 +167,20 @@ def test_rows_that_arrive_late_change_no_newer_row_and_bring_no_deleted_one_back
     (tmp_path / "lake" / "orders").rename(tmp_path / "old")
     shop.publish()
     assert shop.table().rows() == [(1, "again", 8), (2, "new", 6), (3, "c", 5), (4, "a", 5), (5, "late", 7)]
+
+
+def test_a_tombstone_is_found_by_a_key_in_another_case_of_letters(spark: SparkSession, tmp_path: Path) -> None:
+    dataset = Dataset(sink="s", publish=Mode.MERGE, keys=("id",), order_by=("at",), delete_when="at > 5")
+    tombstones = Tombstones(spark, str(tmp_path), dataset, NO_OPTIONS, None, system_clock)
+    tombstones.add(spark.createDataFrame([(1, 7), (2, 1)], "id long, at long"))
+    spelled = msgspec.structs.replace(dataset, keys=("ID",), order_by=("At",))
+    arrived = spark.createDataFrame([(1, 6), (1, 8), (2, 0)], "ID long, At long")
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        newer = replace(tombstones, dataset=spelled).newer(arrived).collect()
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+    assert sorted(newer) == [(1, 8), (2, 0)]
 
 
 def test_new_columns_of_a_sink_are_published_where_they_are_asked_for(spark: SparkSession, tmp_path: Path) -> None:

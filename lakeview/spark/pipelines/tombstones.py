@@ -42,14 +42,15 @@ class Tombstones:
         """The rows without those that are older than the deletion of their key."""
         table = table_at(self.address, self.access)
         keys, order = self.dataset.keys, self.dataset.order_by
-        if table is None or any(name not in table.snapshot().schema for name in (*keys, *order)):
+        spellings = {} if table is None else {name.casefold(): name for name in table.snapshot().schema.names}
+        if table is None or any(name.casefold() not in spellings for name in (*keys, *order)):
             return rows  # those of other keys, or of another order, say nothing of these
         reader = self.spark.read.format(FORMAT).options(**as_spark_options(self.access))
         deleted = reader.option("versionAsOf", str(table.latest_version)).load(table.address)
         # structs are compared field by field, a null before all values
         deleted = deleted.select(
-            *[_column(key).alias(f"{_KEY}{i}") for i, key in enumerate(keys)],
-            f.struct(*[_column(name) for name in order]).alias(_ORDER),
+            *[_column(spellings[key.casefold()]).alias(f"{_KEY}{i}") for i, key in enumerate(keys)],
+            f.struct(*[_column(spellings[name.casefold()]) for name in order]).alias(_ORDER),
         )
         same = [_column(key) == _column(f"{_KEY}{i}") for i, key in enumerate(keys)]
         is_older = _column(_ORDER) > f.struct(*[_column(name) for name in order])
