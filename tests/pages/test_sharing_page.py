@@ -70,6 +70,8 @@ def test_a_profile_is_uploaded(served: RunningServer, monkeypatch: pytest.Monkey
     assert app.dataframe[0].value["address"][0] == "ann.share#lake.default.months", "as on a machine of its owner"
     overview = open_page("overview", f"{name}#lake.default.months")
     assert {m.label: m.value for m in overview.metric}["Rows"] == "12"
+    (facts,) = [dict(zip(*(table.value[column] for column in table.value), strict=True)) for table in overview.table]
+    assert facts["location"].replace("\\", "") == "ann.share (uploaded)#lake.default.months"
     app.button(key=ANOTHER).click().run()
     assert not app.text_input(key=PROFILE).value
     app.file_uploader(key=UPLOAD).upload("wrong.share", b"{}", "text/plain").run()

@@ -8,7 +8,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import answers, columns, selection
+from lakeview.app import answers, columns, selection, uploads
 from lakeview.app.answers import file_layout
 from lakeview.app.components import escape, facts, finding_lines, frame, grid, link, tile
 from lakeview.app.null_shares import null_columns
@@ -202,7 +202,7 @@ def identity(now: OpenTable) -> None:
             "name": s.name or "not named",
             "description": s.description or "none",
             "id": s.id,
-            "location": s.location,
+            "location": uploads.public_text(s.location),
             "created": f"{views.units.format_moment(s.created)} UTC" if s.created else None,
             "partitioned by": ", ".join(s.partition_columns) or "nothing",
             "protocol": s.protocol.label,
