@@ -265,3 +265,9 @@ def test_labels_leave_out_the_names_of_keys_and_no_part_of_a_value() -> None:
     }
     assert '"(^)(?:path)="' in labels["path",]
     assert '"^()$^"' in labels[()]
+
+
+def test_a_file_that_is_gone_is_of_its_folder_though_a_name_has_a_line_break() -> None:
+    live = pl.DataFrame({"path": ["k=a\nb/x", "plain"], "partition_text": ["k=a\nb", "k=c"]})
+    gone = pl.DataFrame({"path": ["k=a\nb/y", "other", "k=d/z"]})
+    assert views.partitions.writes.in_folders(gone, live)["partition_text"].to_list() == ["k=a\nb", "k=c", None]

