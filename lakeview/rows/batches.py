@@ -60,16 +60,23 @@ def one_pass(rows: Frame) -> bool:
 def frame_from(rows: Frame) -> pl.DataFrame:
     """Rows as a frame of polars, in memory whole. InvalidRequestError as `batches_of`, and for types polars lacks."""
     if isinstance(rows, pl.DataFrame):
+        if objects := [name for name, dtype in rows.schema.items() if dtype == pl.Object]:
+            raise InvalidRequestError(
+                f"column {objects[0]} holds Python objects, which no table holds",
+                fix="cast it to a type that tables have",
+                place=objects[0],
+                kind="type-mismatch",
+            )
         return rows
     schema = rows.schema if isinstance(rows, pa.Table | pa.RecordBatch | pa.RecordBatchReader) else None
     table = pa.Table.from_batches(list(batches_of(rows)), schema=schema)
     try:
         frame = pl.from_arrow(table)
-    except pl.exceptions.ComputeError as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         types = first_few((f"{field.name} {field.type}" for field in table.schema), most=10)
         raise InvalidRequestError(
-            f"a column of the rows has a type that cannot be merged ({types}): {error}",
-            fix="cast run-end encoded columns and views of lists before writing",
+            f"a column of the rows has a name or a type that cannot be merged ({types}): {error}",
+            fix="rename columns, or cast wide decimals, intervals, run-end encoded columns and views of lists",
             kind="type-mismatch",
         ) from error
     assert isinstance(frame, pl.DataFrame)

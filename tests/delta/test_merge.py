@@ -245,7 +245,16 @@ REFUSED: list[tuple[str, Any, str]] = [
      .execute(), "are called id, case aside"),
     ("a column of a type that polars lacks", lambda t: t.merge(
         pa.table({"id": pa.RunEndEncodedArray.from_arrays(pa.array([1], pa.int32()), pa.array([1]))}), ["id"])
-     .when_matched_delete().execute(), "a type that cannot be merged"),
+     .when_matched_delete().execute(), "a name or a type that cannot be merged"),
+    ("a type for which polars panics", lambda t: t.merge(
+        pa.table({"id": pa.array([1]), "d": pa.array([1], pa.decimal256(50, 1))}), ["id"])
+     .when_matched_delete().execute(), "a name or a type that cannot be merged"),
+    ("two columns of one name in Arrow", lambda t: t.merge(pa.table([[1], [2]], names=["id", "id"]), ["id"])
+     .when_matched_delete().execute(), "a name or a type that cannot be merged"),
+    ("Python objects", lambda t: t.merge(pl.DataFrame({"id": [1], "o": pl.Series([t], dtype=pl.Object)}), ["id"])
+     .when_not_matched_insert().execute(), "column o holds Python objects"),
+    ("integers of 128 bits", lambda t: t.merge(pl.DataFrame({"id": [1]}, schema={"id": pl.Int128}), ["id"])
+     .when_matched_delete().execute(), "has no Arrow type"),
     ("keys that do not compare", lambda t: t.merge(pl.DataFrame({"id": ["x"]}), ["id"]).when_matched_delete()
      .execute(), "do not compare"),
     ("a clause that is never reached", lambda t: t.merge(rows([1], 0, "x"), ["id"]).when_matched_delete()

@@ -11,6 +11,7 @@ import pyroaring
 from lakeview.model.data_types import Field
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema, find_field, polars_type
+from lakeview.rows.batches import schema_of
 
 SOURCE_ROW = "\0source"
 """The column of a source row's number, from 0: no column of a table can be called so."""
@@ -21,11 +22,11 @@ _LISTED_VALUES = 1_000
 class MergeSource:
     """The rows of a source, in memory. `schema`: its columns, by the table's names where they differ by case alone.
 
-    InvalidRequestError for two columns of one name, case aside.
+    InvalidRequestError for two columns of one name, case aside, and for a type without a form in Arrow.
     """
 
     def __init__(self, rows: pl.DataFrame, table: Schema) -> None:
-        schema = Schema.from_arrow(rows.head(0).to_arrow().schema)
+        schema = Schema.from_arrow(schema_of(rows))
         self.schema = Schema(tuple(_spelt(f, table) for f in schema))
         if len(set(self.schema.names)) < len(self.schema):
             twice = next(n for n in self.schema.names if self.schema.names.count(n) > 1)
