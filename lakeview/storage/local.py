@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -155,7 +156,24 @@ class LocalStorage(Storage):
 
     def open(self, path: str, size: int = 0) -> IO[bytes]:  # noqa: ARG002 (the file system knows it)
         with Translated(path):
-            return open(self.local_path(path), "rb")
+            plain = self._open_plain(path)
+            return open(self.local_path(path), "rb") if plain is None else plain
+
+    def _open_plain(self, path: str) -> IO[bytes] | None:
+        """A file to which no link leads, as Linux tells its place; None for any other, and where it cannot be told.
+        To look for links folder by folder takes twice as long (benches/bench_writer.py, 1,000 files)."""
+        full = super().resolve(path)
+        if sys.platform != "linux":
+            return None
+        with suppress(OSError, ValueError):
+            file = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # no pipe is waited for
+            try:
+                if S_ISREG(os.fstat(file).st_mode) and os.readlink(f"/proc/self/fd/{file}") == full:
+                    self.count("open")
+                    return open(os.dup(file), "rb")
+            finally:
+                os.close(file)
+        return None
 
     def local_path(self, path: str) -> str:
         self.count("open")
