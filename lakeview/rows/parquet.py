@@ -59,11 +59,17 @@ class StoredRows(NamedTuple):
 
 
 def stored_batches(
-    task: FileTask, storage: Storage, batch_rows: int = BATCH_ROWS, columns: Columns | None = None
+    task: FileTask,
+    storage: Storage,
+    batch_rows: int = BATCH_ROWS,
+    columns: Columns | None = None,
+    *,
+    threads: bool = True,
 ) -> Iterator[StoredRows]:
     """The rows of a Parquet file before they are conformed; those that are deleted or not selected are left out.
 
-    `columns`: those of another file, which serve for this one too if it is alike. Errors as `read_task`.
+    `columns`: those of another file, which serve for this one too if it is alike; `threads`: whether columns are
+    decoded at once. Errors as `read_task`.
     """
     live = LiveRows(task, storage)
     if live.nothing:
@@ -85,7 +91,7 @@ def stored_batches(
         schema = file.schema_arrow
         if columns is None or not columns.serve(task, schema):
             columns = Columns(task, schema)
-        for batch in live.batches(file, columns.inputs, batch_rows, threads=small is None):
+        for batch in live.batches(file, columns.inputs, batch_rows, threads=threads and small is None):
             batch.validate(full=True)  # text that is no UTF-8 would bring polars down
             yield StoredRows(columns, *live.of(batch))
         live.check_whole(num_rows)
