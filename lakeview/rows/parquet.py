@@ -83,7 +83,7 @@ def stored_batches(
                 small or handle,
                 coerce_int96_timestamp_unit="us",  # through nanoseconds it would wrap years before 1677 and after 2262
                 pre_buffer=ahead,
-                buffer_size=0 if ahead else _READ_BYTES,
+                buffer_size=0 if ahead or small is not None else _READ_BYTES,
             )
         )
         num_rows = file.metadata.num_rows
@@ -137,7 +137,8 @@ def task_storage(task: FileTask) -> Storage:
 
 
 class Columns:
-    """The columns of a task, made of the batches of its file. `inputs`: the columns of the file that are needed."""
+    """The columns of a task, made of the batches of its file. `inputs`: the columns of the file that are needed;
+    `have_dictionaries`: whether any of them is one of dictionaries."""
 
     def __init__(self, task: FileTask, file_schema: pa.Schema) -> None:
         self._schema = task.schema
@@ -151,6 +152,8 @@ class Columns:
         places = located(list(file_schema), stored_fields, task.match)
         self._sources = {f.name: names[i] for f, i in zip(stored_fields, places, strict=True) if i is not None}
         self.inputs = list(dict.fromkeys(self._sources.values()))
+        types = file_schema.types  # by place: of two columns of one name `field` gives none
+        self.have_dictionaries = any("dictionary<" in str(types[i]) for i in places if i is not None)  # nested ones too
 
     def serve(self, task: FileTask, file_schema: pa.Schema) -> bool:
         """Whether the columns of another file are made in the same way."""

@@ -55,7 +55,7 @@ def read_together(tasks: Sequence[FileTask], storage: Storage) -> Iterator[Porti
     for number, task in enumerate(tasks):
         for stored in stored_batches(task, storage, columns=columns, threads=False):
             columns = stored.columns
-            more, more_bytes = stored.rows.num_rows, _bytes(stored.rows)
+            more, more_bytes = stored.rows.num_rows, _bytes(stored)
             # those of a large file are not copied
             if parts and (rows + more > BATCH_ROWS or size + more_bytes > _BYTES):
                 yield _portion(parts, tasks)
@@ -67,10 +67,9 @@ def read_together(tasks: Sequence[FileTask], storage: Storage) -> Iterator[Porti
         yield _portion(parts, tasks)
 
 
-def _bytes(rows: pa.RecordBatch) -> int:
+def _bytes(stored: StoredRows) -> int:
     """What counts against the bound: all of it where there are dictionaries, whose one text can be that of all rows."""
-    has_dictionary = any("dictionary<" in str(type_) for type_ in rows.schema.types)  # in structs and lists too
-    return _BYTES if has_dictionary else rows.nbytes
+    return _BYTES if stored.columns.have_dictionaries else stored.rows.nbytes
 
 
 def _portion(parts: Sequence[tuple[int, StoredRows]], tasks: Sequence[FileTask]) -> Portion:
