@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
+from lakeview.model.printable import first_few, shorten
 from lakeview.model.table_metadata import TableProtocol
 
 MAX_READER_VERSION = 3
@@ -94,7 +95,7 @@ def check_readable(
     column_mapping_mode(protocol, properties, address)
     if missing := sorted(features - READER_FEATURES):
         raise UnsupportedTableError(
-            f"{address} needs the Delta reader feature{'s' if len(missing) > 1 else ''} {', '.join(missing)}, "
+            f"{address} needs the Delta reader feature{'s' if len(missing) > 1 else ''} {_names(missing)}, "
             "which this reader does not implement",
             fix=_UPGRADE,
             place="protocol.readerFeatures",
@@ -148,12 +149,17 @@ def check_writable(protocol: TableProtocol, active: frozenset[str], address: str
         )  # fmt: skip
     if missing := sorted(_required_of_writers(protocol, version, active) - WRITER_FEATURES):
         raise UnsupportedTableError(
-            f"writing {address} needs the Delta writer feature{'s' if len(missing) > 1 else ''} {', '.join(missing)}, "
+            f"writing {address} needs the Delta writer feature{'s' if len(missing) > 1 else ''} {_names(missing)}, "
             "which this writer does not implement",
             fix="write it with an engine that implements this",
             place="protocol.writerFeatures",
             kind="unsupported-writer-feature",
         )
+
+
+def _names(features: list[str]) -> str:
+    """The first ten features, each cut: a log may name any number of them."""
+    return first_few((shorten(name, 100) for name in features), 10)
 
 
 def _required_of_writers(protocol: TableProtocol, version: int, active: frozenset[str]) -> set[str]:

@@ -33,6 +33,10 @@ REFUSED: dict[str, tuple[Action, dict[str, str | None], str, str]] = {
         with_features("zeta", "alpha", "timestampNtz"), {}, "unsupported-reader-feature",
         "needs the Delta reader features alpha, zeta, which",
     ),
+    "many unknown features": (
+        with_features(*(f"f{i:03}" for i in range(500))), {}, "unsupported-reader-feature",
+        "f008, f009 and 490 more, which this reader does not implement",
+    ),
     "a catalog": (
         with_features("catalogManaged"), {}, "catalog-managed",
         "is managed by a catalog (catalogManaged): only the catalog knows its versions",
