@@ -25,8 +25,19 @@ _MOST_STEPS = 30
 _idle: list[Page] = []
 """Tabs to be used again: the app's scripts are compiled in them, which is half of what a page costs in a new tab."""
 
+_ASKED = """
+const send = WebSocket.prototype.send;
+WebSocket.prototype.send = function (message) {
+    if (!this.isHeard) this.addEventListener("message", () => { window.isAsked = false; });
+    this.isHeard = window.isAsked = true;
+    return send.call(this, message);
+};
+"""
+"""Notes whether the server was asked what it has not begun to answer: until it does, the app calls itself drawn."""
+
 _SETTLED = """() => {
-    const drawn = document.querySelector("[data-testid=stApp]")?.dataset.testScriptState === "notRunning"
+    const drawn = !window.isAsked
+        && document.querySelector("[data-testid=stApp]")?.dataset.testScriptState === "notRunning"
         && !document.querySelector("[data-testid=stSkeleton], [data-stale=true]");
     const quiet = window.quiet;
     if (!drawn || quiet?.link !== location.href) {
@@ -35,7 +46,7 @@ _SETTLED = """() => {
     }
     return ++quiet.looks > 12;
 }"""
-"""Drawn for more than half a second at one address: what was done last may only begin to be answered. Looks are counted
+"""Drawn for more than half a second at one address: what was done last may only begin to be asked. Looks are counted
 and not time, of which a busy page may lose a second between two of them."""
 _CHARTS_HAVE_SIZES = """() => [...document.querySelectorAll("[data-testid=stVegaLiteChart]")].every(chart => {
     const box = chart.querySelector("canvas, svg.marks")?.getBoundingClientRect();
@@ -115,7 +126,11 @@ class Visitor:
 def somebody(browser: Browser, server: str, *, width: str = "wide", theme: str = "light") -> Visitor:
     """A visitor with a session of their own: a full load ends that of the visitor who had the tab before. All tabs have
     one cache: without it each loads the app's scripts again."""
-    context = browser.contexts[0] if browser.contexts else browser.new_context()
+    if browser.contexts:
+        context = browser.contexts[0]
+    else:
+        context = browser.new_context()
+        context.add_init_script(_ASKED)
     page = _idle.pop() if _idle else context.new_page()
     page.mouse.move(0, 0)
     page.set_viewport_size({"width": WIDTHS[width], "height": HEIGHT})
