@@ -8,6 +8,7 @@ from typing import Literal
 from playwright.sync_api import Locator, expect
 
 from lakeview.app.components import ROW_HEIGHT
+from lakeview.app.pages import PAGES
 from tests.browser.visitor import Visitor
 
 MOST = 3
@@ -23,16 +24,24 @@ _ROWS = """table => [...table.querySelectorAll("canvas table tr")].map(
 class Hand:
     """A visitor whose clicks are counted."""
 
-    def __init__(self, visitor: Visitor, start: str) -> None:
+    def __init__(self, visitor: Visitor, start: str | None = None, *, table: str | None = None) -> None:
+        """Who opens `start`; or, without it, who is on the overview of a table and goes to another page."""
         self.visitor = visitor
         self.main = visitor.main
         self.clicks = 0
-        visitor.page.goto(f"{visitor.server}{start}")  # what is clicked first is there before the page is drawn
+        self._table_address = table
+        if start is not None:
+            visitor.page.goto(f"{visitor.server}{start}")  # what is clicked first is there before the page is drawn
 
     def go(self, title: str) -> None:
-        """To a page by the sidebar: one click."""
+        """To a page by the sidebar: one click. Who has opened no page goes to the address of that link: each is clicked
+        in `test_every_page.py`, and an overview to click it on costs as much as the page."""
         self._count()
-        self.visitor.go(title)
+        if self._table_address is None:
+            self.visitor.go(title)
+        else:
+            path = next(path for path, page in PAGES.items() if page.title == title)
+            self.visitor.open(f"/{path}?table={self._table_address}")
 
     def press(self, what: Locator) -> None:
         """Anything that is clicked once."""
