@@ -110,6 +110,33 @@ def test_a_clone_times_its_own_commits_and_a_table_that_is_not_written_has_none(
         other.clone(str(tmp_path / "other"))
 
 
+def test_a_clone_has_properties_from_its_first_commit_on(tmp_path: Path) -> None:
+    source = lv.create_table(str(tmp_path / "source"), SCHEMA)
+    source.append(rows(0, 2))
+    address = tmp_path / "clone"
+    for properties, refusal in (
+        ({"delta.bogus": "x"}, "delta.bogus is no property"),
+        ({"delta.constraints.c": "id > 5"}, "which the rows there are have to satisfy first"),
+        ({"delta.dataSkippingStatsColumns": "nowhere"}, "nowhere"),
+        ({"delta.columnMapping.mode": "id"}, "cannot become id"),
+    ):
+        with pytest.raises(InvalidRequestError, match=refusal):
+            source.clone(str(address), properties=properties)
+        assert not address.exists(), "nothing is there that a second attempt would find"
+    features = {"delta.enableRowTracking", "delta.enableInCommitTimestamps", "delta.enableDeletionVectors"}
+    source.clone(str(address), properties=dict.fromkeys(features, "true") | {"delta.columnMapping.mode": "name"})
+    clone = lv.open_table(str(address), config=replace(settings(), roots=(str(tmp_path),)))
+    assert isinstance(clone, DeltaTable)
+    assert features | {"delta.columnMapping.mode"} <= clone.snapshot().properties.keys()
+    assert clone.history()["timestamp_source"].to_list() == ["in-commit"]
+    clone.rename_column("name", "label")
+    clone.append(pl.DataFrame({"id": [2], "label": ["n2"]}))
+    clone.delete("id = 0")
+    tracked = clone.scan(row_tracking=True).collect().sort("id")
+    assert tracked.rows() == [(1, "n1", 1, 0), (2, "n2", 2, 2)]
+    assert by_deltalake(tmp_path / "source").height == 2
+
+
 # -- folders
 
 

@@ -29,6 +29,7 @@ from lakeview.delta.write.create import check_schema, lowest_protocol, put_first
 from lakeview.delta.write.definition import Definition
 from lakeview.delta.write.file_changes import LIVE_COLUMNS, add_of
 from lakeview.delta.write.live_statistics import with_documents
+from lakeview.delta.write.property_checks import check_changes
 from lakeview.delta.write.row_ids import DOMAIN as ROW_DOMAIN
 from lakeview.delta.write.row_ids import tracks_rows, with_row_ids
 from lakeview.delta.write.target import Target
@@ -49,24 +50,34 @@ _EXACT = (pa.types.is_integer, pa.types.is_date)
 
 
 def clone(
-    source: Target, target: Storage, clock: Clock, version: int | None = None, at: datetime | None = None
+    source: Target,
+    target: Storage,
+    clock: Clock,
+    version: int | None = None,
+    at: datetime | None = None,
+    new_properties: Mapping[str, str] | None = None,
 ) -> None:
     """Make a table at `target` of the files that another has, or had at a version or a moment (a shallow clone): they
-    stay where they are.
+    stay where they are. `new_properties` are set besides those that the other has.
 
     Reading the clone needs the source's folder among the allowed roots, where roots are configured. Row ids and
     commit versions are those of the clone's own log. CommitConflictError if there is a table at
-    `target`, UnsupportedTableError for a source that is not written here.
+    `target`, UnsupportedTableError for a source that is not written here; for properties as when they are set.
     """
     state = source.state(version, at)
     definition = Definition(state, source.storage.root)
+    if new_properties:
+        check_changes(new_properties, definition.schema)
+        definition.change_properties(new_properties)
     definition.check_writable()
     now = milliseconds(clock())
     live = with_documents(state.adds(LIVE_COLUMNS), state)
     adds = [_from_elsewhere(row, source.storage.root) for row in live.iter_rows(named=True)]
     domains = [DomainMetadata(name, text) for name, text in state.domain_metadata().iter_rows() if name != ROW_DOMAIN]
     # the clone's own commits are timed from its first one on
-    properties = {k: v for k, v in state.properties.items() if not k.startswith("delta.inCommitTimestampEnablement")}
+    properties = {
+        k: v for k, v in definition.properties.items() if not k.startswith("delta.inCommitTimestampEnablement")
+    }
     # "the version number of the log entry containing the add action": the source's are of another log, and so are those
     # in its files, which no property names any more; while row tracking is suspended, no file has an id
     properties |= {key: f"_row-{uuid.uuid4()}" for key in MATERIALIZED.values() if key in properties}
@@ -74,11 +85,14 @@ def clone(
     if tracks_rows(definition):
         adds, mark = with_row_ids(adds, 0, -1)
         domains += [] if mark is None else [mark]
-    metadata = msgspec.structs.replace(state.metadata, id=str(uuid.uuid4()), created_time=now, configuration=properties)
+    metadata = msgspec.structs.replace(
+        definition.metadata, id=str(uuid.uuid4()), created_time=now, configuration=properties
+    )
     parameters = {"source": source.storage.root, "sourceVersion": state.version, "isShallow": True}
     metrics = {"sourceTableSize": str(sum(a.size for a in adds)), "sourceNumOfFiles": str(len(adds))}
     metrics |= dict.fromkeys(("numRemovedFiles", "removedFilesSize", "numCopiedFiles", "copiedFilesSize"), "0")
-    put_first(target, "CLONE", parameters, metrics, state.protocol, metadata, now, [*_pairs(adds), *_pairs(domains)])
+    actions = [*_pairs(adds), *_pairs(domains)]
+    put_first(target, "CLONE", parameters, metrics, definition.protocol, metadata, now, actions)
 
 
 def convert(storage: Storage, partitions: Schema, clock: Clock) -> None:

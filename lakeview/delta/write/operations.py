@@ -10,7 +10,7 @@ from lakeview.delta.log.commits import json_text
 from lakeview.delta.write.definition_operations import DefinitionOperations, WritableTable
 from lakeview.delta.write.retries import until_made
 from lakeview.delta.write.target import Progress, Target
-from lakeview.model.arguments import duration_of, flag_of, integer_of, integers_of, names_of, text_of
+from lakeview.model.arguments import duration_of, flag_of, integer_of, integers_of, mapping_of, names_of, text_of
 from lakeview.model.table_body import check_point
 
 if TYPE_CHECKING:
@@ -177,12 +177,13 @@ class Operations(DefinitionOperations):
         *,
         version: int | None = None,
         at: datetime | None = None,
+        properties: Mapping[str, str] | None = None,
         clock: Clock | None = None,
         storage_options: Mapping[str, Any] | None = None,
     ) -> None:
         """Make a table at another address of the files that this one has, or had at a version or a moment (a shallow
-        clone): they stay where they are, so that reading the clone needs this folder among the allowed roots, and a
-        vacuum here breaks it.
+        clone), with `properties` besides its own: they stay where they are, so that reading the clone needs this folder
+        among the allowed roots, and a vacuum here breaks it.
 
         CommitConflictError if there is a table at the address.
         """
@@ -191,7 +192,8 @@ class Operations(DefinitionOperations):
         from lakeview.storage import open_storage
 
         storage = open_storage(address, options=storage_options, config=self.storage.config, decode=True)
-        clone(self, storage, clock or system_clock, version, at)
+        settings = None if properties is None else mapping_of(properties, "properties")
+        clone(self, storage, clock or system_clock, version, at, settings)
 
     def restore(self: WritableTable, version: int | None = None, *, at: datetime | None = None) -> int | None:
         """Make the table what it was at a version or a moment, as a new version, which it returns; None if it is that.

@@ -12,7 +12,7 @@ from lakeview.delta.write.file_changes import LIVE_COLUMNS
 from lakeview.delta.write.file_selection import live_files
 from lakeview.delta.write.live_statistics import with_documents
 from lakeview.delta.write.pending_commit import PendingCommit
-from lakeview.delta.write.property_checks import check_settable, check_statistics_columns
+from lakeview.delta.write.property_checks import check_changes
 from lakeview.delta.write.row_rules import Expression
 from lakeview.delta.write.rules import properties_of, property_features, supported_features
 from lakeview.model.arguments import integer_of, text_of
@@ -36,16 +36,7 @@ class PropertyChanges(PendingCommit):
         InvalidRequestError for an unknown `delta.*` property or a value that cannot be meant, UnsupportedTableError for
         one that would not be honoured.
         """
-        check_settable(properties)
-        check_statistics_columns(self.definition.schema, properties)
-        for name in properties:
-            if name.startswith(_CONSTRAINT):
-                raise InvalidRequestError(
-                    f"{name} is a constraint, which the rows there are have to satisfy first",
-                    fix="add it with add_constraint()",
-                    place=name,
-                    kind="constraint-as-property",
-                )
+        check_changes(properties, self.definition.schema)
         self._change_properties(dict(properties))
 
     def unset_properties(self, names: Collection[str]) -> None:

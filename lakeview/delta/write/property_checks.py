@@ -28,7 +28,8 @@ _OWN_CODECS: Mapping[str, str] = {
     "lz4raw": "lz4", "brotli": "brotli", "zstd": "zstd",
 }  # fmt: skip
 _FEED_COLUMNS = frozenset(CHANGES.names())
-_FEATURES = ("delta.constraints.", "delta.feature.")
+_CONSTRAINTS = "delta.constraints."
+_FEATURES = (_CONSTRAINTS, "delta.feature.")
 """Families whose members name what a table needs of writers: the features decide."""
 
 
@@ -70,6 +71,24 @@ def _check_settable(name: str, text: str) -> None:
         )
     if name == CODEC:
         codec({name: text})
+
+
+def check_changes(properties: Mapping[str, Any], schema: Schema) -> None:
+    """As `check_settable`, for properties of a table with these columns, which may have rows.
+
+    InvalidRequestError also for a column of statistics that is not there, and for a constraint: rows have to satisfy
+    it first.
+    """
+    check_settable(properties)
+    check_statistics_columns(schema, properties)
+    for name in properties:
+        if name.startswith(_CONSTRAINTS):
+            raise InvalidRequestError(
+                f"{name} is a constraint, which the rows there are have to satisfy first",
+                fix="add it with add_constraint()",
+                place=name,
+                kind="constraint-as-property",
+            )
 
 
 def check_honoured(properties: Mapping[str, str], address: str) -> None:

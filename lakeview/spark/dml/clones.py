@@ -15,7 +15,7 @@ from lakeview.storage.access import StoreAccess
 def clone_table(
     table: DeltaTable, target: str, properties: Mapping[str, str], *, copies: bool, **point: Any
 ) -> DeltaTable:
-    """A shallow clone of the latest version, or of that at `version=` or `at=`, whose properties a second commit sets.
+    """A shallow clone of the latest version, or of that at `version=` or `at=`, with `properties` besides its own.
 
     UnsupportedTableError with `copies`: where files would be copied, or take the place of others.
     """
@@ -29,8 +29,5 @@ def clone_table(
         )
     options = table.storage.options
     table.refresh()
-    table.clone(address, storage_options=options, **point)
-    table_clone = delta_table(address, "changed", "", StoreAccess(options))
-    if properties:
-        table_clone.set_properties(properties)
-    return table_clone
+    table.clone(address, properties=properties, storage_options=options, **point)
+    return delta_table(address, "changed", "", StoreAccess(options))

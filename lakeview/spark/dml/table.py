@@ -219,8 +219,8 @@ class DeltaTable:
         replace: bool = False,
         properties: Mapping[str, str] | None = None,
     ) -> DeltaTable:
-        """Make a table at another address of the files that this one has, which stay where they are, in one commit;
-        another one sets the properties.
+        """Make a table at another address of the files that this one has, which stay where they are, with `properties`
+        besides its own.
 
         Reading it needs this table's folder among the allowed roots. UnsupportedTableError for copied files, or in
         place of a table, CommitConflictError where a table is.
