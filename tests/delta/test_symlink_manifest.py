@@ -10,9 +10,12 @@ import polars as pl
 import pytest
 
 import lakeview as lv
+from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.symlink_manifest import write_manifests
-from lakeview.model.errors import UnsupportedTableError
+from lakeview.model.errors import AccessDeniedError, UnsupportedTableError
+from tests.builders.actions import metadata, protocol
 from tests.builders.findings import GRAVE
+from tests.builders.history import DeltaHistory
 
 ROWS = pl.DataFrame({"id": [1, 2, 3], "part": ["a/b", "c", None]})
 
@@ -72,3 +75,26 @@ def test_a_table_that_files_alone_do_not_give_is_refused(
         table.set_properties({"delta.enableDeletionVectors": "false"})
         table.update({"part": "part"})
         assert write_manifests(table) == ["manifest"], "the way that the error names"
+
+
+def test_no_link_makes_manifests_of_files_outside_of_the_table(tmp_path: Path) -> None:
+    table = lv.create_table(tmp_path / "table", {"id": pl.Int64, "part": pl.String}, partition_by="part")
+    manifest = tmp_path / "elsewhere/part=d/manifest"
+    manifest.parent.mkdir(parents=True)
+    manifest.write_text("of another table")
+    (tmp_path / "table/_symlink_format_manifest").symlink_to(tmp_path / "elsewhere")
+    for rows in (ROWS.clear(), ROWS):
+        table.append(rows)
+        with pytest.raises(AccessDeniedError, match="is a link that leaves the table"):
+            write_manifests(table)
+    assert list((tmp_path / "elsewhere").iterdir()) == [manifest.parent]
+    assert manifest.read_text() == "of another table"
+
+
+def test_a_path_of_two_lines_names_no_second_file(history: DeltaHistory) -> None:
+    history.commit(protocol(1, 2), metadata({"id": "long"}))
+    history.commit(history.data("a\n/elsewhere/b", {"id": [1]}))
+    table = lv.open_table(history.address)
+    assert isinstance(table, DeltaTable)
+    with pytest.raises(UnsupportedTableError, match="which no line can hold"):
+        write_manifests(table)

@@ -22,7 +22,8 @@ def write_manifests(table: Target) -> list[str]:
     """Write the manifests of the latest version, each in place of the one before it, then delete those of partitions
     that have no files any more; returns the paths that were written.
 
-    UnsupportedTableError for a table of which files alone do not give the rows: deletion vectors, mapped columns.
+    UnsupportedTableError for a table of which files alone do not give the rows: deletion vectors, mapped columns;
+    AccessDeniedError for a link that leads out of the table.
     """
     table.refresh()
     state = table.state()
@@ -35,14 +36,21 @@ def write_manifests(table: Target) -> list[str]:
     for path, values in state.adds(["path", "partition_values"]).select("path", "partition_values").iter_rows():
         recorded = dict(values or {})
         folders = [partition_folder(name, recorded.get(name)) for name in columns]
-        lines["/".join([*folders, _NAME])].append(absolute_path(path, root))
-    storage = open_storage(f"{root}/{FOLDER}", options=table.storage.options, config=table.storage.config)
-    old = {name for name in storage.walk()["name"] if name.rpartition("/")[2] == _NAME}
+        lines["/".join([*folders, _NAME])].append(_line(absolute_path(path, root), root))
+    folder = open_storage(f"{root}/{FOLDER}", options=table.storage.options, config=table.storage.config)
+    old = {name for name in folder.walk()["name"] if name.rpartition("/")[2] == _NAME}
+    # by paths of the table, below which no link leads out of it
     for name, paths in lines.items():
-        storage.put(name, "".join(f"{path}\n" for path in sorted(paths)).encode())
+        table.storage.put(f"{FOLDER}/{name}", "".join(f"{path}\n" for path in sorted(paths)).encode())
     for name in sorted(old - lines.keys()):
-        storage.delete(name)
+        table.storage.delete(f"{FOLDER}/{name}")
     return sorted(lines)
+
+
+def _line(path: str, root: str) -> str:
+    if "\n" in path or "\r" in path:
+        raise _refused(root, f"has a file {path!r}, which no line can hold", "write this file again, by an update")
+    return path
 
 
 def _check_plain(state: Replay, root: str) -> None:
