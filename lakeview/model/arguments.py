@@ -104,13 +104,12 @@ def duration_of(value: object, place: str) -> timedelta:
 
 def days_of(value: float, place: str) -> timedelta:
     """A number of days from 0 on."""
-    try:
-        days = timedelta(days=value)
-    except (TypeError, ValueError, OverflowError):  # no number, NaN, infinity
-        return _refuse(value, place, "number of days", "give a number, such as 7")
-    if value < 0:
-        _refuse(value, place, "number of days to retain", "give 0 or more")
-    return duration_of(days, place)
+    return _units_of(value, place, "days")
+
+
+def hours_of(value: float, place: str) -> timedelta:
+    """A number of hours from 0 on."""
+    return _units_of(value, place, "hours")
 
 
 def flag_of(value: object, place: str) -> bool:
@@ -121,6 +120,16 @@ def flag_of(value: object, place: str) -> bool:
 def function_of(value: Any, place: str) -> Any:
     """A function."""
     return value if callable(value) else _refuse(value, place, "function", "give a function")
+
+
+def _units_of(value: float, place: str, units: str) -> timedelta:
+    try:
+        duration = timedelta(**{units: value})
+    except (TypeError, ValueError, OverflowError):  # no number, NaN, infinity
+        return _refuse(value, place, f"number of {units}", "give a number, such as 7")
+    if value < 0:
+        _refuse(value, place, f"number of {units} to retain", "give 0 or more")
+    return duration_of(duration, place)
 
 
 def _encodable(text: str, place: str) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import polars as pl
 import pytest
+from pyspark.sql import SparkSession
 
 import lakeview as lv
+from lakeview.model.errors import InvalidRequestError
+from lakeview.spark import DeltaTable
 from lakeview.spark.dml.results import DETAIL, HISTORY, detail_row, history_row, optimize_row, restore_row
 
 MOMENT = datetime(2026, 3, 1, tzinfo=UTC)
@@ -94,3 +97,14 @@ def test_files_that_an_optimize_moves_are_counted(tmp_path: Path) -> None:
     (size,) = table.files()["size"]
     assert (new, old, sizes) == (1, 3, (size, size, size, 1, size))
     assert old_sizes == (None, None, before / 3, 3, before)
+
+
+@pytest.mark.parametrize("number", [-1, True, "7", float("nan"), 1e300])
+def test_numbers_of_commits_and_hours_are_from_0_on(tmp_path: Path, number: Any) -> None:
+    lv.create_table(str(tmp_path), {"id": pl.Int64})
+    table = DeltaTable.forPath(cast("SparkSession", None), str(tmp_path))
+    with pytest.raises(InvalidRequestError, match="limit is"):
+        table.history(number)
+    if number is not True:
+        with pytest.raises(InvalidRequestError, match="retentionHours is"):
+            table.vacuum(number)

@@ -57,8 +57,8 @@ VACUUM = "path string, size long, modified timestamp, deleted boolean"
 
 
 def history(spark: SparkSession, table: DeltaTable, limit: int | None) -> DataFrame:
-    """HISTORY of at most so many commits."""
-    versions = table.log.versions()[::-1][: None if limit is None else max(limit, 0)]
+    """HISTORY of the newest commits, of all without a limit."""
+    versions = table.log.versions()[::-1][:limit]
     times = dict(table.versions(look=False).select("version", "timestamp").iter_rows())
     rows = [history_row(v, times.get(v), data) for v, data in table.log.each_bytes(versions)]
     return spark.createDataFrame(rows, HISTORY)

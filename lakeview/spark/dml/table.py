@@ -15,7 +15,7 @@ from lakeview import delta
 from lakeview.delta.features import WRITER_FEATURES
 from lakeview.delta.write.merge import TARGET
 from lakeview.delta.write.symlink_manifest import write_manifests
-from lakeview.model.arguments import optional_integer
+from lakeview.model.arguments import hours_of, optional_count
 from lakeview.model.errors import InvalidRequestError, NotATableError, UnsupportedTableError
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.dml import catalog, changes, results
@@ -263,7 +263,7 @@ class DeltaTable:
     def history(self, limit: int | None = None) -> DataFrame:
         """`results.HISTORY`: one row a commit, newest first."""
         self._table.refresh()
-        return results.history(self._spark, self._table, optional_integer(limit, "limit"))
+        return results.history(self._spark, self._table, optional_count(limit, "limit"))
 
     def vacuum(
         self, retentionHours: float | None = None, *, dry_run: bool = True, allow_short_retention: bool = False
@@ -272,8 +272,8 @@ class DeltaTable:
 
         InvalidRequestError for a retention below the table's, unless `allow_short_retention`.
         """
-        hours = None if retentionHours is None else timedelta(hours=retentionHours)
-        files = self._table.vacuum(hours, dry_run=dry_run, allow_short_retention=allow_short_retention)
+        retention = None if retentionHours is None else hours_of(retentionHours, "retentionHours")
+        files = self._table.vacuum(retention, dry_run=dry_run, allow_short_retention=allow_short_retention)
         return results.vacuum_result(self._spark, files)
 
     def restoreToVersion(self, version: int) -> DataFrame:
