@@ -26,13 +26,13 @@ from lakeview.storage import open_storage
 from tests.differential.oracles import ORACLES, compare_version
 
 TAGS = spark_types.ArrayType(spark_types.StringType(), containsNull=False)
+NO_SESSION: Any = None
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def builder(address: Path, creation: Creation = Creation.CREATE) -> DeltaTableBuilder[LibraryTable]:
     """A builder of a table at an address, which needs no session."""
-    spark: Any = None
-    return DeltaTableBuilder(spark, creation, lambda target: target).location(str(address))
+    return DeltaTableBuilder(NO_SESSION, creation, lambda target: target).location(str(address))
 
 
 def with_id(build: DeltaTableBuilder[LibraryTable]) -> DeltaTableBuilder[LibraryTable]:
@@ -196,3 +196,24 @@ def test_tables_are_found_by_the_names_that_sparks_catalog_has(spark: SparkSessi
         DeltaTable.create(spark).addColumn("id", "int").execute()
     with pytest.raises(InvalidRequestError, match="Hadoop"):
         DeltaTable.create(spark).tableName("remote").location("s3://bucket/t").addColumn("id", "int").execute()
+
+
+@pytest.mark.parametrize("name", ["a/b", "..", "../../elsewhere", "a b", "ünï", "${spark.app.name}", "a\n", "a`b"])
+def test_a_name_that_the_catalog_refuses_makes_no_table(tmp_path: Path, name: str) -> None:
+    quoted_name = name.replace("`", "``")
+    for identifier in (f"`{quoted_name}`", f"shop.`{quoted_name}`"):
+        for definition in (builder(tmp_path), DeltaTableBuilder(NO_SESSION, Creation.CREATE, lambda target: target)):
+            with pytest.raises(InvalidRequestError, match="Spark's catalog has no table"):
+                with_id(definition).tableName(identifier).execute()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.spark
+def test_settings_of_the_session_are_not_put_into_names_and_locations(spark: SparkSession, tmp_path: Path) -> None:
+    place, other = tmp_path / "${spark.app.name}\u2028x", tmp_path / "other"
+    DeltaTable.create(spark).tableName("of_variables").location(str(place)).addColumn("id", "int").execute()
+    assert DeltaTable.forName(spark, "of_variables").detail().collect()[0].location == str(place)
+    for name, address in (("${spark.app.name}", other), ("id", tmp_path / "a\nb")):
+        with pytest.raises(InvalidRequestError, match="Spark's catalog has no table 'of_others' with a"):
+            DeltaTable.create(spark).tableName("of_others").location(str(address)).addColumn(name, "int").execute()
+    assert list(tmp_path.iterdir()) == [place]

@@ -14,7 +14,7 @@ from pyspark.sql import Row, SparkSession
 
 from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import InvalidRequestError, NotATableError
-from lakeview.model.schema import quoted
+from lakeview.model.schema import Schema, quoted
 from lakeview.spark.types import ddl, to_spark
 
 _PART = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^`.\s]+))\s*(\.|$)")
@@ -22,8 +22,11 @@ _OF_PATHS = ("delta", "lakeview")
 """What stands before the path of a table, in place of a name."""
 
 _FOR_PATH = "open it by its address: DeltaTable.forPath(spark, 'address')"
-_PLAIN = re.compile(r"\w+")
+_PLAIN = re.compile(r"\w+", re.ASCII)
 """Names that the catalog of a session has."""
+
+_VARIABLE = "${"
+"""What Spark puts the value of a setting in place of, in any text of SQL."""
 
 
 def name_parts(identifier: str) -> tuple[str, ...]:
@@ -83,12 +86,36 @@ def default_location(spark: SparkSession, name: str) -> str:
     return f"{facts['Location'].removeprefix('file:')}/{last.lower()}"
 
 
+def check_entry(name: str, address: str, schema: Schema) -> None:
+    """InvalidRequestError for a table that `register_table` cannot enter into Spark's catalog."""
+    if _VARIABLE in _columns(schema):
+        raise _no_entry(name, f"a column with {_VARIABLE} in its name", "leave tableName out, or rename the column")
+    if "\n" in address:
+        raise _no_entry(name, "a location of two lines", "leave tableName out, or choose another location")
+
+
+def check_name(name: str) -> None:
+    """InvalidRequestError for a name that Spark's catalog has no table under."""
+    if not all(map(_PLAIN.fullmatch, name_parts(name))):
+        raise _no_entry(name, "such a name", "choose one of Latin letters, digits and _, or leave tableName out")
+
+
 def register_table(spark: SparkSession, name: str, table: DeltaTable) -> None:
     """Let Spark's catalog know a table by its name, and where it is; nothing changes for a name that it has."""
     full_name = ".".join(map(quoted, name_parts(name)))
-    columns = ", ".join(f"{quoted(f.name)} {ddl(f.dataType)}" for f in to_spark(table.snapshot().schema))
-    address = table.address.replace("\\", "\\\\").replace("'", "\\'")
+    address = table.address.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024")
+    columns = _columns(table.snapshot().schema)
     spark.sql(f"CREATE TABLE IF NOT EXISTS {full_name} ({columns}) USING lakeview LOCATION '{address}'")
+
+
+def _columns(schema: Schema) -> str:
+    return ", ".join(f"{quoted(f.name)} {ddl(f.dataType)}" for f in to_spark(schema))
+
+
+def _no_entry(name: str, what: str, fix: str) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"Spark's catalog has no table {name!r} with {what}", fix=fix, place=name, kind="table-name"
+    )
 
 
 def _tables(spark: SparkSession, name: str, namespace: list[str], last: str) -> list[Row]:
@@ -109,7 +136,7 @@ def _tables(spark: SparkSession, name: str, namespace: list[str], last: str) -> 
 def _facts(information: str) -> Iterator[tuple[str, str]]:
     """(word, text) of each line before the schema; of two with one word, the last counts: a comment comes before the
     location, and may have lines of its own."""
-    for line in information.partition("\nSchema: ")[0].splitlines():
+    for line in information.partition("\nSchema: ")[0].split("\n"):
         word, sign, text = line.partition(": ")
         if sign:
             yield word, text

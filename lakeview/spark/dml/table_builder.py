@@ -19,7 +19,7 @@ from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import CommitConflictError, InvalidRequestError, NotATableError, UnsupportedTableError
 from lakeview.model.schema import Schema
 from lakeview.spark.addresses import delta_table
-from lakeview.spark.dml.catalog import default_location, location, path_of, register_table
+from lakeview.spark.dml.catalog import check_entry, check_name, default_location, location, path_of, register_table
 from lakeview.spark.types import declared_schema, declared_type
 from lakeview.spark.writer import ENGINE
 from lakeview.storage.access import StoreAccess
@@ -150,6 +150,9 @@ class DeltaTableBuilder(Generic[T]):
         """
         address = self._address()
         table = self._existing(address)
+        if self._name is not None:
+            stays = table if self._creation is Creation.CREATE_IF_NOT_EXISTS else None
+            check_entry(self._name, address, self._schema() if stays is None else stays.snapshot().schema)
         if table is None:
             table = self._create(address)
         elif self._creation is Creation.CREATE:
@@ -188,6 +191,7 @@ class DeltaTableBuilder(Generic[T]):
             if self._location is None:
                 raise _refused("the table has neither a name nor a location", "call location('address')", "location")
             return self._location
+        check_name(self._name)
         own = location(self._spark, self._name)
         if self._location is None:
             return own or default_location(self._spark, self._name)
