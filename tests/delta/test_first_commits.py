@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -255,6 +256,8 @@ REFUSED: list[tuple[str, dict[str, pa.Table], dict[str, Any], type[LakeviewError
     ("folders that tell too much", {"day_is_1__a": rows(0)}, {}, InvalidRequestError, "name day, and partitions are"),
     ("a value of another type", {"day_is_x__a": rows(0)}, {"partition_by": pa.schema([("day", pa.date32())])},
      InvalidRequestError, "partition value 'x' of column day is no date"),
+    ("two folders of one column", {"day_is_1__day_is_2__a": rows(0)}, {"partition_by": {"day": pl.Int32}},
+     InvalidRequestError, "name day, day, and partitions are by day"),
 ]  # fmt: skip
 
 
@@ -274,3 +277,30 @@ def test_what_is_no_parquet_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(b"no")
     with pytest.raises(CorruptTableError, match=r"a\.parquet is no Parquet file"):
         lv.convert_to_delta(tmp_path)
+
+
+def test_what_pyarrow_cannot_look_into_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "a.parquet"
+    nested: pa.DataType = pa.int32()
+    for _ in range(120):
+        nested = pa.struct([("a", nested)])
+    pq.write_table(pa.table({"deep": pa.nulls(1, nested)}), file)
+    with pytest.raises(CorruptTableError, match=r"a\.parquet is no Parquet file .*too deeply nested"):
+        lv.convert_to_delta(tmp_path)
+    pl.DataFrame({"name_of_it": [1]}).write_parquet(file)
+    file.write_bytes(file.read_bytes().replace(b"name_of_it", b"name_of_i\xff"))
+    with pytest.raises(CorruptTableError, match=r"a\.parquet is no Parquet file .*utf-8"):
+        lv.convert_to_delta(tmp_path)
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(CorruptTableError, match=r"a\.parquet is no Parquet file .*no regular file"):
+        lv.convert_to_delta(tmp_path)
+
+
+def test_a_last_day_before_the_calendar_is_no_bound(tmp_path: Path) -> None:
+    file = tmp_path / "a.parquet"
+    last, hostile = (number.to_bytes(4, "little", signed=True) for number in (20_001, -(2**31)))
+    days = pa.array([20_000, 20_001], pa.int32()).cast(pa.date32())
+    pq.write_table(pa.table({"day": days}), file, use_dictionary=False, compression="none")
+    file.write_bytes(file.read_bytes().replace(last, hostile))
+    assert lv.convert_to_delta(tmp_path).statistics()["day"].struct["max"].to_list() == [None]

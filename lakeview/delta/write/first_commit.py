@@ -35,7 +35,7 @@ from lakeview.delta.write.row_ids import tracks_rows, with_row_ids
 from lakeview.delta.write.target import Target
 from lakeview.model.addresses import is_absolute, is_local
 from lakeview.model.clock import Clock
-from lakeview.model.errors import CorruptTableError, InvalidRequestError
+from lakeview.model.errors import CorruptTableError, InvalidRequestError, LakeviewError
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.model.type_tree import fields_below
@@ -184,10 +184,15 @@ def absolute_path(path: str, root: str) -> str:
 def _footer(storage: Storage, name: str, size: int) -> pq.FileMetaData:
     try:
         with storage.open(name, size) as handle:
-            return read_footer(handle)
-    except pa.ArrowException as error:
+            footer = read_footer(handle)
+            Schema.from_arrow(footer.schema.to_arrow_schema())  # a name may be no text, which pyarrow sees late
+            return footer
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        if isinstance(error, LakeviewError):  # access denied, or a store that does not answer: not the file's fault
+            raise
+        why = (str(error) or type(error).__name__).splitlines()[0]
         raise CorruptTableError(
-            f"{name} is no Parquet file that can be looked into: {str(error).splitlines()[0]}",
+            f"{name} is no Parquet file that can be looked into: {why}",
             fix="take it out of the folder, or give it a name that begins with _",
             place=name,
             kind="corrupt-data-file",
@@ -195,10 +200,11 @@ def _footer(storage: Storage, name: str, size: int) -> pq.FileMetaData:
 
 
 def _hive_values(name: str, partitions: Schema) -> dict[str, str | None]:
-    values = {unquote(m[1]): unquote(m[2]) for m in map(_FOLDER.fullmatch, name.split("/")[:-1]) if m is not None}
-    if set(values) != set(partitions.names):
+    pairs = [(unquote(m[1]), unquote(m[2])) for m in map(_FOLDER.fullmatch, name.split("/")[:-1]) if m is not None]
+    values, names = dict(pairs), [column for column, _ in pairs]
+    if set(names) != set(partitions.names) or len(values) < len(names):
         raise InvalidRequestError(
-            f"the folders of {name} name {', '.join(values) or 'no column'}, and partitions are by "
+            f"the folders of {name} name {', '.join(names) or 'no column'}, and partitions are by "
             f"{', '.join(partitions.names) or 'no column'}",
             fix="give the columns that folders name, with their types: partition_by=",
             place=name,
@@ -246,13 +252,14 @@ def _statistics(footer: pq.FileMetaData) -> str:
 
 
 def _bounds(type_: pa.DataType, chunks: Sequence[pq.Statistics]) -> tuple[Any, Any] | None:
-    """Minimum and maximum as statistics have them; None if not exact, or days before the year 1 or after 9999."""
+    """Minimum and maximum as statistics have them; None if not exact, or days that are in no order or not in the
+    years 1 to 9999."""
     if not chunks or not all(s.has_min_max for s in chunks) or not any(test(type_) for test in _EXACT):
         return None
     if not pa.types.is_date(type_):
         return min(s.min for s in chunks), max(s.max for s in chunks)
     first, last = (_DAY_0 + days for days in (min(s.min_raw for s in chunks), max(s.max_raw for s in chunks)))
-    if first < 1 or last > date.max.toordinal():
+    if not 1 <= first <= last <= date.max.toordinal():
         return None
     return date.fromordinal(first).isoformat(), date.fromordinal(last).isoformat()
 
