@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from lakeview.model.errors import (
     LakeviewError,
     UnsupportedTableError,
 )
+from lakeview.model.type_tree import nodes
 from tests.builders.actions import metadata, protocol
 from tests.builders.findings import GRAVE
 from tests.builders.history import DeltaHistory
@@ -188,6 +189,25 @@ def test_numbers_of_files_may_differ_in_width(tmp_path: Path) -> None:
     assert [change["fieldPath"] for change in nested.metadata["delta.typeChanges"]] == ["element"] * 2
     assert "typeWidening" in (table.snapshot().protocol.reader_features or ())
     assert [f for f in table.check() if f.severity in GRAVE] == []
+
+
+def test_times_in_int96_are_moments_wherever_they_are(tmp_path: Path) -> None:
+    moment = pa.timestamp("us")
+    types = {
+        "id": pa.int64(), "at": moment, "parts": pa.struct([("n", pa.int32()), ("at", pa.list_(moment))]),
+        "of": pa.map_(moment, pa.struct([("n", pa.string()), ("at", moment)])), "text": pa.string(),
+    }  # fmt: skip
+    at = datetime(2026, 1, 2, 3)  # noqa: DTZ001  # INT96 carries no zone
+    row = {"id": 1, "at": at, "parts": {"n": 1, "at": [at]}, "of": [(at, {"n": "x", "at": at})], "text": "t"}
+    int96 = pa.Table.from_pylist([row], schema=pa.schema(list(types.items())))
+    pq.write_table(int96, tmp_path / "a.parquet", use_deprecated_int96_timestamps=True)
+    table = lv.convert_to_delta(tmp_path)
+    names = [str(node.type) for node in nodes(table.snapshot().schema)]
+    assert (names.count("timestamp"), names.count("timestamp_ntz")) == (4, 0)
+    in_utc = at.replace(tzinfo=UTC)
+    assert table.scan().collect().rows(named=True)[0]["parts"] == {"n": 1, "at": [in_utc]}
+    assert by_deltalake(tmp_path)["at"].to_list() == [in_utc]
+    assert table.snapshot().protocol.min_reader_version == 1
 
 
 def test_a_column_called_as_the_path_of_a_field_has_no_statistics_of_it(tmp_path: Path) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import TypeAlias
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakeview.delta.data.type_widening import widens_unasked
@@ -14,6 +15,8 @@ from lakeview.model.data_types import DataType, DecimalType, PrimitiveType
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema, leaf_name
 from lakeview.model.type_tree import nodes
+
+_INT96 = "INT96"
 
 Shape: TypeAlias = Mapping[Path, DataType | str]
 """The type at each path; only its kind where it holds others, which have paths of their own."""
@@ -25,7 +28,7 @@ def common_schema(footers: Mapping[str, pq.FileMetaData]) -> Schema:
     Numbers of which one type holds the others' values have that one, and the narrower types are recorded as those that
     it was widened from. InvalidRequestError names two files that differ otherwise, and the column.
     """
-    schemas = {name: Schema.from_arrow(f.schema.to_arrow_schema()).relaxed() for name, f in footers.items()}
+    schemas = {name: Schema.from_arrow(_arrow_schema(footer)).relaxed() for name, footer in footers.items()}
     (first, schema), *rest = schemas.items()
     shapes = {schema: (first, _shape(schema))}
     for name, other in rest:
@@ -41,6 +44,30 @@ def common_schema(footers: Mapping[str, pq.FileMetaData]) -> Schema:
         if len(types) > 1:
             schema = record_widening(schema, path, _narrowest_first(path, types))
     return schema
+
+
+def _arrow_schema(footer: pq.FileMetaData) -> pa.Schema:
+    """The columns, INT96 among them as moments: Arrow takes it for local times, which no engine writes so."""
+    schema = footer.schema.to_arrow_schema()
+    stored = [footer.schema.column(i).physical_type for i in range(footer.num_columns)]
+    if _INT96 not in stored:
+        return schema
+    leaves = iter(stored)
+    return pa.schema([_with_moments(field, leaves) for field in schema])
+
+
+def _with_moments(field: pa.Field, leaves: Iterator[str]) -> pa.Field:
+    """The field, its parts in the order of the leaves, each of which has a physical type."""
+    type_ = field.type
+    if pa.types.is_struct(type_):
+        type_ = pa.struct([_with_moments(part, leaves) for part in type_])
+    elif pa.types.is_map(type_):
+        type_ = pa.map_(_with_moments(type_.key_field, leaves), _with_moments(type_.item_field, leaves))
+    elif pa.types.is_nested(type_):  # a list, of any kind
+        type_ = pa.list_(_with_moments(type_.value_field, leaves))
+    elif next(leaves) == _INT96:
+        type_ = pa.timestamp("us", "UTC")
+    return field.with_type(type_)
 
 
 def _shape(schema: Schema) -> Shape:
