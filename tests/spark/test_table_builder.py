@@ -130,6 +130,32 @@ def test_a_definition_that_no_table_has_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("creation", [c for c in Creation if c is not Creation.REPLACE])
+def test_files_do_not_become_those_of_a_new_table_whose_vacuum_deletes_them(tmp_path: Path, creation: Creation) -> None:
+    (tmp_path / "day=1").mkdir()
+    pl.DataFrame({"id": [1]}).write_parquet(tmp_path / "day=1/rows.parquet")
+    with pytest.raises(InvalidRequestError, match="has files and no table") as caught:
+        with_id(builder(tmp_path, creation)).execute()
+    assert "convertToDelta" in str(caught.value.fix)
+    assert [path.name for path in tmp_path.iterdir()] == ["day=1"]
+    (tmp_path / "day=1/rows.parquet").unlink()
+    with_id(builder(tmp_path, creation)).execute()
+
+
+def test_a_table_that_another_writer_made_first_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    existing = DeltaTableBuilder._existing
+
+    def look(late: DeltaTableBuilder[LibraryTable], address: str) -> LibraryTable | None:
+        monkeypatch.setattr(DeltaTableBuilder, "_existing", existing)
+        before = existing(late, address)
+        with_id(builder(tmp_path).comment("first")).execute()
+        return before
+
+    monkeypatch.setattr(DeltaTableBuilder, "_existing", look)
+    table = with_id(builder(tmp_path, Creation.CREATE_IF_NOT_EXISTS)).execute()
+    assert table.snapshot().description == "first"
+
+
 @pytest.mark.parametrize(
     ("identifier", "parts"),
     [
