@@ -235,17 +235,17 @@ def _statistics(footer: pq.FileMetaData) -> str:
     low: dict[str, Any] = {}
     high: dict[str, Any] = {}
     nulls: dict[str, int] = {}
-    schema = footer.schema.to_arrow_schema()
+    types = {field.name: field.type for field in footer.schema.to_arrow_schema()}
     paths = Counter(footer.schema.column(i).path for i in range(footer.num_columns))
     for index, chunks in _chunks(footer):
         name = footer.schema.column(index).path
-        if paths[name] > 1 or name not in schema.names:  # a column that is called a.b, and field b of column a
+        if paths[name] > 1 or name not in types:  # a column that is called a.b, and field b of column a
             continue
         if any(c.statistics is None or not c.statistics.has_null_count for c in chunks):
             continue
         nulls[name] = sum(c.statistics.null_count for c in chunks)
         stats = [c.statistics for c in chunks if c.statistics.null_count < c.num_values]
-        if (bounds := _bounds(schema.field(name).type, stats)) is not None:
+        if (bounds := _bounds(types[name], stats)) is not None:
             low[name], high[name] = bounds
     document = {"numRecords": footer.num_rows, "minValues": low, "maxValues": high, "nullCount": nulls}
     return msgspec.json.encode(document).decode()
