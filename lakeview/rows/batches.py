@@ -20,15 +20,16 @@ Frame: TypeAlias = pl.DataFrame | pa.Table | pa.RecordBatch | pa.RecordBatchRead
 
 
 def batches_of(frame: Frame) -> Iterator[pa.RecordBatch]:
-    """The rows in their order. InvalidRequestError for anything else than rows of polars or Arrow."""
+    """The rows in their order. InvalidRequestError for anything else than rows of polars or Arrow, and for values of
+    Arrow that their type cannot have: it takes the bytes of texts on trust."""
     if isinstance(frame, pl.DataFrame):
         yield from _arrow(frame).to_batches()
     elif isinstance(frame, pa.Table):
-        yield from frame.to_batches()
+        yield from map(_valid, frame.to_batches())
     elif isinstance(frame, pa.RecordBatch):
-        yield frame
+        yield _valid(frame)
     elif isinstance(frame, pa.RecordBatchReader):
-        yield from frame
+        yield from map(_valid, frame)
     else:
         raise _no_rows(frame)
 
@@ -81,6 +82,20 @@ def frame_from(rows: Frame) -> pl.DataFrame:
         ) from error
     assert isinstance(frame, pl.DataFrame)
     return frame
+
+
+def _valid(batch: pa.RecordBatch) -> pa.RecordBatch:
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise InvalidRequestError(
+                f"column {name} holds a value that is no {column.type}: {error}",
+                fix="correct the value, or give bytes that are no text in UTF-8 as a binary column",
+                place=name,
+                kind="invalid-value",
+            ) from error
+    return batch
 
 
 def _no_rows(frame: object) -> InvalidRequestError:

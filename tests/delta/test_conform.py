@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -349,6 +350,31 @@ def test_what_are_no_rows_is_refused(tmp_path: Path, rows: Any) -> None:
     with table.transaction() as txn:
         txn.append(batch(x=pa.array([1])))
     assert table.scan().collect().rows() == [(1,)]
+
+
+@pytest.mark.parametrize("where", ["text", "inside"])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda table: table.append,
+        lambda table: table.overwrite,
+        lambda table: lambda rows: table.merge(rows, ["id"]).when_not_matched_insert().execute(),
+    ],
+    ids=["append", "overwrite", "merge"],
+)
+def test_bytes_that_are_no_text_are_refused_by_their_column(
+    tmp_path: Path, where: str, write: Callable[[DeltaTable], Callable[[pa.Table], object]]
+) -> None:
+    offsets = pa.array([0, 1, 3, 6], pa.int32()).buffers()[1]
+    values = pa.py_buffer(b"a\xc3\x28\xe8\xaa\x9e")  # those in the middle are no text, and no bound
+    text = pa.Array.from_buffers(pa.string(), 3, [None, offsets, values])
+    column = text if where == "text" else pa.StructArray.from_arrays([text], names=["t"])
+    rows = pa.table({"id": [1, 2, 3], "s": column})
+    table = table_of(tmp_path, rows.schema)
+    with pytest.raises(InvalidRequestError, match=r"column s holds a value that is no .*UTF8") as caught:
+        write(table)(rows)
+    assert caught.value.place == "s"
+    assert not table.refresh()
 
 
 def test_a_column_of_polars_without_an_arrow_type_is_refused(tmp_path: Path) -> None:
