@@ -43,10 +43,10 @@ def test_the_start_page_shows_the_demo() -> None:
     assert "v75: visibility is null in 100.0 % of 776 rows" in text(app)
 
 
-def test_the_overview_says_how_old_the_data_is_and_counts_the_findings_it_does_not_show(demo: Path) -> None:
+def test_the_overview_says_how_late_the_data_is_and_counts_the_findings_it_does_not_show(demo: Path) -> None:
     app = open_page("overview", "demo/flights")
     (last,) = [metric for metric in app.metric if metric.label == "Last commit"]
-    assert last.delta == "data 1 day older"
+    assert last.delta == "data 1 day late"
     noted = sum(severity != "pass" for severity in lv.open_table(str(demo / "flights")).health()["severity"])
     assert [link.label for link in app.page_link if f"{noted - 3} more findings" in link.label]
 

@@ -106,7 +106,7 @@ def _last_commit_tile(now: OpenTable, progress: views.overview.Progress) -> None
     tile(
         "Last commit",
         "none" if is_empty else views.units.format_age(cadence.age),
-        "that changed data" if is_empty else _older(lateness) if lateness else usual,
+        "that changed data" if is_empty else f"data {lateness}" if lateness else usual,
         note=None if usual is None or lateness else "median",
         help="Age of the last commit that changed data, and the median gap between such commits; where a column has "
         "times of events, how far the newest one lies before the load that brought it.",
@@ -114,12 +114,6 @@ def _last_commit_tile(now: OpenTable, progress: views.overview.Progress) -> None
         bars=True,
         attention=cadence.late,
     )
-
-
-def _older(lateness: str) -> str:
-    """What a chip says of the data beside the age of the commit. Not "late": a load that is on time has events of the
-    day before."""
-    return "data of that day" if lateness.startswith("0 ") else f"data {lateness} older"
 
 
 def _log_tile(now: OpenTable) -> None:

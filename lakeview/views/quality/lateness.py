@@ -43,7 +43,7 @@ class EventNews:
 
 
 def data_lateness(changes: pl.DataFrame) -> str:
-    """`1 day`: from the newest event in the table to the commit that brought it, append or not, from SUDDEN.
+    """`1 day late`: from the newest event in the table to the commit that brought it, append or not, from SUDDEN.
 
     Where loads go on for longer than newer events usually take, it is to the latest load: a table that is overwritten
     each night with the same events is later each night. "" without a column of event times, and where loads bring
@@ -55,7 +55,7 @@ def data_lateness(changes: pl.DataFrame) -> str:
     gap = news.gaps.median()
     stands_still = not isinstance(gap, timedelta) or news.since > gap
     late = news.moment + (news.since if stands_still else timedelta()) - news.newest
-    return count_text(round(late / timedelta(days=1)), "day")
+    return f"{count_text(round(late / timedelta(days=1)), 'day')} late"
 
 
 def _event_news(changes: pl.DataFrame) -> EventNews | None:
