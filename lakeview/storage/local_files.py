@@ -30,14 +30,17 @@ def write_beside(full: str, data: bytes) -> str:
     try:
         create_exclusively(temporary, data)
     except OSError:
-        with suppress(FileNotFoundError):
+        with suppress(OSError):
             os.unlink(temporary)
         raise
     return temporary
 
 
 def create_exclusively(full: str, data: bytes) -> None:
-    """Create a file and write it through to the disk; FileExistsError if it is there, removed again if it fails."""
+    """Create a file and write it through to the disk; FileExistsError if it is there, removed again if it fails.
+
+    The error is that of the write also where the file may not be removed: PermissionError would say that none is there.
+    """
     descriptor = os.open(full, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -45,7 +48,8 @@ def create_exclusively(full: str, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError:
-        os.unlink(full)
+        with suppress(OSError):
+            os.unlink(full)
         raise
 
 

@@ -74,6 +74,32 @@ def test_a_commit_whose_temporary_file_must_not_be_removed_is_made(
     assert lv.open_table(str(tmp_path)).scan().collect().height == 10
 
 
+def test_a_commit_that_is_there_though_its_sync_failed_keeps_its_data_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No hard links, and a folder that may only be added to: the commit was taken for refused."""
+    table = lv.create_table(str(tmp_path), SCHEMA)
+
+    def no_links(*_: object) -> None:
+        monkeypatch.setattr(os, "fsync", no_sync)
+        raise OSError(errno.EOPNOTSUPP, "no links here")
+
+    def no_sync(_: int) -> None:
+        monkeypatch.undo()
+        monkeypatch.setattr(os, "unlink", refuse)
+        raise OSError(errno.EIO, "Input/output error")
+
+    def refuse(path: str, **_: object) -> None:
+        if "_delta_log" in path:
+            raise PermissionError(errno.EPERM, "Operation not permitted", path)
+        remove(path)
+
+    remove = os.unlink
+    monkeypatch.setattr(os, "link", no_links)
+    assert table.append(rows(0)) == 1
+    assert lv.open_table(str(tmp_path)).scan().collect().height == 10
+
+
 OPERATIONS: dict[str, Callable[[DeltaTable], Any]] = {
     "append": lambda table: table.append(rows(100)),
     "overwrite": lambda table: table.overwrite(rows(100)),
