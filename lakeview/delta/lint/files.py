@@ -165,6 +165,7 @@ def orphans(facts: LogFacts) -> Iterator[Finding]:
         ]
     ).unique()
     alone = leftovers(facts.folder.filter(~pl.col("name").is_in(names.implode())), facts.now)
+    alone = alone.sort(pl.col("name").str.starts_with(f"{LOG_FOLDER}/"), maintain_order=True)  # data is named first
     in_log = alone["name"].str.starts_with(f"{LOG_FOLDER}/")
     if alone.height:
         yield finding(
