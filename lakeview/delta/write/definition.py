@@ -162,7 +162,7 @@ class Definition:
         if _is_on(configuration, ROW_TRACKING):
             self._start_row_tracking(configuration)
         check_clustering(self.protocol.writer_features or (), partition_by, self._address)
-        # before the features: clustering is held against the partitions that the table gets
+        # before the features: clustering is checked against the partitions that the table gets
         self.metadata = msgspec.structs.replace(self.metadata, partition_columns=list(partition_by))
         self.change_metadata(
             features=features, schema_string=schema_text(schema), configuration=configuration, description=description
