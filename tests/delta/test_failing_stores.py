@@ -57,19 +57,24 @@ class Fails(LocalStorage):
         super().put_if_absent(path, data)
 
 
-def test_a_commit_whose_temporary_file_must_not_be_removed_is_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A folder that may only be added to: the commit was taken for refused, and its data files were deleted."""
-    table = lv.create_table(str(tmp_path), SCHEMA)
+def forbid_removal_in_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that may be added to and not deleted from."""
+    remove = os.unlink
 
     def refuse(path: str, **_: object) -> None:
         if "_delta_log" in path:
             raise PermissionError(errno.EPERM, "Operation not permitted", path)
         remove(path)
 
-    remove = os.unlink
     monkeypatch.setattr(os, "unlink", refuse)
+
+
+def test_a_commit_whose_temporary_file_must_not_be_removed_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that may only be added to: the commit was taken for refused, and its data files were deleted."""
+    table = lv.create_table(str(tmp_path), SCHEMA)
+    forbid_removal_in_log(monkeypatch)
     assert table.append(rows(0)) == 1
     assert lv.open_table(str(tmp_path)).scan().collect().height == 10
 
@@ -86,15 +91,9 @@ def test_a_commit_that_is_there_though_its_sync_failed_keeps_its_data_files(
 
     def no_sync(_: int) -> None:
         monkeypatch.undo()
-        monkeypatch.setattr(os, "unlink", refuse)
+        forbid_removal_in_log(monkeypatch)
         raise OSError(errno.EIO, "Input/output error")
 
-    def refuse(path: str, **_: object) -> None:
-        if "_delta_log" in path:
-            raise PermissionError(errno.EPERM, "Operation not permitted", path)
-        remove(path)
-
-    remove = os.unlink
     monkeypatch.setattr(os, "link", no_links)
     assert table.append(rows(0)) == 1
     assert lv.open_table(str(tmp_path)).scan().collect().height == 10

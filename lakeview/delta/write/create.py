@@ -13,7 +13,7 @@ from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.commits import encode_actions, json_text
 from lakeview.delta.log.paths import LOG_FOLDER, commit_name
 from lakeview.delta.log.times import asks_for_in_commit_times
-from lakeview.delta.write.clustering import FEATURE as CLUSTERED
+from lakeview.delta.write.clustering import FEATURE as CLUSTERING_FEATURE
 from lakeview.delta.write.clustering import check_columns, clustering_domain
 from lakeview.delta.write.column_ids import MAX_ID, check_unique, with_column_ids
 from lakeview.delta.write.evolution import check_column_metadata, check_types
@@ -60,7 +60,7 @@ def create_log(
         configuration=configuration,
     )
     parameters = creation_parameters(partition_by, cluster_by, configuration, description)
-    protocol = lowest_protocol(metadata, storage.root, (CLUSTERED,) if cluster_by else ())
+    protocol = lowest_protocol(metadata, storage.root, (CLUSTERING_FEATURE,) if cluster_by else ())
     domains = [("domainMetadata", clustering_domain(schema, cluster_by))] if cluster_by else []
     put_first(storage, "CREATE TABLE", parameters, None, protocol, metadata, now, domains, engine=engine, user=user)
 

@@ -37,7 +37,7 @@ _BY_TYPE = {"timestamp_ntz": "timestampNtz", "variant": "variantType"}
 _TABLE_FEATURES = 3
 """The reader version from which a protocol names its reader features."""
 
-_MAPPED, _MAPPING_WRITER = 2, 5
+_MAPPING_READER, _MAPPING_WRITER = 2, 5
 """The reader version that implies column mapping, and the writer version that it needs."""
 
 
@@ -135,7 +135,7 @@ def with_versions(protocol: Protocol, reader: int, writer: int, address: str) ->
     """
     is_pair = 1 <= reader <= _TABLE_FEATURES and 1 <= writer <= MAX_WRITER_VERSION
     is_pair = is_pair and (reader < _TABLE_FEATURES or writer == MAX_WRITER_VERSION)
-    if not is_pair or (reader == _MAPPED and writer < _MAPPING_WRITER):
+    if not is_pair or (reader == _MAPPING_READER and writer < _MAPPING_WRITER):
         raise InvalidRequestError(
             f"there is no protocol of reader version {reader} and writer version {writer}",
             fix="give (1, 2) to (1, 7), (2, 5) to (2, 7), or (3, 7)",
@@ -155,7 +155,7 @@ def with_versions(protocol: Protocol, reader: int, writer: int, address: str) ->
     if writer < MAX_WRITER_VERSION:
         return Protocol(reader, writer)
     features = supported_features(protocol)
-    if own[0] < _MAPPED:  # the feature needs readers as well
+    if own[0] < _MAPPING_READER:  # the feature needs readers as well
         features -= {"columnMapping"}
     readers = sorted(features & READER_FEATURES) if reader == _TABLE_FEATURES else None
     return Protocol(reader, writer, readers, sorted(features))
