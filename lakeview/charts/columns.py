@@ -1,4 +1,4 @@
-"""NULL_SHARES_BY_VERSION to a heatmap: a row a column, a cell a version, deeper is a larger share of nulls."""
+"""NULL_SHARES_BY_VERSION to a heatmap: a row a column, a cell a version, stronger is a larger share of nulls."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ _NAMED_WIDTH, _NAMED_HEIGHT = 0.16, 0.06
 
 
 def partition_calendar(days: pl.DataFrame, *, selection: str | None = None, dark: bool = False) -> list[AnyChart]:
-    """A calendar a year, to be stacked: deeper is more bytes, a day that is missing has a cross, that of `selection` an
-    outline. The last _MOST_YEARS.
+    """A calendar a year, to be stacked: stronger is more bytes, a day that is missing has a cross, that of `selection`
+    an outline. The last _MOST_YEARS.
 
     `days`: TIME_PARTITIONS whose grain is the day; [] without any.
     """
@@ -41,7 +41,7 @@ def partition_calendar(days: pl.DataFrame, *, selection: str | None = None, dark
     top = peak(days["bytes"])
     earlier = cells["year"].n_unique() - len(years)
     more = f"; {earlier} earlier years are in the table" if earlier else ""
-    note = f"{{}}: bytes by day, deeper is more, ✕ is missing{more}"
+    note = f"{{}}: bytes by day, stronger is more, ✕ is missing{more}"
     return [
         _year(cells.filter(pl.col("year") == year), note.format(year) if i == 0 else str(year), top, selection, p)
         for i, year in enumerate(years)
@@ -82,7 +82,7 @@ def partition_heatmap(
     selection: str | None = None,
     dark: bool = False,
 ) -> list[AnyChart]:
-    """Bytes by two keys, deeper is more, blank where there is no partition; `names` of the keys across and down; the
+    """Bytes by two keys, stronger is more, blank where there is no partition; `names` of the keys across and down; the
     one in `selection` has an outline."""
     if cells.is_empty():
         return []
@@ -103,7 +103,7 @@ def partition_heatmap(
         base.mark_rect(opacity=0).encode(x=x, y=y, tooltip=_TOOLTIP).add_params(click),
     )
     height = min(max(len(down), 2) * 20, _MOST_ROWS_HIGH)
-    title = alt.TitleParams(f"{names[0][:40]} across, {names[1][:40]} down; deeper is more bytes", dx=-_LABEL_WIDTH)
+    title = alt.TitleParams(f"{names[0][:40]} across, {names[1][:40]} down; stronger is more bytes", dx=-_LABEL_WIDTH)
     return [finished(chart, p, height=height, title=title)]
 
 

@@ -68,7 +68,7 @@ def partition_bars(
 
 
 def partition_writes(writes: pl.DataFrame, *, keys: Sequence[str] = (), dark: bool = False) -> list[AnyChart]:
-    """Which partition was written when: a cell a span of time, deeper is more rows; unknown rows are gray.
+    """Which partition was written when: a cell a span of time, stronger is more rows; unknown rows are gray.
 
     The last MOST_LINES partitions; bad loads are named beside theirs, open ones red. [] without writes. Labels leave
     out the names of `keys`. A click picks `partition`.

@@ -84,7 +84,7 @@ def test_a_calendar_of_many_years_shows_the_last_ones_and_says_so() -> None:
 
 def test_a_grid_says_which_key_runs_where() -> None:
     (chart,) = charts.partition_maps.partition_heatmap(cells(), ("d", "c"))
-    assert chart.to_dict()["title"]["text"] == "d across, c down; deeper is more bytes"
+    assert chart.to_dict()["title"]["text"] == "d across, c down; stronger is more bytes"
 
 
 def test_a_rectangle_says_its_partition_and_share() -> None:

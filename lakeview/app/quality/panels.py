@@ -42,7 +42,7 @@ TRENDS_NOTE = (
     "one point a load, from statistics alone · band: expected range, median ± 3 MAD of 20 loads · "
     "cross: anomaly, far outside · ring: outside, but not far enough for one"
 )
-HEATMAP_NOTE = "deeper is more; ✕ anomaly, ≤ a bound, ≈ some files only; outlined where the column did not exist yet"
+HEATMAP_NOTE = "stronger is more; ✕ anomaly, ≤ a bound, ≈ some files only; outlined where the column did not exist yet"
 STATES_NOTE = "the whole table at every version, from statistics alone; ≤ and ≥ are bounds, nothing where unknown"
 PARTITIONS_NOTE = "the version shown; ▲ far from the other partitions"
 
