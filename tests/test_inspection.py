@@ -186,3 +186,14 @@ def test_a_load_brings_a_late_partition_where_partitions_are_a_sequence(tmp_path
         history.commit(add("/".join([*values.values(), "f"]), records=10, partition=values))
     labels = lv.inspect(lv.open_table(history.address)).timeline()["label"]
     assert labels[-1] == ("late day=2" if keys == ["day"] else None)
+
+
+def test_an_inspection_shows_its_verdict_and_findings_in_a_notebook(look: Inspection, tmp_path: Path) -> None:
+    html = look._repr_html_()
+    findings = look.health_findings()
+    grave = [f for f in findings if f.severity in views.health.findings.OPEN]
+    assert f"<p>{views.health.findings.verdict(findings)}</p>" in html
+    assert [html.count(f"<b>{f.claim}</b>") for f in grave] == [1] * len(grave)
+    assert repr(look) == f"Inspection({look.frames.table.address!r}, version={look.version})"
+    unsupported = lv.inspect(lv.open_table(tables.unsupported(tmp_path / "t")))._repr_html_()
+    assert "<p>Not readable: one thing is broken</p>" in unsupported

@@ -9,8 +9,12 @@ import polars as pl
 from lakeview import views
 from lakeview.inspection.answers import Answers
 from lakeview.model.errors import CorruptTableError, LakeviewError, UnsupportedTableError
-from lakeview.model.findings import Finding
+from lakeview.model.findings import Finding, Severity
+from lakeview.model.html import inspection_html
 from lakeview.views.health.findings import Evidence, findings_frame
+
+_MOST_SHOWN = 5
+"""Findings that a notebook shows of an inspection."""
 
 MAX_AUDIT_BYTES = 8 << 20
 """Of a longer log the commits are audited when the user asks: this much takes about half a second."""
@@ -22,6 +26,20 @@ class Inspection(Answers):
     Frames hold what the views declare; a property that reads the log may raise any LakeviewError. Without a `version`
     it is about the latest version of the branch or tag `ref`, and follows `table.refresh()`. Thread-safe.
     """
+
+    def __repr__(self) -> str:
+        return f"Inspection({self.frames.table.address!r}, version={self.version})"
+
+    def _repr_html_(self) -> str:
+        table, version = self.frames.table, self.version
+        try:
+            findings = self.health_findings()
+        except LakeviewError as error:
+            return inspection_html(table.address, table.format, version, error.message, (), 0)
+        worst = [f for f in findings if f.severity in views.health.findings.OPEN][:_MOST_SHOWN]
+        more = sum(f.severity is not Severity.PASS for f in findings) - len(worst)
+        verdict = views.health.findings.verdict(findings, is_latest=version == self.frames.latest)
+        return inspection_html(table.address, table.format, version, verdict, worst, more)
 
     def health(self) -> pl.DataFrame:
         """FINDINGS of `health_findings`: id, severity, title, evidence, remedy, command and more."""

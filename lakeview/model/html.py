@@ -1,9 +1,11 @@
-"""Snapshots to plain HTML, as notebooks display it."""
+"""Snapshots and findings to plain HTML, as notebooks display it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
+from lakeview.model.findings import Finding
 from lakeview.model.printable import count_text
 from lakeview.model.table_metadata import TableMetadata
 from lakeview.model.version_names import name_of
@@ -16,10 +18,9 @@ def snapshot_html(m: TableMetadata, files: int, size: int | None, rows: int | No
 
     `least_rows`: how many there are at least, where `rows` is not known.
     """
-    name = name_of(m.version)
     facts = {
         "table": m.name or m.address,
-        "version": str(m.version) if name is None else f"{name} ({m.version})",
+        "version": _version_text(m.version),
         "committed": "unknown" if m.timestamp is None else f"{m.timestamp:%Y-%m-%d %H:%M} UTC",
         "rows": _rows_text(rows, least_rows),
         "files": f"{files:,}",
@@ -35,6 +36,27 @@ def snapshot_html(m: TableMetadata, files: int, size: int | None, rows: int | No
     )
     summary = f"<summary>{count_text(len(m.schema), 'column')}</summary>"
     return f"<table>{lines}</table><details>{summary}<table>{columns}</table></details>"
+
+
+def inspection_html(
+    address: str, table_format: str, version: int, verdict: str, findings: Sequence[Finding], more: int
+) -> str:
+    """The verdict on a table's version and its worst findings with their evidence, of which `more` are left out; all
+    texts are escaped."""
+    lines = [f"<li><b>{escape(f.claim)}</b> {escape(f.evidence)}</li>" for f in findings]
+    if more:
+        lines.append(f"<li>{more:,} more: <code>.health()</code></li>")
+    items = f"<ul>{''.join(lines)}</ul>" if lines else ""
+    heading = f"<p><b>{escape(address)}</b> · {escape(table_format)} · {escape(_version_text(version))}</p>"
+    return f"{heading}<p>{escape(verdict)}</p>{items}"
+
+
+def _version_text(version: int) -> str:
+    """`v63`, of a version with a name `s14 (6291485839860122601)`, of a table without versions `none`."""
+    name = name_of(version)
+    if name is not None:
+        return f"{name} ({version})"
+    return "none" if version < 0 else f"v{version}"
 
 
 def _rows_text(rows: int | None, least: int | None) -> str:

@@ -112,6 +112,7 @@ def test_what_is_unknown_is_shown_as_unknown() -> None:
     metadata = TableMetadata("x", "delta", 0, None, Schema())
     html = Snapshot(metadata, frames={"files": files((None, 0))})._repr_html_()
     assert html.count("unknown") == 2
+    assert ">v0<" in html
     assert "not partitioned" not in html
     assert repr(Snapshot(metadata)) == "Snapshot('x', version=0, columns=0)"
 
