@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakeview.cli.text import as_json, hanging, pairs, room, table, width
+from lakeview.cli.commit_table import fit_columns, with_heads
+from lakeview.cli.text import as_json, hanging, pairs, table, width
 from lakeview.cli.versions import (
     at_option,
     ref_option,
@@ -30,12 +31,6 @@ if TYPE_CHECKING:
     from lakeview.model.table import Table
 
 CANNOT_OPEN = 2
-
-_HISTORY = {
-    "version": "version", "timestamp": "timestamp", "operation": "operation", "files_added": "+files",
-    "files_removed": "-files", "records_added": "+rows", "records_removed": "-rows", "user": "user", "engine": "engine",
-}  # fmt: skip
-"""Columns of COMMITS that fit a line, and their heads."""
 
 _FILES = ("path", "size", "records", "deleted_records", "modified", "partition_text")
 
@@ -238,34 +233,16 @@ def show(
 @command(click.option("--limit", type=click.IntRange(min=1), help="At most so many commits, newest first."))
 def history(address: str, options: dict[str, Any], machine: bool, limit: int | None) -> None:
     """Show what happened, commit by commit, newest first."""
-    import polars as pl
-
     table = open_address(address, options)
     commits = table.history(limit)
-    if not machine:
-        rows = commits.select(pl.col(c).alias(head) for c, head in _HISTORY.items())
-        commits = _narrowed(with_names(with_refs(rows, table)), width())
-    echo_frame(commits, machine, "no commits are left in the log, or they are not shared")
-
-
-def _narrowed(commits: pl.DataFrame, limit: int | None) -> pl.DataFrame:
-    """Commits that fit a terminal: where they take more room without the ids of versions that have names and the
-    versions of engines, then with what came and went in one column."""
-    import polars as pl
-
-    from lakeview.views.units import gain_and_loss
-
-    def is_too_wide() -> bool:
-        return limit is not None and room(commits) > limit
-
-    if is_too_wide():
-        commits = commits.drop("id", strict=False).with_columns(pl.col("engine").str.extract(r"^([^\s/]+)"))
-    for what in ("files", "rows") if is_too_wide() else ():
-        gain, loss = f"+{what}", f"-{what}"
-        texts = [(gain_and_loss(*row) or "").replace(" ", "") for row in commits.select(gain, loss).iter_rows()]
-        both = commits.with_columns(pl.Series(gain, texts, dtype=pl.String)).drop(loss).rename({gain: what})
-        commits = both if room(both) < room(commits) else commits
-    return commits
+    nothing = "no commits are left in the log, or they are not shared"
+    if machine or commits.is_empty():
+        echo_frame(commits, machine, nothing)
+        return
+    lines, of_all = fit_columns(with_names(with_refs(with_heads(commits), table)), width())
+    echo_frame(lines, machine, nothing)
+    for head, value in of_all.items():
+        click.echo(f"{head} of all: {printable(value)}")
 
 
 @command()

@@ -102,8 +102,8 @@ def table(frame: pl.DataFrame, *, limit: int | None = None, is_data: bool = Fals
         yield GAP.join(_padded(_cut(text, w), w, right=c.right) for text, c, w in texts).rstrip()
 
 
-def room(frame: pl.DataFrame) -> int:
-    """The columns of a terminal that the lines of a frame take at least, before a text is cut."""
+def full_width(frame: pl.DataFrame) -> int:
+    """The columns of a terminal that the lines of a frame take where no text is cut."""
     return _total([c.width for c in _shortened([_column(values, is_data=False) for values in frame.get_columns()])])
 
 

@@ -16,7 +16,7 @@ from lakeview.cli.app import app_script
 from lakeview.cli.commands import report
 from lakeview.model.errors import StoreUnavailableError
 from lakeview.model.findings import Finding, Severity
-from tests.builders.actions import add, metadata, protocol
+from tests.builders.actions import add, info, metadata, protocol, remove
 from tests.builders.history import DeltaHistory
 from tests.doctor.diagnosis import rows, sound
 
@@ -114,6 +114,22 @@ def test_a_narrow_history_names_engines_whole(tmp_path: Path) -> None:
     history.commit({"commitInfo": {"userName": "nightly-feed", "engineInfo": "Apache-Spark/4.3.0 Delta-Lake/4.1.0"}})
     lines = run("history", history.address, "--limit", "1", columns=80).stdout.splitlines()
     assert lines[1].endswith("  nightly-feed  Apache-Spark")
+
+
+def test_a_narrow_history_cuts_no_text_and_names_an_engine_of_all_once(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t")
+    old, new = add("a.parquet", records=28_000), add("b.parquet", records=28_000)
+    engine = "Delta-Lake/4.1.0"
+    history.commit(
+        protocol(), metadata(), info(userName="nightly-feed", operation="CHANGE COLUMN", engineInfo=engine), old
+    )
+    history.commit(info(userName="maintenance", operation="OPTIMIZE", engineInfo=engine), new, remove("a.parquet"))
+    lines = run("history", history.address, columns=72).stdout.splitlines()
+    assert [line.split()[4:] for line in lines[1:3]] == [
+        ["\N{PLUS-MINUS SIGN}1", "\N{PLUS-MINUS SIGN}28,000", "maintenance"],
+        ["COLUMN", "+1", "+28,000", "nightly-feed"],
+    ]
+    assert lines[-1] == "engine of all: Delta-Lake"
 
 
 def test_files(history: DeltaHistory) -> None:
