@@ -32,7 +32,11 @@ if TYPE_CHECKING:
 
 CANNOT_OPEN = 2
 
-_FILES = ("path", "size", "records", "deleted_records", "modified", "partition_text")
+_FILES = {
+    "path": "path", "size": "size", "records": "rows", "deleted_records": "deleted rows", "modified": "modified",
+    "partition_text": "partition",
+}  # fmt: skip
+"""Columns of FILES that fit a line, and their heads."""
 
 
 class _Commands(click.Group):
@@ -255,16 +259,18 @@ def refs(address: str, options: dict[str, Any], machine: bool) -> None:
 @command(version_option, ref_option)
 def files(address: str, options: dict[str, Any], machine: bool, version: str | None, ref: str | None) -> None:
     """List the live data files at a version. A terminal shows paths below the folder that all files share."""
+    import polars as pl
+
     from lakeview import views
 
     now = snapshot_named(open_address(address, options), version, ref=ref)
     keys = views.partitions.keys.partition_names(now)
-    columns = [c for c in _FILES if c != "partition_text" or keys]
-    frame = now.files if machine else now.files.select(columns)
+    heads = {column: head for column, head in _FILES.items() if column != "partition_text" or keys}
+    frame = now.files if machine else now.files.select(pl.col(column).alias(head) for column, head in heads.items())
     if not machine and width() is not None:
         short = views.files.sizes.with_short_paths(now.files, views.files.sizes.common_folder(now.files["path"]))
         partitions = views.partitions.keys.short_names(short["partition_text"], keys)
-        frame = frame.with_columns(short["file"].alias("path"), *([partitions] if keys else ()))
+        frame = frame.with_columns(short["file"].alias("path"), *([partitions.alias("partition")] if keys else ()))
     echo_frame(frame, machine, "no files")
 
 

@@ -134,7 +134,7 @@ def test_a_narrow_history_cuts_no_text_and_names_an_engine_of_all_once(tmp_path:
 
 def test_files(history: DeltaHistory) -> None:
     lines = run("files", history.address, "--version", "1").stdout.splitlines()
-    assert lines[0].split() == ["path", "size", "records", "deleted", "records", "modified"]
+    assert lines[0].split() == ["path", "size", "rows", "deleted", "rows", "modified"]
     assert lines[1].startswith("a.parquet")
     assert {f["path"] for f in json_of("files", history.address)} == {"a.parquet", "b.parquet"}
 
@@ -142,7 +142,8 @@ def test_files(history: DeltaHistory) -> None:
 def test_files_of_a_partitioned_table(tmp_path: Path) -> None:
     history = DeltaHistory(tmp_path / "t").create({"id": "long", "day": "date"}, partition_by=("day",))
     history.commit(rows(history, "a.parquet", partition={"day": "2026-03-01"}))
-    assert run("files", history.address).stdout.splitlines()[1].endswith("day=2026-03-01")
+    lines = run("files", history.address).stdout.splitlines()
+    assert (lines[0].split()[-1], lines[1].split()[-1]) == ("partition", "day=2026-03-01")
     assert json_of("files", history.address)[0]["partition"] == {"day": "2026-03-01"}
 
 
