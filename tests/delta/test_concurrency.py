@@ -29,7 +29,6 @@ from tests.builders.history import DeltaHistory
 from tests.builders.stores import FarStorage, GoesDark, LosesReplies, TellsOwnFileIsThere
 
 ORDERS = Schema((Field("id", PrimitiveType("long")), Field("city", PrimitiveType("string"))))
-WIDER = Schema((*ORDERS.fields, Field("price", PrimitiveType("double"))))
 
 
 def rows(number: int, city: str = "Rome") -> pl.DataFrame:
@@ -81,39 +80,13 @@ def compact(city: str) -> Step:
     return step
 
 
-def progress(app: str) -> Step:
-    return lambda txn: txn.set_transaction(app, 5)
-
-
-def evolve(txn: Transaction) -> None:
-    txn.evolve(WIDER)
-
-
-def set_property(txn: Transaction) -> None:
-    txn.set_properties({"k": "v"})
-
-
 ROME, OSLO = "city = 'Rome'", "city = 'Oslo'"
 CONFLICTS: list[tuple[str, Step, Step, str | None]] = [
-    ("an append follows an append", append("Rome"), append("Rome"), None),
-    ("an append follows an overwrite", append("Rome"), overwrite(None), None),
-    ("an append follows a delete", append("Rome"), delete(ROME), None),
-    ("an append does not follow a change of schema", append("Rome"), evolve, "metadata-changed"),
-    ("an append does not follow a change of properties", append("Rome"), set_property, "metadata-changed"),
-    ("a change of schema does not follow another", evolve, set_property, "metadata-changed"),
-    ("a change of schema follows an append", evolve, append("Rome"), None),
     ("an overwrite does not follow an append", overwrite(None), append("Oslo"), "concurrent-append"),
-    ("a partition's overwrite does not follow an append to it", overwrite(ROME), append("Rome"), "concurrent-append"),
-    ("a partition's overwrite follows an append elsewhere", overwrite(ROME), append("Oslo"), None),
     ("an overwrite does not follow another", overwrite(None), overwrite(None), "concurrent-delete-delete"),
-    ("overwrites of two partitions follow each other", overwrite(ROME), delete(OSLO), None),
-    ("a delete does not follow a delete of the same", delete(ROME), delete(ROME), "concurrent-delete-delete"),
-    ("deletes of two partitions follow each other", delete(ROME), delete(OSLO), None),
     ("a delete does not follow an append it should have seen", delete(ROME), append("Rome"), "concurrent-append"),
     ("a delete of named files follows an append", delete_files("Rome"), append("Rome"), None),
     ("a delete of all does not follow a delete of some", delete(None), delete(ROME), "concurrent-delete-delete"),
-    ("progress of two applications follow each other", progress("a"), progress("b"), None),
-    ("progress of one application does not", progress("a"), progress("a"), "concurrent-transaction"),
     ("a compaction follows an append", compact("Rome"), append("Rome"), None),
     ("a compaction follows a delete elsewhere", compact("Rome"), delete(OSLO), None),
     ("a compaction does not follow a delete of its files", compact("Rome"), delete(ROME), "concurrent-delete-delete"),
