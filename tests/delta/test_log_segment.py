@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -80,6 +81,7 @@ def test_an_incomplete_checkpoint_alone_is_no_base(history: DeltaHistory) -> Non
         lv.open_table(history.address).snapshot()
     assert caught.value.kind == "versions-not-contiguous"
     assert "the log starts at version 3, and no checkpoint lies at or below 4" in caught.value.message
+    assert caught.value.fix == "restore the log below version 3 from a backup: no version can be read without it"
 
 
 @pytest.mark.parametrize(
@@ -299,7 +301,7 @@ def test_a_gap_above_the_checkpoint_names_the_missing_commit(history: DeltaHisto
         table.snapshot()
     assert caught.value.kind == "versions-not-contiguous"
     assert "commit 5 is missing from the log and no checkpoint lies between it and 6" in caught.value.message
-    assert caught.value.fix == "restore 00000000000000000005.json from a backup, or ask for a version below 5"
+    assert caught.value.fix == "restore 00000000000000000005.json from a backup, or ask for version 4"
     assert caught.value.place == "00000000000000000005.json"
     assert table.history()["version"].to_list() == [6, 4, 3, 2, 1, 0]
 
@@ -328,6 +330,26 @@ def test_a_version_that_is_not_there_is_told_with_the_range(
     assert caught.value.message == f"version {version} of {history.address} is not in the log, which {end}"
     assert caught.value.fix == f"ask for a version {fix}"
     assert caught.value.kind == "version-not-found"
+
+
+@pytest.mark.parametrize(
+    ("version", "fix"),
+    [
+        (4, "ask for version 6, the oldest that can be read"),
+        (13, "ask for a version up to 9"),
+        (0, "ask for a version from 6 to 9"),
+        (11, "restore 00000000000000000010.json from a backup, or ask for version 9"),
+    ],
+    ids=["before the oldest checkpoint", "after the log", "before the log", "after a gap"],
+)
+def test_the_advice_names_versions_that_can_be_read(history: DeltaHistory, version: int, fix: str) -> None:
+    ten_appends(history, 12).checkpoint(6).without(0, 1, 2, 10)
+    table = lv.open_table(history.address)
+    with pytest.raises(LakeviewError) as caught:
+        table.snapshot(version)
+    assert caught.value.fix == fix
+    for readable in re.findall(r"\b\d{1,2}\b(?!\.json)", fix):
+        assert table.snapshot(int(readable)).version == int(readable)
 
 
 @pytest.mark.parametrize("version", [-1, 13, 10**18, 10**30])

@@ -100,18 +100,35 @@ def build_segment(
         raise no_log(address)
     low, high = min(ends), max(ends)
     if not low <= version <= high:
+        oldest, newest = _oldest_readable(commits, checkpoints), _newest_readable(commits, checkpoints, high)
         # what was listed may begin at the last checkpoint: older versions may be there
-        end, fix = f"holds {low} to {high}", f"from {low} to {high}"
+        end, fix = f"holds {low} to {high}", f"ask for a version from {oldest} to {newest}"
         if version > high:
-            end, fix = f"ends at {high}", f"up to {high}"
-        raise VersionNotFoundError(
-            f"version {version} of {address} is not in the log, which {end}", fix=f"ask for a version {fix}"
-        )
+            end, fix = f"ends at {high}", f"ask for a version up to {newest}"
+        if oldest is None or newest is None:
+            fix = _restore(low)
+        raise VersionNotFoundError(f"version {version} of {address} is not in the log, which {end}", fix=fix)
     base = next((c for c in reversed(checkpoints) if c.version <= version), None)
     start = 0 if base is None else base.version + 1
     missing = first_missing(commits, start, version)
+    if missing is not None and base is None and missing == 0:
+        oldest = _oldest_readable(commits, checkpoints)
+        raise VersionNotFoundError(
+            f"version {version} of {address} can no longer be read: the log starts at version {low}, and no "
+            f"checkpoint lies at or below {version}",
+            fix=_restore(low) if oldest is None else f"ask for version {oldest}, the oldest that can be read",
+            place=commit_name(0),
+            kind="versions-not-contiguous",
+        )
     if missing is not None:
-        raise _gap(missing, version, base is None, low if base is None else base.version, address)
+        raise CorruptTableError(
+            f"version {version} of {address} cannot be read: commit {missing} is missing from the log "
+            f"and no checkpoint lies between it and {version}",
+            # the versions before the first missing commit follow each other from the checkpoint, or from 0
+            fix=f"restore {commit_name(missing)} from a backup, or ask for version {missing - 1}",
+            place=commit_name(missing),
+            kind="versions-not-contiguous",
+        )
     return LogSegment(version, base, range(start, version + 1))
 
 
@@ -128,21 +145,17 @@ def first_missing(versions: Sequence[int], start: int, end: int) -> int | None:
     return expected
 
 
-def _gap(
-    missing: int, version: int, no_base: bool, start: int, address: str
-) -> CorruptTableError | VersionNotFoundError:
-    if no_base and missing == 0:
-        return VersionNotFoundError(
-            f"version {version} of {address} can no longer be read: the log starts at version {start}, and no "
-            f"checkpoint lies at or below {version}",
-            fix="ask for a version at or after the oldest checkpoint: the table's versions tell what can be read",
-            place=commit_name(0),
-            kind="versions-not-contiguous",
-        )
-    return CorruptTableError(
-        f"version {version} of {address} cannot be read: commit {missing} is missing from the log "
-        f"and no checkpoint lies between it and {version}",
-        fix=f"restore {commit_name(missing)} from a backup, or ask for a version below {missing}",
-        place=commit_name(missing),
-        kind="versions-not-contiguous",
-    )
+def _oldest_readable(commits: Sequence[int], checkpoints: Sequence[CheckpointFiles]) -> int | None:
+    if commits and commits[0] == 0:
+        return 0
+    return checkpoints[0].version if checkpoints else None
+
+
+def _newest_readable(commits: Sequence[int], checkpoints: Sequence[CheckpointFiles], latest: int) -> int | None:
+    missing = first_missing(commits, checkpoints[-1].version + 1 if checkpoints else 0, latest)
+    newest = latest if missing is None else missing - 1
+    return newest if newest >= 0 else None
+
+
+def _restore(low: int) -> str:
+    return f"restore the log below version {low} from a backup: no version can be read without it"
