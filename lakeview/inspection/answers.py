@@ -63,13 +63,24 @@ class Answers:
         latest, ref = self.frames.latest, self.frames.ref
 
         def compute() -> pl.DataFrame:
-            try:
-                changes = self.quality()
-            except LakeviewError:  # of an unsupported or broken table
-                changes = views.quality.anomalies.NO_CHANGES
-            return views.quality.anomalies.anomalies(history.commit_timeline(self.frames), changes)
+            return views.quality.anomalies.anomalies(history.commit_timeline(self.frames), self._known_changes())
 
         return self.frames.cached("anomalies", compute, latest, ref)
+
+    def has_baseline(self) -> bool:
+        """True if loads up to the latest version could be compared with earlier ones, so that a bad one is known."""
+        latest, ref = self.frames.latest, self.frames.ref
+
+        def compute() -> bool:
+            return views.quality.anomalies.has_baseline(history.commit_timeline(self.frames), self._known_changes())
+
+        return self.frames.cached("has baseline", compute, latest, ref)
+
+    def _known_changes(self) -> pl.DataFrame:
+        try:
+            return self.quality()
+        except LakeviewError:  # of an unsupported or broken table
+            return views.quality.anomalies.NO_CHANGES
 
     def off_branch_commits(self) -> pl.DataFrame:
         """OFF_BRANCH: commits that are not on the line of versions that ends at the latest one."""

@@ -26,8 +26,9 @@ _VERBS = ("added", "dropped", "renamed", "moved")
 """The changes of SCHEMA_DIFF that say what became of a column; the others name what changed of it."""
 
 
-def timeline_line(timeline: pl.DataFrame, now: datetime) -> str:
-    """What happened, when and by whom, from TIMELINE; "" without commits."""
+def timeline_line(timeline: pl.DataFrame, now: datetime, *, has_baseline: bool = True) -> str:
+    """What happened, when and by whom, from TIMELINE; "" without commits. `has_baseline`: loads could be compared with
+    earlier ones."""
     line = on_branch(timeline)
     if line.is_empty():
         return ""
@@ -43,7 +44,8 @@ def timeline_line(timeline: pl.DataFrame, now: datetime) -> str:
     in_table = bad["taken_back_by"].null_count()
     some = f"{in_table:,} of them " if in_table < bad.height else ""
     state = f"{some}still in the table" if in_table else "repaired"
-    load = f"{count_text(bad.height, 'bad load')}, {state}" if bad.height else "no bad load"
+    none = "no bad load" if has_baseline else "no load can be judged"
+    load = f"{count_text(bad.height, 'bad load')}, {state}" if bad.height else none
     rows = _rows(last["records_added"], last["records_removed"])
     return f"{first}; the latest is {format_version(last['version'])}{who}{age}{rows}; {load}"
 

@@ -12,7 +12,7 @@ from lakeview.app.widget_state import linked
 
 now = session.current()
 timeline = now.look.timeline()
-first_line(views.first_lines.timeline_line(timeline, cache.now()))
+first_line(views.first_lines.timeline_line(timeline, cache.now(), has_baseline=now.look.has_baseline()))
 names = commits.tabs(now)
 tabs = dict(zip(names, st.tabs(names, key=linked("tab", names[0], names), on_change="rerun"), strict=True))
 

@@ -34,6 +34,9 @@ def test_the_timeline_says_what_happened_when_and_by_whom() -> None:
     assert timeline_line(line.clear(), story.now) == ""
     still_there = line.with_columns(taken_back_by=pl.lit(None, pl.Int64))
     assert timeline_line(still_there, story.now).endswith("; 1 bad load, still in the table")
+    some = line.head(2)
+    assert timeline_line(some, story.now).endswith("; no bad load")
+    assert timeline_line(some, story.now, has_baseline=False).endswith("; no load can be judged")
 
 
 def test_quality_says_since_when_the_data_is_normal() -> None:

@@ -91,6 +91,11 @@ def anomalies(timeline: pl.DataFrame, changes: pl.DataFrame, version: int | None
     )
 
 
+def has_baseline(timeline: pl.DataFrame, changes: pl.DataFrame) -> bool:
+    """True if a load was compared with earlier ones: by a column of SUDDEN, or by its rows in TIMELINE."""
+    return changes["usual"].count() > 0 or rows_trend(timeline)["band_high"].count() > 0
+
+
 def with_anomalies(timeline: pl.DataFrame, anomalies: pl.DataFrame) -> pl.DataFrame:
     """TIMELINE with the loads of ANOMALIES as its suspicious ones, and their reasons and repair as `note`."""
     marks = anomalies.select("version", "repaired_by", reason=pl.col("reasons").list.join("; "))
