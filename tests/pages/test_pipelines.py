@@ -58,7 +58,7 @@ def test_a_run_of_the_link_shows_its_steps_failed_rows_and_lineage(root: Path) -
     assert not app.exception
     assert list(frame_with(app, "step")["step"]) == ["check", "publish"]
     (checks,) = [table.value for table in app.table if "condition" in table.value.columns]
-    assert list(checks["expectation"]) == ["\N{BLACK UP-POINTING TRIANGLE} priced", "\N{CHECK MARK} named"]
+    assert list(checks["expectation"]) == ["\N{BLACK DIAMOND} priced", "\N{CHECK MARK} named"]
     assert checks["rows failed"][0].split() == ["2", "of", "10,", "20.0", "%"]
     assert frame_with(app, "price").to_dict("list") == {"id": ["3"], "price": ["-1.5"]}
     assert "2 rows of 10 failed **price > 0**" in text(app)

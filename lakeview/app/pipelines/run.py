@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
-from lakeview import views
+from lakeview import charts, views
 from lakeview.app import columns, display_rows, errors, widths
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, escape, frame, link, nothing, prose
 from lakeview.app.selection import Selection
@@ -16,9 +16,10 @@ from lakeview.app.table_cells import Column
 from lakeview.app.widget_state import linked
 from lakeview.inspection import PipelineInspection
 from lakeview.model.printable import shorten
+from lakeview.views.pipelines import RunOutcome
 
 STEPS_NOTE = "in the order in which they began, UTC; rows as the step counts them"
-EXPECTATIONS_NOTE = "what rows have to satisfy, those with failed rows first"
+EXPECTATIONS_NOTE = "what rows have to satisfy, those with failed rows first; ◆ rows failed, ✕ they failed the run"
 _STATUS = 75
 """Pixels of a status that are not cut."""
 _MOST_OF_A_SAMPLE = 4_000
@@ -86,10 +87,10 @@ def expectations(look: PipelineInspection, run_id: str) -> None:
 
 
 def _sign(row: Mapping[str, Any]) -> str:
-    """▲ rows failed, ✕ the action refused them, ✓ all rows satisfied it."""
+    """The sign that the run has where no other expectation failed: a failure that its action refuses fails the run."""
     if row["rows_failed"] == 0:
-        return "\N{CHECK MARK}"
-    return "\N{MULTIPLICATION X}" if row["action"] == "fail" else "\N{BLACK UP-POINTING TRIANGLE}"
+        return charts.pipelines.SIGNS[RunOutcome.SUCCEEDED]
+    return charts.pipelines.SIGNS[RunOutcome.FAILED if row["action"] == "fail" else RunOutcome.ROWS_FAILED]
 
 
 def _failures(failed: int | None, checked: int | None, share: float | None) -> str:
