@@ -12,8 +12,9 @@ HEIGHT = 1000
 OWN_PROBES = re.compile(r"/_stcore/(health|host-config)$")
 """Where Streamlit itself looks for its server: on a deep link first below the page's name, and is told 404."""
 
-PATIENCE = 60_000
-"""Milliseconds: a cold server reads a whole log before the first page."""
+PATIENCE = 180_000
+"""Milliseconds: a cold server reads a whole log before the first page, and at a load of 40 on two cores that took more
+than a minute."""
 
 _TICK = 50
 """Milliseconds between two looks at a page. (Playwright's own expectations look again after up to a second; a look with
