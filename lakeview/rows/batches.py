@@ -13,8 +13,8 @@ import pyarrow as pa
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import first_few
 
-_AHEAD = 4
-"""Batches that are read before they are asked for."""
+_AHEAD = 2
+"""Batches that are read before they are asked for: each is held in memory."""
 
 Frame: TypeAlias = pl.DataFrame | pa.Table | pa.RecordBatch | pa.RecordBatchReader
 

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import msgspec
+import numpy as np
 import polars as pl
 import pyarrow as pa
 
 from lakeview.delta.write.curve import MOST_COLUMNS, in_curve_order
 from lakeview.delta.write.file_changes import FileChanges, paths_of
-from lakeview.delta.write.live_files import LiveFile
+from lakeview.delta.write.live_files import LiveFile, portions_of, together
 from lakeview.delta.write.moved_rows import Rearrangement
 from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.row_changes import RowChanges
@@ -119,11 +120,14 @@ def rewrite(
     live = [0] * len(group)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for place, file in enumerate(group):
-            live[place] = 0
-            for batch in file.batches(work.storage, work.schema):
-                live[place] += batch.num_rows
-                yield batch
+        live[:] = [0] * len(group)
+        first = 0
+        for files in together(group):
+            for portion in portions_of(files, work.storage, work.schema):
+                for number, part in portion.by_file(np.arange(portion.rows.num_rows)):
+                    live[first + number] += part.stop - part.start
+                yield portion.rows
+            first += len(files)
 
     ordered = in_curve_order(batches, z_order_by) if z_order_by else batches()
     adds = write_conformed(work.context, read_ahead(ordered), data_change=False, clock=clock, storage=work.storage)
