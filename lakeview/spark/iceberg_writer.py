@@ -1,6 +1,7 @@
 """Batch writing to Iceberg tables: Arrow batches on the executors to data files, and on the driver those files to one
 snapshot."""
 
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,6 +22,7 @@ from lakeview.iceberg.write.snapshot_commit import ENGINE, SnapshotCommit
 from lakeview.iceberg.write.stream_batch import StreamBatch
 from lakeview.iceberg.write.writability import check_commits
 from lakeview.model.errors import CommitConflictError, NotATableError
+from lakeview.spark.aborted_writes import remove_files
 from lakeview.spark.arrow_functions import in_utc
 from lakeview.spark.options import WriteOptions
 from lakeview.spark.types import from_spark
@@ -49,7 +51,7 @@ class IcebergWriter(DataSourceArrowWriter):
         self.options = replace(options, access=StoreAccess.of(table.storage))
         self.roots = table.storage.config.roots
         self.ignored = options.is_ignored()
-        self.context = write_context(table.state)
+        self.context = replace(write_context(table.state), write_id=uuid.uuid4().hex)
         if options.max_rows is not None:
             self.context = replace(self.context, rows_per_file=options.max_rows)
         check_columns_fit(from_spark(schema).to_arrow(), self.context)
@@ -100,13 +102,18 @@ class IcebergWriter(DataSourceArrowWriter):
             ).run()
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Remove the files of the tasks that ended well; the failed ones have removed theirs.
+        """Remove the files of the tasks that ended well, and of those that Spark ended before they could report them;
+        the failed ones have removed theirs.
 
         Where every task ended well a commit was tried, which has removed them itself, or must leave them: a store that
-        did not answer may have taken it. An executor that is killed may leave files that no snapshot names.
+        did not answer may have taken it. A file that a task writes after this is named by no snapshot.
         """
         if any(message is None for message in messages):
             self._discard(_files_of(messages))
+            locations = self.context.locations
+            flat = not (self.context.spec.fields and locations.partition_folders) and not locations.hashed
+            storage = self.options.access.open(locations.folder, self.roots)
+            remove_files(storage, self.context.write_id, one_folder=flat)
 
     def _batch(self) -> StreamBatch | None:
         name, number = self.options.app_id, self.options.app_version

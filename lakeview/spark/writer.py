@@ -1,5 +1,6 @@
 """Batch writing: Arrow batches on the executors to data files, and on the driver those files to one commit."""
 
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +19,7 @@ from lakeview.delta.write.writer import discard, write_files
 from lakeview.model.clock import Clock
 from lakeview.model.errors import CommitConflictError, NotATableError
 from lakeview.model.schema import Schema
+from lakeview.spark.aborted_writes import remove_files
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.arrow_functions import in_utc
 from lakeview.spark.options import Statistics, WriteOptions
@@ -65,6 +67,7 @@ class LakeviewWriter(DataSourceArrowWriter):
             self.rows_schema = rows_schema if options.merge_schema else None
             self.context = context_of(table, options, rows_schema, overwrite=overwrite)
             self.definition = definition(table)
+        self.context = replace(self.context, write_id=uuid.uuid4().hex)
         if options.max_rows is not None:
             self.context = replace(self.context, rows_per_file=options.max_rows)
         self.replacement = Replacement(options, self.context, overwrite)
@@ -132,14 +135,17 @@ class LakeviewWriter(DataSourceArrowWriter):
             self.replacement.apply(transaction, adds)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Remove the files of the tasks that ended well; the failed ones have removed theirs.
+        """Remove the files of the tasks that ended well, and of those that Spark ended before they could report them;
+        the failed ones have removed theirs.
 
         Where every task ended well a commit was tried, which has removed them itself, or must leave them: a store that
-        did not answer may have taken it. A task that Spark ends after its last row, before its word reaches the driver,
-        leaves files that no commit names: no reader reads them, and the log doctor lists them.
+        did not answer may have taken it. A file that a task writes after this is named by no commit: no reader reads
+        it, and the log doctor lists it.
         """
         if any(message is None for message in messages):
             self._discard(messages)
+            flat = not self.context.partition_columns and not self.context.random_prefix
+            remove_files(self._storage(), f"part-{self.context.write_id}", one_folder=flat)
 
     def _discard(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         storage = self._storage()

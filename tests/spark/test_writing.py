@@ -407,7 +407,7 @@ def test_a_table_partitioned_otherwise_is_not_repartitioned(spark: SparkSession,
 
 
 def test_a_task_that_fails_leaves_no_commit_and_no_files(spark: SparkSession, tmp_path: Path) -> None:
-    """One task: of several, one that Spark ends at its very end may leave a file, which nothing can take back."""
+    """One task: of several, one may write a file after the driver has removed all."""
     address = tmp_path / "numbers"
     (tmp_path / "rows.csv").write_text("1\n2\nthree\n", encoding="utf-8")
     strict = spark.read.schema("id long").option("mode", "FAILFAST").csv(str(tmp_path / "rows.csv"))
@@ -471,15 +471,26 @@ def test_a_task_that_fails_after_several_files_removes_them(spark: SparkSession,
     assert data_files(address) == []
 
 
-def test_an_aborted_write_removes_the_files_of_tasks_that_ended_well(spark: SparkSession, tmp_path: Path) -> None:
-    """The writer called without Spark: every file reported to `abort` is removed."""
+@pytest.mark.parametrize("partition_by", ["", "part"], ids=["in one folder", "in partitions"])
+def test_an_aborted_write_removes_the_files_of_all_its_tasks(
+    spark: SparkSession, tmp_path: Path, partition_by: str
+) -> None:
+    """The writer called without Spark: files reported to `abort`, those of a task that ended before its word came, and
+    what was begun of one; those of another write stay."""
     address = tmp_path / "numbers"
     frame = numbers(spark, 0, 5, tasks=1)
-    writer = LakeviewWriter(WriteOptions.parse({"path": str(address)}, overwrite=False), frame.schema, overwrite=False)
-    messages = [writer.write(iter(frame.toArrow().to_batches())) for _ in range(2)]
-    assert len(data_files(address)) == 2
-    writer.abort([*messages, None])
-    assert data_files(address) == []
+    options = WriteOptions.parse({"path": str(address), "partitionBy": partition_by}, overwrite=False)
+    writer, other = (LakeviewWriter(options, frame.schema, overwrite=False) for _ in range(2))
+    rows = frame.toArrow().to_batches()
+    messages = [writer.write(iter(rows)) for _ in range(2)]
+    begun = data_files(address)[0]
+    begun.with_name(f".{begun.name}.{'0' * 32}.tmp").touch()
+    other.write(iter(rows))
+    files = set(data_files(address))
+    writer.abort([messages[0], None])
+    remaining = {path for path in address.rglob("*") if path.is_file()}
+    assert len(remaining) == len(files) / 3
+    assert remaining < files
 
 
 def test_rows_that_were_checked_against_other_rules_are_not_committed(spark: SparkSession, tmp_path: Path) -> None:

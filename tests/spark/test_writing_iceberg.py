@@ -186,7 +186,7 @@ def test_a_table_of_a_rest_catalog_is_committed_by_it(
 
 
 def test_a_task_that_fails_leaves_no_file(spark: SparkSession, place: Path) -> None:
-    """One task: of several, one that Spark ends at its very end may leave a file, which nothing can take back."""
+    """One task: of several, one may write a file after the driver has removed all."""
     before = files_below(place)
     broken = numbers(spark, 0, 99, tasks=1).selectExpr("if(id = 99, raise_error('this row is broken'), id) AS id")
     with pytest.raises(Exception, match="this row is broken"):
@@ -205,6 +205,20 @@ def test_rows_of_a_definition_that_is_gone_are_not_committed(spark: SparkSession
     with pytest.raises(CommitConflictError, match="changed while the rows were written"):
         writer.commit([message])
     writer.abort([message])
+    assert list(place.rglob("*.parquet")) == []
+
+
+@pytest.mark.parametrize("hashed", ["false", "true"])
+def test_an_aborted_write_removes_the_files_of_all_its_tasks(spark: SparkSession, place: Path, hashed: str) -> None:
+    """The writer's own life, without Spark between: the word of one of two tasks comes."""
+    document = json.loads(latest(place).read_text())
+    document["properties"] = {"write.object-storage.enabled": hashed}
+    (place / "metadata/v2.metadata.json").write_text(json.dumps(document))
+    frame = numbers(spark, 0, 5)
+    writer = writer_of(frame, place)
+    messages = [writer.write(iter(frame.toArrow().to_batches())) for _ in range(2)]
+    assert len(list(place.rglob("*.parquet"))) == 2
+    writer.abort([messages[0], None])
     assert list(place.rglob("*.parquet")) == []
 
 

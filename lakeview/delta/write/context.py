@@ -29,6 +29,7 @@ class WriteContext:
     `random_prefix`: so many random characters name its folder, instead of partition values; `fill_missing`: fields of
     structs that the rows lack are null. `tracked`: the columns that keep ids of rows that move (row tracking).
     `change_data`: the rows are what a commit changes, not part of the table. `page_version`: of Parquet's data pages.
+    `write_id`: in the names of all files of one write.
     """
 
     root: str
@@ -45,6 +46,7 @@ class WriteContext:
     tracked: tuple[Field, ...] = ()
     change_data: bool = False
     page_version: Literal["1.0", "2.0"] = "1.0"
+    write_id: str = ""
 
     def folder_prefix(self) -> str:
         """So many random letters and digits as begin a file's path; empty where partition values do."""

@@ -115,7 +115,8 @@ def _path(context: WriteContext, recorded: dict[str, str | None]) -> str:
         folders.insert(0, "_change_data")
         kind = "cdc"
     codec = "" if context.compression == "none" else f".{context.compression}"
-    return "/".join([*folders, f"{kind}-{uuid.uuid4()}.c000{codec}.parquet"])
+    stem = "-".join(filter(None, (kind, context.write_id, str(uuid.uuid4()))))
+    return "/".join([*folders, f"{stem}.c000{codec}.parquet"])
 
 
 def partition_folder(name: str, value: str | None) -> str:

@@ -39,7 +39,8 @@ class WriteContext:
 
     `root`: the table's folder; `locations`: where data files lie;
     `table_uuid`, `format_version`, `schema_id` and the id of `spec` tell whether it is still what the table asks for;
-    `schema_text`: the schema as recorded; `compression`: as Arrow calls it.
+    `schema_text`: the schema as recorded; `compression`: as Arrow calls it; `write_id`: in the names of all
+    files of one write.
     """
 
     root: str
@@ -53,6 +54,7 @@ class WriteContext:
     compression: str
     target_bytes: int
     rows_per_file: int = ROWS_PER_FILE
+    write_id: str = ""
 
     @cached_property
     def schema(self) -> Schema:

@@ -91,7 +91,8 @@ class DataFile:
         self._writer.close()
         data = self._buffer.getvalue()
         context, metrics = self._context, self._metrics
-        name = context.locations.name("/".join(self._folders()), f"{uuid.uuid4()}.parquet")
+        stem = "-".join(filter(None, (context.write_id, str(uuid.uuid4()))))
+        name = context.locations.name("/".join(self._folders()), f"{stem}.parquet")
         address = f"{context.locations.folder}/{name}"
         self._storage.put(address, data)
         (footer,) = self._footers

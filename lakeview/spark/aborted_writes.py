@@ -1,0 +1,22 @@
+"""The id of a write that failed to the files that its tasks left: those that Spark ended before they reported them."""
+
+from contextlib import suppress
+
+from lakeview.model.errors import LakeviewError
+from lakeview.storage import Storage
+
+
+def remove_files(storage: Storage, prefix: str, *, one_folder: bool) -> None:
+    """Remove the files whose names begin with `prefix`, and what was begun of them; errors of the store leave files.
+
+    `one_folder`: they lie in the root of the store. Files in folders are found in local stores alone: in others a
+    listing of the whole table may take minutes.
+    """
+    if storage.remote and not one_folder:
+        return
+    with suppress(LakeviewError, OSError):
+        names = storage.list_from("", prefix)["name"] if storage.remote else storage.names()
+        for name in names:
+            # a temporary file is the name of its file behind a dot
+            if name.rpartition("/")[2].removeprefix(".").startswith(prefix):
+                storage.delete(name)
