@@ -65,6 +65,20 @@ def test_a_clone_has_the_rows_and_goes_its_own_way(tmp_path: Path, properties: d
         source.clone(str(tmp_path / "the clone"))
 
 
+def test_a_log_without_its_first_commits_is_a_table(tmp_path: Path) -> None:
+    """A cleanup of the log deletes commits before a checkpoint."""
+    old = lv.create_table(str(tmp_path / "old"), SCHEMA)
+    old.append(rows(0))
+    old.checkpoint()
+    first = tmp_path / "old/_delta_log/00000000000000000000.json"
+    first.unlink()
+    source = lv.create_table(str(tmp_path / "source"), SCHEMA)
+    for make in (lambda: lv.create_table(old.address, SCHEMA), lambda: source.clone(old.address)):
+        with pytest.raises(CommitConflictError, match="holds a table already"):
+            make()
+        assert not first.exists()
+
+
 def test_a_clone_tracks_its_rows_by_its_own_log(tmp_path: Path) -> None:
     source = lv.create_table(str(tmp_path / "a"), SCHEMA, properties={"delta.enableRowTracking": "true"})
     source.append(rows(0, 2))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from lakeview.delta.data.row_tracking import MATERIALIZED
@@ -26,6 +28,9 @@ from lakeview.model.errors import CommitConflictError, InvalidRequestError, Unsu
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.storage import Storage
+
+_VERSION = re.compile(r"\d{20}\.")
+"""How the names of commits and checkpoints begin."""
 
 
 def create_log(
@@ -106,6 +111,8 @@ def put_first(
     user: str | None = None,
 ) -> None:
     """Commit version 0; `now` in milliseconds. CommitConflictError if there is a table already."""
+    with suppress(UnsupportedTableError):  # a store without listings: `put_if_absent` says what it cannot do
+        check_no_table(storage)
     info: dict[str, Any] = {
         "timestamp": now,
         "operation": operation,
@@ -120,12 +127,22 @@ def put_first(
     try:
         storage.put_if_absent(f"{LOG_FOLDER}/{commit_name(0)}", data)
     except FileExistsError as error:
-        raise CommitConflictError(
-            f"{storage.root} holds a table already",
-            fix="open it, or choose another address",
-            kind="table-exists",
-            version=0,
-        ) from error
+        raise _table_exists(storage) from error
+
+
+def check_no_table(storage: Storage) -> None:
+    """CommitConflictError if there is a table: the log of an old one begins with a checkpoint, and has no version 0."""
+    if any(_VERSION.match(name) for name, _, _ in storage.entries_from(LOG_FOLDER, commit_name(0))):
+        raise _table_exists(storage)
+
+
+def _table_exists(storage: Storage) -> CommitConflictError:
+    return CommitConflictError(
+        f"{storage.root} holds a table already",
+        fix="open it, or choose another address",
+        kind="table-exists",
+        version=0,
+    )
 
 
 def _prepared(schema: Schema, configuration: dict[str, str | None]) -> Schema:
