@@ -78,12 +78,12 @@ def show(error: errors.LakeviewError, *, here: str | None = None) -> None:
     if (on_sharing := uploads.fix(error.kind, error.place)) is not None:
         way_out, fix = _SHARING, on_sharing
     with st.container(border=True, gap="small"):
-        st.markdown(f":red[:material/{way_out.icon}:] &ensp; **{escape(_as_typed(_sentence(error.message)))}**")
+        st.markdown(f":red[:material/{way_out.icon}:] &ensp; **{escape(as_typed(_sentence(error.message)))}**")
         if error.place:
             place = _PLACES.get(error.place, error.place)
-            st.markdown(f":gray[Where] &ensp; {escape(_as_typed(place))}")
+            st.markdown(f":gray[Where] &ensp; {escape(as_typed(place))}")
         if fix:
-            st.markdown(f":gray[Do] &ensp; {escape(_as_typed(_sentence(fix)))}")
+            st.markdown(f":gray[Do] &ensp; {escape(as_typed(_sentence(fix)))}")
         is_folder = isinstance(error, errors.NotATableError) and way_out is not _SHARING
         folder = selection.remembered().table if is_folder and here != "lake" else None
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -133,7 +133,7 @@ def public_text(text: str, typed: str = "") -> str:
     return text
 
 
-def _as_typed(text: str) -> str:
+def as_typed(text: str) -> str:
     """A text of an error with the chosen table called as the link calls it."""
     name = selection.remembered().table or ""
     with suppress(errors.LakeviewError):  # a name that is none has no address

@@ -192,6 +192,8 @@ def test_a_missing_data_file_is_named_and_the_rest_stays(tmp_path: Path) -> None
     app.button(key="read").click().run()
     assert not app.exception
     assert "data-file-missing" in text(app)
+    again = text(app.run())
+    assert "but not in the store; restore it, or read another version" in again, "what to do is not lost"
     assert "load-1.parquet" in text(app)
 
 

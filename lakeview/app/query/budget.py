@@ -128,7 +128,8 @@ def _say_too_much(size: int, cheaper: str) -> None:
 def forget(error: LakeviewError) -> None:
     """Ends the request of the last button, which failed: it is not begun again without a press."""
     queries = _queries()
-    queries.end(queries.current, errors.public_text(error.message))
+    reason = error.message if error.fix is None else f"{error.message}; {error.fix}"
+    queries.end(queries.current, errors.as_typed(reason))
 
 
 @dataclass(slots=True)
