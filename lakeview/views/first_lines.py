@@ -73,12 +73,28 @@ def schema_line(changes: pl.DataFrame, columns: int, schemas: pl.DataFrame) -> s
     return f"{have}; changed last by {format_version(version)}{when}: {first_few(words)}{earlier}"
 
 
+def empty_line(version: int, what: str) -> str:
+    """That a version holds none of `what`, files or rows; that the table has no version yet."""
+    if version < 0:
+        return f"The table has no version yet, and no {what}."
+    return f"{format_version(version)} holds no {what}."
+
+
+def unpartitioned_line(files: int) -> str:
+    """What decides about the reading of so many files that are in no partition."""
+    if files < 2:
+        return "New files are in no partition."
+    return f"New files are in no partition; statistics decide which of its {count_text(files, 'file')} a filter reads."
+
+
 def pruning_line(clustering: pl.DataFrame) -> str:
     """By which column a filter reads the fewest files, and by which the most, from CLUSTERING; "" without ranges."""
     ranked = clustering.drop_nulls("reads").sort("reads", maintain_order=True)
     if ranked.is_empty():
         return ""
     best, worst = (ranked.row(place, named=True) for place in (0, -1))
+    if ranked.height > 1 and _of_files(best) == _of_files(worst):
+        return f"A filter for one value of any of {ranked.height:,} columns reads {_of_files(best)} on average"
     text = f"A filter for one value of {best['column']} reads {_of_files(best)} on average"
     return text if ranked.height == 1 else f"{text}, of {worst['column']} {_of_files(worst)}"
 

@@ -14,7 +14,7 @@ live = now.snapshot.files
 if live.is_empty():
     with card():
         nothing(
-            f"{views.units.format_version(now.version)} holds no data files.",
+            views.first_lines.empty_line(now.version, "data files"),
             "Nothing was written yet, or everything was removed.",
             "timeline",
             "See what happened",

@@ -15,8 +15,7 @@ if not names:
     with card():
         nothing(
             f"{panels.short_name(now)} is not partitioned.",
-            "New files are in no partition; statistics decide which of its"
-            f" {views.units.count_text(snapshot.num_files, 'file')} a filter reads.",
+            views.first_lines.unpartitioned_line(snapshot.num_files),
             "files",
             "See its files",
         )

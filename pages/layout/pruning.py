@@ -14,7 +14,7 @@ snapshot = now.snapshot
 if snapshot.num_files == 0:
     with card():
         nothing(
-            f"{views.units.format_version(now.version)} holds no data files.",
+            views.first_lines.empty_line(now.version, "data files"),
             "A filter has nothing to read or skip.",
             "timeline",
             "See what happened",

@@ -32,14 +32,14 @@ SAYS_ON_GOOD = {
 SAYS_ON_EMPTY = {
     "overview": "Last commit none that changed data",
     "timeline": "v0 · CREATE TABLE",
-    "compare": "v0 is the first version: there is nothing to compare",
+    "compare": "v0 is the first version: there is nothing to compare.** :gray[Nothing was written since.]",
     "schema": "3 columns",
     "files": "v0 holds no data files",
     "partitions": "orders is not partitioned",
     "pruning": "v0 holds no data files",
     "data": "v0 holds no rows",
     "quality": "No statistics of any load",
-    "health": "History costs nothing",
+    "health": "History costs nothing.** :gray[No commit in the log wrote a data file.]",
 }
 
 

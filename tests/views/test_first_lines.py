@@ -11,12 +11,14 @@ from lakeview import views
 from lakeview.inspection.schemas import SCHEMA_CHANGES
 from lakeview.model.findings import Finding, Severity
 from lakeview.views.first_lines import (
+    empty_line,
     files_line,
     partitions_line,
     pruning_line,
     quality_line,
     schema_line,
     timeline_line,
+    unpartitioned_line,
 )
 from tests.views.story import Story
 
@@ -83,6 +85,15 @@ def test_pruning_names_the_columns_whose_filters_skip_most_and_least() -> None:
     assert pruning_line(clustering) == "A filter for one value of b reads 1.4 of 9 files on average, of a 9 of 9 files"
     assert pruning_line(clustering.head(1)) == "A filter for one value of a reads 9 of 9 files on average"
     assert pruning_line(clustering.tail(1)) == ""
+    equal = clustering.with_columns(reads=9.0)
+    assert pruning_line(equal) == "A filter for one value of any of 3 columns reads 9 of 9 files on average"
+
+
+def test_what_is_not_there_is_not_counted() -> None:
+    assert empty_line(3, "rows") == "v3 holds no rows."
+    assert empty_line(-1, "data files") == "The table has no version yet, and no data files."
+    assert unpartitioned_line(0) == unpartitioned_line(1) == "New files are in no partition."
+    assert unpartitioned_line(2).endswith("which of its 2 files a filter reads.")
 
 
 def test_files_without_a_problem_say_how_many_would_do() -> None:

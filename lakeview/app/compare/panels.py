@@ -69,7 +69,8 @@ def offers(now: OpenTable) -> None:
             nothing(f"Earlier versions than {name} are not known.", "Choose any version above: it is requested.")
         else:
             first = "The table has no version yet" if now.version < 0 else f"{name} is the first version"
-            nothing(f"{first}: there is nothing to compare.", "Choose a later version above.", "timeline")
+            later = "Nothing was written since." if now.version == now.latest else "Choose a later version above."
+            nothing(f"{first}: there is nothing to compare.", later, "timeline")
         return
     st.markdown("**Compare with** &ensp; :small[:gray[or choose any version above]]")
     timeline = now.look.timeline()

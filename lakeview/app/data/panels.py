@@ -119,7 +119,7 @@ def any_file(request: Request, cost: Cost) -> bool:
     """False, with a line that says why, where there is no file to read."""
     if cost.all_files == 0:
         nothing(
-            f"{views.units.format_version(request.version)} holds no rows.",
+            views.first_lines.empty_line(request.version, "rows"),
             "Nothing was written yet, or everything was removed.",
             "timeline",
         )

@@ -70,7 +70,7 @@ def _sentence(request: Request, reading: Reading, rows: int) -> str:
     where = f" where {request.where}" if request.where else ""
     if reading.paths is None:
         files = views.units.count_text(reading.cost.files, "file")
-        return f"All {views.units.count_text(rows, 'row')} of {version}{where}, in {files}"
+        return f"{'The' if rows == 1 else 'All'} {views.units.count_text(rows, 'row')} of {version}{where}, in {files}"
     return f"A sample of {version}{where}: the {views.units.count_text(rows, 'row')} of {reading.files_text}"
 
 

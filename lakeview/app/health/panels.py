@@ -107,7 +107,7 @@ def _figures(retention: views.retention.simulation.Retention, done: views.retent
         st.metric(
             "Files",
             views.units.UNKNOWN if done.is_unknown else f"{done.files:,}",
-            f"of {views.units.count_text(retention.files.height, 'old file')}",
+            f"of {views.units.count_text(retention.files.height, 'old file')}" if retention.files.height else None,
             delta_color="gray",
             delta_arrow="off",
         )
@@ -202,6 +202,9 @@ def history_cost(retention: views.retention.simulation.Retention, timeline: pl.D
         )
         return cost
     amplification = views.retention.cost.write_amplification(timeline)
+    if cost.is_empty() and amplification.written_bytes == 0:
+        nothing("History costs nothing.", "No commit in the log wrote a data file.")
+        return cost
     with grid(165, 3):
         ratio = "unknown" if amplification.ratio is None else f"{amplification.ratio:.2f} times"
         sides = tuple(map(views.units.format_bytes, (amplification.written_bytes, amplification.loaded_bytes)))

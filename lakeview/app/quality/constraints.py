@@ -27,7 +27,9 @@ def verdicts(now: OpenTable) -> views.quality.verdicts.ConstraintVerdicts:
 
 
 def note(now: OpenTable, rules: views.quality.verdicts.ConstraintVerdicts) -> str:
-    """Where the verdicts come from."""
+    """Where the verdicts come from; "" without a constraint."""
+    if rules.rules.is_empty():
+        return ""
     more = f" of {rules.rules.height + rules.left_out:,}" if rules.left_out else ""
     constraints = views.units.count_text(rules.rules.height, "constraint")
     version = views.units.format_version(now.version)
