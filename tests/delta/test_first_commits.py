@@ -21,6 +21,7 @@ from lakeview.model.config import settings
 from lakeview.model.errors import (
     CommitConflictError,
     CorruptTableError,
+    DataFileMissingError,
     InvalidRequestError,
     LakeviewError,
     UnsupportedTableError,
@@ -63,6 +64,31 @@ def test_a_clone_has_the_rows_and_goes_its_own_way(tmp_path: Path, properties: d
     assert table.history()["operation"].to_list()[-1] == "CLONE"
     with pytest.raises(CommitConflictError, match="holds a table already"):
         source.clone(str(tmp_path / "the clone"))
+
+
+def test_a_deep_clone_needs_its_source_no_more(tmp_path: Path) -> None:
+    """Also one of a shallow clone, whose files and deletion vectors have absolute paths."""
+    properties = {"delta.enableDeletionVectors": "true"}
+    source = lv.create_table(str(tmp_path / "source"), SCHEMA, partition_by=["name"], properties=properties)
+    source.append(pa.table({"id": range(40), "name": ["a b"] * 20 + [None] * 20}, SCHEMA))
+    source.delete("id = 2 OR id = 30")
+    source.clone(str(tmp_path / "shallow"))
+    shallow = lv.open_table(str(tmp_path / "shallow"), config=replace(settings(), roots=(str(tmp_path),)))
+    assert isinstance(shallow, DeltaTable)
+    source.clone(str(tmp_path / "deep"), deep=True)
+    shallow.clone(str(tmp_path / "of shallow"), deep=True)
+    (tmp_path / "source").rename(tmp_path / "moved")
+    for name in ("deep", "of shallow"):
+        table = lv.open_table(str(tmp_path / name))
+        assert sorted(table.scan().collect()["id"]) == [i for i in range(40) if i not in (2, 30)]
+        assert by_deltalake(tmp_path / name).height == 38
+        commit = table.history().row(-1, named=True)
+        assert json.loads(commit["parameters"])["isShallow"] is False
+        assert not [finding for finding in table.check() if finding.severity in GRAVE]
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(DataFileMissingError, match=r"in the log of .*source but not in the store"):
+        source.clone(str(tmp_path / "late"), deep=True)
+    assert [path for path in tmp_path.rglob("*") if path not in before and path.is_file()] == []
 
 
 def test_a_log_without_its_first_commits_is_a_table(tmp_path: Path) -> None:

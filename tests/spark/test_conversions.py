@@ -152,6 +152,19 @@ def test_a_clone_has_the_files_of_a_version(tmp_path: Path, monkeypatch: pytest.
     assert library_table(tmp_path / "now").snapshot().properties == {"mine": "yes"}
     with pytest.raises(CommitConflictError, match="holds a table already"):
         ours.clone(str(tmp_path / "now"), True)
-    for is_shallow, replace in ((False, False), (True, True)):
-        with pytest.raises(UnsupportedTableError, match="clones without copies of the files"):
-            ours.clone(str(tmp_path / "other"), is_shallow, replace)
+    with pytest.raises(UnsupportedTableError, match="clones to an address without a table"):
+        ours.clone(str(tmp_path / "other"), True, True)
+
+
+def test_the_files_of_a_deep_clone_are_copied_by_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    table = lv.create_table(str(tmp_path / "source"), ROWS.to_arrow().schema)
+    table.append(ROWS)
+    deep = DeltaTable.forPath(spark, str(tmp_path / "source")).clone(str(tmp_path / "deep"), False)
+    files = list((tmp_path / "source").glob("*.parquet"))
+    for file in files:
+        file.rename(file.with_suffix(".gone"))
+    copy = library_table(tmp_path / "deep")
+    assert sorted(copy.scan().collect()["id"]) == [1, 2, 3]
+    assert [len(list((tmp_path / "deep").glob("*.parquet"))), deep.detail().collect()[0]["numFiles"]] == [
+        len(files)
+    ] * 2

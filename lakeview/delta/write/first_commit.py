@@ -26,6 +26,7 @@ from lakeview.delta.log.file_actions import PARTITION_VALUES
 from lakeview.delta.log.paths import encode_path
 from lakeview.delta.write.common_schema import common_schema
 from lakeview.delta.write.create import check_schema, lowest_protocol, put_first
+from lakeview.delta.write.deep_clone import CopyFiles, copies_of, copying
 from lakeview.delta.write.definition import Definition
 from lakeview.delta.write.file_changes import LIVE_COLUMNS, add_of
 from lakeview.delta.write.live_statistics import with_documents
@@ -56,13 +57,15 @@ def clone(
     version: int | None = None,
     at: datetime | None = None,
     new_properties: Mapping[str, str] | None = None,
+    copy: CopyFiles | None = None,
 ) -> None:
-    """Make a table at `target` of the files that another has, or had at a version or a moment (a shallow clone): they
-    stay where they are. `new_properties` are set besides those that the other has.
+    """Make a table at `target` of the files that another has, or had at a version or a moment: they stay where they are
+    (a shallow clone), or are copied by `copy` (a deep one). `new_properties` are set besides those that the other has.
 
-    Reading the clone needs the source's folder among the allowed roots, where roots are configured. Row ids and
-    commit versions are those of the clone's own log. CommitConflictError if there is a table at
-    `target`, UnsupportedTableError for a source that is not written here; for properties as when they are set.
+    Reading a shallow clone needs the source's folder among the allowed roots, where roots are configured. Row ids and
+    commit versions are those of the clone's own log. CommitConflictError if there is a table at `target`,
+    UnsupportedTableError for a source that is not written here; for properties as when they are set. Where copying
+    fails, or the commit is refused, copies are removed again.
     """
     state = source.state(version, at)
     definition = Definition(state, source.storage.root)
@@ -72,7 +75,8 @@ def clone(
     definition.check_writable()
     now = milliseconds(clock())
     live = with_documents(state.adds(LIVE_COLUMNS), state)
-    adds = [_from_elsewhere(row, source.storage.root) for row in live.iter_rows(named=True)]
+    files = live.iter_rows(named=True)
+    adds, copies = copies_of(files) if copy else ([_from_elsewhere(row, source.storage.root) for row in files], [])
     domains = [DomainMetadata(name, text) for name, text in state.domain_metadata().iter_rows() if name != ROW_DOMAIN]
     # the clone's own commits are timed from its first one on
     properties = {
@@ -88,11 +92,19 @@ def clone(
     metadata = msgspec.structs.replace(
         definition.metadata, id=str(uuid.uuid4()), created_time=now, configuration=properties
     )
-    parameters = {"source": source.storage.root, "sourceVersion": state.version, "isShallow": True}
-    metrics = {"sourceTableSize": str(sum(a.size for a in adds)), "sourceNumOfFiles": str(len(adds))}
-    metrics |= dict.fromkeys(("numRemovedFiles", "removedFilesSize", "numCopiedFiles", "copiedFilesSize"), "0")
+    parameters = {"source": source.storage.root, "sourceVersion": state.version, "isShallow": copy is None}
     actions = [*_pairs(adds), *_pairs(domains)]
-    put_first(target, "CLONE", parameters, metrics, definition.protocol, metadata, now, actions)
+    metrics = _clone_metrics(adds, deep=copy is not None)
+    with copying(copies, copy, source.storage, target):
+        put_first(target, "CLONE", parameters, metrics, definition.protocol, metadata, now, actions)
+
+
+def _clone_metrics(adds: Sequence[AddFile], *, deep: bool) -> dict[str, str]:
+    number, size = str(len(adds)), str(sum(add.size for add in adds))
+    return {
+        "sourceTableSize": size, "sourceNumOfFiles": number, "numRemovedFiles": "0", "removedFilesSize": "0",
+        "numCopiedFiles": number if deep else "0", "copiedFilesSize": size if deep else "0",
+    }  # fmt: skip
 
 
 def convert(storage: Storage, partitions: Schema, clock: Clock) -> None:

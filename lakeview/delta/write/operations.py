@@ -180,20 +180,23 @@ class Operations(DefinitionOperations):
         properties: Mapping[str, str] | None = None,
         clock: Clock | None = None,
         storage_options: Mapping[str, Any] | None = None,
+        deep: bool = False,
     ) -> None:
-        """Make a table at another address of the files that this one has, or had at a version or a moment (a shallow
-        clone), with `properties` besides its own: they stay where they are, so that reading the clone needs this folder
-        among the allowed roots, and a vacuum here breaks it.
+        """Make a table at another address of the files that this one has, or had at a version or a moment, with
+        `properties` besides its own. They stay where they are (a shallow clone), so that reading the clone needs this
+        folder among the allowed roots, and a vacuum here breaks it; or are copied with `deep`, each whole in memory.
 
-        CommitConflictError if there is a table at the address.
+        CommitConflictError if there is a table at the address, DataFileMissingError where a file to copy is gone.
         """
+        from lakeview.delta.write.deep_clone import copy_files
         from lakeview.delta.write.first_commit import clone
         from lakeview.model.clock import system_clock
         from lakeview.storage import open_storage
 
         storage = open_storage(address, options=storage_options, config=self.storage.config, decode=True)
         settings = None if properties is None else mapping_of(properties, "properties")
-        clone(self, storage, clock or system_clock, version, at, settings)
+        copy = copy_files if flag_of(deep, "deep") else None
+        clone(self, storage, clock or system_clock, version, at, settings, copy)
 
     def restore(self: WritableTable, version: int | None = None, *, at: datetime | None = None) -> int | None:
         """Make the table what it was at a version or a moment, as a new version, which it returns; None if it is that.

@@ -219,11 +219,11 @@ class DeltaTable:
         replace: bool = False,
         properties: Mapping[str, str] | None = None,
     ) -> DeltaTable:
-        """Make a table at another address of the files that this one has, which stay where they are, with `properties`
-        besides its own.
+        """Make a table at another address of the files that this one has, with `properties` besides its own: they stay
+        where they are, or are copied by tasks of Spark if it is not shallow.
 
-        Reading it needs this table's folder among the allowed roots. UnsupportedTableError for copied files, or in
-        place of a table, CommitConflictError where a table is.
+        Reading a shallow one needs this table's folder among the allowed roots. UnsupportedTableError for one in place
+        of a table, CommitConflictError where a table is.
         """
         return self._clone(target, isShallow, replace, properties)
 
@@ -252,8 +252,10 @@ class DeltaTable:
     def _clone(
         self, target: str, isShallow: bool, replace: bool, properties: Mapping[str, str] | None, **point: Any
     ) -> DeltaTable:
-        copies = not isShallow or replace
-        return DeltaTable(self._spark, clone_table(self._table, target, properties or {}, copies=copies, **point))
+        table = clone_table(
+            self._spark, self._table, target, properties or {}, shallow=isShallow, replace=replace, **point
+        )
+        return DeltaTable(self._spark, table)
 
     def detail(self) -> DataFrame:
         """`results.DETAIL`: one row, the table as it is."""
