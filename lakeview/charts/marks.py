@@ -22,6 +22,12 @@ def whole_axis(**more: Any) -> alt.Axis:
     return alt.Axis(title=None, format=",d", labelExpr="datum.value % 1 ? '' : datum.label", **more)
 
 
+def from_zero() -> alt.Scale:
+    """A scale from zero to a round number that has a label. With `domainMin` alone it ends at the largest value, and
+    the last label is far below it."""
+    return alt.Scale(zero=True, nice=3)
+
+
 def texts(values: Iterable[Any], form: Callable[[Any], str]) -> pl.Series:
     """Each value as text, for a column of a chart's rows."""
     return pl.Series([form(value) for value in values], dtype=pl.String)

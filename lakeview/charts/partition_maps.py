@@ -8,7 +8,17 @@ from datetime import timedelta
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import exact_count, label_axis, peak, picks, step_line, texts, tooltips, whole_axis
+from lakeview.charts.marks import (
+    exact_count,
+    from_zero,
+    label_axis,
+    peak,
+    picks,
+    step_line,
+    texts,
+    tooltips,
+    whole_axis,
+)
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, byte_unit, finished, layered, time_axis, time_domain
 from lakeview.model.printable import shorten
@@ -187,7 +197,7 @@ _MOST_COMMITS = 1_000
 
 def _step(rows: pl.DataFrame, measure: str, title: str, p: Palette, x: alt.X) -> AnyChart:
     axis = whole_axis(tickCount=3) if measure == "files" else alt.Axis(tickCount=3, format=",.2~f")
-    y = alt.Y(f"{measure}:Q", title=None, scale=alt.Scale(domainMin=0), axis=axis)
+    y = alt.Y(f"{measure}:Q", title=None, scale=from_zero(), axis=axis)
     fields = (("label", "version"), ("at", "committed, UTC"), ("operation", "operation"), ("size_text", "bytes"))
     tooltip = tooltips((*fields, ("files_text", "files")))
     base = alt.Chart(rows)

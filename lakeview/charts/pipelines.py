@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import exact_count, peak, picks, texts, tooltips
+from lakeview.charts.marks import exact_count, from_zero, peak, picks, texts, tooltips
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, finished, layered, span_unit, time_axis, time_domain
 from lakeview.model.printable import shorten
@@ -64,7 +64,7 @@ def run_bars(runs: pl.DataFrame, run_id: str | None = None, *, dark: bool = Fals
         }
     )
     x = time_axis(time_domain(rows["started"]), labels=True, field="started")
-    y = alt.Y("value:Q", axis=alt.Axis(title=None), scale=alt.Scale(domainMin=0))
+    y = alt.Y("value:Q", axis=alt.Axis(title=None), scale=from_zero())
     tooltip = tooltips(
         (("pipeline", "pipeline"), ("outcome", "outcome"), ("began", "started, UTC"), ("took", "duration"),
          ("rows", "rows published"), ("failed", "rows failed"))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import SHORT_COUNTS, exact_count, label_axis, picks, step_line, texts, tooltips
+from lakeview.charts.marks import SHORT_COUNTS, exact_count, from_zero, label_axis, picks, step_line, texts, tooltips
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, finished, layered, time_axis, time_domain
 from lakeview.model.printable import shorten
@@ -108,7 +108,7 @@ def depth_chart(profile: pl.DataFrame, files: int, *, column: str, dark: bool = 
     rows = pl.concat([profile, profile.tail(1).with_columns(place=pl.col("place") + 1)])
     last = rows.height - 1
     x = alt.X("place:Q", axis=axis, scale=alt.Scale(domain=[0, last], nice=False))
-    y = alt.Y("reads:Q", title=None, scale=alt.Scale(domainMin=0), axis=alt.Axis(tickCount=3, labelExpr=SHORT_COUNTS))
+    y = alt.Y("reads:Q", title=None, scale=from_zero(), axis=alt.Axis(tickCount=3, labelExpr=SHORT_COUNTS))
     tooltip = [
         alt.Tooltip("value_text:N", title=column[:60]),
         alt.Tooltip("reads:Q", title="files opened", format=","),
@@ -150,7 +150,7 @@ def _line(
     rows: pl.DataFrame, measure: str, title: str, domain: tuple[object, object], p: Palette, *, last: bool
 ) -> AnyChart:
     x = time_axis(domain, labels=last)  # type: ignore[arg-type]  # two moments, as time_domain gives them
-    y = alt.Y(f"{measure}:Q", title=None, scale=alt.Scale(domainMin=0), axis=alt.Axis(tickCount=3, format=",.2~f"))
+    y = alt.Y(f"{measure}:Q", title=None, scale=from_zero(), axis=alt.Axis(tickCount=3, format=",.2~f"))
     fields = (("label", "version"), ("at", "committed, UTC"), ("figure", "files opened"))
     tooltip = tooltips((*fields, ("covered", "files with ranges")))
     base = alt.Chart(rows)

@@ -157,7 +157,7 @@ def _scale(rows: pl.DataFrame, kind: TrendKind) -> tuple[alt.Scale, alt.Axis]:
     if _flattened(rows):
         marks = [0.0, *(10.0**n for n in range(0, 16, 1 if highest < 10_000 else 3) if 10.0**n <= highest)]
         axis.values, axis.tickCount = marks, 2 * len(marks)  # of more marks than ticks are asked for Vega drops some
-        return alt.Scale(zero=kind != "days", nice=False, type="symlog"), axis
+        return alt.Scale(zero=True, nice=False, type="symlog"), axis
     if kind == "days" and (span := _least_span(rows, highest)):
         return alt.Scale(domain=span, nice=True), axis
     return alt.Scale(zero=kind != "days", nice=True), axis

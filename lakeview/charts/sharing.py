@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import exact_count, peak, texts, tooltips, whole_axis
+from lakeview.charts.marks import exact_count, from_zero, peak, texts, tooltips, whole_axis
 from lakeview.charts.palette import palette
 from lakeview.charts.theme import AnyChart, byte_unit, finished, time_axis
 from lakeview.views.units import count_text, format_bytes
@@ -40,7 +40,7 @@ def reads_by_day_bars(days: pl.DataFrame, *, dark: bool = False) -> list[AnyChar
     ):
         x = time_axis(ends, labels=value == "refused", field="day")
         axis = whole_axis() if value == "refused" else alt.Axis()
-        y = alt.Y(f"{value}:Q", title=None, scale=alt.Scale(nice=3), axis=axis)
+        y = alt.Y(f"{value}:Q", title=None, scale=from_zero(), axis=axis)
         # rules and not bars: bars on a time axis pad its domain, and the panels would slip
         chart: alt.Chart = (
             alt.Chart(rows).mark_rule(strokeWidth=thick, color=color).encode(x=x, y=y, y2=alt.datum(0), tooltip=tooltip)

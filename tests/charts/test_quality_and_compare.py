@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+import altair as alt
 import polars as pl
 import pytest
 
 from lakeview import charts, views
-from lakeview.charts.palette import palette
+from lakeview.charts.marks import from_zero
+from lakeview.charts.palette import LIGHT, palette
 from lakeview.charts.quality import MOST_POINTS
+from lakeview.charts.theme import finished
 from tests.charts.drawing import drawn
 from tests.views.story import Story
 
@@ -120,6 +123,19 @@ def test_a_logarithmic_scale_is_marked_by_powers_of_ten() -> None:
     rows = trend(30, odd=3).with_columns(value=value, band_high=pl.lit(0.02))
     (chart,) = charts.quality.load_trend_chart(rows, "x", "share")
     assert labels(chart, 1) == ["0", "1", "10", "100"]
+
+
+def test_so_is_one_of_delays_from_zero_on() -> None:
+    value = pl.when(pl.col("version") == 3).then(81.0).otherwise(1.2)
+    rows = trend(30, odd=3).with_columns(value=value, band_low=pl.lit(1.1), band_high=pl.lit(1.3))
+    (chart,) = charts.quality.load_trend_chart(rows, "x", "days")
+    assert labels(chart, 1) == ["0", "1", "10"]
+
+
+def test_an_axis_from_zero_ends_with_a_label() -> None:
+    rows = pl.DataFrame({"x": [0, 1], "y": [20.0, 98.0]})
+    chart = alt.Chart(rows).mark_line().encode(x="x:Q", y=alt.Y("y:Q", scale=from_zero()))
+    assert labels(finished(chart, LIGHT, height=72), 1) == ["0", "50", "100"]
 
 
 @pytest.mark.parametrize("panel", [0, 2])
