@@ -28,7 +28,7 @@ def tiles(now: OpenTable, timeline: pl.DataFrame) -> None:
     """Rows, live bytes, retained bytes, files, last commit and log size, each with its history."""
     progress = views.overview.progress(timeline, now.version, now.base)
     files = file_layout(now).facts
-    with grid(150):
+    with grid(160):  # six in a row on a page 1440 pixels wide, twice three at 900
         _rows_tile(now, progress, files)
         _bytes_tile(now, progress, files)
         _retained_tile(now, progress)
