@@ -94,7 +94,7 @@ def filters(now: OpenTable, layout: views.files.sizes.FileLayout) -> Filters:
         if partitions:
             partition = choice("Partition", [ALL_PARTITIONS, *partitions], "partition", width=190)
         path = st.text_input(
-            "Path holds", key=linked("path"), placeholder="path holds", label_visibility="collapsed", width=220
+            "Path contains", key=linked("path"), placeholder="path contains", label_visibility="collapsed", width=220
         )
         tip = "A click on a bar of the chart chooses its sizes."
         sizes = choice("Sizes", [ALL_SIZES, *layout.labels], "sizes", width=140, help=tip)

@@ -100,7 +100,7 @@ def _filtered(entries: pl.DataFrame) -> pl.DataFrame:
     with st.container(horizontal=True, gap="small"):
         states = [state.value for state in views.lake.LakeState if state.value in set(entries["state"])]
         choice = st.pills("State", states, selection_mode="multi", key=linked("state", [], states, many=True))
-        part = st.text_input("Name holds", key=linked("name"), width=200)
+        part = st.text_input("Name contains", key=linked("name"), width=200)
     if choice:
         entries = entries.filter(pl.col("state").is_in(choice))
     return entries.filter(pl.col("name").str.contains(part, literal=True)) if part else entries
@@ -193,7 +193,7 @@ def download(lists: Mapping[str, pl.DataFrame]) -> None:
 def _draw_columns(every: pl.DataFrame, answer: DeltaGenerator) -> None:
     """The search and the table, most nulls first; how many columns match goes to `answer`."""
     with st.container(horizontal=True, gap="small"):
-        name = st.text_input("Column or type holds", key=linked("column-name"), width=220)
+        name = st.text_input("Column or type contains", key=linked("column-name"), width=220)
         nulls = st.number_input(
             "Nulls above, %", 0.0, 100.0, step=5.0, key=linked("nulls-above", 0.0, read=float), width=150
         )
