@@ -12,8 +12,8 @@ from tests.browser.visitor import Visitor
 STREAMLITS_OWN: dict[str, tuple[str, ...]] = {
     # the column of ticks of a table whose rows can be chosen
     "empty-table-header": ('aria-colindex="1" ',),
-    # its colours of code; the faded ink of the words beside a metric's chip
-    "color-contrast": ('<span class="token ', " in stMetricDeltaDescription"),
+    # the faded ink of the words beside a metric's chip
+    "color-contrast": (" in stMetricDeltaDescription",),
     # Vega's brush, and layers that hold no mark
     "svg-img-alt": ("role-mark brushed_brush", 'container"></g>', 'container" pointer-events="none"></g>'),
     # the place to which a file is dragged

@@ -209,5 +209,5 @@ def _share() -> None:
 @st.dialog("The same, in code", width="large", icon=":material/code:")
 def _show_code(view: code_samples.View, metadata: str | None) -> None:
     snippets = code_samples.snippets(view, metadata)
-    for tab, (name, text) in zip(st.tabs(list(snippets)), snippets.items(), strict=True):
-        tab.code(text, language="sql" if name == "DuckDB" else "python")
+    for tab, text in zip(st.tabs(list(snippets)), snippets.values(), strict=True):
+        tab.code(text, language=None)

@@ -69,7 +69,7 @@ def simulator(now: OpenTable, retention: views.retention.simulation.Retention) -
     stack([charts.ribbon.ribbon_chart(done.ribbon, dark=dark())], key="retention-ribbon")
     run = views.retention.remedies.cleanup_command(now.snapshot, retention.policy, done.keep, cache.now())
     if run is not None:
-        st.code(run, language="sql", wrap_lines=True)
+        st.code(run, language=None, wrap_lines=True)
         if (warning := views.retention.remedies.cleanup_warning(now.snapshot, retention.policy, done.keep)) is not None:
             st.markdown(f":small[:orange[{escape(warning)}]]")
     if retention.bound is not None:
@@ -145,7 +145,7 @@ def findings(every: Sequence[Finding]) -> None:
         with st.container(gap="xsmall"):
             finding_lines([finding], here="health", below=_reasons if first else _no_reasons)
             if finding.command is not None:
-                st.code(finding.command, language="sql", wrap_lines=True)
+                st.code(finding.command, language=None, wrap_lines=True)
     finding_lines([f for f in every if f.severity is Severity.PASS], limit=_MAX_TOLD, here="health")
 
 

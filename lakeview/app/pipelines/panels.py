@@ -52,7 +52,7 @@ def chosen_records() -> PipelineInspection | None:
         "No run of a pipeline is recorded below this root.",
         "There is no table _lakeview/runs in it, or it has no rows. A pipeline writes it when it runs:",
     )
-    st.code(_BEGIN, language="sh")
+    st.code(_BEGIN, language=None)
     return None
 
 

@@ -92,7 +92,7 @@ def server() -> ShareConfiguration:
 def set_up() -> None:
     """How to share tables, and the demo lake shared on this machine to try it."""
     with card("Share tables of your own", "with any client of Delta Sharing", key="share-set-up"):
-        st.code(_HOW, language="bash")
+        st.code(_HOW, language=None)
     if demo_tables() and profiles.can_be_written():
         with card("Try it with the demo lake", "served to this machine alone, until this app ends", key="share-demo"):
             st.button("Share the demo lake", icon=":material/share:", key="share-the-demo", on_click=_share_demo)
@@ -193,7 +193,7 @@ def _profile(configuration: ShareConfiguration, tokens: pl.DataFrame) -> None:
         st.code(
             f"lakeview share token create {configuration.path} {recipient} --expires {expires} "
             f"--profile {recipient}.share",
-            language="bash",
+            language=None,
             wrap_lines=True,
         )
         st.markdown(":small[:gray[LAKEVIEW_SHARE_TOKENS=1 makes them here, for everyone who reaches this app.]]")

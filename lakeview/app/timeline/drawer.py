@@ -114,7 +114,7 @@ def _raw_actions(now: OpenTable, version: int) -> None:
     st.markdown(f":small[:gray[{escape(kinds)}]]")
     if actions.count > _MAX_ACTIONS:
         st.markdown(f":small[:gray[the first {_MAX_ACTIONS} of {actions.count:,}]]")
-    st.code(actions.first, language="json", height=280, wrap_lines=True)
+    st.code(actions.first, language=None, height=280, wrap_lines=True)
 
 
 @dataclass(frozen=True, slots=True)
