@@ -19,6 +19,8 @@ BOUND_HELP = "≥ or ≤: a bound; ≈: some files do not count; empty: exact"
 _MOST_DECIMALS = 4
 """Of a column of shares in percent."""
 
+_UUID = r"\b([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+
 _UUID_DIGITS = widths.heading_width("00000000\N{HORIZONTAL ELLIPSIS}")
 
 _BOUNDS = "\N{GREATER-THAN OR EQUAL TO} \N{LESS-THAN OR EQUAL TO}"
@@ -52,12 +54,23 @@ def link(label: str, word: str) -> Column:
 
 
 def path(label: str, folder: str) -> Column:
-    """A path, without the folder that all of them begin with."""
+    """A path, without the folder that all of them begin with, and of a UUID in a file's name the first digits."""
 
     def cells(values: pl.Series) -> pl.Series:
-        return values.str.strip_prefix(folder)
+        return _short_names(values.str.strip_prefix(folder))
 
     return Column(st.column_config.TextColumn, label, {}, format=cells, may_be_cut=True)
+
+
+def data_file(
+    label: str,
+    *,
+    of: str | None = None,
+    help: str | None = None,  # noqa: A002
+) -> Column:
+    """The name of a data file; of a UUID the first digits, `part-c3274618….parquet`: they tell files apart, and what
+    follows them was cut."""
+    return Column(st.column_config.TextColumn, label, {"help": help}, of, _short_names, may_be_cut=True)
 
 
 def metadata_file(label: str, *, of: str) -> Column:
@@ -65,7 +78,7 @@ def metadata_file(label: str, *, of: str) -> Column:
     follows tells files of one commit apart, and was cut. Lines are broken at the space."""
 
     def cells(values: pl.Series) -> pl.Series:
-        return values.str.replace(r"^([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", "$1\N{HORIZONTAL ELLIPSIS} ")
+        return values.str.replace(f"^{_UUID}", "$1\N{HORIZONTAL ELLIPSIS} ")
 
     return Column(st.column_config.TextColumn, label, {}, of, cells, may_be_cut=True, least=_UUID_DIGITS)
 
@@ -224,6 +237,11 @@ def change(label: str = "change") -> Column:
         {},
         format=lambda values: pl.Series([f"{signs.get(v, '~')} {v}" for v in values], dtype=pl.String),
     )
+
+
+def _short_names(files: pl.Series) -> pl.Series:
+    """Paths whose last part has a UUID, with the first digits of it."""
+    return files.str.replace(f"{_UUID}([^/]*)$", "$1\N{HORIZONTAL ELLIPSIS}$2")
 
 
 def _decimals(figures: pl.Series, fewest: int) -> int | None:

@@ -68,6 +68,19 @@ def test_a_metadata_file_is_named_by_the_first_digits_of_its_uuid() -> None:
     assert short.to_list() == ["c798a0c0\N{HORIZONTAL ELLIPSIS} -m0.avro", "manifest-1001.avro", None]
 
 
+def test_a_data_file_is_named_by_the_first_digits_of_its_uuid_and_its_folder_as_it_is() -> None:
+    uuid = "c798a0c0-672b-42e3-b406-2fae3c0922b6"
+    names = pl.Series([f"part-00000-{uuid}.c000.snappy.parquet", f"user={uuid}/{uuid}.parquet", "load-2.parquet", None])
+    short = [
+        "part-00000-c798a0c0\N{HORIZONTAL ELLIPSIS}.c000.snappy.parquet",
+        f"user={uuid}/c798a0c0\N{HORIZONTAL ELLIPSIS}.parquet",
+        "load-2.parquet",
+        None,
+    ]
+    for column in (columns.data_file("file"), columns.path("file", "")):
+        assert column.cells(names)[0].to_list() == short
+
+
 def test_broken_lines_do_not_begin_inside_the_digits_of_a_metadata_file() -> None:
     column = columns.metadata_file("manifest", of="file")
     cells, label = column.cells(pl.Series(["04040404-672b-42e3-b406-2fae3c0922b6-m0.avro"]))

@@ -207,7 +207,7 @@ def _table(
     if layout.partitions:
         below = f"{below}, and below its partition's folder".removeprefix(", and ")
     table_columns = {
-        "file": columns.text("file", help=below or None),
+        "file": columns.data_file("file", help=below or None),
         "partition": columns.partition(partition_keys, layout.partitions),
         "size": columns.size("size"),
         "rows": columns.number("rows", of="records"),
