@@ -64,7 +64,7 @@ def _curve(
     y = alt.Y(
         "value:Q",
         axis=alt.Axis(title=None, tickMinStep=1 if measure == "versions" else 0),
-        scale=alt.Scale(domain=[0, top * _HEADROOM], nice=False),
+        scale=alt.Scale(domain=[0, top * _HEADROOM], nice=3),
     )
     tooltip = tooltips((("retention", "retains"), ("figure", measure), ("files", "files")))
     line = alt.Chart(rows)

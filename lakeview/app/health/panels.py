@@ -11,7 +11,18 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import cache, columns, commits, uploads
-from lakeview.app.components import BROKEN_LINES, dark, escape, finding_lines, frame, grid, nothing, stack, tile
+from lakeview.app.components import (
+    BROKEN_LINES,
+    dark,
+    escape,
+    finding_lines,
+    frame,
+    grid,
+    nothing,
+    side_by_side,
+    stack,
+    tile,
+)
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
 from lakeview.model.findings import Finding, Severity
@@ -47,13 +58,14 @@ def simulator(now: OpenTable, retention: views.retention.simulation.Retention) -
     curve = views.retention.simulation.retention_curve(retention)
     longest = _longest(retention)
     sentence = st.container()
-    with grid(290):
-        with st.container(gap="small"):
-            keep = _slider(retention, longest)
-            done = views.retention.simulation.simulate(retention, keep)
-            _figures(retention, done)
-        with sentence:
-            st.markdown(f"**{escape(views.retention.simulation.cleanup_sentence(done))}**")
+    controls, curves = side_by_side()
+    with controls:
+        keep = _slider(retention, longest)
+        done = views.retention.simulation.simulate(retention, keep)
+        _figures(retention, done)
+    with sentence:
+        st.markdown(f"**{escape(views.retention.simulation.cleanup_sentence(done))}**")
+    with curves, grid(240, 2):
         for position, chart in enumerate(
             charts.retention.retention_curves(
                 curve,
