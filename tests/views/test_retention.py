@@ -281,6 +281,14 @@ def test_bytes_written_more_than_once_are_told() -> None:
     ) == (40, 20, 20, 2.0)
 
 
+def test_commits_of_other_branches_write_no_byte_of_this_one() -> None:
+    past = Story().append(1, size=10).append(1, size=10).optimize(1)
+    line = views.timeline.commits.timeline(past.frame(), past.lifetimes())
+    aside = line.with_columns(lane=pl.when(pl.col("version") == 1).then(pl.lit("off-branch")).otherwise("lane"))
+    amplification = views.retention.cost.write_amplification(aside)
+    assert (amplification.written_bytes, amplification.loaded_bytes, amplification.ratio) == (30, 10, 3.0)
+
+
 def test_a_table_without_files_costs_nothing() -> None:
     past = Story().alter("CREATE TABLE")
     retention = found_in(past)

@@ -224,7 +224,7 @@ def history_cost(retention: views.retention.simulation.Retention, timeline: pl.D
             "Each byte was written",
             ratio,
             None if views.units.UNKNOWN in sides else " for ".join(sides),
-            help="Bytes of data files written by all commits in the log, for each byte that was loaded.",
+            help="Bytes of data files that the commits of this branch wrote, for each byte that was loaded.",
         )
         tile(
             "Rewritten by maintenance",

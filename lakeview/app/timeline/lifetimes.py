@@ -75,7 +75,7 @@ def file_lifetimes(now: OpenTable, timeline: pl.DataFrame) -> None:
         with card():
             nothing("This table never had a file.", "No commit added any.", "overview")
         return
-    _tiles(lifetimes.facts, views.retention.cost.write_amplification(views.timeline.commits.on_branch(timeline)))
+    _tiles(lifetimes.facts, views.retention.cost.write_amplification(timeline))
     last = timeline["timestamp"].max()
     if isinstance(last, datetime):
         with card("File lifetimes", _LIVES_NOTE, key="file-lives"):

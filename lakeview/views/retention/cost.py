@@ -10,6 +10,7 @@ import polars as pl
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.retention.simulation import Retention
 from lakeview.views.sums import at_least, total, total_of
+from lakeview.views.timeline.commits import on_branch
 
 HISTORY_COST = pl.Schema(
     {
@@ -59,7 +60,8 @@ def history_cost(retention: Retention, timeline: pl.DataFrame) -> pl.DataFrame:
 
 
 def write_amplification(timeline: pl.DataFrame) -> WriteAmplification:
-    """The figures of TIMELINE's commits, as far back as it goes."""
+    """The figures of TIMELINE's commits on the branch shown, as far back as it goes."""
+    timeline = on_branch(timeline)
     maintenance = pl.col("lane") == "maintenance"
     net = (pl.col("bytes_added") - pl.col("bytes_removed").fill_null(0)).clip(0)
     new = pl.when(maintenance).then(0).when(pl.col("lane") == "append").then("bytes_added").otherwise(net)
