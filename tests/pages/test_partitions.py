@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
+import polars as pl
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from lakeview.app import widths
+from lakeview.app.partitions import panels
 from tests.builders.actions import add, info, remove
 from tests.builders.history import START, DeltaHistory
 from tests.builders.iceberg import IcebergHistory
@@ -70,6 +72,12 @@ def test_the_picture_goes_by_the_keys(tmp_path: Path, parts: list[dict[str, str]
     assert not app.exception
     assert title in text(app)
     assert len(table_with(app, "share")) == len(parts)
+
+
+@pytest.mark.parametrize(("records", "names_gray"), [([1, 2], False), ([1, None], True)])
+def test_gray_cells_are_explained_where_there_are_any(records: list[int | None], names_gray: bool) -> None:
+    writes = pl.DataFrame({"partition_text": ["c=1", "c=2"], "records": records})
+    assert ("gray unknown" in panels.writes_note(writes, writes)) is names_gray
 
 
 def test_the_next_partition_is_expected_by_the_cadence(tmp_path: Path) -> None:

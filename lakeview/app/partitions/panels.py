@@ -153,7 +153,8 @@ def writes_note(writes: pl.DataFrame, sizes: pl.DataFrame) -> str:
     """What a cell means, and how many of the partitions have a line."""
     most = charts.partitions.MOST_LINES
     last = f"the last {most} of {sizes.height:,}; " if writes["partition_text"].n_unique() > most else ""
-    return f"{last}stronger is more rows; on time lies on the diagonal; a click opens the partition below"
+    gaps = ", gray unknown" if writes["records"].has_nulls() else ""
+    return f"{last}stronger is more rows{gaps}; on time lies on the diagonal; a click opens the partition below"
 
 
 def writes(now: OpenTable) -> pl.DataFrame:
