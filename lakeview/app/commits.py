@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import columns, timeline_filters
+from lakeview.app import columns, selection, timeline_filters
 from lakeview.app.components import ROW_HEIGHT, frame, nothing
-from lakeview.app.row_links import picked_marks
+from lakeview.app.row_links import pick_link, picked_marks
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import page_number
 from lakeview.app.widths import HALF
@@ -97,6 +100,16 @@ def picker(commits: pl.DataFrame, version: int) -> None:
         label_visibility="collapsed",
         width=210,
     )
+
+
+def open_picked(key: str) -> None:
+    """A click on a mark of a chart on another page opens its commit on Timeline."""
+    pick_link(key, "timeline", _commit_link)
+
+
+def _commit_link(mark: Mapping[str, Any]) -> dict[str, str] | None:
+    version = mark.get("commit") or mark.get("version")
+    return None if version is None else selection.link(commit=version)
 
 
 def _choose(version: int | str) -> None:

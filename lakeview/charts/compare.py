@@ -8,7 +8,7 @@ from typing import Literal
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import texts, tooltips
+from lakeview.charts.marks import picks, texts, tooltips
 from lakeview.charts.palette import palette
 from lakeview.charts.partitions import short_names
 from lakeview.charts.theme import AnyChart, finished, layered
@@ -22,7 +22,8 @@ _ARROW = "\N{RIGHTWARDS ARROW}"
 
 def partition_diff_chart(diff: pl.DataFrame, *, keys: Sequence[str] = (), dark: bool = False) -> list[AnyChart]:
     """One bar a side and partition, added right and removed left on a log scale; the _MOST_PARTITIONS with the largest
-    difference, in their order; labels leave out the names of `keys`. [] where no file was added or removed."""
+    difference, in their order; labels leave out the names of `keys`. [] where no file was added or removed.
+    A click picks `partition_text`."""
     size = pl.max_horizontal("files_added", "files_removed")
     top = diff.with_row_index("place").filter(size > 0).sort(-size, "place").head(_MOST_PARTITIONS).sort("place")
     if top.is_empty():
@@ -57,7 +58,7 @@ def partition_diff_chart(diff: pl.DataFrame, *, keys: Sequence[str] = (), dark: 
     base = alt.Chart(rows)
     layers: list[AnyChart] = [
         alt.Chart(pl.DataFrame({"count": [0]})).mark_rule(color=p.axis).encode(x=x),
-        base.mark_bar(size=11).encode(x=x, y=y, color=colour, tooltip=tooltip),
+        base.mark_bar(size=11).encode(x=x, y=y, color=colour, tooltip=tooltip).add_params(picks("partition_text")),
         base.transform_filter("datum.count > 0").mark_text(align="left", dx=5).encode(x=x, y=y, text="figure:N"),
         base.transform_filter("datum.count < 0").mark_text(align="right", dx=-5).encode(x=x, y=y, text="figure:N"),
     ]

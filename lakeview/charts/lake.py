@@ -7,7 +7,7 @@ import json
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import exact_count, peak, texts
+from lakeview.charts.marks import exact_count, peak, picks, texts
 from lakeview.charts.palette import palette
 from lakeview.charts.theme import AnyChart, byte_unit, finished, layered
 from lakeview.model.printable import ELLIPSIS
@@ -28,7 +28,7 @@ _MOST_CHARACTERS = 28
 
 def lake_bars(tables: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
     """The largest tables that were read, one bar each; [] if none was. A glyph before the name says what its colour
-    does."""
+    does. A click picks `address`."""
     p = palette(dark)
     readable = tables.drop_nulls("bytes")
     top = readable.sort("bytes", descending=True).head(_MOST_BARS)
@@ -42,6 +42,7 @@ def lake_bars(tables: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
             "position": list(range(top.height)),
             "short": [f"{SIGNS[s]} {_short(name)}" for s, name in zip(states, top["name"], strict=True)],
             "table": top["name"],
+            "address": top["address"],
             "value": top["bytes"] / unit,
             "figure": texts(top["bytes"], format_bytes),
             "rows": texts(top["records"], format_count),
@@ -66,7 +67,9 @@ def lake_bars(tables: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
     return [
         finished(
             layered(
-                base.mark_bar(height=12).encode(x=x, y=y, color=alt.Color("color:N", scale=None), tooltip=tooltip),
+                base.mark_bar(height=12)
+                .encode(x=x, y=y, color=alt.Color("color:N", scale=None), tooltip=tooltip)
+                .add_params(picks("address")),
                 base.mark_text(align="left", dx=5).encode(x=x, y=y, text="figure:N"),
             ),
             p,

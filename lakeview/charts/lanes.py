@@ -9,7 +9,7 @@ import altair as alt
 import polars as pl
 
 from lakeview.charts.commit_marks import marked, tooltip_rows
-from lakeview.charts.marks import label_axis, picks, texts, tooltips
+from lakeview.charts.marks import label_axis, picks, targets, texts, tooltips
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.schema_diff import change_text
 from lakeview.charts.theme import AnyChart, finished, layered, time_axis, time_domain
@@ -23,7 +23,7 @@ _WRITER_HEIGHT, _COLUMN_HEIGHT, _BRANCH_HEIGHT = 22, 16, 34
 
 def writer_lanes(marks: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
     """One lane a writer, the busiest on top; shapes and colours as on the timeline. `marks`: THINNED, as `writer_marks`
-    names the writers; [] where no commit has a time."""
+    names the writers; [] where no commit has a time. A click picks `version`."""
     commits = marks.drop_nulls("timestamp")
     if commits.is_empty():
         return []
@@ -43,19 +43,13 @@ def writer_lanes(marks: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
     domain = time_domain(commits["timestamp"])
     fields = (("version_text", "version"), ("committed", "committed, UTC"), ("operation", "operation"),
             ("writer", "writer"), ("change", "rows added, removed"))  # fmt: skip
-    points = (
-        alt.Chart(rows)
-        .mark_point(filled=True, opacity=0.9)
-        .encode(
-            x=time_axis(domain, labels=True),
-            y=y,
-            color=alt.Color("color:N", scale=None),
-            shape=alt.Shape("shape:N", scale=None),
-            size=alt.Size("size:Q", scale=None),
-            tooltip=tooltips(fields),
-        )
+    base = alt.Chart(rows).encode(x=time_axis(domain, labels=True), y=y, tooltip=tooltips(fields))
+    points = base.mark_point(filled=True, opacity=0.9).encode(
+        color=alt.Color("color:N", scale=None),
+        shape=alt.Shape("shape:N", scale=None),
+        size=alt.Size("size:Q", scale=None),
     )
-    return [finished(layered(points), p, height=_WRITER_HEIGHT * len(names))]
+    return [finished(layered(points, targets(base, "version")), p, height=_WRITER_HEIGHT * len(names))]
 
 
 _MOST_COLUMNS = 60
@@ -65,7 +59,8 @@ _SHAPES = {"added": "circle", "dropped": "cross", "renamed": "triangle-up", "typ
 def column_lanes(lives: pl.DataFrame, history: pl.DataFrame, until: datetime, *, dark: bool = False) -> list[AnyChart]:
     """One picture. At most _MOST_COLUMNS, those that changed or ended first; [] without a column of a known time.
 
-    COLUMN_HISTORY has to be in its own order, which tells the lives of a column apart.
+    COLUMN_HISTORY has to be in its own order, which tells the lives of a column apart. A click on a change picks its
+    `commit`.
     """
     births = lives.with_row_index("lane").drop_nulls("born_timestamp")
     if births.is_empty():
@@ -98,18 +93,13 @@ def column_lanes(lives: pl.DataFrame, history: pl.DataFrame, until: datetime, *,
         .mark_rule(strokeWidth=3, color=p.quiet)
         .encode(x=time_axis(domain, labels=True), x2="until:T", y=y)
     )
-    points = (
-        alt.Chart(_events(events, p).with_columns(text))
-        .mark_point(filled=True, opacity=1, size=46)
-        .encode(
-            x=time_axis(domain, labels=True),
-            y=y,
-            color=alt.Color("color:N", scale=None),
-            shape=alt.Shape("shape:N", scale=None),
-            tooltip=tooltips(_TOOLTIP),
-        )
+    base = alt.Chart(_events(events, p).with_columns(text)).encode(
+        x=time_axis(domain, labels=True), y=y, tooltip=tooltips(_TOOLTIP)
     )
-    return [finished(layered(bars, points), p, height=_COLUMN_HEIGHT * len(order))]
+    points = base.mark_point(filled=True, opacity=1, size=46).encode(
+        color=alt.Color("color:N", scale=None), shape=alt.Shape("shape:N", scale=None)
+    )
+    return [finished(layered(bars, points, targets(base, "commit")), p, height=_COLUMN_HEIGHT * len(order))]
 
 
 _TOOLTIP = (
@@ -129,6 +119,7 @@ def _events(events: pl.DataFrame, p: Palette) -> pl.DataFrame:
         color=pl.col("change").replace_strict(colours, default=p.violet, return_dtype=pl.String),
         shape=pl.col("change").replace_strict(_SHAPES, default="square", return_dtype=pl.String),
         version=texts(events["version"], format_version),
+        commit=pl.col("version").cast(pl.String),
         committed=texts(events["timestamp"], format_moment),
         writer=writer.fill_null("unknown"),
     )

@@ -7,7 +7,7 @@ from datetime import datetime
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import peak, texts, tooltips
+from lakeview.charts.marks import peak, picks, texts, tooltips
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, byte_unit, finished, layered, time_axis, time_domain
 from lakeview.views.units import format_age, format_bytes, format_moment, format_range, format_version
@@ -18,7 +18,8 @@ _ENDS = {"maintenance": "replaced by maintenance", "change": "removed by a chang
 
 def life_bands(cohorts: pl.DataFrame, until: datetime, *, dark: bool = False) -> list[AnyChart]:
     """One picture: bands stacked in the order in which they were written, so that the right edge is what lives at
-    `until` and everything that ends before is what was written in vain. At most MOST_COHORTS bands; [] without any."""
+    `until` and everything that ends before is what was written in vain. At most MOST_COHORTS bands; [] without any.
+    A click picks the first `commit` of a band."""
     visible = cohorts.filter(pl.col("begins").is_not_null() & (pl.col("high") > pl.col("low")))
     if visible.is_empty():
         return []
@@ -42,6 +43,7 @@ def life_bands(cohorts: pl.DataFrame, until: datetime, *, dark: bool = False) ->
             color=alt.Color("color:N", scale=None),
             tooltip=tooltips(_TOOLTIP),
         )
+        .add_params(picks("commit"))
     )
     return [finished(layered(bands), p, height=_HEIGHT, title=title)]
 
@@ -69,6 +71,7 @@ def _rows(cohorts: pl.DataFrame, until: datetime, last: datetime, divisor: float
             "low": cohorts["low"] / divisor,
             "high": cohorts["high"] / divisor,
             "color": cohorts["ended_by"].replace_strict(colours, default=p.blue, return_dtype=pl.String),
+            "commit": cohorts["first"].cast(pl.String),
             "versions": [_version_range(first, last) for first, last, _, _ in spans],
             "since": texts(cohorts["begins"], format_moment),
             "until": ["now" if m is None else format_moment(m) for m in cohorts["ends"]],

@@ -43,6 +43,12 @@ def picks(*fields: str) -> alt.Parameter:
     return alt.selection_point(name=SELECTION, fields=list(fields), on="click", empty=False)
 
 
+def targets(base: alt.Chart, *fields: str, size: int = 220) -> alt.Chart:
+    """Invisible marks over small ones, whose encoding `base` has: a pointer hits them, and a click picks `fields`."""
+    chart: alt.Chart = base.mark_point(filled=True, size=size, opacity=0)
+    return chart.add_params(picks(*fields))
+
+
 def peak(values: pl.Series) -> float:
     """The max of a column of numbers; 0 without values."""
     top = values.max()

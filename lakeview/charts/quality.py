@@ -9,7 +9,7 @@ from typing import Literal
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import texts, tooltips
+from lakeview.charts.marks import picks, texts, tooltips
 from lakeview.charts.palette import palette
 from lakeview.charts.theme import AnyChart, count_unit, finished, layered, span_unit, time_axis, time_domain
 from lakeview.views.units import format_age, format_count, format_moment, format_percent, format_version
@@ -34,7 +34,7 @@ def load_trend_chart(
 ) -> list[AnyChart]:
     """One panel with its time axis, at most MOST_POINTS loads, those that fall out always among them; [] where no
     load tells a value. `kind`: a share in percent, a count in thousands or millions, a number as it is, or days, drawn
-    as hours, minutes or seconds where they are few."""
+    as hours, minutes or seconds where they are few. A click picks `commit`."""
     loads = trend.drop_nulls(["value", "timestamp"])
     if loads.is_empty():
         return []
@@ -86,7 +86,10 @@ def load_trend_chart(
             .mark_text(align="right" if left else "left", dx=-9 if left else 9, clip=False)
             .encode(x=x, y=y, text="label:N", color=alt.Color("text_color:N", scale=None))
         )
-    layers.append(alt.Chart(rows).mark_rule(opacity=0.001, strokeWidth=7).encode(x=x, tooltip=tooltip))
+    # ids of 64 bits are text: a browser's numbers have 53
+    at = rows.with_columns(commit=pl.col("version").cast(pl.String))
+    whole: alt.Chart = alt.Chart(at).mark_rule(opacity=0.001, strokeWidth=7).encode(x=x, tooltip=tooltip)
+    layers.append(whole.add_params(picks("commit")))
     # a field without a value has no extent, of which Vega warns in the browser's console
     visible = [layer for layer in layers if isinstance(layer.data, pl.DataFrame) and not layer.data.is_empty()]
     return [finished(layered(*visible), p, height=90, title=title)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import exact_count, peak, step_line, texts, tooltips
+from lakeview.charts.marks import exact_count, peak, picks, step_line, texts, tooltips
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, byte_unit, finished, layered
 from lakeview.views.sums import total_of
@@ -107,13 +107,14 @@ _MOST_BARS = 12
 
 
 def history_cost_bars(cost: pl.DataFrame, *, dark: bool = False) -> AnyChart:
-    """The dearest commits, one bar each, maintenance in gray; the others together in the last."""
+    """The dearest commits, one bar each, maintenance in gray; the others in the last. A click picks `version`."""
     p = palette(dark)
     top = cost.head(_MOST_BARS)
     rest = cost.slice(_MOST_BARS)
     unit, title = byte_unit(peak(top["bytes"]), "Bytes only old versions need")
     rows = pl.DataFrame(
         {
+            "version": top["version"].cast(pl.String),
             "commit": [_commit_name(v, o) for v, o in top.select("version", "operation").iter_rows()],
             "value": top["bytes"] / unit,
             "figure": texts(top["bytes"], format_bytes),
@@ -127,6 +128,7 @@ def history_cost_bars(cost: pl.DataFrame, *, dark: bool = False) -> AnyChart:
     if rest.height:
         size = total_of(rest["bytes"])
         others = rows.head(1).with_columns(
+            version=pl.lit(None, pl.String),
             commit=pl.lit(f"{rest.height:,} other commits"),
             value=pl.lit(None if size is None else size / unit, pl.Float64),
             figure=pl.lit(format_bytes(size)),
@@ -144,7 +146,9 @@ def history_cost_bars(cost: pl.DataFrame, *, dark: bool = False) -> AnyChart:
     tooltip = tooltips((*zip(fields, fields, strict=True), *more))
     bars = alt.Chart(rows)
     layers: list[AnyChart] = [
-        bars.mark_bar(height=12).encode(x=x, y=y, color=alt.Color("color:N", scale=None), tooltip=tooltip),
+        bars.mark_bar(height=12)
+        .encode(x=x, y=y, color=alt.Color("color:N", scale=None), tooltip=tooltip)
+        .add_params(picks("version")),
         bars.mark_text(align="left", dx=5).encode(x=x, y=y, text="figure:N"),
     ]
     heading = alt.TitleParams(title, frame="bounds", dx=0)

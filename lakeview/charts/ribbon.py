@@ -7,7 +7,7 @@ from datetime import datetime
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import texts, tooltips
+from lakeview.charts.marks import picks, texts, tooltips
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, finished, layered, no_axis, time_axis, time_domain
 from lakeview.views.timeline.readability import readability_runs, runs_text
@@ -33,8 +33,10 @@ def ribbon_chart(
     dark: bool = False,
     domain: tuple[datetime, datetime] | None = None,
     key: bool = False,
+    pick: bool = True,
 ) -> AnyChart:
-    """One strip with a time axis; `key` writes what the heights mean into its title (a page does that in text)."""
+    """One strip with a time axis; `key` writes what the heights mean into its title (a page does that in text). With
+    `pick` a click on a cell picks its first `version`."""
     p = palette(dark)
     ends = domain or time_domain(ribbon["timestamp"])
     cells = _cells(ribbon, ends, p)
@@ -51,6 +53,8 @@ def ribbon_chart(
             tooltip=tooltips(_TOOLTIP),
         )
     )
+    if pick:
+        rects = rects.add_params(picks("version"))
     crosses = (
         alt.Chart(cells.filter(pl.col("state") == "broken"))
         .mark_text(text="\N{MULTIPLICATION X}", fontSize=10, color=p.page)
@@ -102,6 +106,7 @@ def _cells(ribbon: pl.DataFrame, domain: tuple[datetime, datetime], p: Palette) 
                     ignore_nulls=True,
                 )
             ).to_series(),
+            "version": cells["version"].cast(pl.String),
             "versions": [format_range(a, b) for a, b in cells.select("version", "version_last").iter_rows()],
             "committed": texts(cells["timestamp"], format_moment),
         }

@@ -74,7 +74,7 @@ def timeline_charts(
     for i, plot in enumerate(plots):
         panels.append(_panel(plot, shared, last=ribbon is None and i == len(plots) - 1, brush=brush and i == 0))
     if ribbon is not None and not ribbon.is_empty():
-        panels.append(ribbon_chart(ribbon, dark=dark, domain=domain, key=key))
+        panels.append(ribbon_chart(ribbon, dark=dark, domain=domain, key=key, pick=pick))
     return panels
 
 

@@ -18,11 +18,9 @@ with errors.messages(here="start"):
     if demo is not None:
         line, ribbon = demo.look.timeline(), demo.look.readability()
         with card("demo / flights", panels.opening_note(line), key="opening"):
-            pictures = charts.timeline.timeline_charts(
-                line, demo.look.events(), ribbon, dark=dark(), measure=None, pick=False
-            )
+            pictures = charts.timeline.timeline_charts(line, demo.look.events(), ribbon, dark=dark(), measure=None)
             commits.ribbon_key(views.timeline.readability.readability_runs(ribbon))
-            stack(pictures, key="opening")
+            stack(pictures, key="opening", on_pick=panels.open_commit)
 
 with errors.messages(here="start"):
     panels.ways_in()

@@ -26,10 +26,10 @@ with card(views.overview.span_title(timeline), views.overview.span_note(timeline
     else:
         ribbon = now.look.readability()
         pictures = charts.timeline.timeline_charts(
-            timeline, now.look.events(), ribbon, dark=dark(), small=True, version=now.version, pick=False
+            timeline, now.look.events(), ribbon, dark=dark(), small=True, version=now.version
         )
         commits.ribbon_key(views.timeline.readability.readability_runs(ribbon))
-        stack(pictures, key="past")
+        stack(pictures, key="past", on_pick=commits.open_picked)
         link("timeline", "All commits")
 
 if not failed:

@@ -178,6 +178,24 @@ def test_a_click_picks_the_version_as_text(line: pl.DataFrame) -> None:
     assert "params" not in charts.timeline.timeline_charts(line, pick=False)[0].to_dict()
 
 
+def test_marks_of_loads_writers_versions_and_bands_pick_their_commit(
+    story: Story, line: pl.DataFrame, ribbon: pl.DataFrame
+) -> None:
+    cohorts = views.timeline.lifetimes.life_cohorts(views.timeline.lifetimes.file_lives(story.lifetimes(), line))
+    panels = [
+        *charts.lanes.writer_lanes(views.timeline.writers.writer_marks(line)),
+        *charts.lifetimes.life_bands(cohorts, story.now),
+        *charts.quality.load_trend_chart(views.quality.trends.rows_trend(line), "x", "count"),
+        charts.ribbon.ribbon_chart(ribbon),
+    ]
+    for panel in panels:
+        (param,) = panel.to_dict()["params"]
+        (field,) = param["select"]["fields"]
+        picks = {row[field] for row in rows_of(panel) if field in row}
+        assert picks
+        assert picks <= set(line["version"].cast(pl.String)), "ids of 64 bits are text"
+
+
 def test_tooltips_say_unknown_never_zero() -> None:
     story = Story().append(None, user=None, engine=None).append(10)
     line = views.timeline.commits.timeline(story.frame(), story.lifetimes())

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Any
 
 import polars as pl
 import streamlit as st
@@ -15,7 +16,7 @@ from lakeview.app import cache, columns, downloads, selection
 from lakeview.app.cache import cached
 from lakeview.app.components import dark, escape, fold, frame, grid, nothing, stack, tile
 from lakeview.app.null_shares import absent_column
-from lakeview.app.row_links import row_link
+from lakeview.app.row_links import pick_link, row_link
 from lakeview.app.session import OpenTable
 from lakeview.app.widths import HALF
 from lakeview.inspection.absent_columns import absent_shares
@@ -189,6 +190,10 @@ def _partition_keys(pair: Pair) -> list[str]:
     return list(dict.fromkeys(chain.from_iterable(names)))
 
 
+def _partition_link(row: Mapping[str, Any]) -> dict[str, str]:
+    return selection.link(partition=row["partition_text"])
+
+
 def partition_picture(rows: pl.DataFrame, pair: Pair) -> None:
     """Files by partition, and their twin: a table with bytes and rows."""
     if not views.compare.versions.has_file_changes(rows):
@@ -197,7 +202,7 @@ def partition_picture(rows: pl.DataFrame, pair: Pair) -> None:
     keys = _partition_keys(pair)
     pictures = charts.compare.partition_diff_chart(rows, keys=keys, dark=dark())
     if pictures:
-        stack(pictures, key="partition-diff")
+        stack(pictures, key="partition-diff", on_pick=lambda key: pick_link(key, "partitions", _partition_link))
     else:
         changed = views.units.count_text(int(rows["files_redeleted"].sum()), "file")
         nothing("No file was added or removed.", f"Rows of {changed} were deleted, or brought back.")
@@ -209,9 +214,7 @@ def partition_picture(rows: pl.DataFrame, pair: Pair) -> None:
             key="partition-rows",
             place=HALF,
             unknown="unknown",
-            **row_link(
-                "partition-rows", rows, "partitions", lambda row: selection.link(partition=row["partition_text"])
-            ),
+            **row_link("partition-rows", rows, "partitions", _partition_link),
         )
 
 

@@ -78,7 +78,7 @@ def simulator(now: OpenTable, retention: views.retention.simulation.Retention) -
             with st.container():
                 stack([chart], key=f"curve-{position}")
     commits.ribbon_key(views.timeline.readability.readability_runs(done.ribbon))
-    stack([charts.ribbon.ribbon_chart(done.ribbon, dark=dark())], key="retention-ribbon")
+    stack([charts.ribbon.ribbon_chart(done.ribbon, dark=dark())], key="retention-ribbon", on_pick=commits.open_picked)
     run = views.retention.remedies.cleanup_command(now.snapshot, retention.policy, done.keep, cache.now())
     if run is not None:
         st.code(run, language=None, wrap_lines=True)
@@ -240,7 +240,7 @@ def history_cost(retention: views.retention.simulation.Retention, timeline: pl.D
     if cost.is_empty():
         nothing("History costs nothing.", "No file is retained for old versions only.")
     else:
-        stack([charts.retention.history_cost_bars(cost, dark=dark())], key="history-cost")
+        stack([charts.retention.history_cost_bars(cost, dark=dark())], key="history-cost", on_pick=commits.open_picked)
     return cost
 
 

@@ -15,7 +15,7 @@ from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, dark, escape, first_li
 from lakeview.app.lake.survey import Survey, column_survey, columns_of, table_survey, tables_of
 from lakeview.app.null_shares import null_columns
 from lakeview.app.pages import PAGES
-from lakeview.app.row_links import follow, row_link
+from lakeview.app.row_links import follow, pick_link, row_link
 from lakeview.app.tables import root_input
 from lakeview.app.widget_state import linked
 
@@ -92,8 +92,12 @@ def _draw(entries: pl.DataFrame, answer: DeltaGenerator) -> None:
     pictures = charts.lake.lake_bars(matches, dark=dark())
     _table(matches)
     if pictures:
-        stack(pictures, key="lake-sizes")
+        stack(pictures, key="lake-sizes", on_pick=_open_table)
     _one(matches)
+
+
+def _open_table(key: str) -> None:
+    pick_link(key, "overview", lambda mark: session.link_to(mark["address"]))
 
 
 def _filtered(entries: pl.DataFrame) -> pl.DataFrame:

@@ -10,6 +10,7 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import columns, selection, widths
+from lakeview.app.commits import open_picked
 from lakeview.app.components import (
     MAX_ROWS,
     card,
@@ -119,7 +120,7 @@ def _panel(
 ) -> None:
     pictures = charts.quality.load_trend_chart(trend, title, kind, dark=dark())
     if pictures:
-        stack(pictures, key=f"trend-{key}")
+        stack(pictures, key=f"trend-{key}", on_pick=open_picked)
     else:
         nothing(f"{title}: unknown.", why)
 

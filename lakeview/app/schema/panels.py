@@ -9,6 +9,7 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import answers, columns, widths
+from lakeview.app.commits import open_picked
 from lakeview.app.components import BROKEN_LINES, MAX_ROWS, ROW_HEIGHT, dark, escape, fold, frame, link, nothing, stack
 from lakeview.app.null_shares import null_columns
 from lakeview.app.row_links import row_link
@@ -209,7 +210,9 @@ def lanes(now: OpenTable, lifetimes: pl.DataFrame, history: pl.DataFrame) -> Non
     """The lifetime of each column as a line: where it begins, changes and ends."""
     until = now.history["timestamp"].max()
     if isinstance(until, datetime):
-        stack(charts.lanes.column_lanes(lifetimes, history, until, dark=dark()), key="column-lanes")
+        stack(
+            charts.lanes.column_lanes(lifetimes, history, until, dark=dark()), key="column-lanes", on_pick=open_picked
+        )
 
 
 def blame(history: pl.DataFrame, timeline: pl.DataFrame) -> None:

@@ -12,6 +12,7 @@ from lakeview import charts, views
 from lakeview.app import columns, errors, selection, session, tables
 from lakeview.app.components import card, escape, frame, grid, link
 from lakeview.app.pages import PAGES, SHARING_PROFILE
+from lakeview.app.row_links import pick_link
 from lakeview.app.session import OpenTable
 from lakeview.app.start import demo
 from lakeview.model import config
@@ -41,6 +42,11 @@ def demo_table() -> OpenTable | None:
     if all(offer.name != tables.DEMO_TABLE for offer in tables.demo_tables()):
         return None
     return session.look_at(tables.DEMO_TABLE)
+
+
+def open_commit(key: str) -> None:
+    """A click on a mark of the picture opens its commit on the demo table's Timeline."""
+    pick_link(key, "timeline", lambda mark: session.link_to(tables.DEMO_TABLE) | {"commit": str(mark["version"])})
 
 
 def ways_in() -> None:

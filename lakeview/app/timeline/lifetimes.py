@@ -10,12 +10,16 @@ import polars as pl
 from lakeview import charts, views
 from lakeview.app import answers, cache, columns, downloads, selection, widths
 from lakeview.app.cache import cached
+from lakeview.app.commits import open_picked
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, card, dark, frame, grid, nothing, stack, tile
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import page_number
 
-_LIVES_NOTE = "one band for files added and removed together; blue is live, gray was rewritten, orange removed"
+_LIVES_NOTE = (
+    "one band for files added and removed together; blue is live, gray was rewritten, orange removed; "
+    "a click opens the commit"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +35,16 @@ def writers(now: OpenTable, timeline: pl.DataFrame) -> None:
     """Who writes what, how often and with which engine: a lane and a row for each writer."""
     rows = views.timeline.writers.writers(timeline, now.history)
     downloads.offer("writers", rows)
-    with card("Commits by writer", "one lane a writer, colours and shapes as on the timeline", key="writer-lanes"):
-        stack(charts.lanes.writer_lanes(views.timeline.writers.writer_marks(timeline), dark=dark()), key="writers")
+    with card(
+        "Commits by writer",
+        "one lane a writer, colours and shapes as on the timeline; a click opens the commit",
+        key="writer-lanes",
+    ):
+        stack(
+            charts.lanes.writer_lanes(views.timeline.writers.writer_marks(timeline), dark=dark()),
+            key="writers",
+            on_pick=open_picked,
+        )
     with card("Writers", f"{views.units.count_text(rows.height, 'writer')} · as named in the commits"):
         _writer_table(rows)
 
@@ -79,7 +91,7 @@ def file_lifetimes(now: OpenTable, timeline: pl.DataFrame) -> None:
     last = timeline["timestamp"].max()
     if isinstance(last, datetime):
         with card("File lifetimes", _LIVES_NOTE, key="file-lives"):
-            stack(charts.lifetimes.life_bands(lifetimes.cohorts, last, dark=dark()), key="lives")
+            stack(charts.lifetimes.life_bands(lifetimes.cohorts, last, dark=dark()), key="lives", on_pick=open_picked)
     commits = views.units.count_text(lifetimes.commits.height, "commit")
     with card("Live files by commit", f"{commits} that wrote files"):
         _table(lifetimes.commits)
