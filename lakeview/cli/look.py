@@ -81,13 +81,23 @@ def rows(
 def partitions(
     address: str, options: dict[str, Any], machine: bool, version: str | None, at: str | None, ref: str | None
 ) -> None:
-    """Show how files, bytes and rows spread over the partitions at a version, from the log alone."""
+    """Show what is wrong with the partitions at a version, and their files, bytes and rows, from the log alone."""
     import polars as pl
 
     from lakeview import views
+    from lakeview.inspection import inspect
 
-    now = snapshot_named(open_address(address, options), version, at, ref)
+    table = open_address(address, options)
+    now = snapshot_named(table, version, at, ref)
     sizes = views.partitions.sizes.partition_sizes(now)
+    if not machine and sizes["partition_text"].count():
+        look = inspect(table, now.version) if ref is None else inspect(table, ref=ref)
+        findings = [f for f in look.present_findings() if f.page == "partitions"]
+        for finding in findings:
+            echo_sentence(f"{finding.claim}: {finding.evidence}")
+        if not findings:
+            names = views.partitions.keys.partition_names(now)
+            echo_sentence(views.first_lines.partitions_line(sizes, names, look.arrivals()))
     if not machine:
         sizes = sizes.select(pl.col(name).alias(head) for name, head in _PARTITIONS.items())
         sizes = sizes.with_columns((pl.col(_PARTITIONS["share"]) * 100).round(1))

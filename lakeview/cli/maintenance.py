@@ -52,11 +52,11 @@ def _delta(address: str, options: dict[str, Any]) -> DeltaTable:
 
 
 def _report(frame: pl.DataFrame, machine: bool, delete: bool) -> None:
-    echo_frame(frame if machine else frame.drop("deleted"), machine, "nothing to delete")
     if not machine and frame.height:
         count = int(frame["deleted"].sum()) if delete else frame.height
         size = f"{count:,} {'file' if count == 1 else 'files'}, {int(frame['size'].sum()):,} bytes"
-        click.echo(f"\n{size}: deleted" if delete else f"\n{size}: nothing is deleted without --delete")
+        click.echo(f"{size}: deleted\n" if delete else f"{size}: nothing is deleted without --delete\n")
+    echo_frame(frame if machine else frame.drop("deleted"), machine, "nothing to delete")
 
 
 @command(_retention, _versions, _short, click.option("--lite", is_flag=True, help="Ask the log alone."), _delete)

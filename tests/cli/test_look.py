@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 import polars as pl
@@ -64,12 +65,23 @@ def test_rows_that_cannot_be_asked_for(address: str, words: list[str], message: 
 
 
 def test_partitions_add_up(address: str) -> None:
-    lines = [line.split() for line in run("partitions", address).stdout.splitlines()[1:]]
+    answer, _, *rows = run("partitions", address).stdout.splitlines()
+    assert answer == "3 partitions by day_of: no gap, no skew and no late arrival found"
+    lines = [line.split() for line in rows]
     assert [(line[0], line[1], line[3]) for line in lines] == [
         ("day_of=mon", "1", "2"), ("day_of=tue", "1", "1"), ("day_of=wed", "1", "1,200"),
     ]  # fmt: skip
     assert sum(float(line[-1]) for line in lines) == pytest.approx(100, abs=0.2)
     assert len(json.loads(run("partitions", address, "--version", "1", "--json").stdout)) == 2
+
+
+def test_what_is_wrong_with_partitions_comes_before_them(tmp_path: Path) -> None:
+    days = pl.DataFrame({"day": [date(2026, 1, day) for day in (1, 2, 3, 6, 7)], "n": 1})
+    table = lv.create_table(str(tmp_path), Schema.from_arrow(days.to_arrow().schema), partition_by=["day"])
+    table.append(days)
+    first, *rest = run("partitions", table.address).stdout.splitlines()
+    assert first.startswith("2 partitions missing in the sequence: day=2026-01-04, day=2026-01-05")
+    assert len(rest) == 1 + days.height
 
 
 def test_files_of_no_partition_are_named_in_a_pipe_as_in_a_terminal(
@@ -80,7 +92,7 @@ def test_files_of_no_partition_are_named_in_a_pipe_as_in_a_terminal(
         schema=PARTITION_SIZES,
     )
     monkeypatch.setattr("lakeview.views.partitions.sizes.partition_sizes", lambda _: sizes)
-    assert [line.split("  ")[0] for line in run("partitions", address).stdout.splitlines()[1:]] == [
+    assert [line.split("  ")[0] for line in run("partitions", address).stdout.splitlines()[2:]] == [
         "day_of=mon", "no partition",
     ]  # fmt: skip
     assert json.loads(run("partitions", address, "--json").stdout)[1]["partition_text"] is None
