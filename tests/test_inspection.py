@@ -197,3 +197,11 @@ def test_an_inspection_shows_its_verdict_and_findings_in_a_notebook(look: Inspec
     assert repr(look) == f"Inspection({look.frames.table.address!r}, version={look.version})"
     unsupported = lv.inspect(lv.open_table(tables.unsupported(tmp_path / "t")))._repr_html_()
     assert "<p>Not readable: one thing is broken</p>" in unsupported
+
+
+def test_loads_have_no_baseline_where_the_table_cannot_be_read(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t").create()
+    for version in range(1, 14):
+        history.commit(add(f"f{version}", records=100))
+    assert lv.inspect(lv.open_table(history.address)).has_baseline()
+    assert not lv.inspect(lv.open_table(history.without(12).address)).has_baseline()

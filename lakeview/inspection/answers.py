@@ -63,7 +63,11 @@ class Answers:
         latest, ref = self.frames.latest, self.frames.ref
 
         def compute() -> pl.DataFrame:
-            return views.quality.anomalies.anomalies(history.commit_timeline(self.frames), self._known_changes())
+            try:
+                changes = self.quality()
+            except LakeviewError:  # of an unsupported or broken table
+                changes = views.quality.anomalies.NO_CHANGES
+            return views.quality.anomalies.anomalies(history.commit_timeline(self.frames), changes)
 
         return self.frames.cached("anomalies", compute, latest, ref)
 
@@ -72,15 +76,13 @@ class Answers:
         latest, ref = self.frames.latest, self.frames.ref
 
         def compute() -> bool:
-            return views.quality.anomalies.has_baseline(history.commit_timeline(self.frames), self._known_changes())
+            try:
+                changes = self.quality()
+            except LakeviewError:  # of an unsupported or broken table: rows in its commits alone show no bad column
+                return False
+            return views.quality.anomalies.has_baseline(history.commit_timeline(self.frames), changes)
 
         return self.frames.cached("has baseline", compute, latest, ref)
-
-    def _known_changes(self) -> pl.DataFrame:
-        try:
-            return self.quality()
-        except LakeviewError:  # of an unsupported or broken table
-            return views.quality.anomalies.NO_CHANGES
 
     def off_branch_commits(self) -> pl.DataFrame:
         """OFF_BRANCH: commits that are not on the line of versions that ends at the latest one."""

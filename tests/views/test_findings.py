@@ -280,6 +280,21 @@ def test_a_version_that_cannot_be_read_is_not_called_readable() -> None:
 
 
 @pytest.mark.parametrize(
+    ("reason", "remedy"),
+    [
+        ("1 of its data files is missing from the store", "restore the missing file from a backup"),
+        ("the file f3 is of the format LANCE, which is not read", "read it with an engine that reads this format"),
+        ("1 of its data files lies outside the table and the allowed roots", "add its folder to LAKEVIEW_ROOTS"),
+    ],
+)
+def test_the_remedy_of_a_version_that_cannot_be_read_is_that_of_its_reason(reason: str, remedy: str) -> None:
+    versions = Story().append(1).append(1).append(1).versions({1: reason, 2: reason})
+    for version in (0, 2):  # where another version has the fault, and where the one shown has it
+        findings = views.health.history.version_findings(versions, version)
+        assert {(f.remedy or "")[: len(remedy)] for f in findings if f.severity is not Severity.NOTE} == {remedy}
+
+
+@pytest.mark.parametrize(
     ("broken", "attention", "sentence"),
     [
         pytest.param(0, 0, "Readable, and nothing needs attention", id="nothing"),

@@ -20,6 +20,11 @@ from lakeview.views.timeline.readability import LATE, ON_TIME, cadence, readabil
 from lakeview.views.units import count_text, format_age, format_moment, format_version
 
 _NO_REASON = "the log does not record why"
+_REMEDIES = {
+    "which is not read": "read it with an engine that reads this format",
+    "outside the table and the allowed roots": "add its folder to LAKEVIEW_ROOTS if you trust this table",
+}
+"""What to do about reasons why a version cannot be read, by their last words, other than that a file is missing."""
 
 
 def version_findings(versions: pl.DataFrame, version: int) -> list[Finding]:
@@ -30,23 +35,31 @@ def version_findings(versions: pl.DataFrame, version: int) -> list[Finding]:
     others = ribbon.with_columns(state=pl.when(here & (pl.col("state") == "broken")).then(None).otherwise("state"))
     runs = readability_runs(others)
     findings = [
-        finding(
-            UNREADABLE,
-            Severity.BROKEN,
-            "This version cannot be read",
-            reason or _NO_REASON,
-            format_version(version),
+        _by_reason(
+            finding(
+                UNREADABLE,
+                Severity.BROKEN,
+                "This version cannot be read",
+                reason or _NO_REASON,
+                format_version(version),
+            )
         )
         for reason in own["reason"]
     ]
     if (broken := runs_text(runs, "broken")) is not None:
         reason = _last_reason(others, "broken", _NO_REASON)
         claim = f"History has a hole: {broken} cannot be read"
-        findings.append(finding("versions-unreadable", Severity.ATTENTION, claim, reason, broken))
+        findings.append(_by_reason(finding("versions-unreadable", Severity.ATTENTION, claim, reason, broken)))
     if (span := runs_text(runs, "gone")) is not None:
         reason = _last_reason(others, "gone", "older than the retained log")
         findings.append(finding("versions-gone", Severity.NOTE, f"{span} can no longer be read", reason, span))
     return findings
+
+
+def _by_reason(unreadable: Finding) -> Finding:
+    """The same with the remedy for its reason, where that is not a missing file."""
+    remedies = (fix for reason, fix in _REMEDIES.items() if unreadable.evidence.endswith(reason))
+    return replace(unreadable, remedy=next(remedies, unreadable.remedy))
 
 
 def unreadable_finding(version: int, error: LakeviewError) -> Finding:
