@@ -20,7 +20,7 @@ from lakeview.rows.parquet import read_task
 from lakeview.rows.tasks import FileTask
 from lakeview.spark.addresses import task_access
 from lakeview.spark.known_options import known_options
-from lakeview.spark.option_values import access_of, flag, moment, number, path_of
+from lakeview.spark.option_values import access_of, flag, moment, number, path_of, positive
 from lakeview.spark.reader import pack
 from lakeview.spark.types import arrow_schema, check_schema
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
@@ -31,20 +31,23 @@ if TYPE_CHECKING:
 _FEED, _DIFFERENCE = "readchangefeed", "differencefrom"
 _OF_FEED = ("startingVersion", "endingVersion", "startingTimestamp", "endingTimestamp")
 _OF_DIFFERENCE = ("versionAsOf",)
-_NAMES = ("path", "readChangeFeed", "differenceFrom", *_OF_FEED, *_OF_DIFFERENCE)
+_OF_STREAM = "maxFilesPerTrigger"
+_NAMES = ("path", "readChangeFeed", "differenceFrom", *_OF_FEED, *_OF_DIFFERENCE, _OF_STREAM)
 
 
 @dataclass(frozen=True)
 class ChangeOptions:
     """`readChangeFeed` with `startingVersion` or `startingTimestamp`, and `endingVersion` or `endingTimestamp` (both
     included, the latest without): the rows that commits changed, from the change feed or derived from files.
-    `differenceFrom`, a version, and `versionAsOf` (the latest without): the rows that one of the two has alone."""
+    `differenceFrom`, a version, and `versionAsOf` (the latest without): the rows that one of the two has alone.
+    `maxFilesPerTrigger`: of a batch of a stream of changes, which has no end."""
 
     path: str
     start: int | datetime
     end: int | datetime | None
     difference: bool
     access: StoreAccess = NO_OPTIONS
+    max_files: int | None = None
 
     @staticmethod
     def apply_to(options: Mapping[str, str]) -> bool:
@@ -74,9 +77,28 @@ class ChangeOptions:
         if start is None:
             raise InvalidRequestError(
                 "it is not said from where on changes are read",
-                fix="give startingVersion or startingTimestamp; changes are read as batches, not as a stream",
+                fix="give startingVersion or startingTimestamp",
             )
-        return ChangeOptions(path_of(options), start, end, difference=False, access=access_of(options))
+        most = positive(options, _OF_STREAM)
+        return ChangeOptions(path_of(options), start, end, difference=False, access=access_of(options), max_files=most)
+
+    def check_batch(self) -> None:
+        """InvalidRequestError for an option of streams alone."""
+        if self.max_files is not None:
+            raise InvalidRequestError(
+                f"{_OF_STREAM} says how much a batch of a stream takes, and this is none",
+                fix="leave it out, or use readStream",
+                place=_OF_STREAM,
+            )
+
+    def check_stream(self) -> None:
+        """InvalidRequestError for changes that are no stream."""
+        if self.difference or self.end is not None:
+            raise InvalidRequestError(
+                "a stream of changes has no end, and endingVersion, endingTimestamp or differenceFrom gives one",
+                fix="give readChangeFeed with startingVersion or startingTimestamp alone, or read a batch",
+                kind="stream-with-end",
+            )
 
     def pin(self) -> ChangeOptions:
         """With the version that is the latest now, where no end is given."""
@@ -115,15 +137,20 @@ class LakeviewChangeReader(DataSourceReader):
         table = self.options.table()
         columns, tasks = self.options.read(table)
         check_schema(self.schema, columns)
-        kinds = (kind for _, kind in tasks)  # packing keeps the order
-        packed = pack([task for task, _ in tasks])
-        runs = [tuple((task, next(kinds)) for task in run) for run in packed]
-        return [ChangePartition(run, task_access(table)) for run in runs] or [ChangePartition(())]
+        return change_partitions(tasks, task_access(table))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition's files."""
         assert isinstance(partition, ChangePartition)
         return change_rows(partition, self.schema)
+
+
+def change_partitions(tasks: Sequence[tuple[FileTask, str | None]], access: StoreAccess) -> list[ChangePartition]:
+    """Files with the kind of their changes, packed for tasks; one empty partition when there are none."""
+    kinds = (kind for _, kind in tasks)  # packing keeps the order
+    packed = pack([task for task, _ in tasks])
+    runs = [tuple((task, next(kinds)) for task in run) for run in packed]
+    return [ChangePartition(run, access) for run in runs] or [ChangePartition(())]
 
 
 def change_rows(partition: ChangePartition, schema: StructType) -> Iterator[pa.RecordBatch]:

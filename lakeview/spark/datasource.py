@@ -60,6 +60,7 @@ class LakeviewDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of these columns. Spark passes the schema by this name."""
         if self.changes is not None:
+            self.changes.check_batch()
             return LakeviewChangeReader(self.changes, schema)
         options = ReadOptions.parse(self.options)
         return LakeviewReader(options, self._version(options), schema)
@@ -72,8 +73,14 @@ class LakeviewDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """A reader of what these columns hold, and of what is added to them. Spark passes the schema by this name."""
+        from lakeview.spark.change_stream import ChangeStreamReader
         from lakeview.spark.stream_reader import LakeviewStreamReader
 
+        if self.changes is not None:
+            changes = ChangeOptions.parse(self.options)
+            changes.check_stream()
+            assert isinstance(self.changes.end, int)  # pinned
+            return ChangeStreamReader(changes, self.changes.end, schema)
         options = StreamOptions.parse(self.options)
         return LakeviewStreamReader(options, self._version(options), schema)
 

@@ -1,6 +1,7 @@
 """Changes and differences of versions as Spark sources: the rows that the library gives, read on executors."""
 
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import polars as pl
@@ -8,13 +9,17 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.model.data_types import PrimitiveType
-from lakeview.model.errors import InvalidRequestError
+from lakeview.model.errors import InvalidRequestError, VersionNotFoundError
 from lakeview.spark.change_reader import ChangeOptions, ChangePartition, change_rows
+from lakeview.spark.change_stream import ChangeStreamReader
+from lakeview.spark.datasource import LakeviewDataSource
 from lakeview.spark.types import to_spark
+from lakeview.storage import open_storage
 
 
 @pytest.fixture(scope="module", params=["derived", "feed"])
@@ -58,6 +63,90 @@ def test_a_difference_is_that_of_the_library(spark: SparkSession, table: DeltaTa
     rows_frame = frame(spark, table, differenceFrom="1")
     assert (rows_frame.columns, rows(rows_frame)) == (expected.columns, rows(expected))
     assert rows(frame(spark, table, differenceFrom="1", versionAsOf="2")) == rows(table.difference(1, 2).collect())
+
+
+def stream_of(table: DeltaTable, **options: str) -> ChangeStreamReader:
+    """The reader that Spark asks for, without Spark between."""
+    source = LakeviewDataSource({"path": table.address, "readChangeFeed": "true", **options})
+    reader = source.streamReader(source.schema())
+    assert isinstance(reader, ChangeStreamReader)
+    return reader
+
+
+def batches_of(
+    reader: ChangeStreamReader, start: dict[str, Any] | None = None, most: int = 1
+) -> tuple[list[list[Any]], dict[str, Any]]:
+    """The changes of each batch, until nothing is new, and the offset behind them."""
+    batches, offset = [], reader.initialOffset() if start is None else start
+    while (end := reader.latestOffset(offset, ReadMaxFiles(most))) != offset:
+        partitions = reader.partitions(offset, end)
+        read = pl.concat(pl.DataFrame(batch) for partition in partitions for batch in reader.read(partition))
+        batches.append(rows(read))
+        offset = end
+    return batches, offset
+
+
+def test_a_stream_has_the_changes_of_each_commit(table: DeltaTable, tmp_path: Path) -> None:
+    """In the columns of the latest version, also of commits that are older than one of them; then what comes."""
+    table = DeltaTable(open_storage(str(copytree(table.address, tmp_path / "copy"))))
+    reader = stream_of(table, startingVersion="1")
+    expected = table.changes(1).collect()
+    version = expected.columns[-2]
+    by_commit = [rows(part) for _, part in sorted(expected.group_by(version), key=lambda pair: pair[0])]
+    batches, end = batches_of(reader)
+    assert [batch for batch in batches if batch] == by_commit
+    assert batches_of(stream_of(table, startingVersion="1"), most=1000)[0] == [rows(expected)]
+    assert batches_of(stream_of(table, startingTimestamp="2000-01-01T00:00:00Z"), most=1000)[0] == [rows(expected)]
+    reader.prepareForTriggerAvailableNow()
+    table.delete("id = 7")
+    assert batches_of(reader, end) == ([], end)
+    assert reader.latestOffset(reader.initialOffset(), ReadAllAvailable()) == end
+    (late,), end = batches_of(stream_of(table, startingVersion="1"), end)
+    assert late == rows(table.changes(table.latest_version).collect())
+
+
+def test_a_stream_of_changes_stops_where_columns_or_the_table_are_others(tmp_path: Path) -> None:
+    table = lv.create_table(str(tmp_path / "t"), pa.schema([("id", pa.int64())]))
+    table.append(pl.DataFrame({"id": [1]}))
+    reader = stream_of(table, startingVersion="0")
+    _, end = batches_of(reader)
+    table.add_column("note", PrimitiveType("string"))
+    with pytest.raises(InvalidRequestError, match=r"version 2 of .* has other columns than the stream"):
+        batches_of(reader, end)
+    for wrong, message in (({**end, "table": "another"}, "is another table"), ({"version": 1}, "is no offset")):
+        with pytest.raises(InvalidRequestError, match=message):
+            reader.latestOffset(wrong, ReadMaxFiles(1))
+    with pytest.raises(VersionNotFoundError, match="the stream has read version 9"):
+        reader.latestOffset({**end, "changes": 9}, ReadMaxFiles(1))
+
+
+@pytest.mark.spark
+def test_spark_streams_changes(spark: SparkSession, table: DeltaTable, tmp_path: Path) -> None:
+    options = {"readChangeFeed": "true", "startingVersion": "1", "maxFilesPerTrigger": "1"}
+    changes = spark.readStream.format("lakeview").options(**options).load(table.address)
+    writer = changes.writeStream.format("memory").queryName(f"changes_{tmp_path.name}")
+    writer.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start().awaitTermination()
+    read = pl.DataFrame(pl.from_arrow(spark.table(f"changes_{tmp_path.name}").toArrow()))
+    assert rows(read) == rows(table.changes(1).collect())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"endingVersion": "2"}, "a stream of changes has no end"),
+        ({"differenceFrom": "1", "readChangeFeed": "false"}, "a stream of changes has no end"),
+    ],
+)
+def test_a_stream_of_changes_has_no_end(table: DeltaTable, options: dict[str, str], message: str) -> None:
+    start = {} if "differenceFrom" in options else {"startingVersion": "1"}
+    source = LakeviewDataSource({"path": table.address, "readChangeFeed": "true", **start, **options})
+    with pytest.raises(InvalidRequestError, match=message):
+        source.streamReader(source.schema())
+    batch = LakeviewDataSource(
+        {"path": table.address, "readChangeFeed": "true", "startingVersion": "1", "maxFilesPerTrigger": "1"}
+    )
+    with pytest.raises(InvalidRequestError, match="maxFilesPerTrigger says how much a batch of a stream takes"):
+        batch.reader(batch.schema())
 
 
 @pytest.mark.parametrize(

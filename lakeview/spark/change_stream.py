@@ -1,0 +1,143 @@
+"""What commits of a Delta table change to micro-batches: whole commits, with the kind of each change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from lakeview.delta.log.times import first_version_from
+from lakeview.delta.table import DeltaTable
+from lakeview.model.change_columns import VERSION
+from lakeview.model.errors import UnsupportedTableError
+from lakeview.rows.tasks import FileTask
+from lakeview.spark.addresses import task_access
+from lakeview.spark.change_reader import ChangeOptions, ChangePartition, change_partitions, change_rows
+from lakeview.spark.stream_options import MOST_FILES
+from lakeview.spark.streams import no_offset, other_columns, other_table, taken_back
+from lakeview.spark.types import check_schema
+
+
+@dataclass(frozen=True)
+class _Offset:
+    """The last version whose changes were read, of the table with this id."""
+
+    version: int
+    table: str
+
+    @staticmethod
+    def parse(value: Mapping[str, Any]) -> _Offset:
+        match value:
+            case {"changes": int(version), "table": str(table)}:
+                return _Offset(version, table)
+        raise no_offset(value)
+
+    def json(self) -> dict[str, Any]:
+        return {"changes": self.version, "table": self.table}
+
+
+class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Tails the changes of a Delta table's rows. A batch has whole commits, at least one, and as many files as
+    `maxFilesPerTrigger` says where it has more than one. `version`: the one whose columns the stream has. `read` alone
+    runs on executors."""
+
+    def __init__(self, options: ChangeOptions, version: int, schema: StructType) -> None:
+        self.options = options
+        self._version = version
+        self.schema = schema
+        self._until: int | None = None
+        self._table: DeltaTable | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Executors read files that they are given, and open no log."""
+        return {**self.__dict__, "_table": None}
+
+    @property
+    def table(self) -> DeltaTable:
+        """The table, opened once. UnsupportedTableError for one of another format."""
+        if self._table is None:
+            table = self.options.table()
+            if not isinstance(table, DeltaTable):
+                raise UnsupportedTableError(
+                    f"the table is {table.format}, and only changes of Delta tables are streamed",
+                    fix="read the changes in batches, each with startingVersion and endingVersion",
+                    place=self.options.path,
+                    kind="unsupported-format",
+                )
+            self._table = table
+        return self._table
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Where a query without a checkpoint begins: before the first version that the options name."""
+        start = self.options.start
+        if isinstance(start, datetime):
+            start = first_version_from(self.table.versions(look=False).sort("version"), start)
+        return _Offset(start - 1, self._id()).json()
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """The limit of the options."""
+        return ReadMaxFiles(self.options.max_files or MOST_FILES)
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """How far the next batch goes; `start` where nothing is new."""
+        offset = self._checked(start)
+        latest = self.table.latest_version if self._until is None else self._until
+        if not isinstance(limit, ReadMaxFiles):
+            return _Offset(max(latest, offset.version), offset.table).json()
+        files, end = 0, offset.version
+        for version in range(offset.version + 1, latest + 1):
+            files += len(self.table.change_tasks(version, version)[1])
+            if files > limit.max_files and end > offset.version:
+                break
+            end = version
+        return _Offset(end, offset.table).json()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Commits that come from now on are left to the next run."""
+        self.table.refresh()
+        self._until = self.table.latest_version
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[ChangePartition]:
+        """The files of the changes between two offsets, packed for tasks; errors as `changes`."""
+        first, last = self._checked(start).version + 1, _Offset.parse(end).version
+        if last < first:
+            return [ChangePartition(())]
+        return change_partitions(self._tasks(first, last), task_access(self.table))
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition's files."""
+        assert isinstance(partition, ChangePartition)
+        return change_rows(partition, self.schema)
+
+    def _tasks(self, first: int, last: int) -> Sequence[tuple[FileTask, str | None]]:
+        """The files of changes, with the columns of the stream's version. InvalidRequestError where they changed since
+        then."""
+        columns, tasks = self.table.change_tasks(first, last)
+        own = self.table.state(self._version).metadata.schema_string
+        if last < self._version and self.table.state(last).metadata.schema_string != own:
+            columns, tasks = self.table.change_tasks(first, self._version)
+            tasks = [(task, kind) for task, kind in tasks if task.constants[VERSION] <= last]
+        elif self.table.state(last).metadata.schema_string != own:
+            raise other_columns(f"version {last}", self.table.address)
+        check_schema(self.schema, columns)
+        return tasks
+
+    def _id(self) -> str:
+        return str(self.table.state().metadata.id)
+
+    def _checked(self, value: Mapping[str, Any]) -> _Offset:
+        """An offset of the table as it is now. InvalidRequestError for one of another table, VersionNotFoundError where
+        commits were taken back."""
+        offset = _Offset.parse(value)
+        self.table.refresh()
+        if offset.table != self._id():
+            raise other_table(self.table.address, offset.table, self._id())
+        if self.table.latest_version < offset.version:
+            raise taken_back(self.table.address, offset.version, self.table.latest_version)
+        return offset
