@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import fcntl
 import os
+import random
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 
@@ -23,12 +24,24 @@ _ADDRESS, _USERS, _LOCK = "app.address", "app.users", "app.lock"
 lock for the start."""
 
 
+_PORTS = range(20_000, 32_000)
+"""Below those of which systems give one to a connection, or to whoever asks for any: Streamlit takes the port some
+seconds after it was chosen."""
+
+
+def _free_port() -> int:
+    """A port of this machine where nobody listens."""
+    for port in random.sample(_PORTS, len(_PORTS)):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    pytest.fail(f"somebody listens on every port from {_PORTS.start} to {_PORTS.stop - 1}")
+
+
 @contextmanager
 def serving(demo_lake: Path) -> Iterator[str]:
     """The address of the app, just started as `streamlit run app.py` on a free port of this machine."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = _free_port()
     flags = ("--server.headless=true", "--server.address=127.0.0.1")
     process = subprocess.Popen(
         [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}", *flags],
