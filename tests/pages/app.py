@@ -12,7 +12,8 @@ from lakeview.app.pages import PAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE_PAGES = [name for name, entry in PAGES.items() if entry.of_table]
-TIMEOUT = 30
+TIMEOUT = 300
+"""Seconds until a run that hangs is given up; the first of a process imports what pages need."""
 
 
 def open_page(page: str, table: str | Path | None = None, /, **parameters: str | list[str]) -> AppTest:

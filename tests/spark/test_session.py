@@ -72,7 +72,7 @@ def fresh_python(environment: dict[str, str]) -> tuple[dict[str, object], str]:
         env={"PYTHONPATH": str(root), **environment},
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=600,
         check=True,
     )
     report: dict[str, object] = json.loads(done.stdout)
