@@ -20,7 +20,7 @@ from lakeview.model.addresses import below, is_local, normalise
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, InvalidRequestError
 from lakeview.storage.interface import FIRST_FOLDERS, Entry, Storage, Translated, listing, refuse_oversized
-from lakeview.storage.local_files import create_exclusively, require_file, sync_folder, write_beside
+from lakeview.storage.local_files import publish, require_file, sync_folder, write_beside
 from lakeview.storage.turns import turn
 
 
@@ -208,19 +208,17 @@ class LocalStorage(Storage):
         return False
 
     def put_if_absent(self, path: str, data: bytes) -> None:
-        # fsspec's exclusive create checks and then writes: two writers can both win. A hard link is atomic.
+        # fsspec's exclusive create checks and then writes: two writers can both win
         self.count("put")
         full = self.resolve(path)
         with Translated(path):
             temporary = self._temporary_file(full, data)
             exists = False
             try:
-                os.link(temporary, full)
+                publish(temporary, full, data)
             except FileExistsError:
                 exists = True
                 raise
-            except OSError:  # a file system without links: O_EXCL is exclusive there as well
-                create_exclusively(full, data)
             finally:
                 if exists and threading.get_ident() in self._spare:
                     self._spare[threading.get_ident()] = data, temporary

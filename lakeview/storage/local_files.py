@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import uuid
@@ -9,6 +10,15 @@ from contextlib import suppress
 from stat import S_ISREG
 
 from lakeview.model.errors import InvalidRequestError
+
+_UNSUPPORTED = frozenset({
+    errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV, errno.EINVAL
+})  # fmt: skip
+"""What file systems without hard links, or without renames that replace nothing, answer to one. Every other error is
+one of the disk or of permissions, and the next way would meet it with the file half written."""
+
+_CURRENT_FOLDER, _NO_REPLACE = -100, 1
+"""AT_FDCWD and RENAME_NOREPLACE of Linux."""
 
 
 def write_beside(full: str, data: bytes) -> str:
@@ -34,6 +44,36 @@ def write_beside(full: str, data: bytes) -> str:
             os.unlink(temporary)
         raise
     return temporary
+
+
+def publish(temporary: str, full: str, data: bytes) -> None:
+    """Give the temporary file that holds `data` its name; FileExistsError if another file has it.
+
+    By a hard link. FAT, exFAT and shares of Windows have none, but a rename that replaces nothing. Where there is
+    neither, the file is created exclusively: a process that is killed meanwhile leaves it half there, and only there.
+    """
+    for name_file in (os.link, _rename_exclusively):
+        try:
+            name_file(temporary, full)
+        except OSError as error:
+            if error.errno not in _UNSUPPORTED:
+                raise
+        else:
+            return
+    create_exclusively(full, data)
+
+
+def _rename_exclusively(temporary: str, full: str) -> None:
+    """Rename a file; FileExistsError if the name is taken."""
+    if os.name == "nt":  # a rename replaces nothing there
+        os.rename(temporary, full)
+        return
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), full)
+    if rename(_CURRENT_FOLDER, os.fsencode(temporary), _CURRENT_FOLDER, os.fsencode(full), _NO_REPLACE):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), full)
 
 
 def create_exclusively(full: str, data: bytes) -> None:

@@ -17,7 +17,7 @@ from lakeview.model.config import Config
 from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import AccessDeniedError, LakeviewError, StoreUnavailableError
 from lakeview.model.schema import Schema
-from lakeview.storage import LocalStorage
+from lakeview.storage import LocalStorage, local_files
 from lakeview.storage.interface import Translated
 from tests.builders.findings import GRAVE
 
@@ -82,11 +82,15 @@ def test_a_commit_whose_temporary_file_must_not_be_removed_is_made(
 def test_a_commit_that_is_there_though_its_sync_failed_keeps_its_data_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No hard links, and a folder that may only be added to: the commit was taken for refused."""
+    """Neither hard links nor exclusive renames, and a folder that may only be added to: the commit was taken for
+    refused."""
     table = lv.create_table(str(tmp_path), SCHEMA)
 
-    def no_links(*_: object) -> None:
+    def no_renames(*_: object) -> None:
         monkeypatch.setattr(os, "fsync", no_sync)
+        raise OSError(errno.EINVAL, "no such renames here")
+
+    def no_links(*_: object) -> None:
         raise OSError(errno.EOPNOTSUPP, "no links here")
 
     def no_sync(_: int) -> None:
@@ -95,6 +99,7 @@ def test_a_commit_that_is_there_though_its_sync_failed_keeps_its_data_files(
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(os, "link", no_links)
+    monkeypatch.setattr(local_files, "_rename_exclusively", no_renames)
     assert table.append(rows(0)) == 1
     assert lv.open_table(str(tmp_path)).scan().collect().height == 10
 

@@ -23,7 +23,7 @@ from lakeview.model.errors import (
     StoreUnavailableError,
     UnsupportedTableError,
 )
-from lakeview.storage import FsspecStorage, LocalStorage, Storage, open_storage
+from lakeview.storage import FsspecStorage, LocalStorage, Storage, local_files, open_storage
 
 
 @pytest.fixture(params=["on disk", "in memory"])
@@ -119,21 +119,26 @@ def _create(root: str, number: int) -> list[int]:
     return won
 
 
-@pytest.mark.parametrize("links", [True, False], ids=["with hard links", "where links are refused"])
+@pytest.mark.parametrize(
+    "refused", [(), ("link",), ("link", "rename")], ids=["with links", "without links", "without exclusive renames"]
+)
 @pytest.mark.slow
-def test_of_two_processes_one_creates_a_file(tmp_path: Path, links: bool) -> None:
-    with multiprocessing.get_context("spawn").Pool(2, _without_links if not links else None) as pool:
+def test_of_two_processes_one_creates_a_file(tmp_path: Path, refused: tuple[str, ...]) -> None:
+    with multiprocessing.get_context("spawn").Pool(2, _refuse, refused) as pool:
         one, other = pool.starmap(_create, [(str(tmp_path), 1), (str(tmp_path), 2)])
     assert sorted(one + other) == list(range(50))
     for i in range(50):
         assert len(set((tmp_path / f"log/{i}").read_bytes())) == 1, "whole, by one of them"
 
 
-def _without_links() -> None:
+def _refuse(*calls: str) -> None:
     def refuse(*_: object) -> None:
-        raise OSError(95, "no links here")
+        raise OSError(errno.EOPNOTSUPP, "not here")
 
-    os.link = refuse  # type: ignore[assignment]  # in this process only
+    if "link" in calls:
+        os.link = refuse  # type: ignore[assignment]  # in this process only
+    if "rename" in calls:
+        local_files._rename_exclusively = refuse  # type: ignore[assignment]
 
 
 def test_requests_are_counted(store: Storage) -> None:
