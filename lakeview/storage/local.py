@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -20,7 +19,16 @@ from lakeview.model.addresses import below, is_local, normalise
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, InvalidRequestError
 from lakeview.storage.interface import FIRST_FOLDERS, Entry, Storage, Translated, listing, refuse_oversized
-from lakeview.storage.local_files import publish, require_file, sync_folder, write_beside
+from lakeview.storage.local_files import publish, sync_folder, write_beside
+from lakeview.storage.local_names import has_name_like, names_in, printable
+from lakeview.storage.local_opening import (
+    closed_on_error,
+    open_at_once,
+    open_plain,
+    place_of,
+    places_of_folder,
+    require_file,
+)
 from lakeview.storage.turns import turn
 
 
@@ -46,17 +54,19 @@ class LocalStorage(Storage):
                 fix="copy the file into the table, or open the table from the store that holds both",
             )  # fmt: skip
         real = os.path.realpath(full)
-        if real == full:  # no link on the way, so that none leads to the root it lies below either
-            return full
+        if real != full:  # with no link on the way none leads to the root that it lies below either
+            self._require_inside(path, real)
+        return full
+
+    def _require_inside(self, path: str, real: str) -> None:
         roots = [self.root, *(normalise(r) for r in self.config.roots)]
-        if not any(below(real, os.path.realpath(root)) for root in roots):
+        if not any(below(real, place) for root in roots for place in places_of_folder(root)):
             raise AccessDeniedError(
                 f"{path} is a link that leaves the table and the allowed roots",
                 fix="add the folder it points into to LAKEVIEW_ROOTS if you trust this table",
                 place=path,
                 kind="outside-roots",
             )
-        return full
 
     def list_from(self, folder: str, start: str = "") -> pl.DataFrame:
         entries = self.entries_from(folder, start)
@@ -72,7 +82,7 @@ class LocalStorage(Storage):
                         continue
                     with suppress(FileNotFoundError):  # removed while we look: then it is not there
                         stat = entry.stat()
-                        entries.append((_printable(entry.name), stat.st_size, stat.st_mtime_ns // 1_000_000))
+                        entries.append((printable(entry.name), stat.st_size, stat.st_mtime_ns // 1_000_000))
         except (FileNotFoundError, NotADirectoryError):
             return []
         entries.sort()
@@ -123,7 +133,7 @@ class LocalStorage(Storage):
                                 folders.append((entry.path, f"{name}/"))
                             continue
                         stat = entry.stat()
-                        names.append(_printable(name))
+                        names.append(printable(name))
                         sizes.append(stat.st_size)
                         times.append(stat.st_mtime_ns // 1_000_000)
         return listing(names, sizes, times)
@@ -134,45 +144,43 @@ class LocalStorage(Storage):
         stack = [(self.resolve(""), "", False)]
         while stack:
             folder, prefix, inside = stack.pop()
-            files, folders = _names_in(folder)
+            files, folders = names_in(folder)
             names += [prefix + name for name in files] if prefix else files
             marks = [name for name in folders if tables and name in tables]
-            inside = inside or any(_holds(f"{folder}/{name}", tables[name]) for name in marks if tables)
+            inside = inside or any(has_name_like(f"{folder}/{name}", tables[name]) for name in marks if tables)
             stack += [
                 (f"{folder}/{name}", f"{prefix}{name}/", inside) for name in folders if not (inside and "=" in name)
             ]
         try:
             return pl.Series("name", names, pl.String())
         except UnicodeEncodeError:
-            return pl.Series("name", list(map(_printable, names)), pl.String())
+            return pl.Series("name", list(map(printable, names)), pl.String())
 
     def folders(self, folder: str) -> list[str]:
         self.count("list")
-        return sorted(map(_printable, _names_in(self.resolve(folder))[1]))
+        return sorted(map(printable, names_in(self.resolve(folder))[1]))
 
     def holds_files(self) -> bool:
         self.count("list")
         return any(files for _, _, files in islice(os.walk(self.resolve("")), FIRST_FOLDERS))
 
     def open(self, path: str, size: int = 0) -> IO[bytes]:  # noqa: ARG002 (the file system knows it)
-        with Translated(path):
-            plain = self._open_plain(path)
-            return open(self.local_path(path) if plain is None else plain, "rb")
+        self.count("open")
+        return self._open(path)
 
-    def _open_plain(self, path: str) -> int | None:
-        """A descriptor of a file to which no link leads, as Linux tells its place; None for any other, and where it
-        cannot be told. To look for links folder by folder takes twice as long, and each call of the system that is
-        spared counts (benches/bench_writer.py, 1,000 files)."""
-        full = super().resolve(path)
-        if sys.platform != "linux":
-            return None
-        with suppress(OSError, ValueError):
-            file = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # no pipe is waited for
-            if _is_plain(file, full):
-                self.count("open")
-                return file
-            os.close(file)
-        return None
+    def _open(self, path: str) -> IO[bytes]:
+        """A file that lies inside the allowed roots: the opened one does, also where its name leads elsewhere by now.
+        To look for links folder by folder first takes twice as long, and each call of the system that is spared counts
+        (benches/bench_writer.py, 1,000 files)."""
+        with Translated(path):
+            plain = open_plain(super().resolve(path))
+            if plain is not None:
+                return open(plain, "rb")
+            full = self.resolve(path)
+            require_file(full)
+            with closed_on_error(open(full, "rb", opener=open_at_once)) as file:
+                self._require_inside(path, place_of(file.fileno(), full))
+            return file
 
     def local_path(self, path: str) -> str:
         self.count("open")
@@ -183,23 +191,17 @@ class LocalStorage(Storage):
 
     def read(self, path: str) -> bytes:
         self.count("read")
-        with Translated(path):
-            full = self.resolve(path)
-            require_file(full)
-            refuse_oversized(path, os.path.getsize(full), self.config)
-            with open(full, "rb") as file:
-                return file.read()
+        with Translated(path), self._open(path) as file:
+            refuse_oversized(path, os.fstat(file.fileno()).st_size, self.config)
+            return file.read()
 
     def read_range(self, path: str, start: int, length: int) -> bytes:
         self.count("read")
-        with Translated(path):
-            full = self.resolve(path)
-            require_file(full)
-            size = min(length, max(os.path.getsize(full) - start, 0))
+        with Translated(path), self._open(path) as file:
+            size = min(length, max(os.fstat(file.fileno()).st_size - start, 0))
             refuse_oversized(path, size, self.config)
-            with open(full, "rb") as file:
-                file.seek(start if size else 0)  # a file system refuses places that no file reaches
-                return file.read(size)
+            file.seek(start if size else 0)  # a file system refuses places that no file reaches
+            return file.read(size)
 
     def exists(self, path: str) -> bool:
         self.count("read")
@@ -284,36 +286,3 @@ class LocalStorage(Storage):
         self.count("delete")
         with Translated(path), suppress(FileNotFoundError):
             os.unlink(self.resolve(path))
-
-
-def _is_plain(file: int, full: str) -> bool:
-    """Whether an open file is a regular one, and lies at this place."""
-    with suppress(OSError):
-        return S_ISREG(os.fstat(file).st_mode) and os.readlink(f"/proc/self/fd/{file}") == full
-    return False
-
-
-def _names_in(folder: str) -> tuple[list[str], list[str]]:
-    """The names of the files and of the folders in a folder; links to folders are left out."""
-    files: list[str] = []
-    folders: list[str] = []
-    with suppress(OSError), os.scandir(folder) as entries:  # one that may not be read holds nothing for us
-        for entry in entries:  # nothing is asked of a file itself: of a million that takes many seconds
-            if entry.is_file(follow_symlinks=False):
-                files.append(entry.name)
-            elif entry.is_dir(follow_symlinks=False):
-                folders.append(entry.name)
-            elif os.path.isfile(entry.path):  # a link to one
-                files.append(entry.name)
-    return files, folders
-
-
-def _holds(folder: str, name: re.Pattern[str]) -> bool:
-    with suppress(OSError):
-        return any(map(name.match, os.listdir(folder)))
-    return False
-
-
-def _printable(name: str) -> str:
-    """A local file's name as text: bytes that are no UTF-8, which no log can name, become question marks."""
-    return name.encode(errors="replace").decode()

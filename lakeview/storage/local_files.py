@@ -7,7 +7,6 @@ import errno
 import os
 import uuid
 from contextlib import suppress
-from stat import S_ISREG
 
 from lakeview.model.errors import InvalidRequestError
 
@@ -105,9 +104,3 @@ def sync_folder(folder: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def require_file(full: str) -> None:
-    """FileNotFoundError for a folder, and for a pipe or a device: opening one could wait for ever."""
-    if not S_ISREG(os.stat(full).st_mode):
-        raise FileNotFoundError(errno.ENOENT, "no regular file", full)

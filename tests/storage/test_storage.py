@@ -23,7 +23,7 @@ from lakeview.model.errors import (
     StoreUnavailableError,
     UnsupportedTableError,
 )
-from lakeview.storage import FsspecStorage, LocalStorage, Storage, local_files, open_storage
+from lakeview.storage import FsspecStorage, LocalStorage, Storage, local_files, local_opening, open_storage
 
 
 @pytest.fixture(params=["on disk", "in memory"])
@@ -195,6 +195,29 @@ def test_links_are_followed_inside_the_allowed_roots_only(tmp_path: Path) -> Non
     assert caught.value.fix == "add the folder it points into to LAKEVIEW_ROOTS if you trust this table"
     roots = (str(tmp_path / "root"), str(tmp_path / "shared"))
     assert open_storage(str(tmp_path / "root"), config=Config(roots=roots)).read("f") == b"x"
+
+
+def test_a_link_that_is_changed_while_its_file_is_opened_leads_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("root/inside", "outside"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "f").write_bytes(folder.encode())
+    link = tmp_path / "root/linked"
+
+    def changed(full: str) -> None:
+        local_opening.require_file(full)
+        link.unlink()
+        link.symlink_to(tmp_path / "outside")
+
+    monkeypatch.setattr("lakeview.storage.local.require_file", changed)
+    store = open_storage(str(tmp_path / "root"))
+    reads = (store.read, lambda path: store.open(path).read(), lambda path: store.read_range(path, 0, 9))
+    for read in reads:
+        link.unlink(missing_ok=True)
+        link.symlink_to(tmp_path / "root/inside")
+        with pytest.raises(AccessDeniedError, match="is a link that leaves the table and the allowed roots"):
+            read("linked/f")
 
 
 def test_a_root_reached_through_a_link_is_a_root(tmp_path: Path) -> None:

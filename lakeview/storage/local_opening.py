@@ -1,0 +1,82 @@
+"""A name on this machine to an open file, and to where the file lies that was opened."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from stat import S_ISREG
+from typing import IO
+
+
+def require_file(full: str) -> None:
+    """FileNotFoundError for a folder, and for a pipe or a device: opening one could wait for ever."""
+    if not S_ISREG(os.stat(full).st_mode):
+        raise FileNotFoundError(errno.ENOENT, "no regular file", full)
+
+
+def open_plain(full: str) -> int | None:
+    """A descriptor of a file to which no link leads, as Linux tells its place; None for any other, and where it cannot
+    be told."""
+    if sys.platform != "linux":
+        return None
+    with suppress(OSError, ValueError):
+        file = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # no pipe is waited for
+        if _is_plain(file, full):
+            return file
+        os.close(file)
+    return None
+
+
+def _is_plain(file: int, full: str) -> bool:
+    """Whether an open file is a regular one, and lies at this place."""
+    with suppress(OSError):
+        return S_ISREG(os.fstat(file).st_mode) and os.readlink(f"/proc/self/fd/{file}") == full
+    return False
+
+
+def open_at_once(path: str, flags: int) -> int:
+    """An opener that waits for no pipe, should one have taken the place of a file."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+@contextmanager
+def closed_on_error(file: IO[bytes]) -> Iterator[IO[bytes]]:
+    """Close a file only where an error ends what is done with it."""
+    try:
+        yield file
+    except BaseException:
+        file.close()
+        raise
+
+
+def place_of(descriptor: int, full: str) -> str:
+    """Where the file lies that was opened by a name, links followed: as Linux tells it, elsewhere as its name
+    leads now.
+
+    FileNotFoundError where that leads to another file, and for what is no file."""
+    if not S_ISREG(os.fstat(descriptor).st_mode):
+        raise FileNotFoundError(errno.ENOENT, "no regular file", full)
+    if sys.platform == "linux":
+        with suppress(OSError):  # no /proc
+            return os.readlink(f"/proc/self/fd/{descriptor}")
+    real = os.path.realpath(full)
+    if not os.path.samestat(os.fstat(descriptor), os.lstat(real)):
+        raise FileNotFoundError(errno.ENOENT, "replaced while it was opened", full)
+    return real
+
+
+def places_of_folder(folder: str) -> set[str]:
+    """Where a folder lies, links followed. Where a file system does not tell cases apart, Linux may spell the place of
+    its files as another process named the folder first: that is a second one."""
+    places = {os.path.realpath(folder)}
+    if sys.platform == "linux":
+        with suppress(OSError):
+            descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+            try:
+                places.add(os.readlink(f"/proc/self/fd/{descriptor}"))
+            finally:
+                os.close(descriptor)
+    return places
