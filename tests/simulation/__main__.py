@@ -24,6 +24,7 @@ def main() -> None:
     search.add_argument("--seed", type=int, default=0, help="where the seeds begin")
     pairs = commands.add_parser("pairs", help="every schedule of every two operations with at most one fault")
     pairs.add_argument("--layout", choices=LAYOUTS, action="append", help="all without one")
+    pairs.add_argument("--operation", action="append", help="pairs with one of these alone")
     pairs.add_argument("--faults", type=int, default=1)
     replay = commands.add_parser("replay", help="one schedule again")
     replay.add_argument("schedule")
@@ -33,7 +34,7 @@ def main() -> None:
             if options.command == "search":
                 _search(options.seconds, options.seed)
             elif options.command == "pairs":
-                _pairs(options.layout or list(LAYOUTS), options.faults)
+                _pairs(options.layout or list(LAYOUTS), options.operation or [], options.faults)
             else:
                 scenario, _, schedule = options.schedule.partition(":")
                 scenario_found = Scenario.of(scenario)
@@ -62,10 +63,12 @@ def _search(seconds: float, seed: int) -> None:
     _say(f"{len(schedules):,} distinct schedules of three writers, seeds {seed} to {number}, no law violated")
 
 
-def _pairs(layouts: list[str], faults: int) -> None:
+def _pairs(layouts: list[str], operations: list[str], faults: int) -> None:
     for layout in layouts:
         simulation = Simulation(layout)
         for pair in combinations_with_replacement(operations_of(layout), 2):
+            if operations and not set(operations) & set(pair):
+                continue
             began = time.monotonic()
             report = simulation.explore(Scenario(pair, layout, faults))
             met = ", ".join(kind for kind in FAULTS if any(k == kind for _, k in report.cells)) or "none"

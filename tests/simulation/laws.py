@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,12 +40,13 @@ class Commit:
     row_ids: tuple[tuple[str, int, int], ...]
     time: int | None
     data_change: bool
+    changes: tuple[str, ...]
 
     @property
     def paths(self) -> set[str]:
         """The files that it needs to be there."""
         vectors = {file_of(vector) for _, vector in self.added if vector is not None}
-        return {path for path, _ in self.added} | {path for path in vectors if path is not None}
+        return {path for path, _ in self.added} | {path for path in vectors if path is not None} | set(self.changes)
 
 
 def parse(data: bytes) -> Commit:
@@ -67,6 +69,7 @@ def parse(data: bytes) -> Commit:
         ),
         info.get("inCommitTimestamp"),
         any(body.get("dataChange") for _, _, body in files),
+        tuple(decode_path(body["path"]) for kind, body in actions if kind == "cdc"),
     )
 
 
@@ -140,7 +143,7 @@ class Laws:
             live.update(commit.added)
             if version >= self.base.version:
                 vectors = {file_of(vector) for vector in live.values() if vector is not None}
-                paths |= live.keys() | {path for path in vectors if path is not None}
+                paths |= live.keys() | {path for path in vectors if path is not None} | set(commit.changes)
         return paths
 
     def _check_commit(self, before: Files, call: Call) -> None:
@@ -241,6 +244,7 @@ class Laws:
                     f"version {version} (writer {commit.writer}) is {_difference_text(model, models[version])}, after "
                     f"{[models[v].rows for v in sorted(models)][:-1]}"
                 )
+            self._check_feed(files, version, before[-1], model)
         return models
 
     def _check_reports(
@@ -313,6 +317,20 @@ class Laws:
         model: Model = self._rows[key]
         return model
 
+    def _check_feed(self, files: Files, version: int, before: Model, after: Model) -> None:
+        """The change data feed of a version leads from the rows before to those after, where there is one."""
+        commits = {v: data for v, data in self._commits(files).items() if v <= version}
+        key = ("feed", frozenset(commits.items()))
+        if key not in self._rows:
+            self._rows[key] = _changes(_table(self._commits_only(files, commits)), version)
+        if self._rows[key] is None:
+            return
+        rows = Counter(before.rows)
+        for change, row in self._rows[key]:
+            rows[row] += 1 if change in ("insert", "update_postimage") else -1
+        if rows != Counter(after.rows):
+            raise Violation(f"the change data feed of version {version} leads to {sorted(rows.items())}")
+
     def _commits_only(self, files: Files, commits: Mapping[int, bytes]) -> Files:
         log = {f"{LOG_FOLDER}/{v:020d}.json": Stored(data, 0) for v, data in commits.items()}
         return Files({**{n: f for n, f in files.content.items() if not n.startswith(LOG_FOLDER)}, **log})
@@ -378,6 +396,15 @@ def _model(table: DeltaTable, version: int | None) -> Model:
     properties = {(key, text) for key, text in snapshot.properties.items() if key in SET_BY_OPERATIONS}
     rows: Sequence[Row] = rows_of(table, version)
     return Model(tuple(rows), tuple(snapshot.schema.names), frozenset(properties))
+
+
+def _changes(table: DeltaTable, version: int) -> list[tuple[str, Row]] | None:
+    if table.snapshot(version).properties.get("delta.enableChangeDataFeed") != "true":
+        return None
+    return [
+        (r[0], (r[1], r[2]))
+        for r in table.changes(version, version).select("_change_type", "id", "v").collect().iter_rows()
+    ]
 
 
 def _state(table: DeltaTable, version: int) -> object:

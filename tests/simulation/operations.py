@@ -29,6 +29,7 @@ BEFORE_MS = int(BEFORE.timestamp() * 1000)
 """When the table was made: beyond the retention of what it has deleted."""
 
 SCHEMA = Schema((Field("id", PrimitiveType("long")), Field("v", PrimitiveType("long"))))
+PARITY = Field("parity", PrimitiveType("long"), metadata={"delta.generationExpression": "id % 2"})
 
 
 class Writer(DeltaTable):
@@ -212,6 +213,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "order": Operation(lambda t: _optimize(t, "v")),
     "widen": Operation(_add_column("note"), _with_column("note")),
     "mark": Operation(_add_column("mark"), _with_column("mark")),
+    "replace": Operation(lambda t: t.replace_table(SCHEMA), lambda *_: Model(())),
     "protect": _set(*APPEND_ONLY),
     "policy": _set("delta.checkpointPolicy", "classic"),
     "unvector": _set("delta.enableDeletionVectors", "false"),
@@ -240,9 +242,13 @@ LAYOUTS: Mapping[str, Mapping[str, str]] = {
         "delta.enableInCommitTimestamps": "true", "delta.checkpointPolicy": "v2",
         "delta.feature.v2Checkpoint": "supported", "delta.feature.appendOnly": "supported",
     },
+    "feed": {"delta.enableChangeDataFeed": "true"},
+    "partitioned": {},
 }  # fmt: skip
 """Tables by their properties; a checkpoint is due at version 7 of `due`."""
 WITH_CHECKPOINT = ("due", "tracked")
+PARTITIONED = ("partitioned",)
+"""Tables that have a third column, which they compute, and are partitioned by it."""
 
 
 @dataclass(frozen=True)
@@ -269,12 +275,17 @@ def base_table(layout: str) -> Base:
     with patch("uuid.uuid4", lambda: uuid.UUID(int=next(numbers))):
         version, rows = _filled_table(SimulatedStorage(ask, remote=False), layout)
     properties = {name: text for name, text in LAYOUTS[layout].items() if name in SET_BY_OPERATIONS}
-    return Base(files, version, Model(rows, properties=frozenset(properties.items())))
+    return Base(files, version, Model(rows, tuple(_schema(layout).names), frozenset(properties.items())))
+
+
+def _schema(layout: str) -> Schema:
+    return Schema((*SCHEMA, PARITY)) if layout in PARTITIONED else SCHEMA
 
 
 def _filled_table(storage: Storage, layout: str) -> tuple[int, tuple[Row, ...]]:
     properties = {"delta.logRetentionDuration": "interval 1 day", **LAYOUTS[layout]}
-    create_log(storage, SCHEMA, properties=properties, clock=lambda: BEFORE)
+    partitions = [PARITY.name] if layout in PARTITIONED else []
+    create_log(storage, _schema(layout), partition_by=partitions, properties=properties, clock=lambda: BEFORE)
     table = Writer(storage, "f", lambda: BEFORE)
     table.append(frame((0, 0)))
     table.delete("id = 0")
