@@ -21,13 +21,16 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
+from lakeview.model.config import Config
 from lakeview.model.data_types import Field, PrimitiveType
+from lakeview.model.errors import NotATableError
 from lakeview.model.schema import Schema
 from tests.builders.findings import GRAVE
 from tests.builders.object_server import object_server
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = Schema((Field("id", PrimitiveType("long")), Field("v", PrimitiveType("long"))))
+SCHEMA_OF_ROWS = {"id": pl.Int64(), "v": pl.Int64()}
 SECONDS = float(os.environ.get("LAKEVIEW_PROCESSES_SECONDS", "2"))
 FOREIGN = 5_000_000
 
@@ -108,6 +111,7 @@ import polars as pl
 import lakeview as lv
 from tests.simulation.processes import import_all
 
+SCHEMA = {"id": pl.Int64, "v": pl.Int64}
 operation, address, last = sys.argv[1], sys.argv[2], int(sys.argv[3])
 
 def work(step):
@@ -120,7 +124,8 @@ def work(step):
                 os.kill(os.getpid(), signal.SIGKILL)
             return real(*arguments, **options)
         return call
-    table = lv.open_table(f"{address}-{step}")
+    place = f"{address}-{step}"
+    table = None if operation in ("create", "convert") else lv.open_table(place)
     for name in ("link", "replace", "unlink"):  # what puts a file in its place, and what takes it away
         setattr(os, name, dying(getattr(os, name)))
     if operation == "append":
@@ -136,6 +141,14 @@ def work(step):
         table.checkpoint()
     elif operation == "vacuum":
         table.vacuum(timedelta(0), dry_run=False, allow_short_retention=True)
+    elif operation == "replace":
+        table.replace_table(SCHEMA, properties={"delta.checkpointInterval": "5"})
+    elif operation == "create":
+        lv.create_table(place, SCHEMA)
+    elif operation == "convert":
+        lv.convert_to_delta(place)
+    elif operation == "clone":
+        table.clone(f"{place}/../clone-{step}")
     os._exit(0)
 
 import_all()
@@ -152,7 +165,8 @@ MOST_STEPS = 16
 
 ENDS = {
     "append": [(1, 10), (2, 20), (3, 30), (9, 9)], "delete": [(1, 10), (3, 30)],
-    "merge": [(1, 10), (2, 22), (3, 30), (8, 80)], "optimize": None, "checkpoint": None, "vacuum": None,
+    "merge": [(1, 10), (2, 22), (3, 30), (8, 80)], "replace": list[tuple[int, int]](),
+    "optimize": None, "checkpoint": None, "vacuum": None,
 }  # fmt: skip
 """The rows after each operation, None where they stay."""
 BEFORE = [(1, 10), (2, 20), (3, 30)]
@@ -197,6 +211,49 @@ def test_a_process_killed_at_any_step_leaves_the_old_or_the_new_table(tmp_path: 
         assert [name for name in left_behind(Path(address)) if name not in words] == [], step
         table.append(pl.DataFrame({"id": [7], "v": [7]}))
         assert (7, 7) in rows(lv.open_table(address))
+
+
+CREATED = {"create": list[tuple[int, int]](), "convert": BEFORE, "clone": BEFORE}
+"""The rows of each new table."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("operation", CREATED)
+def test_a_process_killed_while_it_makes_a_table_leaves_none_or_all_of_it(tmp_path: Path, operation: str) -> None:
+    whole = tmp_path / "whole"
+    if operation == "clone":
+        killable(tmp_path, "whole")
+    else:
+        whole.mkdir()
+    if operation == "convert":
+        pl.DataFrame(BEFORE, SCHEMA_OF_ROWS, orient="row").write_parquet(whole / "rows.parquet")
+    for step in range(1, MOST_STEPS + 1):
+        shutil.copytree(whole, f"{whole}-{step}")
+    codes = run(["-c", KILLS, operation, str(whole), str(MOST_STEPS)]).stdout.split()
+    assert codes[-1] == "0", "every step was its last once"
+    assert len(codes) > 2
+    for step in range(1, len(codes)):
+        address = str(tmp_path / f"clone-{step}") if operation == "clone" else f"{whole}-{step}"
+        try:
+            table = lv.open_table(address, config=Config(roots=(str(tmp_path),)))
+        except NotATableError:
+            source = lv.open_table(f"{whole}-{step}") if operation == "clone" else None
+            again(operation, address, source)  # what the process left does not stand in the way
+            table = lv.open_table(address, config=Config(roots=(str(tmp_path),)))
+        assert rows(table) == CREATED[operation], step
+        findings = table.check()
+        assert [f for f in findings if f.severity in GRAVE] == [], step
+        temporary = [path.name for path in Path(address).rglob(".*.tmp")]
+        assert [name for name in temporary if name not in " ".join(map(str, findings))] == [], step
+
+
+def again(operation: str, address: str, source: Any) -> None:
+    if operation == "create":
+        lv.create_table(address, SCHEMA)
+    elif operation == "convert":
+        lv.convert_to_delta(address)
+    else:
+        source.clone(address)
 
 
 def left_behind(folder: Path) -> list[str]:

@@ -27,7 +27,10 @@ FAULTS_AT_EVERY_CALL = {("delete", "delete"), ("optimize", "optimize"), ("checkp
 }
 EXHAUSTIVE_VACUUM = ("delete", "vacuum")
 
-OTHERS = ["append+delete@plain", "append+append@due", "restore+delete@vectors", "restore+checkpoint@vectors"]
+OTHERS = [
+    "append+delete@plain", "append+append@due", "restore+delete@vectors", "restore+checkpoint@vectors",
+    "replace+append@feed", "create+clone@empty", "convert+convert@parquet", "create+create@empty/local",
+]  # fmt: skip
 """Pairs beyond the matrix, with at most one fault at any call."""
 
 FAULTS_BY_CHANCE = with_breadth(
@@ -35,12 +38,12 @@ FAULTS_BY_CHANCE = with_breadth(
         "delete+update@plain", "append+append@tracked", "ingest+ingest@plain", "prune+append@plain",
         "overwrite+delete@vectors", "widen+mark@plain", "policy+unvector@vectors", "protect+delete@plain",
         "read+rework@plain", "fill+delete@vectors", "order+delete@vectors", "rewind+delete@vectors",
-        "rewind+vacuum@plain", "clean+append@due", "append+append@plain/local",
+        "rewind+vacuum@plain", "clean+append@due", "append+append@plain/local", "update+optimize@partitioned",
     ],
     [
         "delete+delete@plain", "delete+merge@plain", "delete+optimize@plain", "delete+vacuum@plain",
         "delete+optimize@tracked", "widen+policy@plain", "restore+optimize@vectors", "restore+vacuum@vectors",
-        "restore+rework@vectors", "rewind+vacuum@vectors",
+        "restore+rework@vectors", "rewind+vacuum@vectors", "merge+delete@feed", "delete+vacuum@feed",
     ],
 )  # fmt: skip
 """Pairs beyond the matrix, in every order, and with a fault in SEEDS schedules: each operation and layout in the suite,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from tests.simulation.creation import CREATION_LAYOUTS, CREATIONS, CreationLaws, Creator, creation_base
 from tests.simulation.iceberg_catalog import iceberg_catalog_table
 from tests.simulation.iceberg_laws import IcebergLaws
 from tests.simulation.iceberg_operations import (
@@ -21,7 +22,7 @@ from tests.simulation.operations import OPERATIONS, Base, Operation, Writer, bas
 from tests.simulation.store import DELTA_NAMES, Call, Files, LogNames
 from tests.simulation.writers import Outcome, SimulatedStorage
 
-LAYOUTS = (*DELTA_LAYOUTS, *ICEBERG_LAYOUTS)
+LAYOUTS = (*DELTA_LAYOUTS, *CREATION_LAYOUTS, *ICEBERG_LAYOUTS)
 
 
 class FormatLaws(Protocol):
@@ -55,6 +56,8 @@ class World:
 
 def operations_of(layout: str) -> Mapping[str, Operation]:
     """What writers do to a table of a layout, by name."""
+    if layout in CREATION_LAYOUTS:
+        return CREATIONS[layout]
     return ICEBERG_OPERATIONS if layout in ICEBERG_LAYOUTS else OPERATIONS
 
 
@@ -66,5 +69,8 @@ def world_of(layout: str) -> World:
         names = replace(ICEBERG_NAMES, lists_late=not by_catalog)
         table = iceberg_catalog_table if by_catalog else iceberg_table
         return World(base, ICEBERG_OPERATIONS, names, table, lambda: IcebergLaws(base))
+    if layout in CREATION_LAYOUTS:
+        base = creation_base(layout)
+        return World(base, CREATIONS[layout], DELTA_NAMES, Creator, lambda: CreationLaws(base))
     base = base_table(layout)
     return World(base, OPERATIONS, DELTA_NAMES, Writer, lambda: Laws(base))

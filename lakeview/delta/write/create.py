@@ -24,10 +24,17 @@ from lakeview.delta.write.rules import active_features, check_clustering, with_r
 from lakeview.delta.write.writer import ENGINE
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.data_types import VARIANT, ArrayType, MapType, StructType
-from lakeview.model.errors import CommitConflictError, InvalidRequestError, UnsupportedTableError
+from lakeview.model.errors import (
+    CommitConflictError,
+    InvalidRequestError,
+    LakeviewError,
+    StoreUnavailableError,
+    UnsupportedTableError,
+)
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.storage import Storage
+from lakeview.storage.exclusive import ExclusivePut
 
 _VERSION = re.compile(r"\d{20}\.")
 """How the names of commits and checkpoints begin."""
@@ -124,10 +131,17 @@ def put_first(
     if asks_for_in_commit_times(metadata.properties):
         info["inCommitTimestamp"] = now
     data = encode_actions([("commitInfo", info), ("protocol", protocol), ("metaData", metadata), *actions])
-    try:
-        storage.put_if_absent(f"{LOG_FOLDER}/{commit_name(0)}", data)
-    except FileExistsError as error:
-        raise _table_exists(storage) from error
+
+    def unknown_outcome(path: str, error: LakeviewError) -> StoreUnavailableError:
+        return StoreUnavailableError(
+            f"whether a table was made at {storage.root} is not known: {error.message}",
+            fix=f"open it: it was, if version 0 carries txnId {info['txnId']}", place=path, kind="outcome-unknown",
+        )  # fmt: skip
+
+    # the store may try again by itself, or its reply be lost: the file that is there may be ours
+    creation = ExclusivePut(storage, lambda path: storage.read(path) == data, unknown_outcome)
+    if not creation.put(f"{LOG_FOLDER}/{commit_name(0)}", data):
+        raise _table_exists(storage)
 
 
 def check_no_table(storage: Storage) -> None:
