@@ -140,16 +140,18 @@ def create_table(
     """Create an empty table. `schema` is lakeview's, Arrow's or polars', or names types; `engine` and
     `user` are recorded with the commit.
 
-    CommitConflictError if there is a table already, InvalidRequestError for a schema, partitioning, clustering or
-    property that no table can have, UnsupportedTableError for a format, type, feature or property that is not written.
+    CommitConflictError if there is a table already, InvalidRequestError for a folder of other files and for a schema,
+    partitioning, clustering or property that no table can have, UnsupportedTableError for a format, type, feature or
+    property that is not written.
     """
     if format != "delta":
         raise UnsupportedTableError(
             f"lakeview creates no {format} tables", fix="use format='delta'", kind="unsupported-format"
         )
-    from lakeview.delta.write.create import create_log
+    from lakeview.delta.write.create import check_no_files, create_log
 
     storage = open_storage(address, options=storage_options, config=config, decode=True)
+    check_no_files(storage)
     create_log(
         storage,
         schema_of(schema),

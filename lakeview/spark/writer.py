@@ -14,6 +14,7 @@ import lakeview as lv
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.log.commits import json_text
 from lakeview.delta.table import DeltaTable
+from lakeview.delta.write.create import create_log
 from lakeview.delta.write.file_changes import paths_of
 from lakeview.delta.write.writer import discard, write_files
 from lakeview.model.clock import Clock
@@ -160,15 +161,12 @@ class LakeviewWriter(DataSourceArrowWriter):
         try:
             _open(self.options)
         except NotATableError:
-            return lv.create_table(
-                self.options.path,
-                self.context.schema,
-                partition_by=list(self.context.partition_columns),
-                properties=dict(self.options.properties),
-                user=self.options.user_name,
-                clock=clock,
-                storage_options=self.options.access.options,
-            )
+            storage = self._storage()  # which the files of the first rows are in
+            create_log(
+                storage, self.context.schema, partition_by=list(self.context.partition_columns),
+                properties=dict(self.options.properties), user=self.options.user_name, clock=clock,
+            )  # fmt: skip
+            return DeltaTable(storage)
         return None
 
     def _described(self, adds: Sequence[AddFile], rows: int) -> tuple[dict[str, Any], dict[str, Any]]:

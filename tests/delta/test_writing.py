@@ -154,6 +154,24 @@ def test_a_table_is_not_created_over_another(tmp_path: Path) -> None:
     assert files_on_disk(tmp_path) == before
 
 
+def test_no_table_is_created_among_files_of_others(tmp_path: Path) -> None:
+    source = orders(tmp_path / "source")
+    target = tmp_path / "target"
+    (target / "day=1").mkdir(parents=True)
+    (target / "_checkpoints").mkdir()
+    (target / "_checkpoints/offsets").touch()
+    (target / "day=1/rows.parquet").touch()
+    makers: list[Callable[[], object]] = [lambda: orders(target), lambda: source.clone(str(target))]
+    for make in makers:
+        with pytest.raises(InvalidRequestError, match="has files and no table, of which a vacuum") as caught:
+            make()
+        assert (caught.value.kind, "convert_to_delta" in (caught.value.fix or "")) == ("files-without-table", True)
+    assert files_on_disk(target) == ["_checkpoints/offsets", "day=1/rows.parquet"]
+    (target / "day=1/rows.parquet").unlink()
+    (target / "day=1").rmdir()
+    assert orders(target).latest_version == 0, "hidden files are no rows of the table, and stay"
+
+
 NESTED = Schema((Field("x", PrimitiveType("long")), Field("s", PrimitiveType("string"))))
 IMPOSSIBLE: list[tuple[str, dict[str, Any], type[LakeviewError], str]] = [
     ("two columns that differ by case only", {"schema": pa.schema([("a", "int64"), ("A", "int64")])},

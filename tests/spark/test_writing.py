@@ -4,7 +4,7 @@ import errno
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, DataFrameWriter, Row, SparkSession
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
+from lakeview.delta.write.create import create_log
 from lakeview.model.errors import (
     CommitConflictError,
     ConstraintViolationError,
@@ -267,7 +268,7 @@ def test_a_write_that_needs_no_table_to_be_there(spark: SparkSession, tmp_path: 
         options = WriteOptions.parse({"path": str(tmp_path / if_exists), "ifExists": if_exists}, overwrite=False)
         writer = LakeviewWriter(options, frame.schema, overwrite=False)
         messages = [writer.write(iter(frame.toArrow().to_batches()))]
-        lv.create_table(options.path, lv.Schema.from_arrow(frame.toArrow().schema))
+        create_log(open_storage(options.path), lv.Schema.from_arrow(frame.toArrow().schema))
         with nullcontext() if if_exists == "ignore" else pytest.raises(InvalidRequestError, match="there is a table"):
             writer.commit(messages)
         assert data_files(tmp_path / if_exists) == []
@@ -498,10 +499,11 @@ def test_rows_that_were_checked_against_other_rules_are_not_committed(spark: Spa
     address = tmp_path / "numbers"
     frame = numbers(spark, 0, 5, tasks=1)
     options = WriteOptions.parse({"path": str(address)}, overwrite=False)
-    for change in (
-        lambda: lv.create_table(str(address), lv.Schema.from_arrow(frame.toArrow().schema)),
+    changes: list[Callable[[], object]] = [
+        lambda: create_log(open_storage(str(address)), lv.Schema.from_arrow(frame.toArrow().schema)),
         lambda: DeltaTable(open_storage(str(address))).add_constraint("few", "id < 3"),
-    ):
+    ]
+    for change in changes:
         writer = LakeviewWriter(options, frame.schema, overwrite=False)
         message = writer.write(iter(frame.toArrow().to_batches()))
         change()

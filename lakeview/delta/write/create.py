@@ -150,6 +150,23 @@ def check_no_table(storage: Storage) -> None:
         raise _table_exists(storage)
 
 
+def check_no_files(storage: Storage) -> None:
+    """InvalidRequestError where files of others lie, hidden ones aside: the table's vacuum would delete them.
+    CommitConflictError where they are those of a table."""
+    names: list[str] = []
+    with suppress(UnsupportedTableError):  # a store without listings: `put_if_absent` says what it cannot do
+        if storage.holds_files():
+            names = [*(name for name, *_ in storage.entries_from("")), *storage.folders("")]
+    if all(name.startswith(("_", ".")) for name in names):
+        return
+    check_no_table(storage)
+    raise InvalidRequestError(
+        f"{storage.root} has files and no table, of which a vacuum would delete them",
+        fix="make a table of Parquet files by convert_to_delta (Spark: convertToDelta), or choose another address",
+        place=storage.root, kind="files-without-table",
+    )  # fmt: skip
+
+
 def _table_exists(storage: Storage) -> CommitConflictError:
     return CommitConflictError(
         f"{storage.root} holds a table already",

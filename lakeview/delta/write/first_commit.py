@@ -25,7 +25,7 @@ from lakeview.delta.log.commits import json_text
 from lakeview.delta.log.file_actions import PARTITION_VALUES
 from lakeview.delta.log.paths import encode_path
 from lakeview.delta.write.common_schema import common_schema
-from lakeview.delta.write.create import check_schema, lowest_protocol, put_first
+from lakeview.delta.write.create import check_no_files, check_schema, lowest_protocol, put_first
 from lakeview.delta.write.deep_clone import CopyFiles, copies_of, copying
 from lakeview.delta.write.definition import Definition
 from lakeview.delta.write.file_changes import LIVE_COLUMNS, add_of
@@ -64,9 +64,10 @@ def clone(
 
     Reading a shallow clone needs the source's folder among the allowed roots, where roots are configured. Row ids and
     commit versions are those of the clone's own log. CommitConflictError if there is a table at `target`,
-    UnsupportedTableError for a source that is not written here; for properties as when they are set. Where copying
-    fails, or the commit is refused, copies are removed again.
+    InvalidRequestError if other files are, UnsupportedTableError for a source that is not written here; for properties
+    as when they are set. Where copying fails, or the commit is refused, copies are removed again.
     """
+    check_no_files(target)
     state = source.state(version, at)
     definition = Definition(state, source.storage.root)
     if new_properties:

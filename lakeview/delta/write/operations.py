@@ -186,7 +186,8 @@ class Operations(DefinitionOperations):
         `properties` besides its own. They stay where they are (a shallow clone), so that reading the clone needs this
         folder among the allowed roots, and a vacuum here breaks it; or are copied with `deep`, each whole in memory.
 
-        CommitConflictError if there is a table at the address, DataFileMissingError where a file to copy is gone.
+        CommitConflictError if there is a table at the address, InvalidRequestError if other files are there,
+        DataFileMissingError where a file to copy is gone.
         """
         from lakeview.delta.write.deep_clone import copy_files
         from lakeview.delta.write.first_commit import clone

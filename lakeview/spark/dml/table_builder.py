@@ -22,7 +22,6 @@ from lakeview.spark.addresses import delta_table
 from lakeview.spark.dml.catalog import check_entry, check_name, default_location, location, path_of, register_table
 from lakeview.spark.types import declared_schema, declared_type
 from lakeview.spark.writer import ENGINE
-from lakeview.storage import open_storage
 from lakeview.storage.access import StoreAccess
 
 T = TypeVar("T")
@@ -177,13 +176,6 @@ class DeltaTableBuilder(Generic[T]):
             raise NotATableError(
                 f"there is no table at {address} to be replaced", fix="use createOrReplace", place=address
             )
-        storage = open_storage(address, options=self._access.options, decode=True)
-        if storage.holds_files() and self._existing(address) is None:  # else another writer was first
-            raise InvalidRequestError(
-                f"{address} has files and no table, of which a vacuum would delete them",
-                fix="use convertToDelta for a folder of Parquet files, or choose another location", place=address,
-                kind="files-without-table",
-            )  # fmt: skip
         try:
             return lv.create_table(
                 address, self._schema(), name=self._name, description=self._description,
