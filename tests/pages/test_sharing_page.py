@@ -268,6 +268,8 @@ def test_what_a_share_does_not_tell_is_unknown(served: RunningServer) -> None:
     overview = open_page("overview", table)
     figures = {m.label: m.value for m in overview.metric}
     assert (figures["Rows"], figures["Retained bytes"], figures["Last commit"]) == ("12", "unknown", "unknown")
+    (retained,) = [m for m in overview.metric if m.label == "Retained bytes"]
+    assert retained.proto.delta_description == "", "a note on a figure that is not there"
     assert "last change unknown" in text(overview)
     assert "History costs" not in text(overview)
     health = open_page("health", table)

@@ -73,11 +73,12 @@ def _retained_tile(now: OpenTable, progress: views.overview.Progress) -> None:
     scope = [", of the default branch"] if retention.refs > 1 else []
     if now.ref is not None:
         scope.append(f", and of files that only {escape(now.ref)} has")
+    old = views.overview.retained_text(retention.retained_bytes, undated=retention.undated, is_bound=is_bound)
     tile(
         "Retained bytes",
         views.overview.figure(None if is_bound else stored, stored, views.units.format_bytes),
-        views.overview.retained_text(retention.retained_bytes, undated=retention.undated, is_bound=is_bound),
-        note="old" if retention.retained_bytes or is_bound else None,
+        old,
+        note="old" if old is not None and (retention.retained_bytes or is_bound) else None,
         help="Bytes of the latest version, and of removed files that versions which can still be read need"
         f"{''.join(scope)}.",
         trend=None if course is None else views.overview.samples(course, "bytes"),
