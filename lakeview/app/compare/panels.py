@@ -76,7 +76,7 @@ def offers(now: OpenTable) -> None:
     st.markdown("**Compare with** &ensp; :small[:gray[or choose any version above]]")
     timeline = now.look.timeline()
     timestamps = dict(zip(timeline["version"], timeline["timestamp"], strict=True))
-    links = st.container(horizontal=True, gap="medium")
+    links = st.container(horizontal=True, gap="small")
     for choice in choices:
         when = views.units.format_moment(timestamps.get(choice.version))
         label = f"{choice.label} · {views.units.format_version(choice.version)}, {when}"
