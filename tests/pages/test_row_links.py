@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from lakeview.app import row_links
+from lakeview.app import commits, row_links
 from lakeview.app.pages import PAGES
 
 APP = Path(row_links.__file__).parent
@@ -25,6 +25,21 @@ def test_a_click_opens_the_page_of_the_row(monkeypatch: pytest.MonkeyPatch) -> N
     row_links.follow()
     row_links.follow()
     assert opened == [(PAGES["files"].file, {"file": "b"})]
+
+
+@pytest.mark.parametrize("field", ["commit", "version"])
+def test_a_click_on_a_mark_opens_its_commit_and_one_on_the_sum_of_others_nothing(
+    field: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state: dict[str, Any] = {}
+    opened: list[dict[str, str]] = []
+    monkeypatch.setattr("streamlit.session_state", state)
+    monkeypatch.setattr("streamlit.switch_page", lambda _, query_params: opened.append(query_params))
+    for version in ("9007199254741028", None):
+        state["past-0"] = {"selection": {"picked": [{field: version}]}}
+        commits.open_picked("past-0")
+        row_links.follow()
+    assert [link["commit"] for link in opened] == ["9007199254741028"]
 
 
 def test_links_of_rows_are_those_of_their_own_table() -> None:
