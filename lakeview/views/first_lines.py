@@ -88,10 +88,10 @@ def unpartitioned_line(files: int) -> str:
 
 
 def pruning_line(clustering: pl.DataFrame) -> str:
-    """By which column a filter reads the fewest files, and by which the most, from CLUSTERING; "" without ranges."""
+    """By which column a filter reads the fewest files, and by which the most, from CLUSTERING; that none has ranges."""
     ranked = clustering.drop_nulls("reads").sort("reads", maintain_order=True)
     if ranked.is_empty():
-        return ""
+        return "No column has min and max in its files: only partition values and null counts skip any"
     best, worst = (ranked.row(place, named=True) for place in (0, -1))
     if ranked.height > 1 and _of_files(best) == _of_files(worst):
         return f"A filter for one value of any of {ranked.height:,} columns reads {_of_files(best)} on average"

@@ -84,7 +84,7 @@ def test_pruning_names_the_columns_whose_filters_skip_most_and_least() -> None:
     clustering = pl.DataFrame(ranks)
     assert pruning_line(clustering) == "A filter for one value of b reads 1.4 of 9 files on average, of a 9 of 9 files"
     assert pruning_line(clustering.head(1)) == "A filter for one value of a reads 9 of 9 files on average"
-    assert pruning_line(clustering.tail(1)) == ""
+    assert pruning_line(clustering.tail(1)).startswith("No column has min and max in its files: ")
     equal = clustering.with_columns(reads=9.0)
     assert pruning_line(equal) == "A filter for one value of any of 3 columns reads 9 of 9 files on average"
 
