@@ -120,10 +120,11 @@ def moment(options: Mapping[str, str], name: str) -> datetime | None:
     except ValueError as error:
         raise InvalidRequestError(f"{name} is {text!r}, which is no ISO moment") from error
     if timestamp.tzinfo is None:
-        # Delta takes it for one in the time zone of the session, which Spark does not tell a Python source
+        # Delta takes it for one in the time zone of the session. The process that plans a Python source has no session,
+        # and gets neither its settings nor an environment variable with the zone
         raise InvalidRequestError(
             f"{name} {text} has no offset, and Spark tells a Python source no time zone of the session",
-            fix=f"write {timestamp.isoformat()}Z for UTC",
+            fix=f"write {timestamp.isoformat()}Z for UTC; lakeview.spark.table(spark, address, at=text) knows the zone",
         )
     return timestamp
 

@@ -24,6 +24,7 @@ from lakeview.spark.addresses import task_access
 from lakeview.spark.native import native_rows
 from lakeview.spark.native_files import divide
 from lakeview.spark.option_values import as_spark_options
+from lakeview.spark.timestamps import timestamp_of
 from lakeview.spark.types import to_spark
 
 if TYPE_CHECKING:
@@ -38,13 +39,14 @@ def table(
     address: str,
     *,
     version: int | None = None,
-    at: datetime | None = None,
+    at: datetime | str | None = None,
     columns: Sequence[str] | None = None,
     where: str | None = None,
     native: bool = True,
     storage_options: Mapping[str, Any] | None = None,
 ) -> DataFrame:
-    """A version of a table (latest, `version`, or that of a moment) with only these columns and rows.
+    """A version of a table (latest, `version`, or that of a moment) with only these columns and rows. A moment is a
+    datetime with its offset, or text, which without one is in the time zone of the session.
 
     Local Parquet files are read by Spark itself, which then reads the columns that a query needs and skips row groups;
     what it cannot read (remote stores, Avro and ORC, equality deletes, ...) comes through the Python source, file by
@@ -54,7 +56,7 @@ def table(
     and Spark shows none. Raises the errors of `open_table`.
     """
     source_table = lv.open_table(address, storage_options=storage_options)
-    snapshot = source_table.snapshot(version, at=at)
+    snapshot = source_table.snapshot(version, at=None if at is None else timestamp_of(spark, at))
     names = snapshot.schema.names if columns is None else snapshot.schema.spelled(columns)
     filtered = [] if where is None else predicate(where, snapshot.schema).meta.root_names()
     if where is not None:

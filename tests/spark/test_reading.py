@@ -4,6 +4,7 @@ import re
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import deltalake
 import pyarrow as pa
@@ -11,7 +12,8 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from lakeview.model.errors import InvalidRequestError, NotATableError
+import lakeview as lv
+from lakeview.model.errors import InvalidRequestError, NotATableError, VersionNotFoundError
 from lakeview.model.schema import Schema
 from lakeview.rows.tasks import FileTask
 from lakeview.spark import table
@@ -58,6 +60,19 @@ def test_versions_and_moments_are_read_as_asked(spark: SparkSession, orders: str
     assert source.option("version", 0).load(orders).count() == 4
     assert spark.read.format("lakeview").option("timestamp", "2100-01-01T00:00:00Z").load(orders).count() == 8
     assert table(spark, orders, at=datetime(2100, 1, 1, tzinfo=UTC)).count() == 8
+
+
+def test_a_moment_without_an_offset_is_in_the_time_zone_of_the_session(spark: SparkSession, orders: str) -> None:
+    first = lv.open_table(orders).history()["timestamp"].min()
+    assert isinstance(first, datetime)
+    text = f"{first.astimezone(ZoneInfo('America/New_York')):%Y-%m-%d %H:%M:%S.%f}"
+    with pytest.raises(VersionNotFoundError):
+        table(spark, orders, at=text)
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        assert table(spark, orders, at=text).count() == 4
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
 def test_a_frame_keeps_the_version_it_was_loaded_at(spark: SparkSession, tmp_path: Path) -> None:

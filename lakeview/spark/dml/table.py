@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
 import lakeview as lv
@@ -25,6 +24,7 @@ from lakeview.spark.dml.merge_builder import DeltaMergeBuilder
 from lakeview.spark.dml.optimize_builder import DeltaOptimizeBuilder
 from lakeview.spark.dml.table_builder import Creation, DeltaTableBuilder
 from lakeview.spark.tables import table
+from lakeview.spark.timestamps import timestamp_of
 from lakeview.spark.types import from_spark, struct_type
 from lakeview.storage.access import StoreAccess
 
@@ -247,7 +247,7 @@ class DeltaTable:
         properties: Mapping[str, str] | None = None,
     ) -> DeltaTable:
         """As `clone`, of the files that the table had at a moment, which is written as for `restoreToTimestamp`."""
-        return self._clone(target, isShallow, replace, properties, at=_moment(self._spark, timestamp))
+        return self._clone(target, isShallow, replace, properties, at=timestamp_of(self._spark, timestamp))
 
     def _clone(
         self, target: str, isShallow: bool, replace: bool, properties: Mapping[str, str] | None, **point: Any
@@ -285,17 +285,5 @@ class DeltaTable:
     def restoreToTimestamp(self, timestamp: datetime | str) -> DataFrame:
         """Make the table what it was at a moment: a datetime with its offset, or text, which without one is in the time
         zone of the session. Returns as `restoreToVersion`."""
-        version = self._table.restore(at=_moment(self._spark, timestamp))
+        version = self._table.restore(at=timestamp_of(self._spark, timestamp))
         return results.restore_result(self._spark, self._table, version)
-
-
-def _moment(spark: SparkSession, text: datetime | str) -> datetime:
-    """A text as Spark reads it as a timestamp. InvalidRequestError for one that it takes for none."""
-    if isinstance(text, datetime):
-        return text
-    (row,) = spark.range(1).select(f.unix_micros(f.lit(text).try_cast("timestamp"))).collect()
-    if row[0] is None:
-        raise InvalidRequestError(
-            f"{text!r} is no timestamp", fix="write it as 2026-07-15 or 2026-07-15 03:25:00", place="timestamp"
-        )
-    return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=row[0])
