@@ -94,6 +94,8 @@ def sequence_numbers_increase(step: Step, _: Story) -> Iterator[Case]:
     elif step.latest_sequence is not None and step.latest_sequence > own:
         yield violated(version, "a file has a later sequence number than the snapshot", f"at most {own}",
             str(step.latest_sequence))  # fmt: skip
+    elif step.base and step.parent is None:
+        yield unknowable(version, _PARENT_GONE)
     else:
         yield proven(version)
 
