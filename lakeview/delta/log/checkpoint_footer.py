@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -38,7 +39,10 @@ class Footer:
         schema = self.metadata.schema
         self._fields: list[pa.Field] = list(file.schema_arrow)
         self._leaves = {schema.column(i).path: i for i in range(len(schema))}
-        self._places = {place for path in self._leaves for place in _above(path)}
+
+    @cached_property
+    def _places(self) -> set[str]:  # on first use: a table that is only opened asks for leaves
+        return {place for path in self._leaves for place in _above(path)}
 
     def has(self, place: str) -> bool:
         """Whether there is a leaf, or a struct above leaves, of this path (`add.stats`)."""

@@ -64,34 +64,32 @@ class ParquetActions:
 
         `first`: one action of each kind is enough, and nothing is read after it.
         """
-        footer = self.footer
-        with readable(self.name, self.parent):
-            footer.require_structs(kinds)
-        keys = {kind: [key for key in of if footer.has_leaf(f"{kind}.{key}")] for kind, of in kinds.items()}
         actions: dict[str, list[dict[str, Any]]] = {kind: [] for kind in kinds}
-        for batch in self._state_batches({kind: of for kind, of in keys.items() if of}):
-            for kind, column in zip(batch.schema.names, batch.columns, strict=True):
-                actions[kind] += _actions(column, keys[kind])
-            if first and all(map(actions.get, batch.schema.names)):
-                break
+        with self._open() as file:  # once, for its footer and its rows
+            footer = self.footer
+            footer.require_structs(kinds)
+            keys = {kind: [key for key in of if footer.has_leaf(f"{kind}.{key}")] for kind, of in kinds.items()}
+            for batch in self._state_batches(file, {kind: of for kind, of in keys.items() if of}):
+                for kind, column in zip(batch.schema.names, batch.columns, strict=True):
+                    actions[kind] += _actions(column, keys[kind])
+                if first and all(map(actions.get, batch.schema.names)):
+                    break
         return {kind: rows[: 1 if first else None] for kind, rows in actions.items()}
 
-    def _state_batches(self, keys: Mapping[str, Sequence[str]]) -> Iterator[pa.RecordBatch]:
+    def _state_batches(self, file: pq.ParquetFile, keys: Mapping[str, Sequence[str]]) -> Iterator[pa.RecordBatch]:
         """The columns of these kinds of actions, of the row groups where one of their keys has values; of all row
         groups of a small file."""
         kinds = list(keys)
         metadata = self.footer.metadata
         if metadata.num_rows > _FEW_ROWS:
-            with readable(self.name, self.parent):
-                groups = self.footer.groups(*(f"{kind}.{key}" for kind, of in keys.items() for key in of))
+            groups = self.footer.groups(*(f"{kind}.{key}" for kind, of in keys.items() for key in of))
         else:
             groups = list(range(metadata.num_row_groups))
         if kinds and groups:
-            with self._open() as file:
-                # one thread: these are few rows
-                size = self.footer.batch_rows(_BATCH_ROWS)
-                batches = file.iter_batches(size, row_groups=groups, columns=kinds, use_threads=False)
-                yield from self._checked(batches, kinds, groups)
+            # one thread: these are few rows
+            size = self.footer.batch_rows(_BATCH_ROWS)
+            batches = file.iter_batches(size, row_groups=groups, columns=kinds, use_threads=False)
+            yield from self._checked(batches, kinds, groups)
 
     def leaves(
         self,
