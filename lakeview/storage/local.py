@@ -80,9 +80,11 @@ class LocalStorage(Storage):
                 for entry in directory:
                     if entry.name < start or not entry.is_file():
                         continue
-                    with suppress(FileNotFoundError):  # removed while we look: then it is not there
+                    try:
                         stat = entry.stat()
-                        entries.append((printable(entry.name), stat.st_size, stat.st_mtime_ns // 1_000_000))
+                    except FileNotFoundError:  # removed while we look: then it is not there
+                        continue
+                    entries.append((printable(entry.name), stat.st_size, stat.st_mtime_ns // 1_000_000))
         except (FileNotFoundError, NotADirectoryError):
             return []
         entries.sort()

@@ -31,4 +31,4 @@ def has_name_like(folder: str, name: re.Pattern[str]) -> bool:
 
 def printable(name: str) -> str:
     """A local file's name as text: bytes that are no UTF-8, which no log can name, become question marks."""
-    return name.encode(errors="replace").decode()
+    return name if name.isascii() else name.encode(errors="replace").decode()
