@@ -15,12 +15,11 @@ from queue import Empty, SimpleQueue
 
 from lakeview.spark.gateway import VECTOR_FLAG, scala_version, spark_home
 from lakeview.spark.java import find_java
+from tests.quick_spark import INTERPRETED, UNVERIFIED
 
 _START_SECONDS = 180
 _MASTER = re.compile(r"Starting Spark master at (spark://\S+)")
 _WORKER = re.compile(r"(Successfully registered with master)")
-UNVERIFIED = "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
-"""Flags of Java to load classes without a check of their bytecode: a fifth of the CPU time to the first rows."""
 _QUICK = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {UNVERIFIED}"
 SETTINGS = {
     "spark.driver.host": "127.0.0.1",
@@ -31,9 +30,7 @@ SETTINGS = {
     "spark.executor.cores": "1",
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
-    # few rows: compiling queries costs more than it brings
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    **INTERPRETED,
     # drivers are Spark Connect servers as well
     "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
     "spark.connect.grpc.binding.address": "127.0.0.1",

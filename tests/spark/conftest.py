@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from lakeview.spark import session
 from lakeview.spark.pipelines.server import connect_settings, url
 from lakeview.spark.sessions import python_path, settings
-from tests.spark.cluster import UNVERIFIED
+from tests.quick_spark import INTERPRETED, UNVERIFIED
 
 WORKERS = Path(__file__).with_name("workers")
 """What Python workers import when they start."""
@@ -24,9 +24,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         java_options: f"{settings(short_job=True)[java_options]} {UNVERIFIED}",
         "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
         "spark.python.daemon.module": "lakeview.spark.daemon",
-        # many queries of a few rows: compiling each costs more than it brings
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        **INTERPRETED,
     }
     warehouse = tmp_path_factory.mktemp("warehouse").as_uri()
     running = session(

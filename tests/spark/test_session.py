@@ -16,7 +16,7 @@ from lakeview.spark.datasource import register
 from lakeview.spark.gateway import SECURITY_FLAG, VECTOR_FLAG, launch_command, scala_version, spark_home, start_gateway
 from lakeview.spark.java import Java, find_java
 from lakeview.spark.sessions import session, settings
-from tests.spark.cluster import UNVERIFIED
+from tests.quick_spark import UNVERIFIED
 
 pytestmark = [pytest.mark.spark]
 

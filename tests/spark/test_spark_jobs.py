@@ -16,7 +16,7 @@ from lakeview.jobs import JobCancelledError, Progress, Request, SparkJobs, State
 from lakeview.model.errors import LakeviewError, NotATableError
 from lakeview.spark.sessions import settings
 from lakeview.views.data.profile import profile
-from tests.spark.cluster import UNVERIFIED
+from tests.quick_spark import INTERPRETED, UNVERIFIED
 
 pytestmark = pytest.mark.spark
 
@@ -46,7 +46,7 @@ def test_a_profile_with_progress_a_cancel_and_a_kill(tmp_path: Path) -> None:
 
     java_options = "spark.driver.extraJavaOptions"  # quick compilation: the rows are few
     quick = f"{settings(short_job=True)[java_options]} {UNVERIFIED}"
-    with SparkJobs(at_once=1, settings={java_options: quick}) as jobs:
+    with SparkJobs(at_once=1, settings={java_options: quick, **INTERPRETED}) as jobs:
         answer = jobs.run(request, on_wait=progress_calls.append)
         assert answer.rows.to_dicts() == profile(lv.scan(address))[0].to_dicts()
         assert answer.counts == {"rows": 1000}

@@ -1,0 +1,7 @@
+"""Spark for a minute of work on few rows: what tests add to the settings of a session."""
+
+UNVERIFIED = "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+"""Flags of Java to load classes without a check of their bytecode: a fifth of the CPU time to the first rows."""
+
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""Queries are not compiled: of a few rows, that costs more than it brings."""
