@@ -30,8 +30,9 @@ EXHAUSTIVE_VACUUM = ("delete", "vacuum")
 OTHERS = [
     "append+delete@plain", "append+append@due", "restore+delete@vectors", "restore+checkpoint@vectors",
     "replace+append@feed", "create+clone@empty", "convert+convert@parquet", "create+create@empty/local",
+    "vacuum@tracked",
 ]  # fmt: skip
-"""Pairs beyond the matrix, with at most one fault at any call."""
+"""Pairs beyond the matrix, and a vacuum alone, with at most one fault at any call."""
 
 FAULTS_BY_CHANCE = with_breadth(
     [

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 
 import polars as pl
@@ -20,7 +21,7 @@ from lakeview.delta.log.actions import CommitInfo
 from lakeview.delta.log.paths import LogFile
 from lakeview.delta.log.table_log import TableLog
 from lakeview.model.column_values import moment, moments
-from lakeview.model.errors import VersionNotFoundError
+from lakeview.model.errors import CorruptTableError, VersionNotFoundError
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.model.snapshot import milliseconds
 from lakeview.model.table_metadata import TableProtocol
@@ -50,6 +51,17 @@ def in_commit_start(protocol: TableProtocol, properties: Mapping[str, str]) -> i
 def asks_for_in_commit_times(properties: Mapping[str, str]) -> bool:
     """Whether the property is set that has a force only where the protocol names the feature."""
     return properties.get("delta.enableInCommitTimestamps", "").lower() == "true"
+
+
+def time_before(log: TableLog, start: int, version: int) -> datetime | None:
+    """The time of the commit before a version that is to be committed; `start` as of CommitTimes. The commit's own word
+    comes first: a listing may be older and lack it."""
+    if version > start:
+        with suppress(CorruptTableError):  # a checkpoint stands in for it
+            own = moment(next(log.infos([version - 1]))[1].in_commit_timestamp)
+            if own is not None:
+                return own
+    return CommitTimes(log, start).of(version - 1)
 
 
 class CommitTimes:

@@ -13,7 +13,7 @@ import msgspec
 import polars as pl
 
 from lakeview.delta.log.table_log import TableLog
-from lakeview.delta.log.times import CommitTimes, in_commit_start
+from lakeview.delta.log.times import in_commit_start, time_before
 from lakeview.delta.write.definition import Definition
 from lakeview.model.clock import Clock
 from lakeview.model.snapshot import milliseconds
@@ -141,5 +141,5 @@ def next_in_commit_time(log: TableLog, definition: Definition, version: int, now
     start = in_commit_start(definition.table_protocol, definition.properties)
     if start is None:
         return None
-    previous = CommitTimes(log, start).of(version - 1)
+    previous = time_before(log, start, version)
     return now if previous is None else max(now, previous + timedelta(milliseconds=1))

@@ -9,7 +9,7 @@ from typing import Any
 
 from lakeview.delta.features import check_writable
 from lakeview.delta.log.commits import Commit, encode_actions
-from lakeview.delta.log.times import CommitTimes, in_commit_start
+from lakeview.delta.log.times import in_commit_start, time_before
 from lakeview.delta.write.commit_loop import CommitLoop
 from lakeview.delta.write.follow_up import follow_up
 from lakeview.delta.write.rules import active_features
@@ -52,7 +52,7 @@ def commit_info(
             info["userName"] = user
         if enabled is not None:
             # In-Commit Timestamps: "the larger of" now and one millisecond above the previous commit's
-            previous = CommitTimes(table.log, enabled).of(version - 1)
+            previous = time_before(table.log, enabled, version)
             own = now if previous is None else max(now, previous + timedelta(milliseconds=1))
             info["inCommitTimestamp"] = milliseconds(own)
         return encode_actions([("commitInfo", info)])
