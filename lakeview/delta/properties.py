@@ -155,7 +155,10 @@ PROPERTIES: Mapping[str, Property] = {
         Effect.BACKGROUND, "autoOptimize", "autoOptimize.optimizeWrite", "enableFullRetentionRollback",
         "tuneFileSizesForRewrites",
     ),
-    **_texts(Effect.BACKGROUND, "autoOptimize.autoCompact", "workloadBasedColumns.optimizerStatistics"),
+    "delta.autoOptimize.autoCompact": Property(
+        _one_of("true", "false", "auto", "legacy"), "one of true, false, auto, legacy", Effect.BACKGROUND, ("false",)
+    ),
+    **_texts(Effect.BACKGROUND, "workloadBasedColumns.optimizerStatistics"),
     **{
         f"delta.{name}": Property(interval, _DURATION, Effect.BACKGROUND)
         for name in (

@@ -64,6 +64,7 @@ REFUSED: list[tuple[str, str, str, str, str]] = [
     ("delta.deletedFileRetentionDuration", "interval -7 days", "property-value", "-7 days", "'interval 7 days'"),
     ("delta.logRetentionDuration", "30", "property-value", "is '30'", "'interval 7 days'"),
     ("delta.appendOnly", "yes", "property-value", "is 'yes'", "true or false"),
+    ("delta.autoOptimize.autoCompact", "often", "property-value", "is 'often'", "one of true, false, auto, legacy"),
     ("delta.parquet.compression.codec", "zip", "property-value", "is 'zip'", "one of none"),
     ("delta.parquet.compression.codec", "lzo", "unsupported-property", "is lzo", "zstd or snappy"),
     ("delta.targetFileSize", "0", "property-value", "is '0'", "128mb"),
