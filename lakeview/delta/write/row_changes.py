@@ -28,12 +28,10 @@ from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.rows.arrays import values_to_arrow
-from lakeview.rows.batches import read_ahead
 from lakeview.storage import Storage
 
-THREADS = 1
-"""Files that are written at once, while another thread decodes their rows: with a second one the peak of a merge of 2M
-rows is twice as high (benches/bench_writer.py)."""
+THREADS = 2
+"""Files that are written at once: encoding keeps a core busy, and memory holds so many."""
 
 PACKED_BYTES = 16 << 20
 """Files below this size that are written again share new files, in groups of about this size: a table that is merged
@@ -137,7 +135,7 @@ class RowChanges:
             self._submit(pack.copies)
 
     def _submit(self, copies: Sequence[Copy]) -> None:
-        rows = read_ahead(apply_changes(rewrites(copies, self.storage, self.schema)))
+        rows = apply_changes(rewrites(copies, self.storage, self.schema))
         self._copies.append(self._threads.submit(self._write, rows))
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> list[AddFile]:
