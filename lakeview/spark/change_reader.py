@@ -12,7 +12,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 import lakeview as lv
-from lakeview.model.change_columns import CHANGE_TYPE
+from lakeview.model.change_columns import CHANGE_TYPE, change_schema
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.model.table_body import TableBody
@@ -40,7 +40,7 @@ class ChangeOptions:
     """`readChangeFeed` with `startingVersion` or `startingTimestamp`, and `endingVersion` or `endingTimestamp` (both
     included, the latest without): the rows that commits changed, from the change feed or derived from files.
     `differenceFrom`, a version, and `versionAsOf` (the latest without): the rows that one of the two has alone.
-    `maxFilesPerTrigger`: of a batch of a stream of changes, which has no end."""
+    `maxFilesPerTrigger`: of a batch of a stream of changes, which has no end. `open_end`: the options name no end."""
 
     path: str
     start: int | datetime
@@ -48,6 +48,7 @@ class ChangeOptions:
     difference: bool
     access: StoreAccess = NO_OPTIONS
     max_files: int | None = None
+    open_end: bool = False
 
     @staticmethod
     def apply_to(options: Mapping[str, str]) -> bool:
@@ -102,11 +103,20 @@ class ChangeOptions:
 
     def pin(self) -> ChangeOptions:
         """With the version that is the latest now, where no end is given."""
-        return self if self.end is not None else replace(self, end=self.table().latest_version)
+        return self if self.end is not None else replace(self, end=self.table().latest_version, open_end=True)
 
     def table(self) -> OpenTable:
         """The table, opened."""
         return lv.open_table(self.path, storage_options=self.access.options)
+
+    def columns(self) -> Schema:
+        """The columns of the changes up to a pinned end. Where they may be a stream's, no commit of a Delta table is
+        read: one that goes on from its checkpoint needs none of those before, which a cleanup may have deleted."""
+        table = self.table()
+        if self.open_end and not self.difference and table.format == "delta":
+            assert isinstance(self.end, int)
+            return change_schema(table.snapshot(self.end).schema)
+        return self.read(table)[0]
 
     def read(self, table: TableBody) -> tuple[Schema, list[tuple[FileTask, str | None]]]:
         """The columns of the changes, and the files that hold them. Errors as `changes` and `difference`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ from lakeview.rows.tasks import FileTask
 from lakeview.spark.addresses import task_access
 from lakeview.spark.change_reader import ChangeOptions, ChangePartition, change_partitions, change_rows
 from lakeview.spark.stream_options import MOST_FILES
-from lakeview.spark.streams import no_offset, other_columns, other_table, taken_back
+from lakeview.spark.streams import no_offset, no_version, other_columns, other_table, taken_back
 from lakeview.spark.types import check_schema
 
 
@@ -78,6 +79,8 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         start = self.options.start
         if isinstance(start, datetime):
             start = first_version_from(self.table.versions(look=False).sort("version"), start)
+        elif start > self.table.latest_version + 1:
+            raise no_version(self.table.address, start, self.table.latest_version)
         return _Offset(start - 1, self._id()).json()
 
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -118,15 +121,24 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _tasks(self, first: int, last: int) -> Sequence[tuple[FileTask, str | None]]:
         """The files of changes, with the columns of the stream's version. InvalidRequestError where they changed since
         then."""
-        columns, tasks = self.table.change_tasks(first, last)
-        own = self.table.state(self._version).metadata.schema_string
-        if last < self._version and self.table.state(last).metadata.schema_string != own:
+        own = self._columns  # before a cleanup of the log may take the version
+        if self._columns_of(last) == own:
+            columns, tasks = self.table.change_tasks(first, last)
+        elif last < self._version:
             columns, tasks = self.table.change_tasks(first, self._version)
             tasks = [(task, kind) for task, kind in tasks if task.constants[VERSION] <= last]
-        elif self.table.state(last).metadata.schema_string != own:
+        else:
             raise other_columns(f"version {last}", self.table.address)
         check_schema(self.schema, columns)
         return tasks
+
+    @cached_property
+    def _columns(self) -> pa.Schema:
+        return self._columns_of(self._version)
+
+    def _columns_of(self, version: int) -> pa.Schema:
+        """The columns alone: comments and the next value of an identity column change the schema's text as well."""
+        return self.table.snapshot(version).schema.to_arrow()
 
     def _id(self) -> str:
         return str(self.table.state().metadata.id)
@@ -139,5 +151,5 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if offset.table != self._id():
             raise other_table(self.table.address, offset.table, self._id())
         if self.table.latest_version < offset.version:
-            raise taken_back(self.table.address, offset.version, self.table.latest_version)
+            raise taken_back(self.table.address, offset.version, self.table.latest_version, may_go_on=False)
         return offset

@@ -51,7 +51,7 @@ class LakeviewDataSource(DataSource):
     def schema(self) -> StructType:
         """All columns of the pinned version."""
         if self.changes is not None:
-            return to_spark(self.changes.read(self.changes.table())[0])
+            return to_spark(self.changes.columns())
         options = ReadOptions.parse(without_stream_options(self.options))
         table = lv.open_table(options.path, storage_options=options.access.options)
         version = None if self.version is None else options.version_of(table, self.version)

@@ -21,6 +21,7 @@ from lakeview.spark.streams import (
     Start,
     is_start,
     no_offset,
+    no_version,
     offset_json,
     other_columns,
     other_table,
@@ -113,11 +114,7 @@ class StreamFiles:
             return Offset(table_id, first_version_from(times, options.starting_timestamp), 0, initial=False)
         if options.starting_version is not None:
             if options.starting_version > latest + 1:
-                raise VersionNotFoundError(
-                    f"{self.table.address} has no version {options.starting_version}: it is at {latest}",
-                    fix=f"start at a version up to {latest + 1}",
-                    place="startingVersion",
-                )
+                raise no_version(self.table.address, options.starting_version, latest)
             return Offset(table_id, options.starting_version, 0, initial=False)
         return Offset(table_id, latest, 0, initial=True)
 

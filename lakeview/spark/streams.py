@@ -46,11 +46,22 @@ def removed_rows(version: str, address: str, operation: str | None, *, adds: boo
     )
 
 
-def taken_back(address: str, last: int, latest: int) -> VersionNotFoundError:
-    """The error for a table whose log ends before the version `last` that a stream has read."""
+def no_version(address: str, version: int, latest: int) -> VersionNotFoundError:
+    """The error for a stream that is to start behind the version that comes next."""
+    return VersionNotFoundError(
+        f"{address} has no version {version}: it is at {latest}",
+        fix=f"start at a version up to {latest + 1}",
+        place="startingVersion",
+    )
+
+
+def taken_back(address: str, last: int, latest: int, *, may_go_on: bool = True) -> VersionNotFoundError:
+    """The error for a table whose log ends before the version `last` that a stream has read; `may_go_on`: the stream
+    has an option failOnDataLoss."""
     return VersionNotFoundError(
         f"{address} is at version {latest}, and the stream has read version {last}: commits were taken back",
-        fix="start again with a new checkpoint location, or set failOnDataLoss to false to go on with later versions",
+        fix="start again with a new checkpoint location"
+        + (", or set failOnDataLoss to false to go on with later versions" if may_go_on else ""),
         place=f"version {last}",
     )
 

@@ -13,8 +13,9 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.model.data_types import PrimitiveType
+from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import InvalidRequestError, VersionNotFoundError
+from lakeview.model.schema import Schema
 from lakeview.spark.change_reader import ChangeOptions, ChangePartition, change_rows
 from lakeview.spark.change_stream import ChangeStreamReader
 from lakeview.spark.datasource import LakeviewDataSource
@@ -118,6 +119,36 @@ def test_a_stream_of_changes_stops_where_columns_or_the_table_are_others(tmp_pat
             reader.latestOffset(wrong, ReadMaxFiles(1))
     with pytest.raises(VersionNotFoundError, match="the stream has read version 9"):
         reader.latestOffset({**end, "changes": 9}, ReadMaxFiles(1))
+
+
+def test_a_stream_of_changes_goes_on_after_a_cleanup_of_the_log(tmp_path: Path) -> None:
+    table = lv.create_table(str(tmp_path / "t"), pa.schema([("id", pa.int64())]))
+    table.append(pl.DataFrame({"id": [1]}))
+    running = stream_of(table, startingVersion="0")
+    _, end = batches_of(running)
+    table.checkpoint()
+    for version in range(2):
+        (tmp_path / f"t/_delta_log/{version:020}.json").unlink()
+    DeltaTable(table.storage).append(pl.DataFrame({"id": [2]}))
+    for reader in (running, stream_of(table, startingVersion="0")):  # and one that a restart makes
+        ((change,),), _ = batches_of(reader, end)
+        assert change[:3] == (2, "insert", 2)
+    with pytest.raises(VersionNotFoundError, match=r"version 0 of .* is not in the log"):
+        batches_of(stream_of(table, startingVersion="0"))
+
+
+def test_a_stream_of_changes_goes_on_where_columns_stay(tmp_path: Path) -> None:
+    identity = {"delta.identity.start": 1, "delta.identity.step": 1, "delta.identity.allowExplicitInsert": False}
+    columns = (Field("id", PrimitiveType("long"), metadata=identity), Field("v", PrimitiveType("long")))
+    table = lv.create_table(str(tmp_path / "t"), Schema(columns))
+    reader = stream_of(table, startingVersion="1")  # the version that comes
+    table.append(pl.DataFrame({"v": [5]}))
+    table.set_comment("v", "a value")
+    table.append(pl.DataFrame({"v": [6]}))
+    batches, _ = batches_of(reader)
+    assert [row[:3] for batch in batches for row in batch] == [(1, 5, "insert"), (2, 6, "insert")]
+    with pytest.raises(VersionNotFoundError, match=r"no version 5: it is at 3\n  fix: start at a version up to 4"):
+        stream_of(table, startingVersion="5").initialOffset()
 
 
 @pytest.mark.spark
