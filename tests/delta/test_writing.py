@@ -172,6 +172,29 @@ def test_no_table_is_created_among_files_of_others(tmp_path: Path) -> None:
     assert orders(target).latest_version == 0, "hidden files are no rows of the table, and stay"
 
 
+def test_a_folder_of_partitions_is_not_hidden(tmp_path: Path) -> None:
+    (tmp_path / "_day=1").mkdir()
+    (tmp_path / "_day=1/rows.parquet").touch()
+    with pytest.raises(InvalidRequestError, match="has files and no table, of which a vacuum"):
+        lv.create_table(str(tmp_path), {"id": pl.Int64, "_day": pl.Int64}, partition_by=["_day"])
+
+
+@pytest.mark.parametrize("name", ["v1.metadata.json", "00000-a.gz.metadata.json", "00001-b.metadata.json.gz"])
+def test_no_table_takes_the_place_of_an_iceberg_table(tmp_path: Path, name: str) -> None:
+    source = orders(tmp_path / "source")
+    target = tmp_path / "target"
+    (target / "metadata").mkdir(parents=True)
+    (target / "metadata" / name).touch()
+    pl.DataFrame({"id": [1]}).write_parquet(target / "deleted.parquet")
+    makers: list[Callable[[], object]] = [
+        lambda: orders(target), lambda: source.clone(str(target)), lambda: lv.convert_to_delta(str(target)),
+    ]  # fmt: skip
+    for make in makers:
+        with pytest.raises(CommitConflictError, match="holds a table already"):
+            make()
+    assert files_on_disk(target) == ["deleted.parquet", f"metadata/{name}"]
+
+
 NESTED = Schema((Field("x", PrimitiveType("long")), Field("s", PrimitiveType("string"))))
 IMPOSSIBLE: list[tuple[str, dict[str, Any], type[LakeviewError], str]] = [
     ("two columns that differ by case only", {"schema": pa.schema([("a", "int64"), ("A", "int64")])},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -38,6 +38,9 @@ from lakeview.storage.exclusive import ExclusivePut
 
 _VERSION = re.compile(r"\d{20}\.")
 """How the names of commits and checkpoints begin."""
+
+_ICEBERG = re.compile(r"(metadata/)?[^/]+\.metadata\.json(\.gz)?")
+"""Files that make a folder an Iceberg table, by their paths in it or their names in its folder of metadata."""
 
 
 def create_log(
@@ -152,19 +155,28 @@ def check_no_table(storage: Storage) -> None:
 
 def check_no_files(storage: Storage) -> None:
     """InvalidRequestError where files of others lie, hidden ones aside: the table's vacuum would delete them.
-    CommitConflictError where they are those of a table."""
+    CommitConflictError where they are those of a table, in Iceberg's format too."""
     names: list[str] = []
     with suppress(UnsupportedTableError):  # a store without listings: `put_if_absent` says what it cannot do
         if storage.holds_files():
+            check_no_table(storage)  # before a listing of its folder, which may hold a million files
             names = [*(name for name, *_ in storage.entries_from("")), *storage.folders("")]
-    if all(name.startswith(("_", ".")) for name in names):
+    # a folder of a partition is never hidden: the new table may have a column of its name
+    if all(name.startswith(("_", ".")) and "=" not in name for name in names):
         return
-    check_no_table(storage)
+    if "metadata" in names:
+        check_no_iceberg_table(storage, (name for name, *_ in storage.entries_from("metadata")))
     raise InvalidRequestError(
         f"{storage.root} has files and no table, of which a vacuum would delete them",
         fix="make a table of Parquet files by convert_to_delta (Spark: convertToDelta), or choose another address",
         place=storage.root, kind="files-without-table",
     )  # fmt: skip
+
+
+def check_no_iceberg_table(storage: Storage, names: Iterable[str]) -> None:
+    """CommitConflictError where one of the names is that of an Iceberg table's metadata."""
+    if any(map(_ICEBERG.fullmatch, names)):
+        raise _table_exists(storage)
 
 
 def _table_exists(storage: Storage) -> CommitConflictError:

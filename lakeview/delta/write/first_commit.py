@@ -25,7 +25,7 @@ from lakeview.delta.log.commits import json_text
 from lakeview.delta.log.file_actions import PARTITION_VALUES
 from lakeview.delta.log.paths import encode_path
 from lakeview.delta.write.common_schema import common_schema
-from lakeview.delta.write.create import check_no_files, check_schema, lowest_protocol, put_first
+from lakeview.delta.write.create import check_no_files, check_no_iceberg_table, check_schema, lowest_protocol, put_first
 from lakeview.delta.write.deep_clone import CopyFiles, copies_of, copying
 from lakeview.delta.write.definition import Definition
 from lakeview.delta.write.file_changes import LIVE_COLUMNS, add_of
@@ -113,7 +113,7 @@ def convert(storage: Storage, partitions: Schema, clock: Clock) -> None:
 
     `partitions`: the columns that folders such as `day=2026-01-01` name, in their types. InvalidRequestError for a
     folder without Parquet files, files that `common_schema` refuses, and folders that do not name these columns;
-    CommitConflictError if there is a table.
+    CommitConflictError if there is a table, in Iceberg's format too: some of its files hold rows that were deleted.
     """
     files = _parquet_files(storage, partitions)
     sizes = {name: row["size"] for name, row in files.items()}
@@ -153,7 +153,9 @@ def convert(storage: Storage, partitions: Schema, clock: Clock) -> None:
 
 def _parquet_files(storage: Storage, partitions: Schema) -> dict[str, dict[str, Any]]:
     """The rows of a listing, by name, of the data files that could be part of a table."""
-    listing = storage.walk().filter(pl.col("name").str.ends_with(".parquet"))
+    everything = storage.walk()
+    check_no_iceberg_table(storage, everything.filter(pl.col("name").str.starts_with("metadata/"))["name"])
+    listing = everything.filter(pl.col("name").str.ends_with(".parquet"))
     files = {
         row["name"]: row
         for row in listing.iter_rows(named=True)
