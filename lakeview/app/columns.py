@@ -21,6 +21,8 @@ _MOST_DECIMALS = 4
 
 _UUID = r"\b([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
+_WRITE_ID = r"(?:\b[0-9a-f]{32}-)"
+
 _UUID_DIGITS = widths.heading_width("00000000\N{HORIZONTAL ELLIPSIS}")
 
 _BOUNDS = "\N{GREATER-THAN OR EQUAL TO} \N{LESS-THAN OR EQUAL TO}"
@@ -240,8 +242,9 @@ def change(label: str = "change") -> Column:
 
 
 def _short_names(files: pl.Series) -> pl.Series:
-    """Paths whose last part has a UUID, with the first digits of it."""
-    return files.str.replace(f"{_UUID}([^/]*)$", "$1\N{HORIZONTAL ELLIPSIS}$2")
+    """Paths whose last part has a UUID, with the first digits of it; files of one write by Spark share the id before
+    it, which is left out."""
+    return files.str.replace(f"{_WRITE_ID}?{_UUID}([^/]*)$", "$1\N{HORIZONTAL ELLIPSIS}$2")
 
 
 def _decimals(figures: pl.Series, fewest: int) -> int | None:

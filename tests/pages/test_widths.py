@@ -70,10 +70,18 @@ def test_a_metadata_file_is_named_by_the_first_digits_of_its_uuid() -> None:
 
 def test_a_data_file_is_named_by_the_first_digits_of_its_uuid_and_its_folder_as_it_is() -> None:
     uuid = "c798a0c0-672b-42e3-b406-2fae3c0922b6"
-    names = pl.Series([f"part-00000-{uuid}.c000.snappy.parquet", f"user={uuid}/{uuid}.parquet", "load-2.parquet", None])
+    write = "8e79db4a9fb1443db72dc1be62c58af7"  # that all files of one write by Spark share
+    names = pl.Series(
+        [
+            f"part-00000-{uuid}.c000.snappy.parquet", f"user={uuid}/{uuid}.parquet", f"part-{write}-{uuid}.parquet",
+            f"data/{write}-{uuid}.parquet", "load-2.parquet", None,
+        ]
+    )  # fmt: skip
     short = [
         "part-00000-c798a0c0\N{HORIZONTAL ELLIPSIS}.c000.snappy.parquet",
         f"user={uuid}/c798a0c0\N{HORIZONTAL ELLIPSIS}.parquet",
+        "part-c798a0c0\N{HORIZONTAL ELLIPSIS}.parquet",
+        "data/c798a0c0\N{HORIZONTAL ELLIPSIS}.parquet",
         "load-2.parquet",
         None,
     ]
