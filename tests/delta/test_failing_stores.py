@@ -13,9 +13,12 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
+from lakeview.delta.write.deep_clone import copy_files
+from lakeview.delta.write.first_commit import clone
+from lakeview.model.clock import system_clock
 from lakeview.model.config import Config
 from lakeview.model.data_types import Field, PrimitiveType
-from lakeview.model.errors import AccessDeniedError, LakeviewError, StoreUnavailableError
+from lakeview.model.errors import AccessDeniedError, LakeviewError, StoreUnavailableError, UnsupportedTableError
 from lakeview.model.schema import Schema
 from lakeview.storage import LocalStorage, local_files
 from lakeview.storage.interface import Translated
@@ -55,6 +58,38 @@ class Fails(LocalStorage):
         with Translated(path):
             self._spend(path)
         super().put_if_absent(path, data)
+
+
+class FailsOnce(Fails):
+    """The first removal fails as well."""
+
+    fails = True
+
+    def delete(self, path: str) -> None:
+        if self.fails:
+            self.fails = False
+            raise StoreUnavailableError("the removal failed", place=path)
+        super().delete(path)
+
+
+class CreatesNothing(LocalStorage):
+    """A folder in which no file can be created exclusively."""
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        raise UnsupportedTableError("no exclusive creation", place=path)
+
+
+@pytest.mark.parametrize(("full", "left"), [(True, 1), (False, 0)])
+def test_copies_of_a_deep_clone_that_fails_are_removed(tmp_path: Path, full: bool, left: int) -> None:
+    """All that can be, and the error is the one that stopped the clone."""
+    source = lv.create_table(tmp_path / "source", SCHEMA)
+    for first in range(3):
+        source.append(rows(first))
+    target = str(tmp_path / "target")
+    storage = FailsOnce(target, 2, errno.ENOSPC) if full else CreatesNothing(target, Config())
+    with pytest.raises(LakeviewError, match=r"on purpose|no exclusive creation"):
+        clone(source, storage, system_clock, copy=copy_files)
+    assert len(files_below(tmp_path / "target")) == left
 
 
 def forbid_removal_in_log(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -17,7 +17,7 @@ from lakeview.delta.log.vector_paths import z85_encoded
 from lakeview.delta.write.create import check_no_table
 from lakeview.delta.write.file_changes import add_of
 from lakeview.model.addresses import is_absolute
-from lakeview.model.errors import CommitConflictError, DataFileMissingError
+from lakeview.model.errors import CommitConflictError, DataFileMissingError, LakeviewError, UnsupportedTableError
 from lakeview.storage import Storage
 
 _FILES_AHEAD = 4
@@ -63,7 +63,8 @@ def copies_of(rows: Iterable[Mapping[str, Any]]) -> tuple[list[AddFile], list[Fi
 @contextmanager
 def copying(copies: Sequence[FileCopy], copy: CopyFiles | None, source: Storage, target: Storage) -> Iterator[None]:
     """Copies files for the commit that is made within it; without `copy` there are none. They are removed where copying
-    fails, or the commit is refused: after any other error it may be there. CommitConflictError where a table is."""
+    fails, or the commit is refused, by a table that is there or a store that has no way to create one: after any other
+    error it may be there. CommitConflictError where a table is."""
     if copy is None:
         yield
         return
@@ -75,14 +76,15 @@ def copying(copies: Sequence[FileCopy], copy: CopyFiles | None, source: Storage,
         raise
     try:
         yield
-    except CommitConflictError:
+    except (CommitConflictError, UnsupportedTableError):
         _discard(copies, target)
         raise
 
 
 def _discard(copies: Sequence[FileCopy], target: Storage) -> None:
     for file in copies:
-        target.delete(file.target)
+        with suppress(LakeviewError):  # the error that made them useless is the one to raise
+            target.delete(file.target)
 
 
 def copy_files(copies: Sequence[FileCopy], source: Storage, target: Storage) -> None:
