@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,16 +14,21 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from lakeview.delta.data.change_plan import change_files
+from lakeview.delta.log.file_actions import file_actions
 from lakeview.delta.log.times import first_version_from
 from lakeview.delta.table import DeltaTable
 from lakeview.model.change_columns import VERSION
-from lakeview.model.errors import UnsupportedTableError
+from lakeview.model.errors import UnsupportedTableError, VersionNotFoundError
 from lakeview.rows.tasks import FileTask
 from lakeview.spark.addresses import task_access
 from lakeview.spark.change_reader import ChangeOptions, ChangePartition, change_partitions, change_rows
 from lakeview.spark.stream_options import MOST_FILES
 from lakeview.spark.streams import no_offset, no_version, other_columns, other_table, taken_back
 from lakeview.spark.types import check_schema
+
+_COMMITS = 32
+"""Read at once to find out how far a batch goes."""
 
 
 @dataclass(frozen=True)
@@ -93,13 +99,12 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         latest = self.table.latest_version if self._until is None else self._until
         if not isinstance(limit, ReadMaxFiles):
             return _Offset(max(latest, offset.version), offset.table).json()
-        files, end = 0, offset.version
-        for version in range(offset.version + 1, latest + 1):
-            files += len(self.table.change_tasks(version, version)[1])
-            if files > limit.max_files and end > offset.version:
-                break
-            end = version
-        return _Offset(end, offset.table).json()
+        files = 0
+        for version, count in self._file_counts(offset.version + 1, latest):
+            files += count
+            if files > limit.max_files and version > offset.version + 1:
+                return _Offset(version - 1, offset.table).json()
+        return _Offset(max(latest, offset.version), offset.table).json()
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Commits that come from now on are left to the next run."""
@@ -117,6 +122,25 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The rows of a partition's files."""
         assert isinstance(partition, ChangePartition)
         return change_rows(partition, self.schema)
+
+    def _file_counts(self, first: int, last: int) -> Iterator[tuple[int, int]]:
+        """Each version, and how many files hold its changes: from its commit alone, and not from the state of the table
+        at it, for a stream may be thousands behind. VersionNotFoundError where the first commit is gone."""
+        log = self.table.log
+        there = log.commit_files()["version"]
+        if first <= last and first not in there:
+            later = there.filter(there > first)
+            begin = later[0] if later.len() else last + 1
+            raise VersionNotFoundError(
+                f"commit {first} of {self.table.address} is gone from the log: what it changed cannot be read",
+                fix=f"start with a new checkpoint location, at version {begin} or later",
+                place=f"version {first}",
+            )
+        for start in range(first, last + 1, _COMMITS):
+            versions = range(start, min(start + _COMMITS, last + 1))
+            commits = log.commits(versions)
+            counts = Counter(change_files(commits, file_actions(commits, log.storage.root))["version"])
+            yield from ((version, counts[version]) for version in versions)
 
     def _tasks(self, first: int, last: int) -> Sequence[tuple[FileTask, str | None]]:
         """The files of changes, with the columns of the stream's version. InvalidRequestError where they changed since
